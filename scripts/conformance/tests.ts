@@ -2,10 +2,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rowIds } from '../../test/conformance/checklist.ts'
+import { fapiModuleIds } from '../../test/conformance/fapi2/modules.ts'
 import { moduleIds } from '../../test/conformance/modules.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const ID = /\b(?:[BC]-\d{2,3}|oidcc-[\w-]+)/g
+const ID = /\b(?:[BC]-\d{2,3}|(?:oidcc|fapi2)-[\w-]+)/g
 
 /** The ids in the name of a test. */
 export function idsIn(name: string): string[] {
@@ -16,6 +17,7 @@ export function idsIn(name: string): string[] {
 export function testsById(): Map<string, string[]> {
   const files = new Map<string, string[]>()
   for (const id of moduleIds) files.set(id, ['test/conformance/modules.test.ts'])
+  for (const id of fapiModuleIds) files.set(id, ['test/conformance/fapi2/modules.test.ts'])
   for (const id of rowIds.flatMap(idsIn)) files.set(id, ['test/conformance/checklist.test.ts'])
   for (const file of globSync('test/**/*.test.ts', { cwd: root }).sort()) {
     if (file.endsWith('rows.test.ts')) continue

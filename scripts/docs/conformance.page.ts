@@ -1,4 +1,5 @@
 /** docs/conformance.md, from the rows of the acceptance checklist and the recorded results. */
+import { PLANS } from '../../test/conformance/fapi2/plan.ts'
 import { PARTS, type Row } from '../../test/conformance/rows.ts'
 import { type RowResult, readResults } from '../conformance/results.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
@@ -19,12 +20,20 @@ export const page: GeneratedPage = {
 
 The acceptance checklist of the identity server, with the results of the last \`npm run conformance\`. The number of a
 row is how many tests have its id in their name: most rows run on SQLite and on PostgreSQL, and modules with every
-response type that they apply to, on SQLite also with \`form_post\`.
+response type that they apply to, on SQLite also with \`form_post\`. The modules of FAPI 2.0 run in every plan below
+that has them.
 
 Modules have the names of the OpenID Foundation's suite; they are our own tests of the same behaviour, not the suite
-itself. They also run against npm \`oidc-provider\`, a certified provider (\`test/conformance/calibration.test.ts\`), as do
-the rows on which it must agree: this shows that a failing row is our fault and not the test's. In addition,
-\`test/clients/\` runs third-party client libraries, and \`test/browser/\` a real Chromium, against the server.
+itself. They also run against npm \`oidc-provider\`, a certified provider (\`calibration.test.ts\` in
+\`test/conformance/\` and in its folder \`fapi2/\`), as do the rows on which it must agree: this shows that a failing row
+is our fault and not the test's. In addition, \`test/clients/\` runs third-party client libraries, and \`test/browser/\` a
+real Chromium, against the server.
+
+The plans of FAPI 2.0, as the suite names them; warnings of the suite count as failures here:
+
+${Object.values(PLANS)
+  .map(({ name }) => `- \`${name}\``)
+  .join('\n')}
 
 ${parts.join('\n')}`
   },

@@ -110,6 +110,7 @@ const LITERALS: Readonly<Record<keyof typeof FORMS, string>> = {
   Double: '1.5e3',
   Boolean: 'TRUE',
   Timestamp: "TIMESTAMP '2026-01-31T09:30:00Z'",
+  LocalTimestamp: "LOCALTIMESTAMP '2026-01-31T09:30:00'",
   Date: "DATE '2026-01-31'",
   Time: "TIME '09:30:00'",
   Uuid: "UUID '123e4567-e89b-12d3-a456-426614174000'",

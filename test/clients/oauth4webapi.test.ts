@@ -73,6 +73,12 @@ describe('oauth4webapi', () => {
       revocation_endpoint_auth_signing_alg_values_supported: algs,
       introspection_endpoint_auth_signing_alg_values_supported: algs,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
+      pushed_authorization_request_endpoint: `${issuer.origin}/connect/par`,
+      require_pushed_authorization_requests: false,
+      request_object_signing_alg_values_supported: algs,
+      response_modes_supported: ['query', 'fragment', 'form_post', 'jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'],
+      authorization_signing_alg_values_supported: ['RS256'],
+      introspection_signing_alg_values_supported: ['RS256'],
     })
   })
 

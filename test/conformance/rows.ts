@@ -1,4 +1,5 @@
 /** Every row of the acceptance checklist: a rule, and the id that its tests have in their names. */
+import { FAPI2_ROWS } from './rows-fapi2.ts'
 import { PROTOCOL_ROWS } from './rows-protocol.ts'
 import { SECURITY_ROWS } from './rows-security.ts'
 
@@ -108,6 +109,7 @@ export const MODULE_ROWS: readonly Row[] = table([
 
 export const PARTS: readonly Part[] = [
   { title: 'Modules of the certification suite', rows: MODULE_ROWS },
+  { title: 'Modules of the FAPI 2.0 plans', rows: table(FAPI2_ROWS) },
   { title: 'Protocol and token rules', rows: table(PROTOCOL_ROWS) },
   { title: 'Security rules', rows: table(SECURITY_ROWS) },
 ]

@@ -1,10 +1,11 @@
 /** Signed request objects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair, SignJWT } from 'jose'
 import { openRequestObject } from '../../packages/server/src/identity/authorize/request-object.ts'
 import { inlineKeys } from '../../packages/server/src/identity/clients/client-keys.ts'
-import { toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
+import { type ClientMetadata, toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
+import type { JsonMembers } from '../support/foreign-issuer.ts'
 
 test('B-15: an empty value in a request object counts as absent, so an empty nonce is no nonce', async () => {
   const parameters = await open({ nonce: '', state: 'inner' }, { state: 'outer' })
@@ -30,14 +31,67 @@ test('a parameter of the wrong type is refused', async () => {
     await assert.rejects(open({ resource }), { code: 'invalid_request_object' }, JSON.stringify(resource))
 })
 
-async function open(inner: JWTPayload, outer: Readonly<Record<string, string>> = {}) {
-  const { publicKey, privateKey } = await generateKeyPair('RS256')
-  const client = toClient({ client_id: 'c', jwks: { keys: [{ ...(await exportJWK(publicKey)) }] } }, [])
-  const request = await new SignJWT(inner).setProtectedHeader({ alg: 'RS256' }).sign(privateKey)
+const HOUR = 3600
+const now = Math.floor(Date.now() / 1000)
+const GOOD = { aud: ['x', 'https://gate.example'], nbf: now, exp: now + 60, client_id: 'c', state: 'inner' }
+const FAPI: Partial<ClientMetadata> = { profile: 'fapi2' }
+
+test('FAPI 2.0 Message Signing §5.3.1: nbf and exp are there, within an hour, and aud is the issuer', async () => {
+  for (const changes of [{}, { nbf: now + 30 - HOUR, exp: now + 20 }, { nbf: now + 8 }, { exp: now + HOUR }])
+    await open({ ...GOOD, ...changes }, {}, FAPI, 'PS256')
+  for (const [changes, why] of [
+    [{ nbf: undefined }, /nbf is missing/],
+    [{ exp: undefined }, /exp is missing/],
+    [{ nbf: now - HOUR - 5 }, /nbf is more than an hour ago/],
+    [{ nbf: now + 30 }, /nbf is in the future/],
+    [{ exp: now + HOUR + 5 }, /exp is more than an hour after nbf/],
+    [{ nbf: now - 60, exp: now - 5 }, /expired/],
+    [{ aud: undefined }, /aud is not this server/],
+    [{ aud: 'https://else.example' }, /aud is not this server/],
+    [{ client_id: undefined }, /client_id/],
+  ] as const)
+    await assert.rejects(open({ ...GOOD, ...changes }, {}, FAPI, 'PS256'), {
+      code: 'invalid_request_object',
+      message: why,
+    })
+})
+
+test('FAPI 2.0 Security Profile §5.4.1: RS256 is not accepted', async () => {
+  await assert.rejects(open(GOOD, {}, FAPI, 'RS256'), { message: /alg is not accepted/ })
+})
+
+test('FAPI 2.0 Message Signing §5.3.1, RFC 9101 §6.3: parameters outside the request object do not count', async () => {
+  const parameters = await open(GOOD, { scope: 'openid', state: 'outer', resource: 'x' }, FAPI, 'PS256')
+  const values = ['scope', 'state', 'request'].map((name) => parameters.get(name))
+  assert.deepEqual([...values, parameters.all('resource')], [undefined, 'inner', undefined, []])
+})
+
+async function open(
+  inner: JsonMembers,
+  outer: Readonly<Record<string, string>> = {},
+  metadata: Partial<ClientMetadata> = {},
+  alg = 'RS256',
+) {
+  const { publicKey, privateKey } = await pairOf(alg)
+  const client = toClient({ client_id: 'c', jwks: { keys: [{ ...(await exportJWK(publicKey)) }] }, ...metadata }, [])
+  const request = await new SignJWT(JSON.parse(JSON.stringify(inner))).setProtectedHeader({ alg }).sign(privateKey)
   const parameters = new Map(Object.entries({ ...outer, request }))
-  return openRequestObject({ get: (name) => parameters.get(name), repeated: new Set(), all: () => [] }, client, {
+  const received = {
+    get: (name: string) => parameters.get(name),
+    repeated: new Set<string>(),
+    all: (name: string) => [parameters.get(name) ?? []].flat(),
+  }
+  return openRequestObject(received, client, {
     issuer: 'https://gate.example',
     clock: Date.now,
     clientKeys: async ({ jwks }) => inlineKeys(jwks),
   })
+}
+
+const pairs = new Map<string, Promise<GenerateKeyPairResult>>()
+
+function pairOf(alg: string): Promise<GenerateKeyPairResult> {
+  const pair = pairs.get(alg) ?? generateKeyPair(alg)
+  pairs.set(alg, pair)
+  return pair
 }

@@ -17,12 +17,21 @@ export interface ProofMaker {
   readonly thumbprint: string
   readonly jwk: Readonly<Record<string, unknown>>
   prove(wishes: ProofWishes): string
+  /** The same key with another algorithm. */
+  as(alg: ProofAlg): ProofMaker
+  privateJwk(): Readonly<Record<string, unknown>>
 }
 
 export type ProofAlg = 'ES256' | 'PS256' | 'EdDSA' | 'RS256'
 
 export function createProofMaker(alg: ProofAlg = 'ES256', bits = 2048): ProofMaker {
-  const { publicKey, privateKey } = pairOf(alg, bits)
+  return makerOf(alg, pairOf(alg, bits))
+}
+
+function makerOf(
+  alg: ProofAlg,
+  { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject },
+): ProofMaker {
   const jwk = publicKey.export({ format: 'jwk' })
   const { kty, crv, x, y, n, e } = jwk
   const members = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }
@@ -39,9 +48,11 @@ export function createProofMaker(alg: ProofAlg = 'ES256', bits = 2048): ProofMak
         nonce,
         ...claims,
       }
-      const input = `${encode({ typ: 'dpop+jwt', alg, jwk, ...header })}.${encode(payload)}`
+      const input = `${encodePart({ typ: 'dpop+jwt', alg, jwk, ...header })}.${encodePart(payload)}`
       return `${input}.${signatureOf(alg, privateKey, input)}`
     },
+    as: (other) => makerOf(other, { publicKey, privateKey }),
+    privateJwk: () => privateKey.export({ format: 'jwk' }),
   }
 }
 
@@ -51,7 +62,7 @@ function pairOf(alg: ProofAlg, modulusLength: number) {
   return generateKeyPairSync('rsa', { modulusLength })
 }
 
-function signatureOf(alg: ProofAlg, key: KeyObject, input: string): string {
+export function signatureOf(alg: ProofAlg, key: KeyObject, input: string): string {
   const data = Buffer.from(input)
   switch (alg) {
     case 'ES256':
@@ -67,6 +78,6 @@ function signatureOf(alg: ProofAlg, key: KeyObject, input: string): string {
   }
 }
 
-function encode(value: unknown): string {
+export function encodePart(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }

@@ -2,6 +2,7 @@
 export * from './bind/binder.ts'
 export { ROLE_CLAIMS } from './bind/operators.ts'
 export * from './bind/parameters.ts'
+export { unknownZone, ZONE_WIDTH } from './bind/zone.ts'
 export * from './bound/bound.ts'
 export type { AttributeClaim, ClaimName, Column, Literal, Parameter, WrittenAt } from './bound/bound-leaf.ts'
 export type {
@@ -11,6 +12,8 @@ export type {
   BoundBody,
   BoundCall,
   BoundExpression,
+  BoundFrame,
+  BoundFrameBound,
   BoundLatest,
   BoundOrder,
   BoundQuery,
@@ -48,6 +51,7 @@ export {
   type TableFunctionId,
   volatilityOf,
   type WindowId,
+  zoneIndex,
 } from './functions/functions.ts'
 export type { Statement } from './syntax/ast.ts'
 export { AT, binary, boolean, columnRef, insertOf, isNull, nameOf, parameterRef } from './syntax/ast-build.ts'

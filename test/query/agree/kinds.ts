@@ -14,11 +14,13 @@ import {
   type OperatorId,
 } from 'gatehouse-iql'
 
-export type ColumnKind = (typeof COLUMN_TYPES)[number]
+/** The types of columns, of tables or of sub-queries. */
+export const COLUMN_KINDS = [...COLUMN_TYPES, 'LocalTimestamp'] as const
+export type ColumnKind = (typeof COLUMN_KINDS)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */
 export type Kind = ColumnKind | 'Fixed' | 'Months'
 /** An argument: an expression of a kind, or a literal specific to the function. */
-export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'fraction' | 'bucket'
+export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'fraction' | 'bucket' | 'zone'
 
 export interface OperatorUse {
   readonly id: OperatorId
@@ -33,8 +35,17 @@ export interface FunctionUse {
   readonly result: Kind
 }
 
-const ORDERED: readonly ColumnKind[] = ['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time']
-export const COMPARABLE: readonly ColumnKind[] = COLUMN_TYPES.filter((kind) => kind !== 'Json')
+const ORDERED: readonly ColumnKind[] = [
+  'Text',
+  'Integer',
+  'Decimal',
+  'Double',
+  'Timestamp',
+  'LocalTimestamp',
+  'Date',
+  'Time',
+]
+export const COMPARABLE: readonly ColumnKind[] = COLUMN_KINDS.filter((kind) => kind !== 'Json')
 const INTERVALS: readonly Kind[] = ['Fixed', 'Months']
 
 export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) => {
@@ -53,7 +64,7 @@ export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(
   ({ id, kind }) => id !== 'gen_uuid' && kind !== 'table',
 ).flatMap(usesOf)
 
-export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_TYPES.flatMap(
+export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_KINDS.flatMap(
   (from) => [from, ...CASTS[from]].map((to) => ({ from, to })),
 )
 
@@ -63,9 +74,13 @@ function usesOf(definition: FunctionDefinition): FunctionUse[] {
   // Arguments of a common type have the same kind.
   const combined = kinds.includes('common')
     ? COMPARABLE.flatMap((kind) => combinations(all.map((some, at) => (kinds[at] === 'common' ? [kind] : some))))
-    : combinations(all)
+    : combinations(all).filter((args) => !isMixed(kinds, args))
   return combined.map((args) => {
-    const types = args.map((arg) => (isKind(arg) ? sample(arg) : sample('Integer')))
+    const moment = args.includes('LocalTimestamp') ? 'LocalTimestamp' : 'Timestamp'
+    const types = args.map((arg, at) => {
+      if (kinds[at] === 'moment' && arg === 'Date') return sample(moment)
+      return isKind(arg) ? sample(arg) : sample('Integer')
+    })
     const { result } = definition
     const type =
       typeof result === 'function'
@@ -77,6 +92,12 @@ function usesOf(definition: FunctionDefinition): FunctionUse[] {
     const isRepeated = kinds.length === 1 && kinds.includes('common')
     return { definition, arguments: isRepeated ? [...args, ...args] : args, result: kindOf(type) }
   })
+}
+
+/** A Timestamp and a LocalTimestamp are not compared. */
+function isMixed(kinds: readonly ArgumentKind[], args: readonly ArgumentOf[]): boolean {
+  const moments = args.filter((_arg, at) => kinds[at] === 'moment')
+  return moments.includes('Timestamp') && moments.includes('LocalTimestamp')
 }
 
 function choicesOf(kind: ArgumentKind, ofTime: boolean): readonly ArgumentOf[] {
@@ -91,9 +112,9 @@ function choicesOf(kind: ArgumentKind, ofTime: boolean): readonly ArgumentOf[] {
     case 'common':
       return COMPARABLE
     case 'any':
-      return COLUMN_TYPES
+      return COLUMN_KINDS
     case 'moment':
-      return ['Timestamp', 'Date']
+      return ['Timestamp', 'LocalTimestamp', 'Date']
     case 'fixed':
       return ['Fixed']
     case 'months':
@@ -110,12 +131,12 @@ function combinations(choices: readonly (readonly ArgumentOf[])[]): ArgumentOf[]
 }
 
 export function isKind(argument: ArgumentOf): argument is Kind {
-  return COLUMN_TYPES.some((kind) => kind === argument) || INTERVALS.some((kind) => kind === argument)
+  return COLUMN_KINDS.some((kind) => kind === argument) || INTERVALS.some((kind) => kind === argument)
 }
 
 function kindsOf(kind: IqlType['kind']): readonly Kind[] {
   if (kind === 'Interval') return INTERVALS
-  return COLUMN_TYPES.filter((known) => known === kind)
+  return COLUMN_KINDS.filter((known) => known === kind)
 }
 
 function sample(kind: Kind): IqlType {

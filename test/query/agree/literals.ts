@@ -22,6 +22,7 @@ export function literalOf(choice: Choice, kind: ArgumentOf, isTame: boolean): Ex
     case 'Binary':
       return { kind: 'bytes', hex: choice.of(['', '00', 'ff', '000102', '27']), at }
     case 'Timestamp':
+    case 'LocalTimestamp':
     case 'Date':
     case 'Time':
     case 'Uuid':
@@ -43,10 +44,23 @@ export function literalOf(choice: Choice, kind: ArgumentOf, isTame: boolean): Ex
       return number(choice.of(['0', '1', '2', '6', '18']))
     case 'fraction':
       return number(choice.of(['0', '1', '0.5', '0.25', '0.9', '0.12345678901234567']))
+    case 'zone':
+      return text(choice.of(ZONES))
     case 'bucket':
       return typed('Interval', choice.of(['1 month', '3 months', '1 year', '7 months', '100 years']))
   }
 }
+
+const ZONES = [
+  'America/New_York',
+  'Europe/Dublin',
+  'Asia/Kolkata',
+  'Australia/Lord_Howe',
+  'Pacific/Apia',
+  'America/Sao_Paulo',
+  'Asia/Gaza',
+  'UTC',
+]
 
 const INTEGERS = ['0', '1', '2', '3', '-1', '10', '-7']
 const WILD_INTEGERS = ['9223372036854775807', '-9223372036854775808', '4294967296', '2147483648', '1000000']
@@ -64,8 +78,18 @@ const TYPED = {
   Timestamp: [
     '2026-01-30T10:01:00Z',
     '2024-02-29T00:00:00.000001Z',
+    '2025-11-02T05:30:00Z',
+    '2026-03-08T07:00:00Z',
+    '2011-12-30T09:59:59.999999Z',
     '0001-01-01T00:00:00Z',
     '9999-12-31T23:59:59.999999Z',
+  ],
+  LocalTimestamp: [
+    '2026-01-30T10:01:00',
+    '2026-03-08T02:30',
+    '2025-11-02T01:30:00.000001',
+    '0001-01-01',
+    '9999-12-31T23:59:59.999999',
   ],
   Date: ['2026-01-30', '2024-02-29', '0001-01-01', '9999-12-31'],
   Time: ['00:00', '09:30:00', '23:59:59.999999'],

@@ -1,20 +1,19 @@
 /** Generates random well-typed statements over the two tables and their views: joins, groups, windows, set operations, sub-queries, writes. */
-import {
-  type Body,
-  COLUMN_TYPES,
-  type Cte,
-  type Expression,
-  type Frame,
-  type FrameBound,
-  type From,
-  type JoinKind,
-  type Latest,
-  type OrderItem,
-  type Query,
-  type Select,
-  type SelectItem,
-  type Statement,
-  type Window,
+import type {
+  Body,
+  Cte,
+  Expression,
+  Frame,
+  FrameBound,
+  From,
+  JoinKind,
+  Latest,
+  OrderItem,
+  Query,
+  Select,
+  SelectItem,
+  Statement,
+  Window,
 } from 'gatehouse-iql'
 import { COLUMNS, VIEWS } from './data.ts'
 import {
@@ -26,7 +25,7 @@ import {
   type Expressions,
   type Source,
 } from './expressions.ts'
-import { COMPARABLE, type ColumnKind, FUNCTION_USES, isKind } from './kinds.ts'
+import { COLUMN_KINDS, COMPARABLE, type ColumnKind, FUNCTION_USES, isKind } from './kinds.ts'
 import { number, text } from './literals.ts'
 
 const at = 0
@@ -55,7 +54,7 @@ export class Queries {
     const { choice } = this.#make
     const { from, source } = this.#table(0)
     const items = choice.list(1, 4, (index) =>
-      itemOf(this.#make.make(choice.of(COLUMN_TYPES), { sources: [source] }, 2), index),
+      itemOf(this.#make.make(choice.of(COLUMN_KINDS), { sources: [source] }, 2), index),
     )
     const rest = { distinct: false, where: undefined, groupBy: [], having: undefined, at } as const
     return plainQuery({ kind: 'select', items, from, ...rest })
@@ -64,7 +63,7 @@ export class Queries {
   query(): Query {
     const { choice } = this.#make
     const isLimited = choice.oneIn(4)
-    const kinds = choice.list(1, 4, () => choice.of(isLimited ? COMPARABLE : COLUMN_TYPES))
+    const kinds = choice.list(1, 4, () => choice.of(isLimited ? COMPARABLE : COLUMN_KINDS))
     const ctes: Cte[] = []
     const body = choice.oneIn(5) ? this.#set(kinds) : this.#select(kinds, [], 2, ctes)
     return {
@@ -288,6 +287,7 @@ export class Queries {
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
       return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })
+    if (choice.oneIn(6)) return { ...callOf(use.definition.name, args), over: this.#rangeWindow(sources) }
     const over: Window = {
       partitionBy: choice.list(0, 1, () => columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
       orderBy: [
@@ -300,6 +300,21 @@ export class Queries {
       at,
     }
     return { ...callOf(use.definition.name, args), over }
+  }
+
+  /** A frame by distances along one key, whose rows tie. */
+  #rangeWindow(sources: ExpressionContext['sources']): Window {
+    const { choice } = this.#make
+    const key = choice.of(['k', 'ts', 'dt'])
+    const distances = { k: ['0', '1', '3'], ts: ['0 seconds', '5 minutes', '40 days'], dt: ['0 days', '40 days'] }[key]
+    const bound = (kind: 'preceding' | 'following'): FrameBound => {
+      const distance = choice.of(distances ?? [])
+      return key === 'k' ? { kind, rows: Number(distance) } : { kind, interval: distance }
+    }
+    const start = choice.of<FrameBound>([{ kind: 'unbounded-preceding' }, bound('preceding'), { kind: 'current-row' }])
+    const end = choice.of<FrameBound>([{ kind: 'current-row' }, bound('following'), { kind: 'unbounded-following' }])
+    const orderBy = [this.#ordered(columnOf(choice.of(sources).alias, key))]
+    return { partitionBy: [], orderBy, frame: { unit: 'range', start, end }, at }
   }
 
   #frame(): Frame {

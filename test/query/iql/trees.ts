@@ -84,6 +84,7 @@ const literal: fc.Arbitrary<Expression> = fc.oneof(
 const frameBound: fc.Arbitrary<FrameBound> = fc.oneof(
   fc.record({ kind: fc.constantFrom('unbounded-preceding', 'current-row', 'unbounded-following') }),
   fc.record({ kind: fc.constantFrom('preceding', 'following'), rows: fc.nat(99) }),
+  fc.record({ kind: fc.constantFrom('preceding', 'following'), interval: fc.constantFrom('5 minutes', '1 day') }),
 )
 
 interface Trees {

@@ -3,12 +3,12 @@
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from '../functions/entry.ts'
-import type { FunctionDefinition } from '../functions/functions.ts'
+import type { FunctionDefinition, ScalarId, TableFunctionId } from '../functions/functions.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Call, Expression } from '../syntax/ast-query.ts'
 import { FRACTION_SCALE } from '../types/operators.ts'
-import { readInterval } from '../types/time-values.ts'
+import { MICROS_PER_DAY, readInterval } from '../types/time-values.ts'
 import {
   asDecimal,
   BOOLEAN,
@@ -23,6 +23,7 @@ import {
   isNumber,
   isStorable,
   JSON_TYPE,
+  LOCAL_TIMESTAMP,
   sameType,
   TEXT,
   TIME,
@@ -32,6 +33,7 @@ import {
 } from '../types/types.ts'
 import { isFlexible, literal, readLiteral, widen } from './literal.ts'
 import { widenToCommonType } from './operators.ts'
+import { bindZone, ZONE_WIDTH } from './zone.ts'
 
 export interface BoundArguments {
   readonly definition: FunctionDefinition
@@ -71,8 +73,9 @@ export function matchArguments(
     // It may have got another type from an earlier argument.
     if (bound.kind === 'parameter' && !KINDS[kind].takes(bound))
       throw doesNotFit(binding, call, fitting, own.with(index, bound))
-    return finish(binding, call, chosen, kind, argument, bound)
+    return finish(binding, call, chosen, kind, argument, bound, momentOf(chosen, own))
   })
+  refuseMixedMoments(binding, call, chosen, given)
   const args = widenCommon(binding, call, chosen, given)
   const literals = args.map((argument) => {
     return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
@@ -148,7 +151,8 @@ const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
     expected: DOUBLE,
   },
   Boolean: { takes: ofType('Boolean'), literals: { untyped: true }, expected: BOOLEAN },
-  Timestamp: { takes: ofType('Timestamp'), literals: FROM_TEXT },
+  Timestamp: { takes: ofType('Timestamp'), literals: FROM_TEXT, expected: TIMESTAMP },
+  LocalTimestamp: { takes: ofType('LocalTimestamp'), literals: FROM_TEXT, expected: LOCAL_TIMESTAMP },
   Date: { takes: ofType('Date'), literals: FROM_TEXT },
   Time: { takes: ofType('Time'), literals: FROM_TEXT, expected: TIME },
   Uuid: { takes: ofType('Uuid'), literals: FROM_TEXT },
@@ -158,13 +162,18 @@ const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
   exact: { takes: ofType('Integer', 'Decimal'), literals: { number: EXACT, untyped: true } },
   // Those that min, max, first and last can order on both engines.
   ordered: {
-    takes: ofType('Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'),
+    takes: ofType('Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'LocalTimestamp', 'Date', 'Time'),
     literals: ANY_LITERAL,
   },
   comparable: { takes: ({ type }) => isComparable(type) && isStorable(type), literals: ANY_LITERAL },
   any: { takes: ({ type }) => type.kind !== 'Interval', literals: ANY_LITERAL },
   common: { takes: ({ type }) => type.kind !== 'Json' && type.kind !== 'Interval', literals: ANY_LITERAL },
-  moment: { takes: ofType('Timestamp', 'Date'), literals: FROM_TEXT, expected: TIMESTAMP },
+  moment: { takes: ofType('Timestamp', 'LocalTimestamp', 'Date'), literals: FROM_TEXT, expected: TIMESTAMP },
+  zone: {
+    takes: ({ kind, type }) => kind === 'parameter' && type.kind === 'Text',
+    literals: FROM_TEXT,
+    expected: TEXT,
+  },
   part: WORD,
   unit: WORD,
   span: WORD,
@@ -210,8 +219,35 @@ function expectedOf(
   definition: FunctionDefinition,
   own: readonly (BoundExpression | undefined)[],
 ): IqlType | undefined {
+  if (kind === 'moment') return momentOf(definition, own)
   if (kind !== 'common') return KINDS[kind].expected
   return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
+}
+
+/** The type of the arguments that are times: Timestamp, unless one is a LocalTimestamp. */
+function momentOf(definition: FunctionDefinition, own: readonly (BoundExpression | undefined)[]): IqlType {
+  const isLocal = own.some(
+    (argument, index) => kindAt(definition, index) === 'moment' && argument?.type.kind === 'LocalTimestamp',
+  )
+  return isLocal ? LOCAL_TIMESTAMP : TIMESTAMP
+}
+
+function refuseMixedMoments(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  given: readonly BoundExpression[],
+): void {
+  const moments = given.filter((_argument, index) => kindAt(definition, index) === 'moment')
+  if (new Set(moments.map(({ type }) => type.kind)).size < 2) return
+  throw badArguments(
+    binding,
+    call,
+    [definition],
+    call.name.at,
+    'does not take a Timestamp and a LocalTimestamp together',
+    'convert one of them with AT TIME ZONE',
+  )
 }
 
 /** Checks what the type does not express, and converts a Date to a Timestamp and the number of a parameter to a Double. */
@@ -222,10 +258,13 @@ function finish(
   kind: ArgumentKind,
   written: Expression,
   bound: BoundExpression,
+  moment: IqlType,
 ): BoundExpression {
   switch (kind) {
     case 'moment':
-      return bound.type.kind === 'Date' ? castTo(TIMESTAMP, bound) : bound
+      return bound.type.kind === 'Date' ? castTo(moment, bound) : bound
+    case 'zone':
+      return bindZone(binding, startOf(written), bound)
     case 'Double':
       return bound.type.kind === 'Double' ? bound : castTo(DOUBLE, bound)
     case 'Integer':
@@ -254,6 +293,9 @@ function finish(
       const value = bound.kind === 'literal' ? bound.value : null
       if (value === null || typeof value !== 'object' || !('months' in value)) return bound
       const width = kind === 'months' ? value.months : value.micros
+      const isOfZone = BUCKETS_OF_ZONES.has(definition.id) && kind === 'fixed'
+      if (isOfZone && width > MICROS_PER_DAY && width % MICROS_PER_DAY !== 0n)
+        throw badArguments(binding, call, [definition], startOf(written), `with a time zone takes ${ZONE_WIDTH}`)
       if (width > 0n && (kind === 'fixed' || value.micros === 0n)) return bound
       throw badArguments(
         binding,
@@ -288,6 +330,8 @@ function asFraction(bound: BoundExpression): BoundExpression | undefined {
     return undefined
   return bound.value >= 0n && bound.value <= 10n ** BigInt(scale) ? widen(bound, FRACTION) : undefined
 }
+
+const BUCKETS_OF_ZONES: ReadonlySet<string> = new Set<ScalarId | TableFunctionId>(['time_bucket_zone', 'bucket_series'])
 
 function isOfTime(part: string): boolean {
   return ['hour', 'minute', 'second', 'millisecond', 'microsecond'].includes(part)

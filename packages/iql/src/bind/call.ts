@@ -3,13 +3,14 @@
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { FOREIGN_FUNCTIONS } from '../functions/foreign-functions.ts'
-import { type FunctionDefinition, functionNames, functionsNamed, type WindowId } from '../functions/functions.ts'
+import { type FunctionDefinition, functionNames, functionsNamed } from '../functions/functions.ts'
 import type { Binding } from '../scope/binding.ts'
 import { CLAUSES, type Scope } from '../scope/scope.ts'
-import type { Call, Expression, Frame, Window } from '../syntax/ast-query.ts'
+import type { Call, Expression } from '../syntax/ast-query.ts'
 import { INTEGER, type IqlType, isComparable, typeName } from '../types/types.ts'
 import { type BoundArguments, matchArguments } from './arguments.ts'
 import { bindCondition, bindOrder } from './clause.ts'
+import { bindFrame } from './frame.ts'
 import { isFlexible } from './literal.ts'
 import { bindResults, combine, widenToCompare } from './operators.ts'
 
@@ -257,7 +258,7 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
     const filter = call.filter === undefined ? undefined : bindCondition(binding, scope, call.filter)
     const partitionBy = over.partitionBy.map((key) => comparable(binding, binding.expression(scope, key), over.at))
     const orderBy = over.orderBy.map((item) => bindOrder(binding, scope, item))
-    const frame = frameOf(binding, definition, over)
+    const frame = bindFrame(binding, definition, over, orderBy)
     const nullable = definition.kind === 'window' ? isNullable(definition, args) : definition.id !== 'count'
     return {
       kind: 'window',
@@ -276,30 +277,4 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
 function comparable(binding: Binding, expression: BoundExpression, at: number): BoundExpression {
   if (isComparable(expression.type)) return expression
   throw binding.fail('TypeMismatch', at, `PARTITION BY cannot compare ${typeName(expression.type)}`)
-}
-
-/** Functions that look back to the last known value use a fixed frame. */
-function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): Frame | undefined {
-  if (!FILLING.has(id)) return frame === undefined ? undefined : bindFrame(binding, frame, at)
-  if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }
-  throw binding.fail('BadArguments', at, 'locf and interpolate have no frame', { hint: 'leave out the frame' })
-}
-
-const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer'])
-
-const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'] as const
-
-function bindFrame(binding: Binding, frame: Frame, at: number): Frame {
-  const { unit, start, end } = frame
-  if (unit === 'range' && ('rows' in start || 'rows' in end)) {
-    throw binding.fail('BadArguments', at, 'RANGE takes UNBOUNDED or CURRENT ROW; use ROWS with numbers')
-  }
-  const startsAfter = FRAME_ORDER.indexOf(start.kind) - FRAME_ORDER.indexOf(end.kind)
-  const rows =
-    'rows' in start && 'rows' in end ? (start.kind === 'preceding' ? end.rows - start.rows : start.rows - end.rows) : 0
-  const isEmpty = startsAfter > 0 || (startsAfter === 0 && rows > 0)
-  if (isEmpty || start.kind === 'unbounded-following' || end.kind === 'unbounded-preceding') {
-    throw binding.fail('BadArguments', at, 'The frame ends before it starts')
-  }
-  return frame
 }

@@ -256,7 +256,13 @@ function bindCast(binding: Binding, scope: Scope, { operand: written, type: ref,
   const operand = binding.expression(scope, written, expected)
   if (sameType(operand.type, type)) return operand
   if (type.kind === 'Interval' || !canCast(operand.type, type)) {
-    throw binding.fail('TypeMismatch', at, `${typeName(operand.type)} cannot be cast to ${typeName(type)}`)
+    throw binding.fail('TypeMismatch', at, `${typeName(operand.type)} cannot be cast to ${typeName(type)}`, {
+      hint: isMoment(operand.type) && isMoment(type) ? "write … AT TIME ZONE 'UTC'" : undefined,
+    })
   }
   return { kind: 'cast', operand, type, nullable: operand.nullable }
+}
+
+function isMoment({ kind }: IqlType): boolean {
+  return kind === 'Timestamp' || kind === 'LocalTimestamp'
 }

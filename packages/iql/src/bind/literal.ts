@@ -19,6 +19,7 @@ import {
   isExtraWide,
   isWide,
   JSON_TYPE,
+  LOCAL_TIMESTAMP,
   MAX_INTEGER,
   MIN_INTEGER,
   TEXT,
@@ -110,7 +111,15 @@ function between(whole: string, fraction: string) {
 }
 
 /** The types that a text literal is parsed as if the context expects them. */
-const PARSED_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
+const PARSED_FROM_TEXT: ReadonlySet<string> = new Set([
+  'Timestamp',
+  'LocalTimestamp',
+  'Date',
+  'Time',
+  'Uuid',
+  'Json',
+  'Interval',
+])
 
 export function bindText(binding: Binding, written: TextLiteral, expected: IqlType | undefined): Literal {
   const { value, at } = written
@@ -121,6 +130,7 @@ export function bindText(binding: Binding, written: TextLiteral, expected: IqlTy
 
 const LITERAL_TYPES: Readonly<Record<TypedLiteral['type'], IqlType>> = {
   Timestamp: TIMESTAMP,
+  LocalTimestamp: LOCAL_TIMESTAMP,
   Date: DATE,
   Time: TIME,
   Uuid: UUID,

@@ -96,6 +96,7 @@ function typeFromOther(
     case undefined:
       return expected?.kind === 'Double' ? expected : undefined
     case 'Timestamp':
+    case 'LocalTimestamp':
       return side === 'right' || operator === '+' ? INTERVAL : other
     case 'Time':
       return side === 'right' || operator === '+' ? FIXED_INTERVAL : other

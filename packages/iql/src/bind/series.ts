@@ -2,7 +2,7 @@
 
 import type { SeriesSource } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { functionsNamed, tableFunctionNames } from '../functions/functions.ts'
+import { tableFunctionNames, tableFunctionsNamed } from '../functions/functions.ts'
 import type { Binding } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
 import type { Call, FunctionTable } from '../syntax/ast-query.ts'
@@ -12,7 +12,7 @@ import { literal } from './literal.ts'
 
 export function bindSeries(binding: Binding, written: FunctionTable): SeriesSource {
   const { name, arguments: args, alias } = written
-  const definitions = functionsNamed(name.text.toLowerCase()).filter(({ kind }) => kind === 'table')
+  const definitions = tableFunctionsNamed(name.text.toLowerCase())
   if (definitions.length === 0) {
     throw binding.fail('UnknownFunction', name.at, `There is no function ${name.text} for FROM`, {
       hint: didYouMean(name.text.toLowerCase(), tableFunctionNames()),
@@ -23,8 +23,8 @@ export function bindSeries(binding: Binding, written: FunctionTable): SeriesSour
   const matched = matchArguments(binding, new Scope(undefined, CLAUSES.from), call, definitions)
   const { definition, type } = matched
   if (definition.kind !== 'table') throw new Error(`${definition.id} is not for FROM`)
-  const [start, stop, step = literal(INTEGER, 1n)] = matched.arguments
+  const [start, stop, step = literal(INTEGER, 1n), zone] = matched.arguments
   if (start === undefined || stop === undefined) throw new Error(`${definition.id} without arguments`)
   const column = { name: (written.column ?? alias)?.text ?? name.text.toLowerCase(), type, nullable: false }
-  return { kind: 'series', id: binding.nextSource(), function: definition.id, start, stop, step, column }
+  return { kind: 'series', id: binding.nextSource(), function: definition.id, start, stop, step, zone, column }
 }

@@ -3,7 +3,7 @@
 import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Binding } from '../scope/binding.ts'
 import type { TypeRef } from '../syntax/ast-query.ts'
-import { COLUMN_TYPES, DECIMAL_DIGITS, decimal, INTERVAL, type IqlType } from '../types/types.ts'
+import { COLUMN_TYPES, DECIMAL_DIGITS, decimal, INTERVAL, type IqlType, LOCAL_TIMESTAMP } from '../types/types.ts'
 
 /** Hints for type names of other SQL dialects. */
 const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
@@ -37,6 +37,12 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   if (key === 'decimal') return bindDecimal(binding, name.at, digits)
   if (digits.length > 0) throw binding.fail('BadType', name.at, `${name.text} takes no digits`)
   if (key === 'interval' && forCast) return INTERVAL
+  if (key === 'localtimestamp') {
+    if (forCast) return LOCAL_TIMESTAMP
+    throw binding.fail('BadType', name.at, 'A column cannot hold a LocalTimestamp', {
+      hint: 'store a Timestamp, and read it AT TIME ZONE',
+    })
+  }
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === key)
   if (kind !== undefined && kind !== 'Decimal') return { kind }
   const foreign = FOREIGN_NAMES.get(key)

@@ -174,6 +174,17 @@ export interface Aggregate extends Typed {
   readonly filter: BoundExpression | undefined
 }
 
+export interface BoundFrame {
+  readonly unit: Frame['unit']
+  readonly start: BoundFrameBound
+  readonly end: BoundFrameBound
+}
+
+/** `distance` is a number of rows; in a RANGE it is a difference of the key of the order: microseconds, or a number. */
+export type BoundFrameBound =
+  | { readonly kind: 'unbounded-preceding' | 'current-row' | 'unbounded-following' }
+  | { readonly kind: 'preceding' | 'following'; readonly distance: bigint }
+
 /** function(argument, …) [FILTER (WHERE filter)] OVER ([PARTITION BY …] [ORDER BY …] [frame]) */
 export interface WindowCall extends Typed {
   readonly kind: 'window'
@@ -182,7 +193,7 @@ export interface WindowCall extends Typed {
   readonly filter: BoundExpression | undefined
   readonly partitionBy: readonly BoundExpression[]
   readonly orderBy: readonly BoundOrder[]
-  readonly frame: Frame | undefined
+  readonly frame: BoundFrame | undefined
 }
 
 /** (query) as a value: the single column of its single row; NULL without a row. A second row is the error IQL.ManyRows. */
@@ -295,7 +306,7 @@ export interface CteSource {
   readonly columns: readonly ResultColumn[]
 }
 
-/** generate_series(start, stop, step) AS alias: one column. The arguments have no columns. */
+/** generate_series(start, stop, step[, zone]) AS alias: one column. The arguments have no columns. */
 export interface SeriesSource {
   readonly kind: 'series'
   readonly id: number
@@ -303,6 +314,8 @@ export interface SeriesSource {
   readonly start: BoundExpression
   readonly stop: BoundExpression
   readonly step: BoundExpression
+  /** A literal or a parameter. */
+  readonly zone: BoundExpression | undefined
   readonly column: ResultColumn
 }
 

@@ -125,7 +125,7 @@ export function conditionsOf(source: Source): BoundExpression[] {
     case 'derived':
       return []
     case 'series':
-      return [source.start, source.stop, source.step]
+      return [source.start, source.stop, source.step, ...present(source.zone)]
     case 'join':
       return present(source.on)
     case 'asof':

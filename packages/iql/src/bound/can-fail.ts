@@ -96,6 +96,7 @@ const PLAIN_KINDS: ReadonlySet<TypeKind> = new Set([
   'Decimal',
   'Boolean',
   'Timestamp',
+  'LocalTimestamp',
   'Date',
   'Time',
   'Uuid',

@@ -18,6 +18,15 @@ export interface CatalogueView {
   missingDefineScope(): string | undefined
   /** The attributes that row filters can use, by name. */
   readonly attributes: ReadonlyMap<string, AttributeView>
+  /** The time zones, if they are known: others are refused. */
+  readonly zones?: ZoneNames
+}
+
+export interface ZoneNames {
+  /** The zone with that name in any case, in the spelling of the database. */
+  find(name: string): string | undefined
+  /** What to write instead of a name that no zone has. */
+  hint(name: string): string
 }
 
 /** An attribute of callers, such as a desk. */

@@ -33,7 +33,10 @@ export const ERRORS = {
   TypeMismatch: entry('The types do not match', 'Convert one side with CAST.'),
   BadArguments: entry('The arguments do not match the function', 'Expected lists the signatures.'),
   BadLiteral: entry('The literal is not valid for its type', 'The message describes the format.'),
-  BadType: entry('The type cannot be used here', 'A Decimal has at most 38 digits. Interval is not a column type.'),
+  BadType: entry(
+    'The type cannot be used here',
+    'A Decimal has at most 38 digits. Interval and LocalTimestamp are not column types.',
+  ),
   ParameterType: entry('The type of a parameter is unknown', 'Write CAST(:name AS Type), or compare it with a column.'),
   MissingParameter: entry('A parameter has no value', 'Pass a value for every parameter of the statement.'),
   UnknownParameter: entry(

@@ -129,6 +129,20 @@ export const WINDOW_FUNCTIONS = {
   ),
   rank: window([], INTEGER, 'never', 'The rank, with gaps after ties.', 'rank() OVER (ORDER BY price DESC)'),
   dense_rank: window([], INTEGER, 'never', 'The rank, without gaps.', 'dense_rank() OVER (ORDER BY price DESC)'),
+  percent_rank: window(
+    [],
+    DOUBLE,
+    'never',
+    'The rank as a fraction: (rank − 1) / (rows − 1), from 0 to 1; 0 for a single row.',
+    'percent_rank() OVER (ORDER BY price)',
+  ),
+  cume_dist: window(
+    [],
+    DOUBLE,
+    'never',
+    'The fraction of the rows that are not after this one; of tied rows all count.',
+    'cume_dist() OVER (ORDER BY price)',
+  ),
   ntile: window(
     ['Integer'],
     INTEGER,

@@ -3,13 +3,13 @@
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.ts'
 import type { FunctionEntry } from './entry.ts'
 import { SCALAR_FUNCTIONS } from './scalar.ts'
-import { TABLE_FUNCTIONS } from './series.ts'
+import { BUCKET_FUNCTIONS, BUCKET_SERIES, TABLE_FUNCTIONS } from './series.ts'
 
 /** Identifies an entry. The engines key their SQL by these ids, so that a missing function does not compile. */
 export type ScalarId = keyof typeof SCALAR_FUNCTIONS
 export type AggregateId = keyof typeof AGGREGATE_FUNCTIONS
 export type WindowId = keyof typeof WINDOW_FUNCTIONS
-export type TableFunctionId = keyof typeof TABLE_FUNCTIONS
+export type TableFunctionId = keyof typeof TABLE_FUNCTIONS | keyof typeof BUCKET_FUNCTIONS
 
 /** An entry with its id, by kind. */
 export type FunctionDefinition =
@@ -18,15 +18,17 @@ export type FunctionDefinition =
   | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
   | (FunctionEntry & { readonly kind: 'table'; readonly id: TableFunctionId })
 
+const GAPFILL = 'time_bucket_gapfill'
+
 /** Forms that look like calls but have special rules. */
 export const SPECIAL_FORMS = [
   { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
   { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },
   { name: 'mod', description: 'The same as the operator %.', example: 'mod(5, 3)' },
   {
-    name: 'time_bucket_gapfill',
+    name: GAPFILL,
     description:
-      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Aggregates of buckets without rows are NULL; locf(x) and interpolate(x) fill them from the neighbouring buckets with the same other keys.',
+      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Aggregates of buckets without rows are NULL; locf(x) and interpolate(x) fill them from the neighbouring buckets with the same other keys. With a time zone as the last argument, the buckets are those of time_bucket with that zone.',
     example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
   },
 ] as const
@@ -37,6 +39,19 @@ export const FUNCTIONS: readonly FunctionDefinition[] = [
   ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
   ...entriesOf(TABLE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'table', id }) as const),
 ]
+
+/** The functions of FROM with a name in lower case, and those that only a rewritten query can call. */
+export function tableFunctionsNamed(name: string): readonly FunctionDefinition[] {
+  if (name === BUCKET_SERIES)
+    return entriesOf(BUCKET_FUNCTIONS).map(([id, entry]) => ({ ...entry, name: GAPFILL, kind: 'table', id }) as const)
+  return functionsNamed(name).filter(({ kind }) => kind === 'table')
+}
+
+/** The index of the argument that is a time zone; -1 if there is none. */
+export function zoneIndex(id: ScalarId): number {
+  const kinds: readonly string[] = SCALAR_FUNCTIONS[id].arguments
+  return kinds.indexOf('zone')
+}
 
 /** All entries with a name in lower case. */
 export function functionsNamed(name: string): readonly FunctionDefinition[] {

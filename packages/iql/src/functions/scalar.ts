@@ -9,6 +9,7 @@ import {
   INTEGER,
   type IqlType,
   JSON_TYPE,
+  LOCAL_TIMESTAMP,
   TEXT,
   TIMESTAMP,
   UUID,
@@ -152,18 +153,51 @@ export const SCALAR_FUNCTIONS = {
     nullable: 'never',
     volatility: 'stable',
   },
+  timezone: time(
+    ['zone', 'Timestamp'],
+    LOCAL_TIMESTAMP,
+    'What the clocks of the zone read at that time. Written `x AT TIME ZONE zone`.',
+    "TIMESTAMP '2026-07-01T13:30:00Z' AT TIME ZONE 'America/New_York'",
+  ),
+  timezone_local: {
+    ...time(
+      ['zone', 'LocalTimestamp'],
+      TIMESTAMP,
+      'The time at which the clocks of the zone read that. A reading that they skip has the offset before, one that they repeat the offset after.',
+      "LOCALTIMESTAMP '2026-07-01T09:30:00' AT TIME ZONE 'America/New_York'",
+    ),
+    name: 'timezone',
+  },
   date_trunc: time(
     ['unit', 'moment'],
-    TIMESTAMP,
+    second,
     'Truncated to the start of its year, quarter, month, week (Monday), day, hour, minute, second or millisecond.',
     "date_trunc('hour', TIMESTAMP '2026-01-31T09:45:10Z')",
   ),
+  date_trunc_zone: {
+    ...time(
+      ['unit', 'Timestamp', 'zone'],
+      TIMESTAMP,
+      'The same by the clocks of the zone: the start of its year, quarter, month, week, day, hour, minute, second or millisecond there.',
+      "date_trunc('day', TIMESTAMP '2026-07-01T02:00:00Z', 'America/New_York')",
+    ),
+    name: 'date_trunc',
+  },
   date_part: time(
     ['part', 'moment'],
     INTEGER,
     'One part: year, quarter, month, week (ISO), day, dayofweek (Monday is 1), dayofyear, hour, minute, second, millisecond and microsecond (within the second), epoch (seconds since 1970). EXTRACT(part FROM x) is equivalent.',
     "date_part('hour', TIMESTAMP '2026-01-31T09:45:10Z')",
   ),
+  date_part_zone: {
+    ...time(
+      ['part', 'Timestamp', 'zone'],
+      INTEGER,
+      'The same by the clocks of the zone; epoch is that of the time itself.',
+      "date_part('hour', TIMESTAMP '2026-07-01T13:30:00Z', 'America/New_York')",
+    ),
+    name: 'date_part',
+  },
   date_part_time: {
     ...time(
       ['part', 'Time'],
@@ -182,7 +216,7 @@ export const SCALAR_FUNCTIONS = {
   time_bucket: {
     ...time(
       ['fixed', 'moment'],
-      TIMESTAMP,
+      second,
       'The start of the bucket with the given width. Buckets are aligned to Monday 2000-01-03. A width of zero or less is an error.',
       "time_bucket(INTERVAL '5 minutes', TIMESTAMP '2026-01-31T09:47:10Z')",
     ),
@@ -191,9 +225,29 @@ export const SCALAR_FUNCTIONS = {
   time_bucket_months: {
     ...time(
       ['months', 'moment'],
-      TIMESTAMP,
+      second,
       'The same in whole months, aligned to January 2000.',
       "time_bucket(INTERVAL '3 months', TIMESTAMP '2026-02-28T00:00:00Z')",
+    ),
+    group: 'Market data',
+    name: 'time_bucket',
+  },
+  time_bucket_zone: {
+    ...time(
+      ['fixed', 'Timestamp', 'zone'],
+      TIMESTAMP,
+      'The start of the bucket by the clocks of the zone. Buckets of whole days begin at the first instant of a local date, counted from Monday 2000-01-03; shorter ones where the clock reads, or skips, a multiple of the width since midnight.',
+      "time_bucket('30 minutes', TIMESTAMP '2026-07-01T13:47:10Z', 'America/New_York')",
+    ),
+    group: 'Market data',
+    name: 'time_bucket',
+  },
+  time_bucket_months_zone: {
+    ...time(
+      ['months', 'Timestamp', 'zone'],
+      TIMESTAMP,
+      'The same in whole months, which begin at the first instant of a local date.',
+      "time_bucket('1 month', TIMESTAMP '2026-07-01T02:00:00Z', 'America/New_York')",
     ),
     group: 'Market data',
     name: 'time_bucket',
@@ -236,6 +290,11 @@ export const SCALAR_FUNCTIONS = {
 
 /** An entry whose name defaults to its key in the table. */
 export type Unnamed = Omit<FunctionEntry, 'name'> & { readonly name?: string }
+
+/** A time as the second argument keeps its type. */
+function second([, x = TIMESTAMP]: readonly IqlType[]): IqlType {
+  return x
+}
 
 /** For floor, ceil, round and trunc: a Decimal loses its scale, but may gain a digit before the point. */
 function wholePart([x = INTEGER]: readonly IqlType[]): IqlType {

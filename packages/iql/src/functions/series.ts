@@ -15,21 +15,46 @@ export const TABLE_FUNCTIONS = {
   ),
   generate_series_time: series(
     ['moment', 'moment', 'fixed'],
-    TIMESTAMP,
+    first,
     'The same for times: from the first to the last, in steps of the interval.',
     "generate_series('2026-01-30T10:00:00Z', '2026-01-30T11:00:00Z', '5 minutes') AS bar",
   ),
   generate_series_months: series(
     ['moment', 'moment', 'months'],
-    TIMESTAMP,
+    first,
     'The same in steps of whole months, each counted from the first time: from 31 January, the last day of every month.',
     "generate_series('2026-01-31T00:00:00Z', '2026-12-31T00:00:00Z', '1 month') AS month",
   ),
+  generate_series_zone: series(
+    ['Timestamp', 'Timestamp', 'fixed', 'zone'],
+    TIMESTAMP,
+    'The same by the clocks of the zone: a step of whole days keeps the local time of day, which AT TIME ZONE converts; a shorter step is that long.',
+    "generate_series('2026-03-06T14:30:00Z', '2026-03-13T14:30:00Z', '1 day', 'America/New_York') AS opening",
+  ),
+  generate_series_months_zone: series(
+    ['Timestamp', 'Timestamp', 'months', 'zone'],
+    TIMESTAMP,
+    'The same in steps of whole months.',
+    "generate_series('2026-01-01T05:00:00Z', '2026-12-31T00:00:00Z', '1 month', 'America/New_York') AS month",
+  ),
 } as const satisfies Record<string, Unnamed>
+
+/** The starts of buckets, from that of the first time to the last before the second. Only time_bucket_gapfill is rewritten to it. */
+export const BUCKET_FUNCTIONS = {
+  bucket_series: series(['Timestamp', 'Timestamp', 'fixed', 'zone'], TIMESTAMP, '', ''),
+  bucket_series_months: series(['Timestamp', 'Timestamp', 'months', 'zone'], TIMESTAMP, '', ''),
+} as const satisfies Record<string, Unnamed>
+
+/** With a space: no statement can call it. */
+export const BUCKET_SERIES = 'bucket series'
+
+function first([x = TIMESTAMP]: readonly IqlType[]): IqlType {
+  return x
+}
 
 function series(
   args: FunctionEntry['arguments'],
-  result: IqlType,
+  result: FunctionEntry['result'],
   description: string,
   example: string,
   optional = 0,

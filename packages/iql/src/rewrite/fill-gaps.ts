@@ -4,6 +4,7 @@
  */
 
 import { functionsNamed } from '../functions/functions.ts'
+import { BUCKET_SERIES } from '../functions/series.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import {
   type ColumnsOf,
@@ -127,19 +128,23 @@ class Filling {
 
   query(): Query {
     const { at } = this.#select
-    const [width, time, start, end] = this.#arguments()
+    const { width, time, start, end, zone } = this.#arguments()
     const items = this.#select.items.map((item) => this.#item(item))
     const orderBy = this.#query.orderBy.map((item) => this.#order(item))
     const plain = { distinct: false, where: undefined, groupBy: [], having: undefined, at }
-    const first = this.#call('time_bucket', [width, start])
     const grid: From = {
       kind: 'function',
-      name: { text: 'generate_series', at: this.#bucket.name.at },
-      arguments: [first, end, width],
+      name: { text: zone === undefined ? 'generate_series' : BUCKET_SERIES, at: this.#bucket.name.at },
+      arguments:
+        zone === undefined ? [this.#call('time_bucket', [width, start]), end, width] : [start, end, width, zone],
       alias: BUCKET,
       column: undefined,
     }
-    const bucketItem: SelectItem = { kind: 'item', expression: this.#call('time_bucket', [width, time]), alias: BUCKET }
+    const bucketItem: SelectItem = {
+      kind: 'item',
+      expression: this.#call('time_bucket', zone === undefined ? [width, time] : [width, time, zone]),
+      alias: BUCKET,
+    }
     const groups: Select = {
       ...this.#select,
       distinct: false,
@@ -188,17 +193,17 @@ class Filling {
     }, sameBucket)
   }
 
-  #arguments(): [Expression, Expression, Expression, Expression] {
+  #arguments() {
     const { arguments: args, name } = this.#bucket
-    const [width, time, start, end] = args
-    if (args.length === 4 && width && time && start && end) {
+    const [width, time, start, end, zone] = args
+    if (args.length <= 5 && width && time && start && end) {
       for (const value of [width, start, end]) this.#refuseColumns(value)
-      return [width, time, start, end]
+      return { width, time, start, end, zone }
     }
     throw this.#binding.fail(
       'BadArguments',
       name.at,
-      `${GAPFILL} takes four arguments: the width of a bucket, the time, and the start and the end of the grid`,
+      `${GAPFILL} takes four arguments: the width of a bucket, the time, and the start and the end of the grid; and perhaps a time zone`,
       { hint: `write ${GAPFILL}('1 hour', executed_at, :start, :end)` },
     )
   }

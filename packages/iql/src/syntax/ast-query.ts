@@ -59,7 +59,7 @@ export interface NullLiteral extends Placed {
   readonly kind: 'null'
 }
 
-export type LiteralTypeName = 'Timestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
+export type LiteralTypeName = 'Timestamp' | 'LocalTimestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
 
 /** TIMESTAMP '2026-01-31T09:30:00Z', INTERVAL '5 minutes', … */
 export interface TypedLiteral extends Placed {
@@ -191,8 +191,16 @@ export interface Call {
   readonly over: Window | undefined
 }
 
-/** ([PARTITION BY …] [ORDER BY …] [ROWS | RANGE frame]) */
+/** A window with a name: WINDOW name AS (window) */
+export interface NamedWindow {
+  readonly name: Name
+  readonly window: Window
+}
+
+/** ([base] [PARTITION BY …] [ORDER BY …] [ROWS | RANGE frame]) */
 export interface Window extends Placed {
+  /** The named window that it repeats or extends; the parser replaces it at the end of the SELECT. */
+  readonly base?: Name
   readonly partitionBy: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
   readonly frame: Frame | undefined
@@ -204,10 +212,11 @@ export interface Frame {
   readonly end: FrameBound
 }
 
-/** `rows` is a whole number as written: n PRECEDING, n FOLLOWING. */
+/** `rows` is a whole number as written, and `interval` the text of an interval: n PRECEDING, INTERVAL '5 minutes' PRECEDING. */
 export type FrameBound =
   | { readonly kind: 'unbounded-preceding' | 'current-row' | 'unbounded-following' }
   | { readonly kind: 'preceding' | 'following'; readonly rows: number }
+  | { readonly kind: 'preceding' | 'following'; readonly interval: string }
 
 /** (query) as a value */
 export interface Subquery extends Placed {

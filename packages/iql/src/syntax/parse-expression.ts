@@ -77,7 +77,7 @@ function parseUnary(tokens: TokenStream, operator: '-' | '+' | 'not', minimum: n
  * Comparison = Test [("=" | "<>" | "!=" | "<" | "<=" | ">" | ">=") Test]
  * Concatenation = Sum {"||" Sum}
  * Sum = Product {("+" | "-") Product}
- * Product = Sign {("*" | "/" | "%") Sign}
+ * Product = AtTimeZone {("*" | "/" | "%") AtTimeZone}
  */
 function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Expression | undefined {
   const { key, at } = tokens.token
@@ -91,11 +91,26 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
     return { kind: 'binary', operator, left, right, at }
   }
   if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined
+  if (opensZone(tokens)) return minimum < PRECEDENCE.zone ? parseAtTimeZone(tokens, left) : undefined
   // In a column definition, as in DEFAULT 0 NOT NULL.
   if (key === 'not' && tokens.ahead(1).key === 'null') return undefined
   if (TEST_WORDS.has(key)) return minimum < PRECEDENCE.test ? parseTest(tokens, left) : undefined
   tokens.couldBe('an operator')
   return undefined
+}
+
+/** AT is not reserved: it can be an alias. */
+function opensZone(tokens: TokenStream): boolean {
+  return tokens.token.key === 'at' && tokens.ahead(1).key === 'time' && tokens.ahead(2).key === 'zone'
+}
+
+/** AtTimeZone = Sign {"AT" "TIME" "ZONE" Sign}: timezone(zone, time), as in PostgreSQL. */
+function parseAtTimeZone(tokens: TokenStream, time: Expression): Expression {
+  const { at } = tokens.take()
+  tokens.take()
+  tokens.take()
+  const zone = parseOperators(tokens, PRECEDENCE.zone)
+  return call({ text: 'timezone', at }, [zone, time])
 }
 
 const TEST_WORDS: ReadonlySet<string> = new Set(['not', 'between', 'in', 'like', 'ilike'])
@@ -222,7 +237,7 @@ function parseWord(tokens: TokenStream, key: string): Expression {
 }
 
 /**
- * TypedLiteral = ("TIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
+ * TypedLiteral = ("TIMESTAMP" | "LOCALTIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
  * Column = [Name "."] Name
  */
 function parseNamed(tokens: TokenStream): Expression {
@@ -248,6 +263,7 @@ function parseNamed(tokens: TokenStream): Expression {
 
 const LITERAL_TYPES: ReadonlyMap<string, LiteralTypeName> = new Map([
   ['timestamp', 'Timestamp'],
+  ['localtimestamp', 'LocalTimestamp'],
   ['date', 'Date'],
   ['time', 'Time'],
   ['interval', 'Interval'],
@@ -316,7 +332,7 @@ function parseExtract(tokens: TokenStream): Call {
 
 /**
  * Call = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
- *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Window]
+ *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
  */
 function parseCall(tokens: TokenStream): Call {
   const { text, at } = tokens.take()
@@ -329,7 +345,7 @@ function parseCall(tokens: TokenStream): Call {
     tokens.expects(')')
     const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
-    const over = tokens.accepts('over') ? parseWindow(tokens) : undefined
+    const over = tokens.accepts('over') ? parseOver(tokens) : undefined
     return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
   })
 }
@@ -364,12 +380,29 @@ function parseFilter(tokens: TokenStream): Expression | undefined {
   return tokens.closing(parseExpression(tokens))
 }
 
-/** Window = "(" ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
-function parseWindow(tokens: TokenStream): Window {
+/** Over = Name | Window */
+function parseOver(tokens: TokenStream): Window {
+  if (tokens.sees('(')) return parseWindow(tokens)
+  const base = tokens.name('the name of a window')
+  return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
+}
+
+/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+export function parseWindow(tokens: TokenStream): Window {
   const at = tokens.expects('(')
+  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: tokens.name('the name of a window') }
   const partitionBy = tokens.acceptsBy('partition') ? tokens.list(parseExpression) : []
   const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
-  return tokens.closing({ partitionBy, orderBy, frame: parseFrame(tokens), at })
+  return tokens.closing({ ...base, partitionBy, orderBy, frame: parseFrame(tokens), at })
+}
+
+/** Whether a clause of the window comes next: these words are not reserved. */
+function opensWindow(tokens: TokenStream): boolean {
+  const { key } = tokens.token
+  return (
+    (key === 'partition' && tokens.ahead(1).key === 'by') ||
+    ((key === 'rows' || key === 'range') && tokens.ahead(1).key !== ')')
+  )
 }
 
 function call(name: Name, args: readonly Expression[]): Call {

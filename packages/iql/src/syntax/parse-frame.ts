@@ -12,7 +12,7 @@ export function parseFrame(tokens: TokenStream): Frame | undefined {
   return { unit, start, end: parseFrameBound(tokens) }
 }
 
-/** FrameBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING") | "CURRENT" "ROW" | digits ("PRECEDING" | "FOLLOWING") */
+/** FrameBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING") | "CURRENT" "ROW" | Distance ("PRECEDING" | "FOLLOWING") */
 function parseFrameBound(tokens: TokenStream): FrameBound {
   if (tokens.accepts('current')) {
     tokens.expects('row')
@@ -23,8 +23,15 @@ function parseFrameBound(tokens: TokenStream): FrameBound {
     tokens.expects('following')
     return { kind: 'unbounded-following' }
   }
-  const rows = tokens.wholeNumber('a number of rows')
-  if (tokens.accepts('preceding')) return { kind: 'preceding', rows }
+  const distance = parseDistance(tokens)
+  if (tokens.accepts('preceding')) return { kind: 'preceding', ...distance }
   tokens.expects('following')
-  return { kind: 'following', rows }
+  return { kind: 'following', ...distance }
+}
+
+/** Distance = digits | ["INTERVAL"] Text */
+function parseDistance(tokens: TokenStream): { rows: number } | { interval: string } {
+  if (tokens.accepts('interval') || tokens.token.kind === 'text') return { interval: tokens.text('an interval') }
+  tokens.couldBe('an interval')
+  return { rows: tokens.wholeNumber('a number of rows') }
 }

@@ -13,6 +13,7 @@ import type {
   SelectItem,
   SetOperation,
 } from './ast-query.ts'
+import { NamedWindows, opensNamedWindows, parseNamedWindows } from './named-windows.ts'
 import { parseExpression, parseOrderItem } from './parse-expression.ts'
 import type { TokenStream } from './token-stream.ts'
 
@@ -23,8 +24,8 @@ import type { TokenStream } from './token-stream.ts'
 export function parseQuery(tokens: TokenStream): Query {
   const at = tokens.token.at
   const ctes = tokens.accepts('with') ? tokens.list(parseCte) : []
-  const body = parseBody(tokens)
-  const orderBy = parseOrderBy(tokens)
+  const { body, windows } = parseBody(tokens)
+  const orderBy = parseOrderBy(tokens, windows)
   let limit: Expression | undefined
   let offset: Expression | undefined
   for (;;) {
@@ -56,20 +57,26 @@ export function parseParenthesisedQuery(tokens: TokenStream): Query {
   })
 }
 
+/** A body, and the windows that its ORDER BY can name: those of a single SELECT. */
+interface ParsedBody {
+  readonly body: Body
+  readonly windows?: NamedWindows
+}
+
 /** Body = Intersection {("UNION" | "EXCEPT") ["ALL" | "DISTINCT"] Intersection} */
-function parseBody(tokens: TokenStream): Body {
+function parseBody(tokens: TokenStream): ParsedBody {
   let left = parseIntersection(tokens)
   for (;;) {
-    if (tokens.sees('union')) left = parseSetOperation(tokens, 'union', left, parseIntersection)
-    else if (tokens.sees('except')) left = parseSetOperation(tokens, 'except', left, parseIntersection)
+    if (tokens.sees('union')) left = parseSetOperation(tokens, 'union', left.body, parseIntersection)
+    else if (tokens.sees('except')) left = parseSetOperation(tokens, 'except', left.body, parseIntersection)
     else return left
   }
 }
 
 /** Intersection = Operand {"INTERSECT" ["ALL" | "DISTINCT"] Operand} */
-function parseIntersection(tokens: TokenStream): Body {
+function parseIntersection(tokens: TokenStream): ParsedBody {
   let left = parseOperand(tokens)
-  while (tokens.sees('intersect')) left = parseSetOperation(tokens, 'intersect', left, parseOperand)
+  while (tokens.sees('intersect')) left = parseSetOperation(tokens, 'intersect', left.body, parseOperand)
   return left
 }
 
@@ -77,20 +84,20 @@ function parseSetOperation(
   tokens: TokenStream,
   operator: SetOperation['operator'],
   left: Body,
-  parseRight: (tokens: TokenStream) => Body,
-): SetOperation {
+  parseRight: (tokens: TokenStream) => ParsedBody,
+): ParsedBody {
   const at = tokens.take().at
   tokens.countSetOperation(at)
   const all = tokens.accepts('all')
   if (!all) tokens.accepts('distinct')
-  return { kind: 'set', operator, all, left, right: parseRight(tokens), at }
+  return { body: { kind: 'set', operator, all, left, right: parseRight(tokens).body, at } }
 }
 
 /** Operand = Select | "(" Query ")" */
-function parseOperand(tokens: TokenStream): Body {
+function parseOperand(tokens: TokenStream): ParsedBody {
   if (!tokens.sees('(')) return parseSelect(tokens)
   const query = parseParenthesisedQuery(tokens)
-  return isBareQuery(query) ? query.body : query
+  return { body: isBareQuery(query) ? query.body : query }
 }
 
 /** Parentheses around a query without WITH, ORDER BY, LIMIT and OFFSET do not change its meaning. */
@@ -101,19 +108,24 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
 /**
  * Select = "SELECT" ["DISTINCT" | "ALL"] SelectItem {"," SelectItem} ["FROM" From] ["WHERE" Expression]
  *          [Latest] ["GROUP" "BY" Expression {"," Expression}] ["HAVING" Expression]
+ *          ["WINDOW" NamedWindow {"," NamedWindow}]
  */
-function parseSelect(tokens: TokenStream): Select {
+function parseSelect(tokens: TokenStream): ParsedBody {
   const at = tokens.expects('select')
   const distinct = tokens.accepts('distinct')
   if (!distinct) tokens.accepts('all')
-  const items = tokens.list(parseSelectItem)
+  const written = tokens.list(parseSelectItem)
   const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
   const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
   const latest = parseLatest(tokens)
   const groupBy = tokens.acceptsBy('group') ? tokens.list(parseExpression) : []
   const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
+  const windows = new NamedWindows(tokens, parseNamedWindows(tokens))
+  const items = written.map((item) =>
+    item.kind === 'item' ? { ...item, expression: windows.within(item.expression) } : item,
+  )
   const select: Select = { kind: 'select', distinct, items, from, where, groupBy, having, at }
-  return latest === undefined ? select : { ...select, latest }
+  return { body: latest === undefined ? select : { ...select, latest }, windows }
 }
 
 /** Latest = "LATEST" "ON" Expression "PARTITION" "BY" Expression {"," Expression} */
@@ -125,6 +137,10 @@ function parseLatest(tokens: TokenStream): Latest | undefined {
   tokens.expects('partition')
   tokens.expects('by')
   return { on, partitionBy: tokens.list(parseExpression), at }
+}
+
+function endsFrom(tokens: TokenStream): boolean {
+  return opensLatest(tokens) || opensNamedWindows(tokens)
 }
 
 /** LATEST is not reserved: it can be an alias, also before the ON of a join. */
@@ -149,7 +165,7 @@ export function parseSelectItem(tokens: TokenStream): SelectItem {
 /** Alias = ["AS"] Name */
 export function parseAlias(tokens: TokenStream): Name | undefined {
   if (tokens.accepts('as')) return tokens.name('a name')
-  return tokens.bareAlias()
+  return opensNamedWindows(tokens) ? undefined : tokens.bareAlias()
 }
 
 /** From = Joined {"," Joined} */
@@ -169,7 +185,7 @@ function parseFrom(tokens: TokenStream): From {
  *      | "CROSS" "JOIN" TableItem
  */
 function parseJoined(tokens: TokenStream): From {
-  let left = parseTableItem(tokens, opensLatest)
+  let left = parseTableItem(tokens, endsFrom)
   for (;;) {
     const at = tokens.token.at
     const join = parseJoinKind(tokens)
@@ -205,7 +221,7 @@ function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
 }
 
 /** TableItem = Name [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
-function parseTableItem(tokens: TokenStream, endsBefore: (tokens: TokenStream) => boolean = () => false): From {
+function parseTableItem(tokens: TokenStream, endsBefore = opensNamedWindows): From {
   const parseItsAlias = () => (endsBefore(tokens) ? undefined : parseAlias(tokens))
   if (!tokens.sees('(')) {
     if (tokens.ahead(1).key === '(' && tokens.token.kind === 'word') return parseFunctionTable(tokens, parseItsAlias)
@@ -232,6 +248,9 @@ function parseFunctionTable(tokens: TokenStream, parseItsAlias: () => Name | und
   return { kind: 'function', name, arguments: args, alias, column }
 }
 
-function parseOrderBy(tokens: TokenStream): OrderItem[] {
-  return tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+function parseOrderBy(tokens: TokenStream, windows: NamedWindows | undefined): OrderItem[] {
+  if (!tokens.acceptsBy('order')) return []
+  const items = tokens.list(parseOrderItem)
+  if (windows === undefined) return items
+  return items.map((item) => ({ ...item, expression: windows.within(item.expression) }))
 }

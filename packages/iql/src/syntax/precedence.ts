@@ -12,7 +12,9 @@ export const PRECEDENCE = {
   concat: 7,
   sum: 8,
   product: 9,
-  sign: 10,
+  /** AT TIME ZONE */
+  zone: 10,
+  sign: 11,
 } as const
 
 export const BINARY_PRECEDENCE: Readonly<Record<BinaryOperator, number>> = {

@@ -229,6 +229,7 @@ function printFrame({ unit, start, end }: Frame): string {
 
 function printFrameBound(bound: FrameBound): string {
   const words = bound.kind.toUpperCase().replace('-', ' ')
+  if ('interval' in bound) return `INTERVAL ${printText(bound.interval)} ${words}`
   return 'rows' in bound ? `${bound.rows} ${words}` : words
 }
 

@@ -5,13 +5,14 @@ type Castable = Exclude<TypeKind, 'Null' | 'Interval'>
 
 /** The target types of each type. Every type casts to itself; Text casts from and to types that have an exact text form. */
 export const CASTS: Readonly<Record<Castable, readonly Castable[]>> = {
-  Text: ['Integer', 'Decimal', 'Double', 'Boolean', 'Timestamp', 'Date', 'Time', 'Uuid', 'Json'],
+  Text: ['Integer', 'Decimal', 'Double', 'Boolean', 'Timestamp', 'LocalTimestamp', 'Date', 'Time', 'Uuid', 'Json'],
   Integer: ['Text', 'Decimal', 'Double', 'Boolean'],
   Decimal: ['Text', 'Integer', 'Double'],
   Double: ['Text', 'Integer', 'Decimal'],
   Boolean: ['Text', 'Integer'],
   Timestamp: ['Text', 'Date', 'Time'],
-  Date: ['Text', 'Timestamp'],
+  LocalTimestamp: ['Text', 'Date', 'Time'],
+  Date: ['Text', 'Timestamp', 'LocalTimestamp'],
   Time: ['Text'],
   Uuid: ['Text'],
   Json: ['Text'],
@@ -24,7 +25,8 @@ export const CAST_RULES: readonly string[] = [
   'A number cast to Integer or to a Decimal with a smaller scale is rounded half away from zero.',
   'A Double cast to Text or Decimal becomes the shortest decimal that parses as the same Double.',
   'Integer 0 casts to false, every other Integer to true; a Boolean casts to 0 or 1.',
-  'A Timestamp cast to Date or Time keeps that part in UTC; a Date cast to Timestamp becomes the midnight at its start.',
+  'A Timestamp cast to Date or Time keeps that part in UTC, and a LocalTimestamp that of its own clock; a Date cast to either becomes the midnight at its start.',
+  'Timestamp and LocalTimestamp are converted by AT TIME ZONE, not by CAST.',
   'A value that exceeds the digits or the range of the new type is the error `IQL.Overflow`.',
 ]
 

@@ -43,6 +43,11 @@ export function readTimestamp(text: string): bigint | undefined {
   return micros >= MIN_TIMESTAMP && micros <= MAX_TIMESTAMP ? micros : undefined
 }
 
+/** YYYY-MM-DD[THH:MM[:SS[.ffffff]]] of a local clock. */
+export function readLocalTimestamp(text: string): bigint | undefined {
+  return /[Zz]|[+-]\d{2}:?\d{2}$/.test(text.slice(10)) ? undefined : readTimestamp(text)
+}
+
 /** The first and the last microsecond of the years 0001 to 9999. */
 export const MIN_TIMESTAMP = BigInt(Date.parse('0001-01-01T00:00:00Z')) * 1000n
 export const MAX_TIMESTAMP = BigInt(Date.parse('9999-12-31T23:59:59.999Z')) * 1000n + 999n
@@ -73,8 +78,12 @@ export function writeTime(micros: bigint): string {
 }
 
 export function writeTimestamp(micros: bigint): string {
+  return `${writeLocalTimestamp(micros)}Z`
+}
+
+export function writeLocalTimestamp(micros: bigint): string {
   const days = floorDivide(micros, MICROS_PER_DAY)
-  return `${writeDate(days)}T${writeTime(micros - days * MICROS_PER_DAY)}Z`
+  return `${writeDate(days)}T${writeTime(micros - days * MICROS_PER_DAY)}`
 }
 
 function two(value: number): string {

@@ -9,6 +9,8 @@ export type IqlType =
   | { readonly kind: 'Double' }
   | { readonly kind: 'Boolean' }
   | { readonly kind: 'Timestamp' }
+  /** A reading of a local clock: of expressions and results, never of a column. */
+  | { readonly kind: 'LocalTimestamp' }
   | { readonly kind: 'Date' }
   | { readonly kind: 'Time' }
   | { readonly kind: 'Uuid' }
@@ -24,7 +26,7 @@ export type TypeKind = IqlType['kind']
 /**
  * A value in memory, depending on its type:
  * Text string · Integer bigint · Decimal bigint (unscaled: 45.10 with scale 2 is 4510n) · Double number · Boolean boolean ·
- * Timestamp bigint (microseconds since 1970-01-01T00:00Z) · Date bigint (days since 1970-01-01) ·
+ * Timestamp bigint (microseconds since 1970-01-01T00:00Z) · LocalTimestamp bigint (the same, as if its clock were in UTC) · Date bigint (days since 1970-01-01) ·
  * Time bigint (microseconds since midnight) · Uuid string (lower case, with hyphens) · Json string (its text) ·
  * Binary Uint8Array · Interval {months, micros}. NULL of every type is null.
  */
@@ -41,6 +43,7 @@ export const INTEGER: IqlType = { kind: 'Integer' }
 export const DOUBLE: IqlType = { kind: 'Double' }
 export const BOOLEAN: IqlType = { kind: 'Boolean' }
 export const TIMESTAMP: IqlType = { kind: 'Timestamp' }
+export const LOCAL_TIMESTAMP: IqlType = { kind: 'LocalTimestamp' }
 export const DATE: IqlType = { kind: 'Date' }
 export const TIME: IqlType = { kind: 'Time' }
 export const UUID: IqlType = { kind: 'Uuid' }
@@ -157,6 +160,7 @@ export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
   Double: 'a number such as 1.5e3, NaN, Infinity or -Infinity',
   Boolean: 'true or false',
   Timestamp: 'a timestamp such as 2026-01-31T09:30:00.000001Z',
+  LocalTimestamp: 'a local time such as 2026-01-31T09:30:00, without Z or an offset',
   Date: 'a date such as 2026-01-31',
   Time: 'a time such as 09:30:00.000001',
   Uuid: 'a Uuid such as 123e4567-e89b-12d3-a456-426614174000',

@@ -3,10 +3,12 @@ import { readBase64, writeBase64 } from './base64.ts'
 import {
   readDate,
   readInterval,
+  readLocalTimestamp,
   readTime,
   readTimestamp,
   writeDate,
   writeInterval,
+  writeLocalTimestamp,
   writeTime,
   writeTimestamp,
 } from './time-values.ts'
@@ -38,12 +40,13 @@ export function readValue(type: IqlType, text: string): Read {
 
 const READERS: Readonly<
   Record<
-    'Boolean' | 'Timestamp' | 'Date' | 'Time' | 'Uuid' | 'Json' | 'Binary',
+    'Boolean' | 'Timestamp' | 'LocalTimestamp' | 'Date' | 'Time' | 'Uuid' | 'Json' | 'Binary',
     (text: string) => Exclude<IqlValue, null> | undefined
   >
 > = {
   Boolean: readBoolean,
   Timestamp: readTimestamp,
+  LocalTimestamp: readLocalTimestamp,
   Date: readDate,
   Time: readTime,
   Uuid: readUuid,
@@ -144,6 +147,8 @@ export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): strin
       return writeDecimal(value, type.scale)
     case 'Timestamp':
       return writeTimestamp(value)
+    case 'LocalTimestamp':
+      return writeLocalTimestamp(value)
     case 'Date':
       return writeDate(value)
     case 'Time':

@@ -84,6 +84,13 @@ export function parseTokenLifetime(text: string): number {
   return lifetime
 }
 
+export function parsePushedLifetime(text: string): number {
+  const lifetime = parseSeconds(text)
+  if (!/^\d+$/.test(text) || lifetime < 5_000 || lifetime > 599_000)
+    throw new BadSetting(`${text} is not a whole number of seconds between 5 and 599`)
+  return lifetime
+}
+
 export function parseDays(text: string): number {
   const days = parseInteger(text)
   if (days < 1) throw new BadSetting('it must be at least one day')

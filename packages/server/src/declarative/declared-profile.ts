@@ -3,7 +3,14 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { DeclaredClient } from './shape.ts'
 
 const GRANTS = ['authorization_code', 'refresh_token', 'client_credentials']
-const ALG_MEMBERS = ['id_token_signed_response_alg', 'access_token_alg', 'token_endpoint_auth_signing_alg'] as const
+const ALG_MEMBERS = [
+  'id_token_signed_response_alg',
+  'authorization_signed_response_alg',
+  'introspection_signed_response_alg',
+  'access_token_alg',
+  'token_endpoint_auth_signing_alg',
+  'request_object_signing_alg',
+] as const
 const ALWAYS = ['require_pkce', 'dpop_bound_access_tokens', 'require_pushed_authorization_requests'] as const
 
 export function profileFaults(client: DeclaredClient): Fault[] {

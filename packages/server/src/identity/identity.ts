@@ -14,6 +14,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { openAttributeDirectory } from './attributes/attribute-directory.ts'
+import type { PushedSettings } from './authorize/pushed-request.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createClientKeys } from './clients/client-keys.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
@@ -46,6 +47,8 @@ export interface IdentityOptions {
   /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
   readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey'>
   readonly localSignIn: LocalSignIn
+  /** Pushed authorization requests (RFC 9126). */
+  readonly pushed: PushedSettings
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
@@ -168,6 +171,7 @@ export async function openIdentity(options: IdentityOptions) {
       (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
+    pushed: options.pushed,
     /** For tokens that are issued from now on. */
     setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),
     close() {

@@ -36,6 +36,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   interactions: 'moved',
   consents: 'moved',
   factors: 'moved',
+  pushed_requests: 'moved',
   spent_jwts: 'moved',
   throttles: 'moved',
   signing_keys: 'moved',

@@ -131,6 +131,7 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
       nonceKey: masterKey.derive('dpop nonces'),
     },
     localSignIn: config.localSignIn,
+    pushed: { lifetimeMs: config.parLifetime, required: config.requirePushedAuthorizationRequests },
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
     allowPrivateKeys: config.clientJwksPrivate,
     onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),

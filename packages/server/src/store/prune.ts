@@ -17,6 +17,8 @@ export const EXPIRING = [
   { table: 'device_codes', column: 'expires_at', kept: HOUR },
   { table: 'interactions', column: 'expires_at', kept: 0 },
   { table: 'spent_jwts', column: 'expires_at', kept: HOUR },
+  // As long as an interaction lives that opened it.
+  { table: 'pushed_requests', column: 'expires_at', kept: 2 * HOUR },
   { table: 'throttles', column: 'updated_at', kept: 7 * DAY },
   { table: 'events', column: 'expires_at', kept: 0 },
   { table: 'client_secrets', column: 'expires_at', kept: 30 * DAY },

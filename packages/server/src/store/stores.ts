@@ -10,6 +10,7 @@ import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
+import { createPushedRequests } from './authorizations/pushed-requests.ts'
 import { createRefreshTokens } from './authorizations/refresh-tokens.ts'
 import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './authorizations/sessions.ts'
 import { createSpentJwts } from './authorizations/spent-jwts.ts'
@@ -50,6 +51,7 @@ export function createStores(
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),
+    pushedRequests: createPushedRequests(db, clock),
     sessions: createSessions(db, clock, sessions),
     consents: createConsents(db, clock),
     factors: createFactors(db, engine, clock),

@@ -39,6 +39,10 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_pushed_requests_total: counter(
+    'Pushed authorization requests by outcome: "accepted", or the error.',
+    'outcome',
+  ),
   gatehouse_remote_documents_total: counter(
     'Fetches of keys ("jwks") and of metadata of other issuers and of clients: "fetched" or "failed".',
     'document',

@@ -54,9 +54,13 @@ export const AUTHORIZATION_ERRORS = {
     when: 'The request object is not signed by a key of the client, has expired, or contradicts the parameters.',
     advice: 'Compare it with the registered keys; the description names the invalid member, if there is one.',
   },
+  invalid_request_uri: {
+    when: 'The `request_uri` of a pushed request (RFC 9126) is unknown, expired or that of another client, or its request was answered already.',
+    advice: 'Push the request again, and send the browser to the new `request_uri` at once.',
+  },
   request_uri_not_supported: {
     when: 'A request object was passed by reference.',
-    advice: 'Pass it by value, as `request`.',
+    advice: 'Pass it by value, as `request`, or push the request to `/connect/par`.',
   },
   registration_not_supported: {
     when: 'The request contains `registration`.',

@@ -26,6 +26,9 @@ const TEXT_PARAMETERS = new Set([
   ...['acr_values', 'claims_locales', 'display'],
 ])
 const SKEW_SECONDS = 60
+/** How far the clock of a client with the FAPI profile may be ahead of ours. */
+const FAPI_AHEAD_SECONDS = 15
+const LONGEST_SECONDS = 3600
 
 export async function openRequestObject(
   outer: RequestParameters,
@@ -45,9 +48,10 @@ export async function openRequestObject(
   const claims = await verify(object, client, env)
   const inner = readInner(claims)
   const resources = readResourceClaim(claims)
-  if (inner.has('client_id') ? inner.get('client_id') !== client.id : client.requireSignedRequest)
+  const isWhole = client.requireSignedRequest || client.profile === 'fapi2'
+  if (inner.has('client_id') ? inner.get('client_id') !== client.id : isWhole)
     throw refuse('invalid_request_object', 'client_id in the request object differs from the parameter')
-  if (client.requireSignedRequest) return onlySigned(inner, resources)
+  if (isWhole) return onlySigned(inner, resources)
   const [inside, outside] = [inner.get('response_type'), outer.get('response_type')]
   if (inside !== undefined && outside !== undefined && inside !== outside)
     throw refuse('invalid_request_object', 'response_type in the request object differs from the parameter')
@@ -72,12 +76,14 @@ async function verify(object: string, client: Client, env: RequestObjectEnv): Pr
   if (object.length > MAX_LENGTH) throw refuse('invalid_request_object', 'The request object is too large')
   try {
     const keys = await env.clientKeys(client)
-    const { header, claims } = await verifyForeignJwt(object, keys, acceptedAlgs(client.requestObjectAlg))
+    const { header, claims } = await verifyForeignJwt(object, keys, acceptedAlgs(client.requestObjectAlg, client))
     checkType(header.typ)
+    const isFapi = client.profile === 'fapi2'
     checkTimes(claims, env.clock() / 1000)
+    if (isFapi) checkFapiTimes(claims, env.clock() / 1000)
     if (claims.iss !== undefined && claims.iss !== client.id) throw new JwtFault('iss is not the client')
-    if (claims.aud !== undefined && ![claims.aud].flat().includes(env.issuer))
-      throw new JwtFault('aud is not this server')
+    const isForUs = claims.aud === undefined ? !isFapi : [claims.aud].flat().includes(env.issuer)
+    if (!isForUs) throw new JwtFault('aud is not this server')
     return claims
   } catch (error) {
     if (error instanceof JwtFault)
@@ -99,6 +105,16 @@ function checkTimes({ exp, nbf, iat }: Claims, now: number): void {
     if (time !== undefined && typeof time !== 'number') throw new JwtFault('exp, nbf or iat is not a number')
   if (typeof exp === 'number' && exp + SKEW_SECONDS <= now) throw new JwtFault('it has expired')
   if (typeof nbf === 'number' && nbf - SKEW_SECONDS > now) throw new JwtFault('nbf is in the future')
+}
+
+/** FAPI 2.0 Message Signing §5.3.1. */
+function checkFapiTimes({ exp, nbf }: Claims, now: number): void {
+  if (typeof nbf !== 'number') throw new JwtFault('nbf is missing')
+  if (typeof exp !== 'number') throw new JwtFault('exp is missing')
+  if (nbf > now + FAPI_AHEAD_SECONDS) throw new JwtFault('nbf is in the future')
+  if (nbf < now - LONGEST_SECONDS) throw new JwtFault('nbf is more than an hour ago')
+  if (exp > nbf + LONGEST_SECONDS) throw new JwtFault('exp is more than an hour after nbf')
+  if (exp <= now) throw new JwtFault('it has expired')
 }
 
 /** RFC 9101 §4, RFC 8707 §2: one resource, or several as an array. */

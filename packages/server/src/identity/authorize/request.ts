@@ -39,6 +39,8 @@ export interface AuthorizationRequest {
   readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
+  /** The digest of its request_uri, if it was pushed (RFC 9126). */
+  readonly pushed?: string | undefined
 }
 
 /** What the checks of single parameters read. */

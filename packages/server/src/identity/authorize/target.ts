@@ -34,7 +34,7 @@ export function registeredTarget(parameters: RequestParameters, client: Client):
 }
 
 /** RFC 9700 §4.1.3: exact string comparison, except for the loopback port of a native application (RFC 8252 §7.3). */
-function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 'native'>): boolean {
+export function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 'native'>): boolean {
   if (client.redirectUris.includes(uri)) return true
   if (!client.native) return false
   const requested = splitLoopback(uri)

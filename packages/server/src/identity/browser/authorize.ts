@@ -1,15 +1,13 @@
 /** `/connect/authorize`: checks the client, its redirect URI and the request, then continues with the pages. */
-
-import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
-import { type AuthorizationError, isAuthorizationError } from '../authorize/authorization-error.ts'
-import { checkRequest } from '../authorize/checks.ts'
+import { type AuthorizationError, isAuthorizationError, refuse } from '../authorize/authorization-error.ts'
+import { isPushed, mustPush, openPushed } from '../authorize/pushed-request.ts'
+import { type Received, readRequest } from '../authorize/received-request.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'
-import { openRequestObject } from '../authorize/request-object.ts'
-import { readClient, readTarget, registeredTarget } from '../authorize/target.ts'
+import { readClient, registeredTarget } from '../authorize/target.ts'
 import { openAnonymousContext, openBrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { answerHead } from './page-reply.ts'
@@ -57,56 +55,24 @@ interface ClientRefusal {
 
 /** Throws errors that are shown on an error page; returns refusals that go to the client. */
 async function check(outer: Parameters, client: Client, env: BrowserEnv): Promise<Checked> {
-  const refuse = (refusal: Refusal, target: Target): Checked => {
-    if (!isAuthorizationError(refusal.code)) throw refusal
-    const { code: error, message: text } = refusal
-    return {
-      refusal: {
-        error,
-        text,
-        target,
-        uiLocales: outer.get('ui_locales'),
-        responseType: outer.get('response_type')?.slice(0, 100),
-      },
-    }
-  }
-  const checkEnv = {
-    issuer: env.issuer.name,
-    clock: env.clock,
-    clientKeys: env.clientKeys,
-    known: env.apis.known(),
-    attributes: env.attributes.claims(),
-    readHint: hintReader(env),
-  }
-  const parameters = await orRefusal(openRequestObject(outer, client, checkEnv))
-  if (parameters instanceof Refusal) {
-    const target = registeredTarget(outer, client)
-    if (target === undefined) throw parameters
-    return refuse(parameters, target)
-  }
-  const target = readTarget(parameters, client)
-  const request = await orRefusal(checkRequest({ parameters, client }, target, checkEnv))
-  return request instanceof Refusal ? refuse(request, target) : { request }
-}
-
-/** An ID token that this server issued; its expiry does not matter, and no other kind of token passes for one (C-103). */
-export function hintReader({ signer, issuer }: Pick<BrowserEnv, 'signer' | 'issuer'>) {
-  return async (idToken: string) => {
-    const claims = (await signer.verify('JWT', idToken))?.claims
-    if (claims === undefined || claims.iss !== issuer.name || typeof claims.sub !== 'string') return undefined
-    return {
-      subject: claims.sub,
-      clientId: typeof claims.aud === 'string' ? claims.aud : undefined,
-      sessionId: typeof claims.sid === 'string' ? claims.sid : undefined,
-    }
+  if (isPushed(outer)) return { request: await openPushed(outer, client, env) }
+  const received = mustPush(client, env.pushed) ? notPushed(outer, client) : await readRequest(outer, client, env)
+  if ('request' in received) return received
+  const { refusal, target } = received
+  if (target === undefined || !isAuthorizationError(refusal.code)) throw refusal
+  const { code: error, message: text } = refusal
+  return {
+    refusal: {
+      error,
+      text,
+      target,
+      uiLocales: outer.get('ui_locales'),
+      responseType: outer.get('response_type')?.slice(0, 100),
+    },
   }
 }
 
-async function orRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
+function notPushed(outer: Parameters, client: Client): Received {
+  const refusal = refuse('invalid_request', 'The request must be pushed to /connect/par first')
+  return { refusal, target: registeredTarget(outer, client) }
 }

@@ -11,6 +11,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
+import type { PushedSettings } from '../authorize/pushed-request.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { ClientKeys } from '../clients/client-keys.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
@@ -39,6 +40,7 @@ type UsedStores = Pick<
   | 'throttles'
   | 'identities'
   | 'providerSignIns'
+  | 'pushedRequests'
 >
 
 export interface BrowserEnv extends UsedStores {
@@ -65,6 +67,7 @@ export interface BrowserEnv extends UsedStores {
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes
+  readonly pushed: PushedSettings
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
   /** Where a sign-out continues, if the session came from another provider that is to be told. */

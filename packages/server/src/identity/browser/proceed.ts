@@ -4,6 +4,7 @@ import { logFailure } from '../../http/problem.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { AuthorizationError } from '../authorize/authorization-error.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
+import { reopenPushed, spendPushed } from '../authorize/pushed-request.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { type AuthorizationResponse, deliver, respond } from '../authorize/response.ts'
 import { printable } from '../oauth-error.ts'
@@ -65,11 +66,13 @@ async function proceedToClient(
       return askToLink(context, state.handle, state.details.progress, env)
     if (step.kind === 'respond') {
       await close(state, env)
+      await spendPushed(request, env)
       const { address, id: requestId } = context.http
       const isStillGranted = async () =>
         (await stepOf(await lookAgain(context, env), state.details, client, env)).kind === 'respond'
       const answer = await respond({ ...step, request, client, address, requestId, isStillGranted }, env)
       if (answer !== undefined) return await send(context, client, request.target, answer, request.uiLocales, env)
+      await reopenPushed(request, env)
       return await proceedToClient(await lookAgain(context, env), { ...state, handle: undefined }, env)
     }
     if (step.kind === 'refuse') {
@@ -110,14 +113,16 @@ async function lookAgain(context: BrowserContext, env: BrowserEnv): Promise<Brow
 }
 
 /** B-13: server errors are reported to the client. Refusals, and errors after the reply, are rethrown. */
-export function answerFault(
+export async function answerFault(
   error: unknown,
   context: BrowserContext,
   client: Client,
-  { target, uiLocales }: Pick<AuthorizationRequest, 'target' | 'uiLocales'>,
+  { target, uiLocales, pushed }: Pick<AuthorizationRequest, 'target' | 'uiLocales' | 'pushed'>,
   env: BrowserEnv,
 ): Promise<void> {
   if (context.http.isReplied || isRefusal(error)) throw error
+  // If the database is not available, the request_uri can be opened again until it expires.
+  await spendPushed({ pushed }, env).catch(() => {})
   const outage = logFailure(context.http, error)
   const answer: AuthorizationResponse =
     outage === undefined
@@ -211,18 +216,20 @@ async function close({ handle }: FlowState, env: BrowserEnv): Promise<void> {
   if (handle !== undefined && !(await env.flows.finish(handle))) throw expired()
 }
 
-export function refuseToClient(
+export async function refuseToClient(
   context: BrowserContext,
   client: Client,
   {
     target,
     responseType,
     uiLocales,
-  }: Pick<AuthorizationRequest, 'target' | 'uiLocales'> & { responseType?: string | undefined },
+    pushed,
+  }: Pick<AuthorizationRequest, 'target' | 'uiLocales' | 'pushed'> & { responseType?: string | undefined },
   error: AuthorizationError,
   text: string,
   env: BrowserEnv,
 ): Promise<void> {
+  await spendPushed({ pushed }, env)
   env.audit.record({
     event: 'authorization.refused',
     actor: context.user?.id,

@@ -29,8 +29,8 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt'
 /** Returns a function that says what is wrong with the assertion of a client; undefined if nothing is. */
 export function createAssertions(options: AssertionOptions) {
   const { issuer, clock, clientKeys, remoteKeys, spentJwts, allowPrivate, metrics } = options
-  /** The issuer is best; libraries before RFC 7523bis name the token endpoint. */
-  const audiences = [issuer, `${issuer}/connect/token`]
+  /** The issuer is best; libraries before RFC 7523bis name an endpoint. */
+  const audiences = [issuer, `${issuer}/connect/token`, `${issuer}/connect/par`]
 
   return async (assertion: string, client: Client, namesClient: boolean): Promise<string | undefined> => {
     const claimed = parseJwt(assertion)?.claims
@@ -55,12 +55,14 @@ export function createAssertions(options: AssertionOptions) {
   async function verifyOwn(assertion: string, client: Client): Promise<void> {
     if (!client.authMethods.has('private_key_jwt')) throw new JwtFault('method not registered')
     const keys = await clientKeys(client)
-    const { header, claims } = await verifyForeignJwt(assertion, keys, acceptedAlgs(client.assertionAlg))
+    const { header, claims } = await verifyForeignJwt(assertion, keys, acceptedAlgs(client.assertionAlg, client))
     checkType(header.typ)
     if (claims.sub !== client.id) throw new JwtFault('sub is not the client')
     const expiry = checkTimes(claims)
     if (expiry > clock() / 1000 + LONGEST_SECONDS) throw new JwtFault('exp is more than an hour ahead')
-    if (!isAlone(claims.aud, audiences)) throw new JwtFault('aud is not this server alone')
+    // FAPI 2.0 Security Profile §5.3.2.1: the issuer as a text.
+    const isForUs = client.profile === 'fapi2' ? claims.aud === issuer : isAlone(claims.aud, audiences)
+    if (!isForUs) throw new JwtFault('aud is not this server alone')
     if (typeof claims.jti !== 'string' || claims.jti === '') throw new JwtFault('jti is missing')
     // Last: an assertion that is refused for another reason can be sent again.
     if (!(await spentJwts.spend('client assertion', client.id, claims.jti, expiry * 1000)))

@@ -32,8 +32,13 @@ export function inlineKeys(jwks: readonly Jwk[]): FindKeys {
   return async (kid) => (kid === undefined ? keys : keys.filter((key) => key.kid === kid))
 }
 
-/** The algorithms that a signature may have, given the registered one; undefined: any that fits the key. */
-export function acceptedAlgs(registered: ForeignAlg | undefined): readonly ForeignAlg[] {
-  if (registered === undefined) return FOREIGN_ALGS
+const FAPI_FOREIGN_ALGS = FOREIGN_ALGS.filter((alg) => alg !== 'RS256')
+
+/** The algorithms that a signature of the client may have, given the registered one; undefined: any that fits the key. */
+export function acceptedAlgs(
+  registered: ForeignAlg | undefined,
+  { profile }: Pick<Client, 'profile'>,
+): readonly ForeignAlg[] {
+  if (registered === undefined) return profile === 'fapi2' ? FAPI_FOREIGN_ALGS : FOREIGN_ALGS
   return registered === 'EdDSA' || registered === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [registered]
 }

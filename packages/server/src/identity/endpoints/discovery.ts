@@ -13,6 +13,7 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
+import type { PushedSettings } from '../authorize/pushed-request.ts'
 import { RESPONSE_MODES } from '../authorize/response-modes.ts'
 import type { Signer } from '../tokens/signer.ts'
 
@@ -44,13 +45,21 @@ export interface DiscoveryOptions {
   readonly attributes: Pick<AttributeDirectory, 'claims'>
   /** Whether the OpenID document says only what the contract does, or all that the metadata of RFC 8414 says. */
   readonly mode: 'exact' | 'complete'
+  readonly pushed: PushedSettings
 }
 
-export function discoveryRoutes({ issuer, signer, apis, attributes, mode }: DiscoveryOptions): readonly Route[] {
+export function discoveryRoutes({
+  issuer,
+  signer,
+  apis,
+  attributes,
+  mode,
+  pushed,
+}: DiscoveryOptions): readonly Route[] {
   const exact = JSON.stringify(discoveryDocument(issuer))
   const metadata = textOf(
     () => [apis.known(), attributes.claims(), signer.algs()] as const,
-    ([known, claims, algs]) => serverMetadata(issuer, known, claims, algs),
+    ([known, claims, algs]) => serverMetadata(issuer, known, claims, algs, pushed),
   )
   return [
     documentRoute('/.well-known/openid-configuration', mode === 'exact' ? () => exact : metadata),
@@ -101,6 +110,7 @@ function serverMetadata(
   known: KnownScopes,
   claims: AttributeClaims,
   algs: readonly SignatureAlg[],
+  { required }: PushedSettings,
 ): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
   const contract = discoveryDocument(issuer)
@@ -114,6 +124,8 @@ function serverMetadata(
     id_token_signing_alg_values_supported: algs,
     authorization_signing_alg_values_supported: algs,
     introspection_signing_alg_values_supported: algs,
+    pushed_authorization_request_endpoint: `${issuer}/connect/par`,
+    require_pushed_authorization_requests: required,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),

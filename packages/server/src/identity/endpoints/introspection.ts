@@ -1,6 +1,7 @@
-/** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns. */
+/** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns, as JSON or as a JWT (RFC 9701). */
 
 import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import { byQuality } from '../../http/request/accept.ts'
 import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
@@ -9,9 +10,11 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import { isBuiltInAudience } from '../apis/targets.ts'
 import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
+import type { Issuer } from '../tokens/issuer.ts'
 
 export interface IntrospectionEnv extends ClientAuthEnv {
   readonly issuerName: string
+  readonly issuer: Pick<Issuer, 'introspectionResponse'>
   readonly apis: Pick<ApiRegistry, 'known'>
   readonly authenticate: Authenticate
   readonly stores: { readonly refreshTokens: RefreshTokens }
@@ -32,11 +35,29 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
       // A public client is not authenticated, so anybody could use its id to inspect a token.
       if (client.public) throw refuse('invalid_client', 'Introspection needs a client that is authenticated', BASIC)
       const token = required(form, 'token')
-      const principal = await env.authenticate(token)
-      if (principal === undefined) return context.json(await describeRefreshToken(token, client, env))
-      context.json(concerns(client, principal, env) ? describe(principal, env) : INACTIVE)
+      const description = await describeToken(token, client, env)
+      context.setHeader('vary', 'Accept')
+      if (!prefersJwt(context.headers.accept)) return context.json(description)
+      context.send(JWT_TYPE, await env.issuer.introspectionResponse(client, description))
     },
   }
+}
+
+const JWT_TYPE = 'application/token-introspection+jwt'
+const JSON_TYPES: readonly string[] = ['application/json', 'application/*', '*/*']
+
+/** RFC 9701 §4: it is named, and JSON is not preferred to it. */
+function prefersJwt(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(JWT_TYPE)) return false
+  const accepted = byQuality(accept)
+  const jwt = accepted.find(({ value }) => value === JWT_TYPE)?.quality ?? 0
+  return jwt > 0 && !accepted.some(({ value, quality }) => JSON_TYPES.includes(value) && quality > jwt)
+}
+
+async function describeToken(token: string, client: Client, env: IntrospectionEnv): Promise<object> {
+  const principal = await env.authenticate(token)
+  if (principal === undefined) return describeRefreshToken(token, client, env)
+  return concerns(client, principal, env) ? describe(principal, env) : INACTIVE
 }
 
 const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }

@@ -4,6 +4,7 @@ import type { RouteGroup } from '../../http/route.ts'
 import { OAUTH_HEADERS, replyWithOAuthError } from '../oauth-error.ts'
 import { type DeviceAuthorizationEnv, deviceAuthorizationRoute } from './device-authorization.ts'
 import { type IntrospectionEnv, introspectionRoute } from './introspection.ts'
+import { type PushedAuthorizationEnv, pushedAuthorizationRoute, replyWithPushError } from './pushed-authorization.ts'
 import { type RevocationEnv, revocationRoute } from './revocation.ts'
 import { type TokenEnv, tokenRoute } from './token.ts'
 import { replyWithUserinfoError, type UserinfoEnv, userinfoRoutes } from './userinfo.ts'
@@ -11,6 +12,7 @@ import { replyWithUserinfoError, type UserinfoEnv, userinfoRoutes } from './user
 export type EndpointsEnv = TokenEnv &
   UserinfoEnv &
   RevocationEnv &
+  PushedAuthorizationEnv &
   Omit<IntrospectionEnv, 'issuerName'> &
   Omit<DeviceAuthorizationEnv, 'issuerName'>
 
@@ -26,6 +28,7 @@ export function endpointGroups(env: EndpointsEnv, cors: CorsPolicy): readonly Ro
       at: ['/connect/token', '/connect/revocation', '/connect/deviceauthorization'],
       routes: [tokenRoute(env), revocationRoute(env), deviceAuthorizationRoute({ ...env, issuerName })],
     },
+    { ...oauth, cors, at: ['/connect/par'], fail: replyWithPushError, routes: [pushedAuthorizationRoute(env)] },
     { ...oauth, cors, at: ['/connect/userinfo'], fail: replyWithUserinfoError, routes: userinfoRoutes(env) },
   ]
 }

@@ -1,7 +1,6 @@
 /** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { proofOf } from '../../http/request/authentication.ts'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
@@ -13,10 +12,9 @@ import {
   type ClientAuthEnv,
   type ClientRequest,
   formOf,
-  readCredentials,
   required,
 } from '../clients/client-request.ts'
-import type { Dpop, GoodProof } from '../dpop/dpop.ts'
+import type { GoodProof } from '../dpop/dpop.ts'
 import { redeemAuthorizationCode } from '../grants/authorization-code.ts'
 import { redeemClientCredentials } from '../grants/client-credentials.ts'
 import { redeemDeviceCode } from '../grants/device-code.ts'
@@ -26,11 +24,11 @@ import { redeemRefreshToken } from '../grants/refresh-token.ts'
 import { ACCESS_TOKEN_TYPE, exchangeableScopes, redeemTokenExchange } from '../grants/token-exchange.ts'
 import { refuse } from '../oauth-error.ts'
 import type { Issuer } from '../tokens/issuer.ts'
+import { checkProof, type ProofEnv } from './endpoint-proof.ts'
 
-export interface TokenEnv extends GrantEnv, ClientAuthEnv {
+export interface TokenEnv extends GrantEnv, ClientAuthEnv, ProofEnv {
   readonly issuer: Issuer
   readonly metrics: Metrics
-  readonly dpop: () => Promise<Dpop>
 }
 
 /** The names of the contract; members that are not issued are absent. */
@@ -84,20 +82,6 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
     recordRefusal(error, grantType, client, caller, env)
     throw error
   }
-}
-
-/** RFC 9449 §5: the proof that the access token will be bound to; undefined without one. */
-async function checkProof(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<GoodProof | undefined> {
-  const given = proofOf(caller)
-  if (given === undefined) return undefined
-  const { method, path, address, id: requestId } = caller
-  const { clientId, method: authMethod } = readCredentials(caller.headers.authorization, form)
-  const known = await env.clients.find(clientId)
-  const dpop = await env.dpop()
-  const request = { proof: given, method, path, clientId: known?.id, address, requestId }
-  const proof = await dpop.checkAtEndpoint({ ...request, isPublic: authMethod === 'none' })
-  if (proof.nonce !== undefined) caller.setHeader('dpop-nonce', proof.nonce)
-  return proof
 }
 
 /** The thumbprint of the key; the proof is used up from here on. */

@@ -30,7 +30,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   try {
     request.countUser(user)
   } catch (error) {
-    throw await restoreCode(error, code, grant, env)
+    throw await restoreCode(error, code, grant, request, env)
   }
   const { scopes, target } = targetOf(request, grant, limitToRights(grant.scopes, user), env)
   const { boundKey } = boundKeyOf(request)
@@ -50,10 +50,18 @@ const MAX_LIFETIME_MS = 600_000
 const RETRY_WINDOW_MS = 60_000
 
 /** A request that the rate limit refuses does not lose its code: it stays valid for a minute after Retry-After. */
-async function restoreCode(error: unknown, code: string, { createdAt }: Grant, env: GrantEnv): Promise<unknown> {
+async function restoreCode(
+  error: unknown,
+  code: string,
+  { createdAt }: Grant,
+  { client }: GrantRequest,
+  env: GrantEnv,
+): Promise<unknown> {
+  // FAPI 2.0 Security Profile §5.3.2.1: 60 seconds at most, so that it keeps the expiry that it has.
+  const longest = client.profile === 'fapi2' ? 0 : MAX_LIFETIME_MS
   const seconds = error instanceof Refusal ? Number(error.details.headers?.['retry-after'] ?? 0) : 0
   const validUntil = env.clock() + seconds * 1000 + RETRY_WINDOW_MS
-  await env.stores.codes.restore(code, Math.min(validUntil, createdAt + MAX_LIFETIME_MS))
+  await env.stores.codes.restore(code, Math.min(validUntil, createdAt + longest))
   return error
 }
 

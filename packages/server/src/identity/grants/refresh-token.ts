@@ -24,7 +24,7 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   const { scopes, target } = targetOf(request, grant, held, env)
   countUser(user)
 
-  const successor = rotate(token, found, caller, env)
+  const successor = succeed(token, found, client, caller, env)
   const isIdTokenAsked = requested !== undefined || grant.details.isOpenIdUnasked === undefined
   // The endpoint may refuse before it awaits this promise: a rejection must not go unhandled.
   successor.catch(() => {})
@@ -46,11 +46,25 @@ function checkKey({ grant }: RefreshToken, { boundKey }: GrantRequest): void {
   throw refuse('invalid_grant', 'The refresh token is bound to another key', { why: 'another key' })
 }
 
-/** Rotate before replying: losing a token to a crash is safer than accepting it twice. */
-async function rotate(token: string, found: RefreshToken, caller: ClientRequest, env: GrantEnv): Promise<string> {
+/**
+ * Rotate before replying: losing a token to a crash is safer than accepting it twice. With the FAPI profile the same token stays (§5.3.2.1):
+ * nobody else can use it without the key of the client, and no lost response ends the grant.
+ */
+async function succeed(
+  token: string,
+  found: RefreshToken,
+  client: Client,
+  caller: ClientRequest,
+  env: GrantEnv,
+): Promise<string> {
   const { grant } = found
-  const rotation = await env.stores.refreshTokens.rotate(token, found, env.lifetimes)
-  if (rotation.outcome !== 'reused') return rotation.successor
+  const { refreshTokens } = env.stores
+  if (client.profile === 'fapi2') {
+    if (await refreshTokens.renew(found, env.lifetimes)) return token
+  } else {
+    const rotation = await refreshTokens.rotate(token, found, env.lifetimes)
+    if (rotation.outcome !== 'reused') return rotation.successor
+  }
   await env.revocations.revokeGrant(grant.id)
   env.audit.record({
     event: 'token.reused',

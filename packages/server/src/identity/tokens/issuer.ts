@@ -186,6 +186,16 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       })
     },
 
+    /** RFC 9701 §5: without `sub` and `exp` beside `iss`, nobody takes it for an access token. */
+    introspectionResponse(client: Client, description: object): Promise<string> {
+      return signer.sign('token-introspection+jwt', client.introspectionAlg ?? signer.fapiAlg(), {
+        iss: name,
+        aud: client.id,
+        iat: seconds(clock()),
+        token_introspection: description,
+      })
+    },
+
     /**
      * For one call of a remote controller, on behalf of a caller. Its type and audience keep it from being accepted as an access token or
      * an ID token (RFC 8725 §3.11).

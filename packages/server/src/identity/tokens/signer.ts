@@ -15,8 +15,8 @@ import type { StoredKey } from '../../store/keys/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
 import { createVerifier, type VerificationKey } from './verifier.ts'
 
-/** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
-export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt'
+/** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4, RFC 9701 §5). */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt' | 'token-introspection+jwt'
 
 /** With the members of its type: n and e, or crv, x and y. */
 export type PublishedKey = Readonly<Record<string, string | undefined>> & {

@@ -10,6 +10,7 @@ import {
 } from 'gatehouse-iql'
 import { isPlatformScope, type Refusal, type StepUpNeed, strictest } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
+import { ZONE_NAMES } from '../zones/zone-file.ts'
 import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
@@ -197,6 +198,7 @@ export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>
       return scopes.has(scope) ? undefined : scope
     },
     missingDefineScope: () => (mayDefine ? undefined : ADMIN_SCOPE),
+    zones: ZONE_NAMES,
     attributes: snapshot.attributes,
   }
 }

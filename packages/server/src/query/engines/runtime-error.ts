@@ -1,6 +1,6 @@
 /** IQL errors that occur while a statement runs, and therefore have no position in its text. */
 
-import { ERRORS, type ErrorName, MAX_SEARCH_STEPS, MAX_SERIES_ROWS_TEXT } from 'gatehouse-iql'
+import { ERRORS, type ErrorName, MAX_SEARCH_STEPS, MAX_SERIES_ROWS_TEXT, unknownZone, ZONE_WIDTH } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 
@@ -57,6 +57,12 @@ export const tempFilesError = (
 export const manyValuesError = (): Refusal =>
   refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement can hold')
 
+export const widthError = (): Refusal => iqlError('BadValue', 'The width of a bucket must be positive')
+export const zoneWidthError = (): Refusal => iqlError('BadValue', `With a time zone a bucket has ${ZONE_WIDTH}`)
+/** The value of a parameter. */
+export function unknownZoneError(name: string, hint: string): Refusal {
+  return new Refusal('IQL.BadValue', ERRORS.BadValue.status, unknownZone(name), { members: { Hint: hint } })
+}
 /** The arguments of generate_series. */
 export const seriesStepError = (): Refusal => iqlError('BadValue', 'The step of a series must be positive')
 export const seriesRowsError = (): Refusal =>

@@ -26,6 +26,7 @@ export function arrowColumn({ kind }: IqlType): ArrowColumn {
     case 'Decimal':
       return new WordColumn(4, putDecimal)
     case 'Timestamp':
+    case 'LocalTimestamp':
       return new WordColumn(2, putTimestamp)
     case 'Time':
       return new WordColumn(2, putTime)

@@ -113,6 +113,8 @@ function arrowType(type: IqlType): readonly [kind: number, ...slots: Slot[]] {
       return [8, integer(2, DAYS)]
     case 'Time':
       return [9, integer(2, MICROSECONDS), integer(4, 64)]
+    case 'LocalTimestamp':
+      return [10, integer(2, MICROSECONDS)]
     case 'Timestamp':
       return [10, integer(2, MICROSECONDS), { kind: 'text', text: 'UTC' }]
     default:

@@ -11,7 +11,7 @@ import {
   MIN_DATE,
   type ResultColumn,
   writeDate,
-  writeTimestamp,
+  writeLocalTimestamp,
 } from 'gatehouse-iql'
 import type { Cell, Encoding, RowEncoder, TextRowEncoder } from '../model/result.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
@@ -127,6 +127,8 @@ function timeWriter(kind: IqlType['kind']): ((out: TextBytes, value: bigint) => 
   switch (kind) {
     case 'Timestamp':
       return addTimestamp
+    case 'LocalTimestamp':
+      return addLocalTimestamp
     case 'Date':
       return addDate
     case 'Time':
@@ -147,17 +149,21 @@ const MARK_TIME = Buffer.from('T')
 const MARK_UTC = Buffer.from('Z')
 
 function addTimestamp(out: TextBytes, micros: bigint): void {
+  addLocalTimestamp(out, micros)
+  out.addBytes(MARK_UTC)
+}
+
+function addLocalTimestamp(out: TextBytes, micros: bigint): void {
   const number = Number(BigInt.asIntN(64, micros))
   const days = Math.floor(number / DAY)
   // Numbers are exact until the year 2255.
   if (!Number.isSafeInteger(number) || days < FIRST_DAY) {
-    out.addText(writeTimestamp(micros))
+    out.addText(writeLocalTimestamp(micros))
     return
   }
   out.addDate(days)
   out.addBytes(MARK_TIME)
   out.addTime(number - days * DAY)
-  out.addBytes(MARK_UTC)
 }
 
 function csvRow(columns: readonly ResultColumn[]): RowParts {

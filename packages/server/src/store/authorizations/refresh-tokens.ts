@@ -111,6 +111,24 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return { outcome: 'repeated', successor: isTimed ? withTime(secret, child.issued_at) : secret }
     },
 
+    /** The same token again, for clients that do not rotate; false if it was rotated before: then it was stolen. */
+    async renew({ digest, grant }: RefreshToken, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<boolean> {
+      const renewed = await db
+        .updateTable('refresh_tokens')
+        .set({ expires_at: Math.min(clock() + idleMs, grant.expiresAt) })
+        .where('digest', '=', digest)
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('refresh_tokens as child').select('child.digest').where('child.parent_digest', '=', digest),
+            ),
+          ),
+        )
+        .returning('digest')
+        .executeTakeFirst()
+      return renewed !== undefined
+    },
+
     async isSpent({ digest }: RefreshToken): Promise<boolean> {
       const child = await db
         .selectFrom('refresh_tokens')

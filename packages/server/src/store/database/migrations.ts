@@ -263,6 +263,15 @@ const spentJwts = additions('spent-jwts', [
   'create index spent_jwts_expiry on spent_jwts (expires_at)',
 ])
 
+/** Pushed authorization requests (RFC 9126), until they expire. */
+const pushedRequests = additions('pushed requests', [
+  `create table pushed_requests (digest text not null, client_id text not null, details text not null,
+    created_at bigint not null, expires_at bigint not null, answered_at bigint,
+    constraint pushed_requests_key primary key (digest))`,
+  'create index pushed_requests_by_client_id on pushed_requests (client_id, expires_at)',
+  'create index pushed_requests_by_expires_at on pushed_requests (expires_at)',
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -286,4 +295,5 @@ export const MIGRATIONS: readonly Migration[] = [
   attributes,
   spentJwts,
   providers,
+  pushedRequests,
 ]

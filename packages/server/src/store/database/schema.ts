@@ -232,6 +232,14 @@ export interface Schema {
     created_at: number
     used_at: number | null
   }
+  pushed_requests: {
+    digest: string
+    client_id: string
+    details: string
+    created_at: number
+    expires_at: number
+    answered_at: number | null
+  }
   spent_jwts: {
     digest: string
     expires_at: number

@@ -4,11 +4,11 @@ import {
   type AggregateId,
   asDecimal,
   type BoundExpression,
+  type BoundFrame,
+  type BoundFrameBound,
   type BoundOrder,
   decimal,
   FRACTION_SCALE,
-  type Frame,
-  type FrameBound,
   isLongType,
   isPlain,
   isWide,
@@ -127,7 +127,7 @@ function windowClauses(node: WindowCall, emission: Emission): Sql[] {
     clauses.push(`PARTITION BY ${node.partitionBy.map((key) => emitExpression(key, emission)).join(', ')}`)
   }
   if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitSort(node.orderBy, emission)}`)
-  if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
+  if (node.frame !== undefined) clauses.push(emitFrame(node, node.frame, emission))
   return clauses
 }
 
@@ -158,13 +158,14 @@ function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
   return Object.hasOwn(WINDOW_FUNCTIONS, id)
 }
 
-function emitFrame({ unit, start, end }: Frame): Sql {
-  return `${unit.toUpperCase()} BETWEEN ${emitEdge(start)} AND ${emitEdge(end)}`
-}
-
-function emitEdge(edge: FrameBound): Sql {
-  const words = edge.kind.replace('-', ' ').toUpperCase()
-  return 'rows' in edge ? `${edge.rows} ${words}` : words
+function emitFrame({ orderBy: [key] }: WindowCall, { unit, start, end }: BoundFrame, { dialect }: Emission): Sql {
+  const edge = (bound: BoundFrameBound): Sql => {
+    const words = bound.kind.replace('-', ' ').toUpperCase()
+    if (!('distance' in bound)) return words
+    const isAlongKey = unit === 'range' && key !== undefined
+    return `${isAlongKey ? dialect.distance(bound.distance, key.expression.type) : bound.distance} ${words}`
+  }
+  return `${unit.toUpperCase()} BETWEEN ${edge(start)} AND ${edge(end)}`
 }
 
 /** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */

@@ -18,7 +18,7 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import type { Placeholders } from './parameters.ts'
+import type { Placeholders, ZonePart } from './parameters.ts'
 
 /** SQL text; values are placeholders of Placeholders. */
 export type Sql = string
@@ -180,8 +180,12 @@ export interface Dialect {
   readonly windows: Readonly<
     Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql, reversed: Sql) => Sql>
   >
+  /** The distance of a RANGE frame along a key of the type. */
+  readonly distance: (distance: bigint, key: IqlType) => Sql
   /** generate_series as a query in parentheses, whose column is c0. */
-  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql) => Sql
+  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql, zone: Sql | undefined) => Sql
+  /** A time zone as an argument, or several, of the dialect's functions. */
+  readonly zone: (placeholder: (part: ZonePart) => Sql) => Sql
   /** `query` has one column, c0. No row is NULL, several are an error. */
   readonly scalarQuery: (query: Sql) => Sql
   readonly setOperation: (left: Sql, right: Sql, node: SetOperation) => Sql
@@ -237,6 +241,8 @@ export const COMMON_WINDOWS = {
   row_number: (_args, _node, over) => `row_number()${over}`,
   rank: (_args, _node, over) => `rank()${over}`,
   dense_rank: (_args, _node, over) => `dense_rank()${over}`,
+  percent_rank: (_args, _node, over) => `percent_rank()${over}`,
+  cume_dist: (_args, _node, over) => `cume_dist()${over}`,
   first_value: ([x], _node, over) => `first_value(${x})${over}`,
   last_value: ([x], _node, over) => `last_value(${x})${over}`,
 } as const satisfies Partial<Dialect['windows']>

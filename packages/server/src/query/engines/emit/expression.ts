@@ -20,6 +20,7 @@ import {
   type NullIf,
   safestFirst,
   TEXT,
+  zoneIndex,
 } from 'gatehouse-iql'
 import { emitAggregate, emitWindow } from './aggregate.ts'
 import type { Dialect, Sql } from './dialect.ts'
@@ -27,6 +28,7 @@ import { type Emission, emitExpression } from './emission.ts'
 import { emitListed, emitLongList, isListable, MAX_SINGLE_ITEMS } from './list.ts'
 import type { ParameterSource } from './parameters.ts'
 import { emitSearch, isSearch } from './search.ts'
+import { emitZone } from './zone.ts'
 
 export function emitNode(node: BoundExpression, emission: Emission): Sql {
   const replaced = emission.replaced?.get(node)
@@ -190,7 +192,10 @@ function emitCall(node: BoundCall, emission: Emission): Sql {
   if (node.function === 'now') return emitParameter({ kind: 'now' }, node.type, emission)
   if (node.function === 'current_date') return emitParameter({ kind: 'today' }, node.type, emission)
   if (node.function === 'concat') return emitConcat(node, node.arguments, emission)
-  const args = node.arguments.map((argument) => emitExpression(argument, emission))
+  const zone = zoneIndex(node.function)
+  const args = node.arguments.map((argument, index) =>
+    index === zone ? emitZone(argument, emission) : emitExpression(argument, emission),
+  )
   if (isGrowing(node.function)) {
     const limit = isCreating(node) ? placeholders.createdLimit() : undefined
     return dialect.growing[node.function](args, node, limit)
@@ -229,9 +234,11 @@ function emitEqual(side: BoundExpression, other: BoundExpression, emission: Emis
   return isConstant(side) && mayFail() ? dialect.fixed(sql) : sql
 }
 
+const TIMES: ReadonlySet<IqlType['kind']> = new Set(['Timestamp', 'LocalTimestamp', 'Date'])
+
 /** Times are evaluated first, so that an index can find later rows. */
 function isLater(node: BoundExpression): boolean {
-  return isConstant(node) && !cannotFail(node) && node.type.kind !== 'Timestamp' && node.type.kind !== 'Date'
+  return isConstant(node) && !cannotFail(node) && !TIMES.has(node.type.kind)
 }
 
 function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): ParameterSource {

@@ -14,7 +14,8 @@ import {
   type TextWeight,
 } from 'gatehouse-iql'
 import type { AttributeInputs } from '../../catalogue/attributes.ts'
-import { keyTooLongError, rowCountError } from '../runtime-error.ts'
+import { findZone, ZONE_NAMES } from '../../zones/zone-file.ts'
+import { keyTooLongError, rowCountError, unknownZoneError } from '../runtime-error.ts'
 import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
 /** A value as the engine's driver takes it. */
@@ -56,8 +57,12 @@ export type ParameterSource =
       readonly items: readonly (Literal | Parameter)[]
       readonly write: (values: readonly IqlValue[]) => string
     }
+  /** A time zone, as its name or as arrays in the text form of PostgreSQL. */
+  | { readonly kind: 'zone'; readonly name: Literal | Parameter; readonly part: ZonePart }
   /** The position of a table, as text: what has changed since. */
   | { readonly kind: 'since'; readonly table: string }
+
+export type ZonePart = 'name' | 'transitions' | 'offsets'
 
 export interface PlanParameter {
   readonly source: ParameterSource
@@ -297,9 +302,18 @@ function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
       return floorDivide(nowOf(values), MICROS_PER_DAY)
     case 'list':
       return source.write(source.items.map((item) => itemValue(item, values)))
+    case 'zone':
+      return zoneValue(itemValue(source.name, values), source.part)
     case 'since':
       return values.since?.get(source.table) ?? null
   }
+}
+
+function zoneValue(name: IqlValue, part: ZonePart): IqlValue {
+  if (typeof name !== 'string') return null
+  const zone = findZone(name)
+  if (zone === undefined) throw unknownZoneError(name, ZONE_NAMES.hint(name))
+  return part === 'name' ? zone.name : `{${zone[part].join()}}`
 }
 
 function itemValue(item: Literal | Parameter, { parameters }: RunValues): IqlValue {
@@ -364,6 +378,7 @@ function keyOf(source: ParameterSource, type: IqlType): string {
   if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
     return `${source.kind} ${typeKey} ${source.index}`
   if (source.kind === 'list') return `list ${typeKey} ${source.items.map(itemKey).join()}`
+  if (source.kind === 'zone') return `zone ${source.part} ${itemKey(source.name)}`
   if (source.kind === 'since') return `since ${source.table}`
   const claim = source.kind === 'claim' || source.kind === 'claim-set' ? source.claim : ''
   return `${source.kind} ${typeKey} ${claim}`

@@ -25,6 +25,7 @@ import { emitNode } from './expression.ts'
 import { emitLatest } from './latest.ts'
 import { Placeholders } from './parameters.ts'
 import { emitTextsFit } from './text-limits.ts'
+import { emitZone } from './zone.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */
@@ -162,7 +163,8 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
       const [start, stop, step] = [source.start, source.stop, source.step].map((value) =>
         emitExpression(value, emission),
       )
-      return `${emission.dialect.series(source.function, start ?? '', stop ?? '', step ?? '')} AS s${source.id}`
+      const zone = source.zone === undefined ? undefined : emitZone(source.zone, emission)
+      return `${emission.dialect.series(source.function, start ?? '', stop ?? '', step ?? '', zone)} AS s${source.id}`
     }
     case 'cte':
       nameByOrdinal(source.id, emission)

@@ -6,8 +6,8 @@ import {
   type ResultColumn,
   writeDate,
   writeDecimal,
+  writeLocalTimestamp,
   writeTime,
-  writeTimestamp,
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowDecoder } from '../bounded-rows.ts'
@@ -38,6 +38,7 @@ const SQL_TYPES: Readonly<Record<Exclude<IqlType['kind'], 'Decimal'>, string>> =
   Double: 'float8',
   Boolean: 'boolean',
   Timestamp: 'timestamp',
+  LocalTimestamp: 'timestamp',
   Date: 'date',
   Time: 'time',
   Uuid: 'uuid',
@@ -55,7 +56,8 @@ export function toPostgres(value: IqlValue, type: IqlType): ScalarBindable {
     case 'Decimal':
       return typeof value === 'bigint' ? writeDecimal(value, type.scale) : null
     case 'Timestamp':
-      return typeof value === 'bigint' ? writeTimestamp(value).slice(0, -1) : null
+    case 'LocalTimestamp':
+      return typeof value === 'bigint' ? writeLocalTimestamp(value) : null
     case 'Date':
       return typeof value === 'bigint' ? writeDate(value) : null
     case 'Time':
@@ -98,6 +100,8 @@ function cellDecoder(column: ResultColumn): CellDecoder | undefined {
       return (raw) => raw === 't'
     case 'Timestamp':
       return (raw) => `${raw.replace(' ', 'T')}Z`
+    case 'LocalTimestamp':
+      return (raw) => raw.replace(' ', 'T')
     case 'Binary':
       return (raw) => Buffer.from(raw.slice(2), 'hex')
     default:

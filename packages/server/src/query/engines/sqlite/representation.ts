@@ -8,6 +8,7 @@ import {
   type ResultColumn,
   writeDate,
   writeDecimal,
+  writeLocalTimestamp,
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
@@ -88,7 +89,7 @@ export function longRowDecoder(
 }
 
 function isTime({ kind }: IqlType): boolean {
-  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
+  return kind === 'Timestamp' || kind === 'LocalTimestamp' || kind === 'Date' || kind === 'Time'
 }
 
 function decodeBigint(raw: unknown): Cell {
@@ -122,6 +123,8 @@ export function cellDecoder({ type }: ResultColumn): (raw: unknown) => Cell {
         typeof raw === 'number' ? raw : raw === null ? null : typeof raw === 'bigint' ? Number(raw) : Number.NaN
     case 'Timestamp':
       return (raw) => (typeof raw === 'bigint' ? writeTimestamp(raw) : null)
+    case 'LocalTimestamp':
+      return (raw) => (typeof raw === 'bigint' ? writeLocalTimestamp(raw) : null)
     case 'Date':
       return (raw) => (typeof raw === 'bigint' ? writeDate(raw) : null)
     case 'Time':

@@ -30,8 +30,11 @@ const NATIVE: ReadonlySet<string> = new Set([
   'Decimal>Integer',
   'Decimal>Double',
   'Date>Timestamp',
+  'Date>LocalTimestamp',
   'Timestamp>Date',
+  'LocalTimestamp>Date',
   'Timestamp>Time',
+  'LocalTimestamp>Time',
 ])
 const AS_TEXT: ReadonlySet<string> = new Set(
   ['Integer', 'Decimal', 'Boolean', 'Uuid', 'Date', 'Time'].map((kind) => `${kind}>Text`),

@@ -72,7 +72,9 @@ export const POSTGRES: Dialect = {
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,
+  distance: (distance, { kind }) => (kind === 'Integer' ? String(distance) : `interval '${distance} microseconds'`),
   series: seriesSql,
+  zone: (placeholder) => `${placeholder('transitions')}::bigint[], ${placeholder('offsets')}::bigint[]`,
   scalarQuery: (query) => `(${query})`,
   setOperation: setSql,
   loneGroup: (output) => output,
@@ -82,7 +84,7 @@ export const POSTGRES: Dialect = {
 }
 
 /** The count is evaluated only for its errors. Months are counted from the start, because its day may not exist in every month. */
-function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql, zone?: Sql): Sql {
   const given = `(SELECT ${start} AS b, ${stop} AS e, ${step} AS s) AS a`
   switch (kind) {
     case 'generate_series':
@@ -95,6 +97,12 @@ function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql
     }
     case 'generate_series_months':
       return `(SELECT b + ${SCHEMA}.gh_times(s, i) AS c0 FROM ${given}, generate_series(0, ${SCHEMA}.gh_series_months(b, e, s)) AS g (i))`
+    case 'generate_series_zone':
+    case 'generate_series_months_zone':
+      return `(SELECT c0 FROM ${given}, ${SCHEMA}.gh_zone_series(s, b, e, ${zone}) AS g (c0))`
+    case 'bucket_series':
+    case 'bucket_series_months':
+      return `(SELECT c0 FROM ${given}, ${SCHEMA}.gh_zone_buckets(s, b, e, ${zone}) AS g (c0))`
   }
 }
 

@@ -3,6 +3,7 @@
 import { MAX_SEARCH_STEPS, SHORT_PART_BYTES, UNSTORABLE_ESCAPE } from 'gatehouse-iql'
 import { SCHEMA } from '../representation.ts'
 import { STATISTICS_FUNCTIONS } from './functions-statistics.ts'
+import { ZONE_FUNCTIONS } from './functions-zones.ts'
 import { fail, type HelperFunction, plpgsql, sql } from './helper-function.ts'
 
 const S = SCHEMA
@@ -42,6 +43,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   sql`gh_round_div(n numeric, d numeric, s int) RETURNS numeric AS
     CASE WHEN d = 0 THEN n / d ELSE sign(n) * sign(d) * div(2 * abs(n) * ('1e' || s)::numeric + abs(d), 2 * abs(d)) * ('1e-' || s)::numeric END`,
   ...STATISTICS_FUNCTIONS,
+  ...ZONE_FUNCTIONS,
   sql`gh_twelve_digits(x float8) RETURNS float8 AS CASE WHEN x = 0 OR x IN ('NaN', 'Infinity', '-Infinity') THEN x
     ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
   sql`gh_round(x float8) RETURNS float8 AS CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`,
@@ -63,6 +65,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
       RETURN mark || left(digits, 1) || CASE WHEN length(digits) > 1 THEN '.' || substr(digits, 2) ELSE '' END
         || 'e' || CASE WHEN e > 0 THEN '+' ELSE '-' END || abs(e - 1);
     END;`,
+  sql`gh_localtimestamp_text(x timestamp) RETURNS text AS replace(x::text, ' ', 'T')`,
   sql`gh_timestamp_text(x timestamp) RETURNS text AS replace(x::text, ' ', 'T') || 'Z'`,
   plpgsql`gh_binary_text(x bytea) RETURNS text AS
     RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not valid UTF-8'`)};`,
@@ -83,6 +86,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d:?\\d\\d)$' AND length(x) > 10 THEN
       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
+  parser('LocalTimestamp', 'timestamp', `^${DATE_FORM}([Tt ]${TIME_FORM})?$`, 'x::timestamp'),
   parser('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
   parser('Json', 'text', '', `${S}.gh_storable_json(btrim(x::json::text, E' \\t\\n\\r'))`),
   plpgsql`gh_storable_json(x text) RETURNS text AS

@@ -38,7 +38,7 @@ export function fail(code: string, detail: string): string {
 /** `name(x text) RETURNS text AS body`: the body is an expression. */
 export function sql(texts: TemplateStringsArray, ...values: readonly (string | number)[]): HelperFunction {
   const text = String.raw({ raw: texts }, ...values)
-  const [, signature = '', returns = '', body = ''] = /^(.*?) RETURNS (\w+) AS\s(.*)$/s.exec(text) ?? []
+  const [, signature = '', returns = '', body = ''] = /^(.*?) RETURNS ((?:SETOF )?\w+) AS\s(.*)$/s.exec(text) ?? []
   return { signature, returns, body }
 }
 

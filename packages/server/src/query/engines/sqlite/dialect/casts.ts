@@ -30,7 +30,10 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   return native?.(operand, scale) ?? `gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
 }
 
-const CASTS: ReadonlyMap<string, (operand: Sql, scale: number) => Sql> = new Map([
+const CASTS: ReadonlyMap<string, (operand: Sql, scale: number) => Sql> = new Map<
+  string,
+  (operand: Sql, scale: number) => Sql
+>([
   ['Integer>Text', (x) => `CAST(${x} AS TEXT)`],
   ['Decimal>Text', (x, scale) => `gh_decimal_text(${x}, ${scale})`],
   ['Boolean>Text', (x) => `(CASE ${x} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)`],
@@ -41,8 +44,23 @@ const CASTS: ReadonlyMap<string, (operand: Sql, scale: number) => Sql> = new Map
   ['Integer>Double', (x) => `CAST(${x} AS REAL)`],
   ['Decimal>Integer', (x, scale) => `gh_dtoint(${x}, ${scale})`],
   ['Decimal>Double', (x, scale) => `gh_decimal_double(${x}, ${scale})`],
-  ['Date>Timestamp', (x) => `(${x} * ${DAY})`],
-  // Division truncates toward zero. A million days more make every valid timestamp positive.
-  ['Timestamp>Date', (x) => `((${x} + 1000000 * ${DAY}) / ${DAY} - 1000000)`],
-  ['Timestamp>Time', (x) => `(((${x} % ${DAY}) + ${DAY}) % ${DAY})`],
+  ['Date>Timestamp', midnight],
+  ['Date>LocalTimestamp', midnight],
+  ['Timestamp>Date', dateOf],
+  ['LocalTimestamp>Date', dateOf],
+  ['Timestamp>Time', timeOf],
+  ['LocalTimestamp>Time', timeOf],
 ])
+
+function midnight(x: Sql): Sql {
+  return `(${x} * ${DAY})`
+}
+
+/** Division truncates toward zero. A million days more make every valid timestamp positive. */
+function dateOf(x: Sql): Sql {
+  return `((${x} + 1000000 * ${DAY}) / ${DAY} - 1000000)`
+}
+
+function timeOf(x: Sql): Sql {
+  return `(((${x} % ${DAY}) + ${DAY}) % ${DAY})`
+}

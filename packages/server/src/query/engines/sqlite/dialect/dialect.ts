@@ -1,5 +1,13 @@
 /** The SQL dialect of SQLite. */
-import { type IqlType, isWide, type SetOperation, type TableFunctionId, type TableView, TEXT } from 'gatehouse-iql'
+import {
+  type IqlType,
+  isWide,
+  MICROS_PER_DAY,
+  type SetOperation,
+  type TableFunctionId,
+  type TableView,
+  TEXT,
+} from 'gatehouse-iql'
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../../emit/dialect.ts'
 import type { Placeholders } from '../../emit/parameters.ts'
@@ -63,7 +71,9 @@ export const SQLITE: Dialect = {
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
+  distance: (distance, { kind }) => String(kind === 'Date' ? distance / MICROS_PER_DAY : distance),
   series: seriesSql,
+  zone: (placeholder) => placeholder('name'),
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
   setOperation: setSql,
   // An aggregate makes SQLite form one group.
@@ -107,13 +117,24 @@ function negateSql(operand: Sql, type: IqlType): Sql {
 }
 
 /** Each row is the previous one plus the step; months are counted from the start, because its day may not exist in every month. */
-function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql, zone?: Sql): Sql {
+  if (zone !== undefined) return zoneSeriesSql(kind, start, stop, step, zone)
   const isMonths = kind === 'generate_series_months'
   const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s`
   const counted = `SELECT b, s, ${isMonths ? 'gh_series_months' : 'gh_series'}(b, e, s) AS n FROM (${given})`
   if (!isMonths)
     return `(WITH RECURSIVE r (c0, s, n) AS (SELECT b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT c0 + s, s, n - 1 FROM r WHERE n > 0) SELECT c0 FROM r)`
   return `(WITH RECURSIVE r (k, b, s, n) AS (SELECT 0, b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, n FROM r WHERE k < n) SELECT gh_ts_add(b, gh_iv_mul(s, k), 1) AS c0 FROM r)`
+}
+
+/** gh_zone_step is NULL where a local date that the zone has skipped would repeat a time; gh_zone_next after the last bucket. */
+function zoneSeriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql, zone: Sql): Sql {
+  const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s, ${zone} AS z`
+  if (kind === 'bucket_series' || kind === 'bucket_series_months')
+    return `(WITH RECURSIVE r (c0, e, s, z, n) AS (SELECT gh_zone_begin(s, b, z, e), e, s, z, 1 FROM (${given}) UNION ALL SELECT gh_zone_next(s, c0, z, e, n), e, s, z, n + 1 FROM r WHERE c0 IS NOT NULL) SELECT c0 FROM r WHERE c0 IS NOT NULL)`
+  const counted = `SELECT b, s, z, gh_zone_steps(b, e, s, z) AS n FROM (${given})`
+  const rows = `SELECT 0, b, s, z, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, z, n FROM r WHERE k < n`
+  return `(WITH RECURSIVE r (k, b, s, z, n) AS (${rows}) SELECT c0 FROM (SELECT gh_zone_step(b, s, k, z) AS c0 FROM r) WHERE c0 IS NOT NULL)`
 }
 
 /** SQLite supports ALL only for UNION. For the others, equal rows are numbered, and the number is an extra column. */

@@ -40,6 +40,12 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   greatest: named('gh_greatest'),
   date_trunc: ([unit, x], node) => `gh_date_trunc(${unit}, ${asTimestamp(x, typeOf(node, 1))})`,
   date_part: ([part, x], node) => `gh_date_part(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
+  timezone: ([zone, x]) => `gh_zone_local(${x}, ${zone})`,
+  timezone_local: ([zone, x]) => `gh_zone_instant(${x}, ${zone})`,
+  date_trunc_zone: named('gh_zone_trunc'),
+  date_part_zone: named('gh_zone_part'),
+  time_bucket_zone: named('gh_zone_bucket'),
+  time_bucket_months_zone: named('gh_zone_bucket'),
   date_part_time: named('gh_date_part'),
   date_diff: ([span, from, to], node) =>
     `gh_date_diff(${span}, ${asTimestamp(from, typeOf(node, 1))}, ${asTimestamp(to, typeOf(node, 2))})`,

@@ -8,6 +8,7 @@ import {
   type IqlType,
   type IqlValue,
   JSON_TYPE,
+  LOCAL_TIMESTAMP,
   readDigits,
   readValue,
   TIME,
@@ -15,6 +16,7 @@ import {
   UUID,
   writeDate,
   writeDecimal,
+  writeLocalTimestamp,
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
@@ -36,6 +38,7 @@ export const CAST_FUNCTIONS = {
   gh_text_double: (text: string) => storedDouble(read(text, 'Double', readNumber)),
   gh_text_boolean: (text: string) => (readAs(text, BOOLEAN) === true ? 1n : 0n),
   gh_text_timestamp: (text: string) => readAs(text, TIMESTAMP),
+  gh_text_localtimestamp: (text: string) => readAs(text, LOCAL_TIMESTAMP),
   gh_text_date: (text: string) => readAs(text, DATE),
   gh_text_time: (text: string) => readAs(text, TIME),
   gh_text_uuid: (text: string) => readAs(text, UUID),
@@ -56,6 +59,7 @@ export const CAST_FUNCTIONS = {
     return fitted(rescaled(parsed.unscaled, scale - BigInt(parsed.scale), 'round'), digits)
   },
   gh_timestamp_text: writeTimestamp,
+  gh_localtimestamp_text: writeLocalTimestamp,
   gh_date_text: writeDate,
   gh_time_text: writeTime,
   gh_binary_text: (value: Uint8Array) => {

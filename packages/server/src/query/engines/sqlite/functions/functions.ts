@@ -8,11 +8,13 @@ import { NULLABLE_NUMBER_FUNCTIONS, NUMBER_FUNCTIONS, type SqliteFunction } from
 import { PERCENTILE_FUNCTIONS } from './percentile.ts'
 import { concat, TEXT_FUNCTIONS } from './text.ts'
 import { TIME_FUNCTIONS } from './time.ts'
+import { ZONE_FUNCTIONS } from './zones.ts'
 
 const STRICT_FUNCTIONS: Record<string, SqliteFunction> = {
   ...NUMBER_FUNCTIONS,
   ...TEXT_FUNCTIONS,
   ...TIME_FUNCTIONS,
+  ...ZONE_FUNCTIONS,
   ...CAST_FUNCTIONS,
   ...PERCENTILE_FUNCTIONS,
 }

@@ -9,10 +9,10 @@ import {
   MIN_DATE,
   MIN_TIMESTAMP,
 } from 'gatehouse-iql'
-import { iqlError, overflowError, seriesRowsError, seriesStepError } from '../../runtime-error.ts'
+import { overflowError, seriesRowsError, seriesStepError, widthError } from '../../runtime-error.ts'
 import type { SqliteFunction } from './number.ts'
 
-type Span = bigint | string
+export type Span = bigint | string
 
 /** All are called only if no argument is NULL. */
 export const TIME_FUNCTIONS = {
@@ -52,17 +52,17 @@ export const TIME_FUNCTIONS = {
   gh_date_part: partOf,
   gh_date_diff: (unit: string, from: bigint, to: bigint) => (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
   gh_bucket: (width: bigint, micros: bigint) => {
-    if (width <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
+    if (width <= 0n) throw widthError()
     return timestamp(FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, width) * width)
   },
   gh_bucket_months: (width: Span, micros: bigint) => {
     const { months } = parts(width)
-    if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
+    if (months <= 0n) throw widthError()
     return timestamp(monthStart(Number(floorDivide(monthOf(micros), months) * months)))
   },
 } as const satisfies Record<string, SqliteFunction>
 
-const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
+export const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
   ['week', 7n * MICROS_PER_DAY],
   ['day', MICROS_PER_DAY],
   ['hour', 3_600_000_000n],
@@ -75,12 +75,12 @@ const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
 /** Midnight of 2000-01-03, a Monday: weeks and days are counted from it. */
 export const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
 
-function timestamp(micros: bigint | number): bigint {
+export function timestamp(micros: bigint | number): bigint {
   if (typeof micros === 'number' || micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw overflowError('Timestamp')
   return micros
 }
 
-function parts(span: Span): { months: bigint; micros: bigint } {
+export function parts(span: Span): { months: bigint; micros: bigint } {
   if (typeof span === 'bigint') return { months: 0n, micros: span }
   const [months = '0', micros = '0'] = span.split(':')
   return { months: BigInt(months), micros: BigInt(micros) }
@@ -96,7 +96,7 @@ function dateOf(micros: bigint): Date {
 }
 
 /** Keeps the day, or uses the last one of a shorter month. */
-function addMonths(micros: bigint, months: bigint): bigint {
+export function addMonths(micros: bigint, months: bigint): bigint {
   if (months === 0n) return micros
   const date = dateOf(micros)
   const midnight = floorDivide(micros, MICROS_PER_DAY) * MICROS_PER_DAY
@@ -110,24 +110,24 @@ function addMonths(micros: bigint, months: bigint): bigint {
 }
 
 /** Months since January 2000. */
-function monthOf(micros: bigint): bigint {
+export function monthOf(micros: bigint): bigint {
   const date = dateOf(micros)
   return BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
 }
 
-function seriesSteps(steps: bigint): bigint {
+export function seriesSteps(steps: bigint): bigint {
   if (steps >= BigInt(MAX_SERIES_ROWS)) throw seriesRowsError()
   return steps < 0n ? -1n : steps
 }
 
 /** The first moment of a month counted from January 2000. */
-function monthStart(month: number): bigint {
+export function monthStart(month: number): bigint {
   const start = new Date(0)
   start.setUTCFullYear(2000 + Math.floor(month / 12), ((month % 12) + 12) % 12, 1)
   return BigInt(start.getTime()) * 1000n
 }
 
-function truncated(unit: string, micros: bigint): bigint {
+export function truncated(unit: string, micros: bigint): bigint {
   const date = dateOf(micros)
   const month = (date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth()
   switch (unit) {
@@ -146,7 +146,7 @@ function truncated(unit: string, micros: bigint): bigint {
   }
 }
 
-function partOf(name: string, micros: bigint): bigint {
+export function partOf(name: string, micros: bigint): bigint {
   return (PARTS.get(name) ?? epochSeconds)(micros)
 }
 

@@ -85,6 +85,7 @@ function plainValueReader(column: ResultColumn): PlainValueReader | undefined {
       return (raw) => (typeof raw === 'string' ? raw : undefined)
     case 'Decimal':
     case 'Timestamp':
+    case 'LocalTimestamp':
     case 'Date':
     case 'Time': {
       if (isWide(type)) return undefined

@@ -1,0 +1,93 @@
+/** WINDOW w AS (…): every OVER that names a window gets its clauses, so that nothing after the parser knows names of windows. */
+import { didYouMean } from '../errors/did-you-mean.ts'
+import { childrenOf, withChildren } from './ast-children.ts'
+import type { Expression, NamedWindow, Window } from './ast-query.ts'
+import { sameName } from './names.ts'
+import { parseWindow } from './parse-expression.ts'
+import type { TokenStream } from './token-stream.ts'
+
+/** NamedWindows = "WINDOW" Name "AS" Window {"," Name "AS" Window} */
+export function parseNamedWindows(tokens: TokenStream): NamedWindow[] {
+  if (!opensNamedWindows(tokens)) return []
+  tokens.take()
+  const named: NamedWindow[] = []
+  do {
+    const name = tokens.name('the name of a window')
+    if (named.some((other) => sameName(other.name.text, name.text)))
+      throw tokens.fail(`There are two windows ${name.text}`, name.at)
+    tokens.expects('as')
+    const window = parseWindow(tokens)
+    // A window can extend those before it.
+    named.push({ name, window: new NamedWindows(tokens, named).resolve(window) })
+  } while (tokens.accepts(','))
+  return named
+}
+
+/** WINDOW is not reserved: it can be an alias. */
+export function opensNamedWindows(tokens: TokenStream): boolean {
+  if (tokens.token.kind !== 'word' || tokens.token.key !== 'window') return false
+  return tokens.ahead(2).key === 'as' && tokens.ahead(3).key === '('
+}
+
+/** Far more than a statement needs; fewer than would take long to bind. */
+const MAX_COPIED = 10_000
+
+export class NamedWindows {
+  readonly #tokens: TokenStream
+  readonly #named: readonly NamedWindow[]
+  #copied = 0
+
+  constructor(tokens: TokenStream, named: readonly NamedWindow[]) {
+    this.#tokens = tokens
+    this.#named = named
+  }
+
+  /** The expression in which each OVER has the clauses of the window that it names. */
+  within(expression: Expression): Expression {
+    if (!usesName(expression)) return expression
+    const replaced = withChildren(expression, (child) => this.within(child))
+    if (replaced.kind !== 'call' || replaced.over === undefined) return replaced
+    return { ...replaced, over: this.resolve(replaced.over) }
+  }
+
+  /** As in PostgreSQL, what names a window in parentheses can add an order and a frame, but change nothing. */
+  resolve({ base, ...window }: Window): Window {
+    if (base === undefined) return window
+    const found = this.#named.find(({ name }) => sameName(name.text, base.text))?.window
+    if (found === undefined) {
+      const names = this.#named.map(({ name }) => name.text)
+      const hint = didYouMean(base.text, names) ?? `write WINDOW ${base.text} AS (…) at the end of the SELECT`
+      throw this.#tokens.fail(`There is no window ${base.text}`, base.at, 'BadArguments', hint)
+    }
+    this.#count(found, base.at)
+    if (window.at === base.at) return { ...found, at: base.at }
+    const fault =
+      window.partitionBy.length > 0
+        ? 'it cannot have another PARTITION BY'
+        : window.orderBy.length > 0 && found.orderBy.length > 0
+          ? 'it has an ORDER BY already'
+          : found.frame !== undefined
+            ? `it has a frame, and can only be used as it is: OVER ${base.text}`
+            : undefined
+    if (fault !== undefined)
+      throw this.#tokens.fail(`The window ${base.text} cannot be changed: ${fault}`, base.at, 'BadArguments')
+    const orderBy = found.orderBy.length > 0 ? found.orderBy : window.orderBy
+    return { ...window, partitionBy: found.partitionBy, orderBy }
+  }
+
+  #count({ partitionBy, orderBy }: Window, at: number): void {
+    const keys = [...partitionBy, ...orderBy.map(({ expression }) => expression)]
+    this.#copied += keys.reduce((sum, key) => sum + countOf(key), 1)
+    if (this.#copied > MAX_COPIED)
+      throw this.#tokens.fail('The named windows are too large for so many uses', at, 'TooComplex')
+  }
+}
+
+function usesName(expression: Expression): boolean {
+  if (expression.kind === 'call' && expression.over?.base !== undefined) return true
+  return childrenOf(expression).some(usesName)
+}
+
+function countOf(expression: Expression): number {
+  return childrenOf(expression).reduce((sum, child) => sum + countOf(child), 1)
+}

@@ -1,0 +1,26 @@
+/** The FAPI 2.0 plans of the certification suite on our server, over https: on SQLite, in long runs on PostgreSQL too. */
+import { after, before, describe } from 'node:test'
+import { trustedCertificate } from '../../support/certificate.ts'
+import { IS_LONG_RUN, onEveryEngineInLongRuns } from '../../support/engines.ts'
+import { startFapiServer } from '../../support/providers/gatehouse-fapi.ts'
+import { testPlan } from './modules.ts'
+import { PLANS, type Target } from './plan.ts'
+
+const { oauth, openid, credentials, jarm, signed } = PLANS
+
+// What is not signed is covered by the first, and what is by JARM.
+const complete = IS_LONG_RUN ? [openid, jarm, signed] : [jarm]
+
+for (const [discovery, plans] of [
+  ['exact', [oauth, credentials]],
+  ['complete', complete],
+] as const) {
+  onEveryEngineInLongRuns(`FAPI 2.0 with discovery ${discovery}`, (place) => {
+    let target: Target
+    before(async () => {
+      target = await startFapiServer(place(), { plans, certificate: trustedCertificate(), discovery })
+    })
+    after(() => target?.stop())
+    for (const plan of plans) describe(plan.name, () => testPlan(plan, () => target))
+  })
+}
