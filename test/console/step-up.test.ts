@@ -1,8 +1,8 @@
 /** Step-up in the console: the dialogue, the sign-in in its window, and what goes on afterwards. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
+import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { fromBase32 } from '../support/base32.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsoleScene, openConsole } from '../support/console.ts'
@@ -26,7 +26,9 @@ async function stepUp(page: Page): Promise<void> {
   ])
   await popup.locator('#authenticator-key').waitFor({ state: 'attached' })
   const key = (await popup.locator('#authenticator-key').textContent()) ?? ''
-  await popup.locator('#authenticator input[name=code]').fill(totpCode(fromBase32(key), Math.floor(Date.now() / 30_000)))
+  await popup
+    .locator('#authenticator input[name=code]')
+    .fill(totpCode(fromBase32(key), Math.floor(Date.now() / 30_000)))
   await popup.locator('#authenticator button[type=submit]').click()
   await popup.locator('#recovery-codes-kept').click()
   if (!popup.isClosed()) await popup.waitForEvent('close')
