@@ -99,7 +99,8 @@ caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\
 [attributes](attributes.md#row-filters), as in \`desk = :attribute.desk\`. The caller
 can neither see nor write rows for which it is not true. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
-later statement on every node, and is recorded in the audit log.
+later statement on every node, and is recorded in the audit log. \`REQUIRE (acr = 2, age = 300)\` demands two factors
+and a sign-in of the last five minutes of readers, \`WRITE REQUIRE (…)\` of writers: see [step-up](step-up.md).
 
 **Views.** \`CREATE VIEW\` gives a query a name, under which it is read like a table:
 
