@@ -36,10 +36,10 @@ function clientsOf(alg: Alg): (typeof webClient)[] {
   return [plain, { ...plain, client_id: signingId(alg), require_signed_request_object: true }]
 }
 
-/** `dpopNonce`: confidential clients need a nonce with `all` only. */
-export function openFapi2(dpopNonce: 'public' | 'all'): Promise<OpenGatehouse> {
+/** `dpopNonce`: confidential clients need a nonce with `all` only. `ahead`: milliseconds by which the server's clock is ahead. */
+export function openFapi2(dpopNonce: 'public' | 'all', ahead = 0): Promise<OpenGatehouse> {
   const flags = { '--signing-algs': 'RS256,ES256,PS256', '--dpop-nonce': dpopNonce }
-  return openGatehouse(ALGS.flatMap(clientsOf), { flags })
+  return openGatehouse(ALGS.flatMap(clientsOf), { flags, ahead })
 }
 
 const PARAMETERS = {
