@@ -43,6 +43,27 @@ onEveryEngine('formats', (place) => {
     )
   })
 
+  test('an Interval is a text in JSON, NDJSON and CSV, and a duration in Arrow', async () => {
+    const statement = "SELECT s - TIMESTAMP '2026-01-01T00:00:00Z' AS since FROM every WHERE id < 3 ORDER BY id"
+    const since = '1 day 03:04:05.000001'
+    const accepting = (accept: string) => server.query(statement, { headers: { accept } })
+    assert.deepEqual((await server.query(statement)).json.Rows, [{ since }, { since: null }])
+    assert.equal((await accepting('application/x-ndjson')).text, `{"since":"${since}"}\n{"since":null}\n`)
+    assert.equal((await accepting('text/csv')).text, `since\r\n${since}\r\n\r\n`)
+    const response = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      body: statement,
+      headers: {
+        authorization: 'Bearer admin',
+        'content-type': 'text/plain',
+        accept: 'application/vnd.apache.arrow.stream',
+      },
+    })
+    const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()))
+    assert.equal(String(table.schema.fields[0]?.type), 'Duration<MICROSECOND>')
+    assert.deepEqual([...(table.getChild('since') ?? [])], [97_445_000_001n, null])
+  })
+
   test('an insert returns its row as a query reads it, whether or not each value is stored as it was sent', async () => {
     const usual = {
       t: 'a',
@@ -164,6 +185,29 @@ onEveryEngine('formats', (place) => {
     assert.equal(table.getChild('id')?.get(0), 1n)
     assert.deepEqual([...(table.getChild('t') ?? [])], ['a,"b"\r\n', null, ''])
     assert.deepEqual([...(table.getChild('b')?.get(0) ?? [])], [0, 255])
+  })
+
+  test('a LocalTimestamp has no zone, in every format', async () => {
+    const statement = "SELECT id, s AT TIME ZONE 'America/New_York' AS l FROM every WHERE id < 3 ORDER BY id"
+    const texts = ['2026-01-01T22:04:05.000001', null]
+    const csv = await server.query(statement, { headers: { accept: 'text/csv' } })
+    assert.equal(csv.text, 'id,l\r\n1,2026-01-01T22:04:05.000001\r\n2,\r\n')
+    const json = await server.query(statement)
+    assert.deepEqual(json.json.Columns.l, { Ordinal: 1, Type: 'LocalTimestamp', Nullable: true })
+    assert.deepEqual(
+      json.json.Rows?.map(({ l }) => l),
+      texts,
+    )
+    const table = tableFromIPC(await arrow(statement))
+    assert.equal(String(table.schema.fields[1]?.type), 'Timestamp<MICROSECOND>')
+    assert.deepEqual(table.getChild('l')?.data[0]?.values.slice(0, 1), BigInt64Array.of(1_767_305_045_000_001n))
+    // Long results are written from numbers.
+    const long = await server.query(
+      `SELECT g AT TIME ZONE 'America/New_York' AS l FROM generate_series('2026-03-08T06:59:59Z', '2026-03-08T16:00:00Z', '1 second') AS g ORDER BY l`,
+    )
+    const { Rows: rows = [] } = long.json
+    assert.deepEqual([rows[0]?.l, rows[1]?.l], ['2026-03-08T01:59:59', '2026-03-08T03:00:00'])
+    assert.equal(rows.length, 32_402)
   })
 
   test('a result is compressed only if the client accepts it', async () => {
