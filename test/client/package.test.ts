@@ -32,11 +32,12 @@ async function sizeOf(names: string): Promise<number> {
 
 /**
  * Feeds took it from 15 to 17 kB. As a second file, loaded by the first `gate.feed(…)`, they would have kept the 15, but `subscribe` returns
- * a store at once, and pages that copy, version, preload or pin the hash of one file would have two to keep in step.
+ * a store at once, and pages that copy, version, preload or pin the hash of one file would have two to keep in step. Step-up took 0.4 kB, in
+ * requests, streams and sign-in: it cannot be a file of its own either.
  */
-const MOST_BYTES = 17_000
+const MOST_BYTES = 17_400
 
-test('all of it is at most 17 kB compressed, and parts are smaller', async (t) => {
+test('all of it is at most 17.4 kB compressed, and parts are smaller', async (t) => {
   const whole = gzipSync(await readFile(join(client, 'dist', 'index.min.js')), { level: 9 }).length
   const parts = {
     'sign-in in a browser, and queries': await sizeOf('Http, browser, createQuery'),
@@ -48,7 +49,7 @@ test('all of it is at most 17 kB compressed, and parts are smaller', async (t) =
   }
   for (const [name, size] of Object.entries({ all: whole, ...parts })) t.diagnostic(`${size} bytes: ${name}`)
   assert.ok(whole <= MOST_BYTES, `${whole} bytes`)
-  assert.ok(parts['feeds with a token from elsewhere'] <= 9_500)
+  assert.ok(parts['feeds with a token from elsewhere'] <= 9_600)
   assert.ok(parts['queries with a token from elsewhere'] <= 6_500)
   assert.ok(parts['sign-in in a browser'] <= 7_000)
   assert.ok(parts['live queries with a token from elsewhere'] <= 10_000)

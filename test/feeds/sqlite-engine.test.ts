@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
+import { noAudit } from 'gatehouse-protocol'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
+import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
@@ -58,7 +60,10 @@ describe('feeds in SQLite', () => {
 
   test('a purge while messages are passed on ends that, and positions do not go back', async () => {
     const store = await bench.create(HISTORY)
-    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, (error) => assert.fail(String(error)))
+    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, {
+      onError: (error) => assert.fail(String(error)),
+      stepUp: createStepUp({ clock: Date.now, audit: noAudit }),
+    })
     const message = (seq: number) => ({ topic: 'A', data: '1', seq, time: 0 })
     const many = Array.from({ length: 300_000 }, (_, index) => message(index + 1))
     feed.deliver(many, many.length)

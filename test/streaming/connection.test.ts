@@ -1,9 +1,10 @@
 /** The connection as a state machine without a socket: messages, events and time in, messages and a close out. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Message, Principal } from 'gatehouse-protocol'
+import { type Message, noAudit, type Principal } from 'gatehouse-protocol'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import type { GateEvent } from '../../packages/server/src/events/bus.ts'
+import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { CODECS } from '../../packages/server/src/streaming/codec/codec.ts'
 import { profileFor } from '../../packages/server/src/streaming/codec/profile.ts'
 import { Connection } from '../../packages/server/src/streaming/connection/connection.ts'
@@ -61,6 +62,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
       token === 'good.token' ? { ...ALICE, expiresAt: START / 1000 + 7200 } : undefined,
     restoreToken: () => undefined,
     usernameOf: async () => undefined,
+    stepUp: createStepUp({ clock, audit: noAudit }),
     onFault: (error: unknown) => assert.fail(String(error)),
     onSignInRejected: () => {},
   }

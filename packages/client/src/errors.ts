@@ -13,6 +13,9 @@ export interface ErrorInit {
   /** Set for a QueryError. */
   readonly statement?: string | undefined
   readonly position?: Position | undefined
+  /** Set for a StepUpNeeded. */
+  readonly acrValues?: unknown
+  readonly maxAge?: unknown
 }
 
 /**
@@ -97,7 +100,24 @@ export class QueryError extends GatehouseError {
  * ```
  */
 export class AuthError extends GatehouseError {
-  override readonly name = 'AuthError'
+  override readonly name: string = 'AuthError'
+}
+
+/**
+ * The sign-in is too weak or too old for this (RFC 9470). With `browser()` the library lets the user sign in again by itself and repeats what was
+ * refused, once; with any other source of tokens it throws this error.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof StepUpNeeded) showLink(`Sign in again with ${error.acrValues === '2' ? 'two factors' : 'your password'}`)
+ * ```
+ */
+export class StepUpNeeded extends AuthError {
+  override readonly name = 'StepUpNeeded'
+  /** What to request as `acr_values`: `2` means two factors. */
+  declare readonly acrValues: string | undefined
+  /** What to request as `max_age`: how many seconds ago the sign-in may be. */
+  declare readonly maxAge: number | undefined
 }
 
 /**
@@ -182,6 +202,8 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
       typeof Offset === 'number' ? { offset: Offset, line: Number(Line), column: Number(Column) } : undefined
     return new QueryError(message, { ...init, statement: reply.statement, position })
   }
+  if (code === 'Auth.StepUp')
+    return new StepUpNeeded(message, { ...init, acrValues: members.AcrValues, maxAge: members.MaxAge })
   if (members.error !== undefined || status === 401 || status === 403) return new AuthError(message, init)
   return new GatehouseError(message, init)
 }

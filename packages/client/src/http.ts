@@ -136,11 +136,12 @@ export class Http<Source extends TokenSource = TokenSource> {
     const signal = either(options.signal, this.closed)
     const { attempts = this.options.attempts ?? 4 } = options
     let refused: string | undefined
+    let reason: unknown
     for (let attempt = 0; ; attempt++) {
       let error: unknown
       let isSent = false
       try {
-        const token = await abortable(this.auth.token(refused), signal)
+        const token = await abortable(this.auth.token(refused, reason), signal)
         isSent = true
         options.onSend?.()
         const response = await this.#send(path, options, token, signal, attempt)
@@ -149,6 +150,7 @@ export class Http<Source extends TokenSource = TokenSource> {
         // Nothing was done yet, so anything may be repeated; once, and only with another token.
         if (response.status === 401 && refused === undefined) {
           refused = token
+          reason = error
           continue
         }
       } catch (failure) {

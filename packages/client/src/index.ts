@@ -11,6 +11,7 @@ export {
   type ChangeOptions,
   Collection,
   createAdmin,
+  type SignatureAlg,
 } from './admin.ts'
 export {
   type Browser,
@@ -39,7 +40,15 @@ export {
   type Tokens,
   type User,
 } from './auth/token-source.ts'
-export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts'
+export {
+  AuthError,
+  ConnectionError,
+  GatehouseError,
+  type Position,
+  problemError,
+  QueryError,
+  StepUpNeeded,
+} from './errors.ts'
 export {
   createFeeds,
   type Feed,

@@ -12,6 +12,9 @@ export interface ErrorInit {
     /** Set for a QueryError. */
     readonly statement?: string | undefined;
     readonly position?: Position | undefined;
+    /** Set for a StepUpNeeded. */
+    readonly acrValues?: unknown;
+    readonly maxAge?: unknown;
 }
 /**
  * The base of all errors of this library, except `AbortError`, which passes through as it is.
@@ -80,7 +83,23 @@ export declare class QueryError extends GatehouseError {
  * ```
  */
 export declare class AuthError extends GatehouseError {
-    readonly name = "AuthError";
+    readonly name: string;
+}
+/**
+ * The sign-in is too weak or too old for this (RFC 9470). With `browser()` the library lets the user sign in again by itself and repeats what was
+ * refused, once; with any other source of tokens it throws this error.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof StepUpNeeded) showLink(`Sign in again with ${error.acrValues === '2' ? 'two factors' : 'your password'}`)
+ * ```
+ */
+export declare class StepUpNeeded extends AuthError {
+    readonly name = "StepUpNeeded";
+    /** What to request as `acr_values`: `2` means two factors. */
+    readonly acrValues: string | undefined;
+    /** What to request as `max_age`: how many seconds ago the sign-in may be. */
+    readonly maxAge: number | undefined;
 }
 /**
  * The server cannot be reached, or the connection was lost before the answer came.

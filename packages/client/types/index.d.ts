@@ -1,10 +1,10 @@
 /** The client library of Gatehouse: what applications import. */
-export { type Admin, type AdminApi, type AdminAttribute, type AdminClient, type AdminProvider, type AdminRole, type AdminScimClient, type AdminUser, type ChangeOptions, Collection, createAdmin, } from './admin.ts';
+export { type Admin, type AdminApi, type AdminAttribute, type AdminClient, type AdminProvider, type AdminRole, type AdminScimClient, type AdminUser, type ChangeOptions, Collection, createAdmin, type SignatureAlg, } from './admin.ts';
 export { type Browser, type BrowserOptions, browser, type SignInOptions, type SignOutOptions, } from './auth/browser.ts';
 export { clientCredentials, type DeviceOptions, type DevicePrompt, device, getToken, type PasswordOptions, password, refreshToken, } from './auth/grants.ts';
 export { memory, type TokenStorage } from './auth/storage.ts';
 export { type Auth, type AuthEnv, type ClientOptions, GrantedTokens, type TokenSource, type Tokens, type User, } from './auth/token-source.ts';
-export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts';
+export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError, StepUpNeeded, } from './errors.ts';
 export { createFeeds, type Feed, type FeedByName, type FeedTopic, type NewMessage, type PublishAllOptions, type Published, type PublishProgress, type TopicOptions, } from './feed/feed.ts';
 export type { FeedMessage, KeptMessage } from './feed/message.ts';
 export type { FeedStart } from './feed/source.ts';

@@ -1,7 +1,16 @@
 /** The one client of the gate, and the user who is signed in. */
 import { computed, signal } from '@preact/signals'
 import { createKey, dpop } from '../../client/src/dpop.ts'
-import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
+import {
+  type Auth,
+  AuthError,
+  type Browser,
+  browser,
+  Gatehouse,
+  memory,
+  type StepUpNeeded,
+  type User,
+} from '../../client/src/index.ts'
 import { server } from './server.ts'
 
 /** What the page knows about its user. */
@@ -48,6 +57,27 @@ const SCOPE = [
   ...['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
 ].join(' ')
 
+/** What the user is asked to do before a request is repeated; undefined if nothing. */
+export const askedToStepUp = signal<StepUp | undefined>(undefined)
+
+export interface StepUp extends Pick<StepUpNeeded, 'acrValues' | 'maxAge'> {
+  readonly answer: (hasSignedIn: boolean) => void
+}
+
+function askToStepUp({ acrValues, maxAge }: StepUpNeeded): Promise<void> {
+  return new Promise((resolve, reject) => {
+    askedToStepUp.value = {
+      acrValues,
+      maxAge,
+      answer(hasSignedIn) {
+        askedToStepUp.value = undefined
+        if (hasSignedIn) resolve()
+        else reject(new Error('The user did not sign in again'))
+      },
+    }
+  })
+}
+
 /** Keeps tokens in this page only. After a reload, the session at the server gives another one. */
 const signIn = browser({
   clientId: 'gatehouse-console',
@@ -56,6 +86,7 @@ const signIn = browser({
   postLogoutRedirectUri: `${server.issuer}/console/signed-out`,
   storage: memory(),
   silent: true,
+  stepUp: askToStepUp,
 })
 
 /** A stolen token is of no use elsewhere: the key is made for this page, and no script can read it. */
@@ -65,8 +96,8 @@ const bound = dpop(signIn, { key: createKey, nonce: server.nonce })
 const auth: Auth<Browser> = (env) => {
   const source = bound(env)
   const token = source.token.bind(source)
-  source.token = (refused) =>
-    token(refused).catch((error) => {
+  source.token = (refused, reason) =>
+    token(refused, reason).catch((error) => {
       if (isSignedOut(error)) end()
       throw error
     })

@@ -75,6 +75,12 @@ export const AUDIT_EVENTS = {
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
+  'stepup.asked': event(
+    'A user was asked to sign in again, because the sign-in behind the access token was too weak or too old for what was requested. Once a minute for each token.',
+    'resource',
+    'acr_values',
+    'max_age',
+  ),
   'live.refused': event('A live statement on a stream was refused: the caller has no platform scope.', 'reason'),
   'query.defined': change(
     'A table or index was created, changed or dropped.',

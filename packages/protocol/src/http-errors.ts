@@ -86,6 +86,17 @@ export const HTTP_ERRORS = {
     title: 'The access token lacks a scope',
     advice: 'Request a token with the scope in `WWW-Authenticate`.',
   },
+  'Auth.StepUp': {
+    status: 401,
+    title: 'The sign-in is too weak or too old',
+    advice:
+      'Sign the user in again with `acr_values` and `max_age` of the header `WWW-Authenticate` (`AcrValues` and `MaxAge` of the problem), then repeat the request with the new token. See [step-up](step-up.md).',
+  },
+  'Auth.UserNeeded': {
+    status: 403,
+    title: 'The access token has no user',
+    advice: 'Use a token of a user: what is protected by step-up is not for client credentials.',
+  },
   'scim.bad_request': {
     status: 400,
     title: 'The SCIM request is not valid',

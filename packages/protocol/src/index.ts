@@ -62,6 +62,19 @@ export {
   PROVISIONING_SCOPE,
   SCOPES,
 } from './scopes.ts'
+export {
+  ACR_LEVELS,
+  type AcrLevel,
+  LONGEST_AGE,
+  meets,
+  needOf,
+  type StepUpNeed,
+  type StepUpRules,
+  sameNeed,
+  stepUpContext,
+  stepUpRefusal,
+  strictest,
+} from './step-up.ts'
 export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'
 export { VERSION } from './version.ts'
 export { formatDateTime, formatTimeSpan, parseTimeSpan } from './wire-time.ts'

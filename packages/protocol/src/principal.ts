@@ -19,6 +19,8 @@ export interface Principal {
   readonly issuedAt: number
   readonly expiresAt: number
   readonly authTime: number | undefined
+  /** `2`: the user signed in with two factors. */
+  readonly acr?: string
   /** The thumbprint of the key that the token is bound to (`cnf.jkt`, RFC 9449 §6.1): each use comes with a proof of that key. */
   readonly boundKey?: string
   /** Who acts for the subject; only in tokens from a token exchange. */

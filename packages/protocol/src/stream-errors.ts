@@ -9,9 +9,10 @@ export interface StreamError {
 
 export const STREAM_ERRORS = {
   Authority: {
-    context: '',
-    when: 'The connection does not have the scope that the topic needs, or no longer has it.',
-    advice: 'Authenticate with a token that has the scope, then repeat the request.',
+    context: 'what the sign-in of the user lacks, such as `acr=2 max_age=300`; nothing if a scope is missing',
+    when: 'The connection does not have the scope that the topic needs, or no longer has it; or the sign-in of the user is too weak or too old for it ([step-up](step-up.md)).',
+    advice:
+      'Authenticate with a token that has the scope, or with one from a new sign-in with these `acr_values` and `max_age`; then repeat the request.',
   },
   Controller: {
     context: 'the requested name',

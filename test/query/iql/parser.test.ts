@@ -63,6 +63,11 @@ const CANONICAL: readonly (readonly [string, string])[] = [
     "create table if not exists t (id integer primary key, p decimal(12,4) not null default 0.5, s text null unique, unique (p, s)) write scope 'w' read scope 'r' comment 'it''s' row filter (owner = :sub)",
     "CREATE TABLE IF NOT EXISTS t (id integer PRIMARY KEY, p decimal(12, 4) NOT NULL DEFAULT 0.5, s text UNIQUE, UNIQUE (p, s)) READ SCOPE 'r' WRITE SCOPE 'w' ROW FILTER (owner = :sub) COMMENT 'it''s'",
   ],
+  [
+    "create table t (a text) write require (age = 60) require (age = 300, acr = 2) write scope 'w'",
+    "CREATE TABLE t (a text) WRITE SCOPE 'w' REQUIRE (acr = 2, age = 300) WRITE REQUIRE (age = 60)",
+  ],
+  ['alter table t set require null write require (acr = 1)', 'ALTER TABLE t SET REQUIRE NULL WRITE REQUIRE (acr = 1)'],
   ['create table t (a text, b text, primary key (a, b))', 'CREATE TABLE t (a text, b text, PRIMARY KEY (a, b))'],
   ['alter table t add c text', 'ALTER TABLE t ADD COLUMN c text'],
   ['alter table t drop column c', 'ALTER TABLE t DROP COLUMN c'],

@@ -141,14 +141,23 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
   }
 }
 
-function printTableChanges({ readScope, writeScope, rowFilter, comment, live }: TableChanges): string {
+function printTableChanges(changes: TableChanges): string {
+  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live } = changes
   return [
     printChange('READ SCOPE', readScope, printText),
     printChange('WRITE SCOPE', writeScope, printText),
     printChange('ROW FILTER', rowFilter, (filter) => `(${printExpression(filter)})`),
+    printChange('REQUIRE', readNeed, printNeed),
+    printChange('WRITE REQUIRE', writeNeed, printNeed),
     printChange('COMMENT', comment, printText),
     printChange('WITH', live, (isOn) => `(live = ${isOn ? 'on' : 'off'})`),
   ].join('')
+}
+
+function printNeed(need: NonNullable<TableChanges['readNeed']>): string {
+  return `(${Object.entries(need)
+    .map(([name, value]) => `${name} = ${value}`)
+    .join(', ')})`
 }
 
 function printChange<Part>(words: string, part: Part | null | undefined, print: (part: Part) => string): string {

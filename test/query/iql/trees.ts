@@ -278,6 +278,14 @@ const columnDefinition: fc.Arbitrary<ColumnDefinition> = fc.record({
   default: maybe(trees.expression),
 })
 
+const acr = fc.record({ acr: fc.constantFrom(1 as const, 2 as const) })
+const age = fc.record({ age: fc.integer({ min: 1, max: 31_536_000 }) })
+const need = fc.oneof(
+  acr,
+  age,
+  fc.tuple(acr, age).map(([level, seconds]) => ({ ...level, ...seconds })),
+)
+
 const insert = fc.record({
   kind: fc.constant('insert' as const),
   table: name,
@@ -332,6 +340,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     readScope: maybe(anyText),
     writeScope: maybe(anyText),
     rowFilter: maybe(trees.expression),
+    readNeed: maybe(need),
+    writeNeed: maybe(need),
     comment: maybe(anyText),
     live: maybe(fc.boolean()),
     at: fc.constant(at),
@@ -349,6 +359,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           readScope: maybe(fc.option(anyText)),
           writeScope: maybe(fc.option(anyText)),
           rowFilter: maybe(fc.option(trees.expression)),
+          readNeed: maybe(fc.option(need)),
+          writeNeed: maybe(fc.option(need)),
           comment: maybe(fc.option(anyText)),
           live: maybe(fc.boolean()),
         })

@@ -15,6 +15,7 @@ import { type LivePlan, planLive } from '../../../packages/server/src/query/plan
 import { type Planned, Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import { execute } from '../../../packages/server/src/query/run/execution.ts'
 import { NodeCatalogue } from '../../../packages/server/src/query/run/node-catalogue.ts'
+import { createStepUp } from '../../../packages/server/src/step-up/step-up.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { CALLERS } from '../query-server.ts'
@@ -73,7 +74,8 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const planner = new Planner(engine)
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES
-  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes }
+  const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
+  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
 
   const planned = (statement: string, options: Options): Planned =>
     planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)

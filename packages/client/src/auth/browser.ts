@@ -1,7 +1,7 @@
 /** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
 import { reach } from '../discovery.ts'
-import { AuthError, errorOf, objectOf, problemError } from '../errors.ts'
-import { withSearch } from '../http.ts'
+import { AuthError, errorOf, objectOf, problemError, StepUpNeeded } from '../errors.ts'
+import { type Search, withSearch } from '../http.ts'
 import { random } from '../random.ts'
 import { abortable, either } from '../wait.ts'
 import type { Page } from './page.ts'
@@ -33,6 +33,12 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
    * origin, otherwise in a hidden frame.
    */
   readonly silent?: boolean | undefined
+  /**
+   * What happens when the server wants a stronger or newer sign-in (RFC 9470); it resolves when the user has signed in. By default the user
+   * signs in in a pop-up or, where the browser blocks it, by redirect. Pages that show a button first call `signIn` in its handler, with
+   * `popup` and the `acrValues` and `maxAge` of the need.
+   */
+  readonly stepUp?: ((need: StepUpNeeded) => Promise<void>) | undefined
 }
 
 /** How to sign in this time. */
@@ -42,6 +48,10 @@ export interface SignInOptions {
   /** `login` asks for the password again, `select_account` for the account. */
   readonly prompt?: string | undefined
   readonly loginHint?: string | undefined
+  /** `2` asks for two factors. */
+  readonly acrValues?: string | undefined
+  /** How many seconds ago the user may have signed in; otherwise the password is asked for again. */
+  readonly maxAge?: number | undefined
   /** Where to go afterwards, on the origin of the page; by default back to where the user was. */
   readonly returnTo?: string | undefined
   /** Ends the waiting for a pop-up. */
@@ -68,6 +78,7 @@ const STATE = /^[rpf]\.[\d-]{43,}$/
 const SILENT_MS = 10_000
 /** How long the page that opened a pop-up or frame may take to say so. */
 const OPENER_MS = 1_000
+const BLOCKED = 'client.popup_blocked'
 const forever = new Promise<never>(() => {})
 
 /**
@@ -100,6 +111,7 @@ export class Browser implements TokenSource {
   readonly #page = globalThis as unknown as Page
   readonly #granted: GrantedTokens
   #returned: Promise<void> | undefined
+  #step: Promise<void> | undefined
 
   constructor(env: AuthEnv, options: BrowserOptions) {
     this.#env = env
@@ -122,28 +134,41 @@ export class Browser implements TokenSource {
     }
   }
 
-  async token(refused?: string): Promise<string> {
+  async token(refused?: string, error?: unknown): Promise<string> {
     // Also after a failure, but then the address no longer has a code.
     this.#returned ??= this.#finishRedirect().catch((error) => {
       this.#returned = undefined
       throw error
     })
     await this.#returned
+    if (error instanceof StepUpNeeded && (await this.#granted.token()) === refused) {
+      // Once for all who wait for it.
+      this.#step ??= (this.#options.stepUp?.(error) ?? this.#signInAgain(error)).finally(() => {
+        this.#step = undefined
+      })
+      await this.#step.catch(() => {
+        throw error
+      })
+    }
     return this.#granted.token(refused)
   }
 
   /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
-  async signIn({ popup = false, prompt, loginHint, returnTo, signal }: SignInOptions = {}): Promise<void> {
+  async signIn(options: SignInOptions = {}): Promise<void> {
+    const { popup = false, prompt, loginHint, acrValues, maxAge, returnTo, signal } = options
     const { location } = this.#page
     // The address of the page is not trusted: this must not lead the user to another site, or into `javascript:`.
     const target = new URL(returnTo ?? location.href, location.href)
     if (target.origin !== location.origin) throw new TypeError(`Not of this origin: "${returnTo}"`)
     // Before anything is awaited: browsers allow a window only in the handler of a click.
     const window = popup ? this.#page.open('about:blank', '_blank', 'popup,width=480,height=640') : undefined
-    if (window === null) throw new AuthError('The window was blocked', { code: 'client.popup_blocked' })
+    if (window === null) throw new AuthError('The window was blocked', { code: BLOCKED })
     const transaction = start(window === undefined ? 'r' : 'p', target.href)
     try {
-      const url = await this.#authorizeUrl(transaction, { prompt, login_hint: loginHint })
+      const hint = acrValues || maxAge ? (await this.#granted.current())?.idToken : undefined
+      const asked = { acr_values: acrValues, max_age: maxAge, id_token_hint: hint }
+      const more = { prompt, login_hint: loginHint, ...asked }
+      const url = await this.#authorizeUrl(transaction, more)
       if (window === undefined) {
         this.#page.sessionStorage.setItem(this.#keyOf(transaction.state), JSON.stringify(transaction))
         location.assign(url)
@@ -159,6 +184,15 @@ export class Browser implements TokenSource {
     } finally {
       window?.close()
     }
+  }
+
+  #signInAgain({ acrValues, maxAge }: StepUpNeeded): Promise<void> {
+    const options = { acrValues, maxAge }
+    return this.signIn({ ...options, popup: true }).catch((error) => {
+      // Nobody has just clicked.
+      if (error.code !== BLOCKED) throw error
+      return this.signIn(options)
+    })
   }
 
   /** Forgets and revokes the tokens, in all tabs, and ends the session at the server. */
@@ -252,10 +286,7 @@ export class Browser implements TokenSource {
   }
 
   /** RFC 6749 §4.1.1, RFC 7636 §4.3. */
-  async #authorizeUrl(
-    { state, verifier, nonce }: Transaction,
-    more: Record<string, string | undefined>,
-  ): Promise<string> {
+  async #authorizeUrl({ state, verifier, nonce }: Transaction, more: Search): Promise<string> {
     const { clientId, scope } = this.#options
     const authorize = await this.#env.endpoint('authorization')
     return withSearch(authorize, {
@@ -267,6 +298,8 @@ export class Browser implements TokenSource {
       nonce,
       code_challenge: await challengeOf(verifier),
       code_challenge_method: 'S256',
+      // RFC 9449 §10.
+      dpop_jkt: await this.#env.thumbprint?.(state.startsWith('r')),
       ...more,
     })
   }

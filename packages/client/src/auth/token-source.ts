@@ -22,8 +22,11 @@ export interface Tokens {
  * tokens from elsewhere.
  */
 export interface TokenSource {
-  /** A token that should be valid. `refused` is one that the server did not accept: it must not be returned again. */
-  token(refused?: string): Promise<string>
+  /**
+   * A token that should be valid. `refused` is one that the server did not accept, and `error` is why: it must not be returned again. For a
+   * `StepUpNeeded` the user signs in again, where the source can ask for that.
+   */
+  token(refused?: string, error?: unknown): Promise<string>
   /** The server has ended the session of this token: it must not be returned again. */
   refuse?(token: string): void
   /** Forgets the tokens, and revokes them. */
@@ -52,6 +55,8 @@ export interface AuthEnv {
   metadata(): Promise<Readonly<Record<string, unknown>>>
   /** The address of an endpoint in it. */
   endpoint(name: EndpointName): Promise<string>
+  /** With `dpop()`: the thumbprint of its key, which codes are bound to. `leaves`: only if the key is kept while the page is left. */
+  thumbprint?(leaves: boolean): Promise<string | undefined>
 }
 
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */

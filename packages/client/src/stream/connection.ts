@@ -1,5 +1,5 @@
 /** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
-import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf } from '../errors.ts'
+import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf, type StepUpNeeded } from '../errors.ts'
 import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
 import { backoff, either, pause, unref } from '../wait.ts'
 import { afterClose, type Message, NO_WEBSOCKET, readTimeSpan, type State, type StateChange } from './protocol.ts'
@@ -76,6 +76,13 @@ export class Connection {
 
   send(message: Message): void {
     this.#socket?.send(JSON.stringify(message))
+  }
+
+  /** Lets the user sign in again, and presents the new token. */
+  async signInAgain(need: StepUpNeeded): Promise<void> {
+    await this.#http.auth.token(this.#token, need)
+    if (this.#socket !== undefined) this.#setState('lapsed', need.code, need.message)
+    await this.#renew(false)
   }
 
   /** Permanently: the library does not reconnect automatically. */

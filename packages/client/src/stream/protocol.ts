@@ -1,5 +1,5 @@
 /** The messages of the stream and its close codes, as docs/streaming.md describes them. */
-import { AuthError, type ErrorInit, GatehouseError, problemError } from '../errors.ts'
+import { AuthError, type ErrorInit, GatehouseError, problemError, StepUpNeeded } from '../errors.ts'
 
 /** One message. */
 export interface Message {
@@ -60,6 +60,10 @@ export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, st
     details: { Controller, Topic },
   }
   const message = `${Controller}/${Topic} was refused: ${String(Data)}`
+  if (code === 'Authority' && context[0]) {
+    const { acr, max_age: age } = Object.fromEntries(context.map((need) => need.split('=')))
+    return new StepUpNeeded(message, { ...init, acrValues: acr, maxAge: age && Number(age) })
+  }
   return code === 'Authority' || code === 'Session'
     ? new AuthError(message, init)
     : new GatehouseError(message, context[0] === 'rows' ? { ...init, retryable: false } : init)

@@ -1,6 +1,6 @@
 /** The stream: requests and subscriptions on one connection that reconnects automatically. */
 import { Emitter } from '../emitter.ts'
-import { ConnectionError, closedError, GatehouseError } from '../errors.ts'
+import { ConnectionError, closedError, GatehouseError, StepUpNeeded } from '../errors.ts'
 import type { Http } from '../http.ts'
 import type { CallOptions } from '../query.ts'
 import { abortable, backoff, type Deferred, deferred, either } from '../wait.ts'
@@ -14,6 +14,8 @@ interface Subscribed {
   phase: 'waiting' | 'sent' | 'open'
   wasOpen: boolean
   failures: number
+  /** The user has signed in again for it, and it was not opened since. */
+  isStronger?: boolean
   retry?: ReturnType<typeof setTimeout>
   /** Precedes an Unsub of the server. */
   error?: GatehouseError
@@ -94,9 +96,18 @@ export class Stream implements Channels {
     )
     const signal = either(options.signal, abort.signal)
     try {
-      await this.connect({ signal })
-      const { Data } = await this.#send({ Controller: controller, Topic: topic, Data: data }, signal)
-      return Data as T
+      for (let isStronger = false; ; isStronger = true) {
+        await this.connect({ signal })
+        try {
+          const { Data } = await this.#send({ Controller: controller, Topic: topic, Data: data }, signal)
+          return Data as T
+        } catch (error) {
+          if (!(error instanceof StepUpNeeded) || isStronger) throw error
+          // The user may take longer than the server.
+          clearTimeout(timer)
+          await abortable(this.#connection.signInAgain(error), signal)
+        }
+      }
     } finally {
       clearTimeout(timer)
     }
@@ -156,7 +167,7 @@ export class Stream implements Channels {
     this.#send({ Controller: controller, Topic: topic, Action: 'Sub', Confirm: true, Data: channel.data() }).then(
       () => {
         if (this.#subscribed.get(keyOf(channel)) !== subscribed) return
-        Object.assign(subscribed, { phase: 'open', wasOpen: true, failures: 0 })
+        Object.assign(subscribed, { phase: 'open', wasOpen: true, failures: 0, isStronger: false })
       },
       (error: GatehouseError) => {
         // After a lost connection, the library subscribes again automatically.
@@ -172,6 +183,12 @@ export class Stream implements Channels {
     subscribed.phase = 'waiting'
     // With a fresh token it is opened again.
     if (error.code === 'Authority' && this.state !== 'online') return
+    if (error instanceof StepUpNeeded && !subscribed.isStronger) {
+      subscribed.isStronger = true
+      // With the new authority it is opened again.
+      this.#connection.signInAgain(error).catch(() => this.#onEndOf(subscribed, error))
+      return
+    }
     const again = subscribed.channel.onRefused?.(error) === true
     if (!again && !(error.retryable && subscribed.wasOpen)) {
       this.#subscribed.delete(keyOf(subscribed.channel))

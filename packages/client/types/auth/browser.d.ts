@@ -1,3 +1,4 @@
+import { StepUpNeeded } from '../errors.ts';
 import type { TokenStorage } from './storage.ts';
 import { type Auth, type AuthEnv, type ClientOptions, type TokenSource, type User } from './token-source.ts';
 /** How people sign in with their browser. */
@@ -15,6 +16,12 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
      * origin, otherwise in a hidden frame.
      */
     readonly silent?: boolean | undefined;
+    /**
+     * What happens when the server wants a stronger or newer sign-in (RFC 9470); it resolves when the user has signed in. By default the user
+     * signs in in a pop-up or, where the browser blocks it, by redirect. Pages that show a button first call `signIn` in its handler, with
+     * `popup` and the `acrValues` and `maxAge` of the need.
+     */
+    readonly stepUp?: ((need: StepUpNeeded) => Promise<void>) | undefined;
 }
 /** How to sign in this time. */
 export interface SignInOptions {
@@ -23,6 +30,10 @@ export interface SignInOptions {
     /** `login` asks for the password again, `select_account` for the account. */
     readonly prompt?: string | undefined;
     readonly loginHint?: string | undefined;
+    /** `2` asks for two factors. */
+    readonly acrValues?: string | undefined;
+    /** How many seconds ago the user may have signed in; otherwise the password is asked for again. */
+    readonly maxAge?: number | undefined;
     /** Where to go afterwards, on the origin of the page; by default back to where the user was. */
     readonly returnTo?: string | undefined;
     /** Ends the waiting for a pop-up. */
@@ -62,9 +73,9 @@ export declare class Browser implements TokenSource {
      * anything else.
      */
     signedIn(): Promise<boolean>;
-    token(refused?: string): Promise<string>;
+    token(refused?: string, error?: unknown): Promise<string>;
     /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
-    signIn({ popup, prompt, loginHint, returnTo, signal }?: SignInOptions): Promise<void>;
+    signIn(options?: SignInOptions): Promise<void>;
     /** Forgets and revokes the tokens, in all tabs, and ends the session at the server. */
     signOut({ redirect }?: SignOutOptions): Promise<void>;
     /** The user who is signed in, according to the server; undefined if there is none. */

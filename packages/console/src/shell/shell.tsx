@@ -13,6 +13,7 @@ import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
 import { Start } from './start.tsx'
+import { StepUpDialog } from './step-up.tsx'
 import { setTheme } from './theme.ts'
 import { Toasts } from './toasts.tsx'
 
@@ -32,6 +33,7 @@ export function Shell({ areas }: { readonly areas: readonly Area[] }) {
       </main>
       <Palette />
       <Questions />
+      <StepUpDialog />
       <Toasts />
       <Announcements />
     </div>

@@ -3,6 +3,7 @@
  * Pages     Page (title, parents, actions, bar, full), Section, Tabs (links), useTitle
  * Actions   Button (primary, danger, plain, busy), IconButton, ButtonLink, Menu (items, links, choices), Copy, copyText
  * Forms     Form, useSubmit; TextField, TextArea, Select, Checkbox(es), Switch, Segments, SearchField; Field around a control of your own
+ *           SignInDemandFields, demandText (step-up)
  * Data      Table (small lists; the grid for large ones), dangerColumn, Facts, Code, Keys, Time, duration, count, bytes, Progress
  * Waiting   useLoad and Await (load, show, retry), useDelayed, Loading, Spinner, useSlow
  * Files     FILE_FORMATS, readFile (a reply, with progress), saveFile
@@ -46,6 +47,14 @@ export { Await, type Loaded, useDelayed, useLoad } from './load.tsx'
 export { Menu, type MenuItem, placeNextTo } from './menu.tsx'
 export { Badge, Empty, ErrorNotice, explain, Forbidden, Notice } from './notice.tsx'
 export { Page, type PageProps, useTitle } from './page.tsx'
+export {
+  demandedNumber,
+  demandOf,
+  demandText,
+  NO_DEMAND,
+  type SignInDemand,
+  SignInDemandFields,
+} from './sign-in-demand.tsx'
 export { Loading, Spinner, useSlow } from './spinner.tsx'
 export { type Tab, Tabs } from './tabs.tsx'
 export { duration, relative, Time } from './time.tsx'

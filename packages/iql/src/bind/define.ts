@@ -26,7 +26,7 @@ import { columnOf } from './write.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
-  const { name, ifNotExists, readScope, writeScope, comment, live } = written
+  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live } = written
   checkName(binding, name)
   const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
@@ -52,6 +52,8 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     readScope,
     writeScope,
     rowFilter: filter === undefined ? undefined : printExpression(filter),
+    readNeed,
+    writeNeed,
     comment,
     isLive: live ?? true,
   }
@@ -158,10 +160,10 @@ export function bindAlterTable(
 }
 
 function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
-  const { readScope, writeScope, rowFilter: filter, comment, live: isLive } = changes
+  const { readScope, writeScope, rowFilter: filter, readNeed, writeNeed, comment, live: isLive } = changes
   if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
   const rowFilter = filter ? printExpression(filter) : filter
-  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, comment, isLive }
+  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, readNeed, writeNeed, comment, isLive }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

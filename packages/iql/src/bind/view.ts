@@ -95,7 +95,8 @@ function groupKeyOf(key: Select['groupBy'][number], { items }: Select): Select['
 
 export function bindAlterView(binding: Binding, { name, changes, at }: AlterView): Bound.SetRights {
   requireDefine(binding, at)
-  const unchanged = { writeScope: undefined, rowFilter: undefined, isLive: undefined }
+  const needs = { readNeed: undefined, writeNeed: undefined }
+  const unchanged = { writeScope: undefined, rowFilter: undefined, isLive: undefined, ...needs }
   return { kind: 'set-rights', table: viewNamed(binding, name), ...changes, ...unchanged }
 }
 

@@ -1,5 +1,6 @@
 /** Bound statements: typed, with rights checked and row filters in place. Engines generate SQL from them. */
 
+import type { StepUpNeed } from 'gatehouse-protocol'
 import type { IqlType } from '../types/types.ts'
 import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from './bound-query.ts'
 import type { ColumnView, TableView } from './catalogue-view.ts'
@@ -138,6 +139,8 @@ export interface CreateTable {
   readonly writeScope: string | undefined
   /** IQL text, checked against the columns; parseExpressionText parses it. */
   readonly rowFilter: string | undefined
+  readonly readNeed: StepUpNeed | undefined
+  readonly writeNeed: StepUpNeed | undefined
   readonly comment: string | undefined
   /** Whether changes are logged for live queries. */
   readonly isLive: boolean
@@ -183,6 +186,8 @@ export interface SetRights {
   readonly writeScope: string | null | undefined
   /** IQL text, checked against the columns. */
   readonly rowFilter: string | null | undefined
+  readonly readNeed: StepUpNeed | null | undefined
+  readonly writeNeed: StepUpNeed | null | undefined
   readonly comment: string | null | undefined
   readonly isLive: boolean | undefined
 }

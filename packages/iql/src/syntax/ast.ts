@@ -1,4 +1,5 @@
 /** The syntax tree of IQL statements, before names and types are resolved. */
+import type { StepUpNeed } from 'gatehouse-protocol'
 import type { Expression, Name, Placed, Query, SelectItem, TypeRef } from './ast-query.ts'
 
 export type Statement =
@@ -77,7 +78,7 @@ export interface Delete extends Placed {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [COMMENT 'x'] [WITH (live = …)] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …)] */
 export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -88,6 +89,8 @@ export interface CreateTable extends Placed {
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   readonly rowFilter: Expression | undefined
+  readonly readNeed: StepUpNeed | undefined
+  readonly writeNeed: StepUpNeed | undefined
   readonly comment: string | undefined
   readonly live: boolean | undefined
 }
@@ -123,6 +126,8 @@ export interface TableChanges {
   readonly readScope: string | null | undefined
   readonly writeScope: string | null | undefined
   readonly rowFilter: Expression | null | undefined
+  readonly readNeed: StepUpNeed | null | undefined
+  readonly writeNeed: StepUpNeed | null | undefined
   readonly comment: string | null | undefined
   readonly live: boolean | undefined
 }

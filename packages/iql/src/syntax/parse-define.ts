@@ -1,4 +1,5 @@
 /** Parses the statements that define tables, views and indexes: CREATE, ALTER, DROP. */
+import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, type StepUpNeed } from 'gatehouse-protocol'
 import type {
   AlterTable,
   AlterView,
@@ -27,7 +28,8 @@ export function parseCreate(tokens: TokenStream): Statement {
 
 /**
  * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name "(" (ColumnDefinition | Key) {"," (ColumnDefinition | Key)} ")"
- *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text | TableOption}
+ *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | ["WRITE"] "REQUIRE" Need
+ *               | "COMMENT" Text | TableOption}
  */
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   tokens.expects('table')
@@ -124,14 +126,21 @@ function parseColumnDefinition(tokens: TokenStream): ColumnDefinition {
   return { name, type, ...constraints, default: defaultValue }
 }
 
-type TableOptions = Pick<CreateTable, 'readScope' | 'writeScope' | 'rowFilter' | 'comment' | 'live'>
+type TableOptions = Pick<
+  CreateTable,
+  'readScope' | 'writeScope' | 'rowFilter' | 'readNeed' | 'writeNeed' | 'comment' | 'live'
+>
 
 function parseTableOptions(tokens: TokenStream): TableOptions {
-  const { readScope, writeScope, rowFilter, comment, live } = parseTableChanges(tokens, (part) => part(tokens))
+  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live } = parseTableChanges(tokens, (part) =>
+    part(tokens),
+  )
   return {
     readScope: readScope ?? undefined,
     writeScope: writeScope ?? undefined,
     rowFilter: rowFilter ?? undefined,
+    readNeed: readNeed ?? undefined,
+    writeNeed: writeNeed ?? undefined,
     comment: comment ?? undefined,
     live,
   }
@@ -146,9 +155,16 @@ function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
     if (changes.readScope === undefined && tokens.accepts('read')) {
       tokens.expects('scope')
       changes = { ...changes, readScope: read(parseScope) }
-    } else if (changes.writeScope === undefined && tokens.accepts('write')) {
-      tokens.expects('scope')
-      changes = { ...changes, writeScope: read(parseScope) }
+    } else if ((changes.writeScope === undefined || changes.writeNeed === undefined) && tokens.accepts('write')) {
+      if (changes.writeNeed === undefined && tokens.accepts('require'))
+        changes = { ...changes, writeNeed: read(parseNeed) }
+      else {
+        if (changes.writeScope !== undefined) throw tokens.unexpected()
+        tokens.expects('scope')
+        changes = { ...changes, writeScope: read(parseScope) }
+      }
+    } else if (changes.readNeed === undefined && tokens.accepts('require')) {
+      changes = { ...changes, readNeed: read(parseNeed) }
     } else if (changes.rowFilter === undefined && tokens.accepts('row')) {
       tokens.expects('filter')
       changes = { ...changes, rowFilter: read(parseRowFilter) }
@@ -164,6 +180,8 @@ const NO_CHANGES: TableChanges = {
   readScope: undefined,
   writeScope: undefined,
   rowFilter: undefined,
+  readNeed: undefined,
+  writeNeed: undefined,
   comment: undefined,
   live: undefined,
 }
@@ -176,6 +194,39 @@ function parseTableOption(tokens: TokenStream): boolean {
   const isOn = tokens.accepts('on')
   if (!isOn) tokens.expects('off')
   return tokens.closing(isOn)
+}
+
+/**
+ * Need = "(" Demand ["," Demand] ")"
+ * Demand = "ACR" "=" Number | "AGE" "=" Number
+ */
+function parseNeed(tokens: TokenStream): StepUpNeed {
+  tokens.expects('(')
+  let acr: AcrLevel | undefined
+  let age: number | undefined
+  do {
+    if (acr === undefined && tokens.accepts('acr')) acr = parseLevel(tokens)
+    else if (age === undefined && tokens.accepts('age')) age = parseAge(tokens)
+    else throw tokens.unexpected()
+  } while (tokens.accepts(','))
+  return tokens.closing({ ...(acr && { acr }), ...(age !== undefined && { age }) })
+}
+
+function parseLevel(tokens: TokenStream): AcrLevel {
+  tokens.expects('=')
+  const { at } = tokens.token
+  const given = tokens.wholeNumber('1 or 2')
+  const level = ACR_LEVELS.find((known) => known === given)
+  if (level === undefined) throw tokens.fail('acr is 1 (one factor) or 2 (two factors)', at)
+  return level
+}
+
+function parseAge(tokens: TokenStream): number {
+  tokens.expects('=')
+  const { at } = tokens.token
+  const age = tokens.wholeNumber('seconds')
+  if (age < 1 || age > LONGEST_AGE) throw tokens.fail(`age is from 1 to ${LONGEST_AGE} seconds`, at)
+  return age
 }
 
 function parseScope(tokens: TokenStream): string {
@@ -259,7 +310,7 @@ function parseAlteration(tokens: TokenStream): AlterTable['action'] {
 
 /**
  * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
- *             | "COMMENT" (Text | "NULL") | TableOption
+ *             | ["WRITE"] "REQUIRE" (Need | "NULL") | "COMMENT" (Text | "NULL") | TableOption
  */
 function parseSet(tokens: TokenStream): AlterTable['action'] {
   const changes = parseTableChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))

@@ -1,6 +1,6 @@
 /** Administration of remote controllers, to whose programs requests of streams are posted. */
 import { takenNames } from '../declarative/controller-names.ts'
-import { controllerTarget } from '../declarative/targets.ts'
+import { controllerTarget, declaredTopic } from '../declarative/targets.ts'
 import { writeDuration } from '../lib/duration.ts'
 import type { RemoteController } from '../store/controllers/controllers.ts'
 import type { Stores } from '../store/stores.ts'
@@ -92,7 +92,14 @@ async function findController({ controllers }: Stores, name: string): Promise<Re
 
 /** With the defaults, in the members of the declarative file. */
 function presentController({ name, feedClass, url, topics, timeoutMs, concurrency }: RemoteController): JsonObject {
-  return { name, class: feedClass, url, topics, timeout: writeDuration(timeoutMs), concurrency }
+  return {
+    name,
+    class: feedClass,
+    url,
+    topics: topics.map(declaredTopic),
+    timeout: writeDuration(timeoutMs),
+    concurrency,
+  }
 }
 
 function changedMembers(before: JsonObject, after: JsonObject): string[] {

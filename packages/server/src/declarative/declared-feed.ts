@@ -8,6 +8,7 @@ import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
 import { nameFault, type TakenNames } from './controller-names.ts'
 import { LONGEST_SCOPE, notOneOf } from './declared-api.ts'
+import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
 
 export type DeclaredFeed = XStatic<typeof FEED>
 
@@ -45,6 +46,8 @@ export const FEED = closed(['name'], {
     `Who may subscribe and read the history: those with this scope, or identity: any signed-in caller. Default: ${DEFAULTS.read}.`,
   ),
   write: scope(PLATFORM_SCOPES, `The scope that publishing needs. Default: ${DEFAULTS.write}.`),
+  ...STEP_UP_MEMBERS,
+  ...WRITE_STEP_UP_MEMBERS,
   keep: oneOf(
     ['latest', 'all'],
     `latest: the newest message of a topic is its state, and may replace earlier ones. all: every message counts. Default: ${DEFAULTS.keep}.`,
@@ -122,11 +125,14 @@ function timeFault(text: string | undefined, longest: number): string | undefine
 
 /** With the defaults. The declaration has no faults. */
 export function feedTarget(feed: DeclaredFeed): Feed {
-  const { history, state_time, nats_subject, message_bytes, ...rest } = feed
+  const { history, state_time, nats_subject, message_bytes, ...others } = feed
+  const { require_acr, require_age, write_require_acr, write_require_age, ...rest } = others
+  const stepUp = stepUpTarget(feed)
   const { message_bytes: messageBytes, ...defaults } = DEFAULTS
   return {
     ...defaults,
     ...rest,
+    ...(stepUp && { stepUp }),
     messageBytes: message_bytes ?? messageBytes,
     history: history && {
       messages: history.messages ?? DEFAULT_HISTORY.messages,
@@ -146,6 +152,7 @@ export function presentFeed(feed: Feed): Readonly<Record<string, unknown>> {
     class: feed.class,
     read: feed.read,
     write: feed.write,
+    ...declaredStepUp(feed.stepUp),
     keep: feed.keep,
     ...(history && { history: { messages: history.messages, time: writeDuration(history.time) } }),
     ...(stateTime !== undefined && { state_time: writeDuration(stateTime) }),

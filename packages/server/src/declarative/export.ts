@@ -9,6 +9,7 @@ import { declaredApi } from './declared-api.ts'
 import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { declaredProvider } from './declared-provider.ts'
+import { declaredStepUp } from './declared-step-up.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
@@ -164,7 +165,8 @@ function variableFor(clientId: string, used: Set<string>): string {
   return name
 }
 
-function declaredTable({ name, description, columns, readScope, writeScope, rowFilter, live }: TableTarget): object {
+function declaredTable(table: TableTarget): object {
+  const { name, description, columns, readScope, writeScope, rowFilter, stepUp, live } = table
   return {
     name,
     ...(description !== '' && { description }),
@@ -172,6 +174,7 @@ function declaredTable({ name, description, columns, readScope, writeScope, rowF
     ...(readScope !== null && { read_scope: readScope }),
     ...(writeScope !== null && { write_scope: writeScope }),
     ...(rowFilter !== null && { row_filter: rowFilter }),
+    ...declaredStepUp(stepUp),
     ...(!live && { live }),
   }
 }

@@ -1,6 +1,14 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
-import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
+import {
+  NAME as anyName,
+  CONTROLLER_NAME,
+  FEED_CLASSES,
+  LONGEST_AGE,
+  LONGEST_NAME,
+  LONGEST_TOPIC,
+  SCOPES,
+} from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
 import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
@@ -11,6 +19,7 @@ import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
+import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -183,6 +192,16 @@ const CLIENT = closed(['client_id'], {
   require_pkce: flag('Public clients always need PKCE.'),
   code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
   require_second_factor: flag('Signing in to this client requires a second factor.'),
+  require_acr: number('integer', {
+    minimum: 1,
+    maximum: 2,
+    description: 'Signing in to this client needs 1 or 2 factors; 2 is the same as require_second_factor.',
+  }),
+  require_age: number('integer', {
+    minimum: 1,
+    maximum: LONGEST_AGE,
+    description: 'Users whose sign-in is older, in seconds, sign in again before they reach this client.',
+  }),
   skip_consent: flag(
     'For first-party clients: users are not asked for consent, not even by a public client on loopback, which other programs of the device can impersonate.',
   ),
@@ -238,6 +257,8 @@ const TABLE = closed(['name', 'columns'], {
     }),
     NULL,
   ),
+  ...STEP_UP_MEMBERS,
+  ...WRITE_STEP_UP_MEMBERS,
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,
@@ -270,6 +291,7 @@ const CONTROLLER = closed(['name', 'url', 'topics'], {
           description: 'Prefix/* is every topic with the prefix.',
         }),
         needs: words('A scope, or identity: any signed-in caller.'),
+        ...STEP_UP_MEMBERS,
       }),
       'What can be requested, and by whom.',
     ),

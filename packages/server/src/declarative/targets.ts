@@ -1,11 +1,13 @@
 /** The desired state of a role, user, client, table, view or controller: the declaration with its defaults filled in. */
 
+import type { StepUpRules } from 'gatehouse-protocol'
 import { readDuration, writeDuration } from '../lib/duration.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { RemoteController } from '../store/controllers/controllers.ts'
 import { attributeValuesTarget } from './declared-attribute.ts'
+import { declaredStepUp, stepUpTarget } from './declared-step-up.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
 import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 
@@ -23,6 +25,7 @@ export interface TableTarget {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
 }
@@ -87,6 +90,7 @@ export function clientTarget(client: ResolvedClient, isDisabled = false): Client
 }
 
 export function tableTarget(table: DeclaredTable): TableTarget {
+  const stepUp = stepUpTarget(table)
   return {
     name: table.name,
     description: table.description ?? '',
@@ -100,6 +104,7 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     readScope: table.read_scope ?? null,
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
+    ...(stepUp && { stepUp }),
     live: table.live ?? true,
   }
 }
@@ -123,7 +128,10 @@ export function controllerTarget(controller: DeclaredController): ControllerTarg
     name,
     feedClass,
     url,
-    topics: topics.map((topic) => ({ name: topic.name, needs: topic.needs })),
+    topics: topics.map((topic) => {
+      const stepUp = stepUpTarget(topic)?.read
+      return { name: topic.name, needs: topic.needs, ...(stepUp && { stepUp }) }
+    }),
     timeoutMs: readDuration(timeout) ?? DEFAULT_TIMEOUT_MS,
     concurrency: concurrency ?? DEFAULT_CONCURRENCY,
   }
@@ -135,8 +143,12 @@ export function declaredController({ name, feedClass, url, topics, timeoutMs, co
     name,
     ...(feedClass !== 'Channel' && { class: feedClass }),
     url,
-    topics: topics.map((topic) => ({ ...topic })),
+    topics: topics.map(declaredTopic),
     ...(timeoutMs !== DEFAULT_TIMEOUT_MS && { timeout: writeDuration(timeoutMs) }),
     ...(concurrency !== DEFAULT_CONCURRENCY && { concurrency }),
   }
+}
+
+export function declaredTopic({ name, needs, stepUp }: ControllerTarget['topics'][number]): object {
+  return { name, needs, ...declaredStepUp(stepUp && { read: stepUp }) }
 }

@@ -2,6 +2,7 @@
 import { JsonText, type Principal, Refusal, type UrgentSink } from 'gatehouse-protocol'
 import { LruMap } from '../lib/lru-map.ts'
 import { inTurns, type Steps } from '../lib/turns.ts'
+import type { StepUp } from '../step-up/step-up.ts'
 import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
 import type { FeedMessage } from './message.ts'
@@ -13,6 +14,11 @@ import { FeedSubscription, type Start, type SubscribedFeed } from './subscriptio
 export interface SubscribeOptions {
   readonly start: Start
   readonly maxRate: number | undefined
+}
+
+export interface LiveFeedEnv {
+  readonly onError: (error: unknown) => void
+  readonly stepUp: StepUp
 }
 
 /** The subscriptions of one topic or pattern. */
@@ -31,6 +37,7 @@ const CACHED_POSITIONS = 10_000
 export class LiveFeed implements Follower {
   readonly store: FeedStore
   readonly #onFault: (error: unknown) => void
+  readonly #stepUp: StepUp
   #definition: Feed
   #following: Following | undefined
   #through = 0
@@ -47,10 +54,11 @@ export class LiveFeed implements Follower {
   readonly #positions = new LruMap<Positions>(CACHED_POSITIONS)
   #isClosed = false
 
-  constructor(definition: Feed, store: FeedStore, onFault: (error: unknown) => void) {
+  constructor(definition: Feed, store: FeedStore, { onError, stepUp }: LiveFeedEnv) {
     this.#definition = definition
     this.store = store
-    this.#onFault = onFault
+    this.#onFault = onError
+    this.#stepUp = stepUp
   }
 
   get definition(): Feed {
@@ -234,6 +242,10 @@ export class LiveFeed implements Follower {
       readLast: (choice, count) => feed.store.readLast(choice, count),
       positionOf: (seq) => positions.write(feed.store.epoch, seq),
       mayRead: (principal) => mayRead(feed.#definition, principal),
+      get need() {
+        return feed.#definition.stepUp?.read
+      },
+      requireStepUp: (principal, need) => this.#stepUp.require(principal, need, { resource: feed.#definition.name }),
       onFault: this.#onFault,
       remove: (subscription) => feed.#remove(subscription),
     }

@@ -7,6 +7,7 @@ import {
   Refusal,
   type UrgentSink,
 } from 'gatehouse-protocol'
+import type { StepUp, StepUpRequest } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
 import { type Feed, isStored, topicChoice, topicFault } from './feed.ts'
@@ -24,6 +25,9 @@ export interface FeedLimits {
   readonly bytes: number
 }
 
+/** Where a request came from, for the audit log. */
+export type RequestOrigin = Omit<StepUpRequest, 'resource'>
+
 export interface FeedServiceOptions {
   readonly definitions: () => Promise<readonly Feed[]>
   /** Called for the first declared feed. */
@@ -31,6 +35,7 @@ export interface FeedServiceOptions {
   readonly clock: Clock
   readonly monotonic?: MonotonicClock
   readonly limits: FeedLimits
+  readonly stepUp: StepUp
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Called when feeds were added, changed or removed. */
@@ -88,10 +93,19 @@ export class FeedService {
     return feed
   }
 
-  /** The same for those who may read it. */
-  findToRead(name: string, principal: Principal): LiveFeed {
+  /** The same for those who may read it, and whose sign-in is enough. */
+  findToRead(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
     const feed = this.find(name, principal)
     if (!mayRead(feed.definition, principal)) throw missingRight(feed.definition.read)
+    const { stepUp } = feed.definition
+    if (stepUp?.read !== undefined) this.#options.stepUp.require(principal, stepUp.read, { ...from, resource: name })
+    return feed
+  }
+
+  /** The same for those who may publish to it. */
+  findToWrite(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
+    const feed = this.find(name, principal)
+    this.#requireToWrite(feed.definition, principal, from)
     return feed
   }
 
@@ -101,9 +115,11 @@ export class FeedService {
     messages: readonly NewMessage[],
     principal: Principal,
     once?: PublishOnce,
+    from: RequestOrigin = {},
   ): Promise<string | undefined> {
     const feed = this.find(name, principal)
     try {
+      this.#requireToWrite(feed.definition, principal, from)
       const position = await this.#publish(feed, messages, principal, once)
       this.#published.get(name)?.(messages.length)
       return position
@@ -114,6 +130,12 @@ export class FeedService {
     }
   }
 
+  #requireToWrite(feed: Feed, principal: Principal, from: RequestOrigin): void {
+    if (!mayWrite(feed, principal)) throw missingRight(feed.write)
+    if (feed.stepUp?.write !== undefined)
+      this.#options.stepUp.require(principal, feed.stepUp.write, { ...from, resource: feed.name })
+  }
+
   async #publish(
     feed: LiveFeed,
     messages: readonly NewMessage[],
@@ -121,7 +143,6 @@ export class FeedService {
     once: PublishOnce | undefined,
   ): Promise<string | undefined> {
     const { definition } = feed
-    if (!mayWrite(definition, principal)) throw missingRight(definition.write)
     for (const message of messages) checkMessage(definition, message)
     this.#rates.take(principal.subject, definition, messages.length)
     if (isStored(definition)) this.#checkBytes()
@@ -133,8 +154,9 @@ export class FeedService {
     { topic, maxRate, resume, last }: SubscribeRequest,
     principal: Principal,
     sink: UrgentSink<FeedMessage>,
+    from: RequestOrigin = {},
   ): Promise<FeedSubscription> {
-    const feed = this.findToRead(name, principal)
+    const feed = this.findToRead(name, principal, from)
     const { definition } = feed
     const choice = topicChoice(topic)
     if (choice === undefined)
@@ -215,7 +237,7 @@ export class FeedService {
   async #take(engine: FeedEngine, definition: Feed): Promise<void> {
     const known = this.#feeds.get(definition.name)
     if (known === undefined) {
-      const feed = new LiveFeed(definition, await engine.open(definition), this.#options.onError)
+      const feed = new LiveFeed(definition, await engine.open(definition), this.#options)
       this.#feeds.set(definition.name, feed)
       const { metrics } = this.#options
       this.#published.set(definition.name, metrics.counter('gatehouse_feed_messages_total', { feed: definition.name }))

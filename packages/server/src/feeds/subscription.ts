@@ -1,6 +1,14 @@
 /** One subscription of a feed: first what the subscriber missed, then what is published, as fast as it may be sent. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { JsonText, type Principal, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
+import {
+  JsonText,
+  type Principal,
+  Refusal,
+  type RunningSubscription,
+  type StepUpNeed,
+  sameNeed,
+  type UrgentSink,
+} from 'gatehouse-protocol'
 import type { Page, ReadOptions, StoredMessage } from './engine.ts'
 import type { TopicChoice } from './feed.ts'
 import type { FeedMessage } from './message.ts'
@@ -29,6 +37,10 @@ export interface SubscribedFeed {
   positionOf(seq: number): string
   /** By its current definition. */
   mayRead(principal: Principal): boolean
+  /** What the sign-in of subscribers must be like. */
+  readonly need: StepUpNeed | undefined
+  /** Throws if the sign-in is not enough. */
+  requireStepUp(principal: Principal, need: StepUpNeed): void
   onFault(error: unknown): void
   remove(subscription: FeedSubscription): void
 }
@@ -42,6 +54,8 @@ export class FeedSubscription implements RunningSubscription {
   readonly #sink: UrgentSink<FeedMessage>
   readonly #rate: RateGate | undefined
   #principal: Principal
+  /** The sign-in of this token was judged by this need. */
+  #judged: { readonly tokenId: string; readonly need: StepUpNeed | undefined }
   /** `reading`: messages are read from the store, until there is none that the subscription lacks. */
   #state: 'waiting' | 'reading' | 'live' | 'paused' | 'closed' = 'waiting'
   #isReading = false
@@ -67,6 +81,7 @@ export class FeedSubscription implements RunningSubscription {
     this.choice = choice
     this.#feed = feed
     this.#principal = principal
+    this.#judged = { tokenId: principal.tokenId, need: feed.need }
     this.#sink = sink
     this.#start = options.start
     if (options.maxRate !== undefined)
@@ -116,6 +131,23 @@ export class FeedSubscription implements RunningSubscription {
   /** The rights of the caller, or those that the feed needs, have changed. */
   checkRights(): void {
     if (!this.#feed.mayRead(this.#principal)) this.end(missingRight())
+    else this.#checkSignIn()
+  }
+
+  /** The sign-in is judged again for a new token, and when the feed demands something else. */
+  #checkSignIn(): void {
+    const { need } = this.#feed
+    const { tokenId } = this.#principal
+    const { tokenId: judgedToken, need: judgedNeed } = this.#judged
+    if (tokenId === judgedToken && sameNeed(need, judgedNeed)) return
+    this.#judged = { tokenId, need }
+    if (need === undefined) return
+    try {
+      this.#feed.requireStepUp(this.#principal, need)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      this.end(error)
+    }
   }
 
   pause(): void {

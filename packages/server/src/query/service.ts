@@ -5,6 +5,7 @@ import { type Audit, type Clock, noAudit } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { Availability, type AvailabilityChange } from '../lib/availability.ts'
+import { createStepUp, type StepUp } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
@@ -82,6 +83,7 @@ export interface QueryOptions {
   readonly auditLog?: AuditSource
   /** What row filters know of callers besides their tokens. */
   readonly attributes?: AttributeSource
+  readonly stepUp?: StepUp
   /** Who can own saved documents. */
   readonly owners?: Owners
 }
@@ -133,6 +135,7 @@ export class QueryService {
   readonly #catalogue: NodeCatalogue
   readonly #auditTable: AuditTable
   readonly #audit: Audit
+  readonly #stepUp: StepUp
   readonly #slowLog: SlowLog
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
@@ -154,6 +157,7 @@ export class QueryService {
     this.#engine = engine
     this.#catalogue = catalogue
     this.#audit = audit
+    this.#stepUp = options.stepUp ?? createStepUp({ clock, audit })
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
     this.#slowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
@@ -191,6 +195,7 @@ export class QueryService {
       audit: this.#audit,
       auditTable: this.#auditTable,
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
+      stepUp: this.#stepUp,
     }
   }
 

@@ -1,9 +1,16 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
-import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
+import { type JsonText, Refusal, type RunningSubscription, stepUpContext, type UrgentSink } from 'gatehouse-protocol'
 import { type Feed, MAX_DEPTH } from '../feeds/feed.ts'
 import type { FeedMessage } from '../feeds/message.ts'
 import { mayRead, mayWrite } from '../feeds/rights.ts'
-import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
+import {
+  type FeedService,
+  MAX_LAST,
+  MAX_RATE,
+  MIN_RATE,
+  type RequestOrigin,
+  type SubscribeRequest,
+} from '../feeds/service.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
 import { dataText } from '../streaming/topics/data-text.ts'
@@ -33,7 +40,7 @@ function createController(
     const data = dataText(call)
     if (data === undefined || isDeeperThan(data, MAX_DEPTH)) throw refuse('Data', 'Data')
     try {
-      const position = await feeds.publish(name, [{ topic, data }], principal)
+      const position = await feeds.publish(name, [{ topic, data }], principal, undefined, originOf(call))
       return position === undefined ? {} : { Position: position }
     } catch (error) {
       throw streamRefusal(error, name)
@@ -46,7 +53,13 @@ function createController(
     const request = readSubscribe(call)
     const onClosed = topic.endsWith('*') ? countPattern(caller) : () => {}
     try {
-      const subscription = await feeds.subscribe(name, request, principal, feedSink(sink, name, onClosed))
+      const subscription = await feeds.subscribe(
+        name,
+        request,
+        principal,
+        feedSink(sink, name, onClosed),
+        originOf(call),
+      )
       // Clients that send no Data get what they always got.
       const confirmation = call.data === undefined ? undefined : await confirm(request, subscription)
       return running(subscription, confirmation, onClosed)
@@ -94,6 +107,10 @@ function createController(
       },
     },
   }
+}
+
+function originOf({ caller: { address, connectionId: requestId } }: Call): RequestOrigin {
+  return { address, requestId }
 }
 
 function readSubscribe({ topic, data }: Call): SubscribeRequest {
@@ -151,7 +168,9 @@ function streamRefusal(error: unknown, feed: string): Refusal {
   if (!(error instanceof Refusal)) throw error
   switch (error.code) {
     case 'access.insufficient_scope':
-      return refuse('Authority')
+    case 'Auth.StepUp':
+    case 'Auth.UserNeeded':
+      return refuse('Authority', stepUpContext(error))
     case 'feed.unknown':
       return refuse('Controller', feed)
     case 'feed.bad_topic':

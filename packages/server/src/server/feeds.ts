@@ -7,6 +7,7 @@ import type { RouteGroup } from '../http/route.ts'
 import type { Identity } from '../identity/identity.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
+import type { StepUp } from '../step-up/step-up.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
 import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -30,7 +31,7 @@ const COUNT_MS = 10_000
 
 export function openFeeds(
   base: Base,
-  { identity, metrics, gateway }: { identity: Identity; metrics: Metrics; gateway: Gateway },
+  { identity, metrics, gateway, stepUp }: { identity: Identity; metrics: Metrics; gateway: Gateway; stepUp: StepUp },
 ): Feeds {
   const { config, resources, bus, clock, logger } = base
   const onError = exceptOutages((error) => logger.error({ err: error }, 'feeds error'))
@@ -38,7 +39,7 @@ export function openFeeds(
   let maxPerCaller = config.streamMaxConnectionsPerUser
   const patterns = new WeakMap<Caller, number>()
   const service: FeedService = new FeedService({
-    ...{ clock, metrics, onError },
+    ...{ clock, metrics, onError, stepUp },
     definitions: () => resources.stores.feeds.list(),
     openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),

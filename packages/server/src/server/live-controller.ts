@@ -7,6 +7,7 @@ import {
   Refusal,
   type RunningSubscription,
   type SubscriberSink,
+  stepUpContext,
 } from 'gatehouse-protocol'
 import { asKnown, problemOfQuery } from '../query/http/problem.ts'
 import { requirePlatformAccess } from '../query/http/request.ts'
@@ -44,7 +45,7 @@ export function createLiveController(live: LiveQueries, audit: Audit): Controlle
       return { ...guarded(subscription, sink), close: () => subscription.close() }
     } catch (error) {
       const refusal = streamRefusal(error)
-      if (refusal.code === 'Authority') record(caller, principal, requestId)
+      if (refusal.code === 'Authority' && refusal.message === '') record(caller, principal, requestId)
       throw refusal
     }
   }
@@ -125,7 +126,9 @@ function streamRefusal(error: unknown): Refusal {
     case 'Auth.Required':
     case 'Auth.InvalidToken':
     case 'Auth.MissingScope':
-      return refuse('Authority')
+    case 'Auth.StepUp':
+    case 'Auth.UserNeeded':
+      return refuse('Authority', stepUpContext(known))
     case 'Limit.Rows':
       return refuse('Limited', 'rows')
     case 'Limit.Live':

@@ -8,6 +8,7 @@ import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail } from '../mail/mail.ts'
 import { openQuery, type QueryService } from '../query/service.ts'
+import { createStepUp, type StepUp } from '../step-up/step-up.ts'
 import { subjectNames } from '../store/accounts/subject-names.ts'
 import { readAuditAfter } from '../store/audit/read.ts'
 import { openStreaming, type Streaming } from '../streaming/streaming.ts'
@@ -49,17 +50,18 @@ export async function openServices(
   const renderMetrics = worker === undefined ? render : worker.shareMetrics(render)
   const window = new SlidingWindow(clock)
   const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
+  const stepUp = createStepUp({ clock, audit: resources.audit, metrics })
   const identity = await openIdentityService(base, metrics)
   cleanup.add(() => identity.close())
-  const query = runs(config, 'query') ? await openQueryService(base, identity) : undefined
+  const query = runs(config, 'query') ? await openQueryService(base, identity, stepUp) : undefined
   cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
   if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const streaming = runs(config, 'streaming')
-    ? await openStreamingService(base, { query, identity, metrics, rateLimits })
+    ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp })
     : undefined
-  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway })
+  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway, stepUp })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
   return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }
@@ -72,11 +74,13 @@ export function runs({ services }: Config, service: Config['services'][number]):
 function openQueryService(
   { config, resources, bus, clock, worker, logger }: Base,
   { users, clients }: Pick<Identity, 'users' | 'clients'>,
+  stepUp: StepUp,
 ): Promise<QueryService> {
   const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
     audit,
+    stepUp,
     auditLog: {
       async read(after, most) {
         await audit.flush()
@@ -152,13 +156,19 @@ function endExpiredSessions(
 
 function openStreamingService(
   { config, issuer, controllers, resources: { audit, stores }, bus, clock, logger, tracing, worker }: Base,
-  { query, identity, metrics, rateLimits }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'>,
+  {
+    query,
+    identity,
+    metrics,
+    rateLimits,
+    stepUp,
+  }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'> & { readonly stepUp: StepUp },
 ): Promise<Streaming> {
   return openStreaming({
     authenticate: identity.authenticate,
     checkProof: identity.checkProof,
     usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
-    ...{ bus, audit, clock, rateLimits, logger, metrics, controllers },
+    ...{ bus, audit, clock, rateLimits, logger, metrics, controllers, stepUp },
     settings: streamSettingsOf(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,

@@ -54,6 +54,10 @@ export const METRICS = {
   ),
   gatehouse_dpop_verify_seconds: histogram('Time until the signature of a DPoP proof is verified.', FAST),
   gatehouse_dpop_replay_entries: gauge('DPoP proofs that this node remembers, so that none is accepted twice.'),
+  gatehouse_step_ups_total: counter(
+    'Requests whose sign-in was too weak or too old for a table, feed or topic: "asked" to sign in again, or "refused" without a user.',
+    'outcome',
+  ),
   gatehouse_scim_requests_total: counter(
     'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
     'resource',

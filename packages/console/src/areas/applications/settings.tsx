@@ -5,8 +5,9 @@ import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
-import { ProtectionFields, protectionOf, protectionPatch, protectionText } from './protection.tsx'
+import { ProtectionFields, protectionOf, protectionPatch, protectionText, signInText } from './protection.tsx'
 import { ScopeChoice } from './scopes.tsx'
+import { SignatureFields, signaturesOf, signaturesPatch } from './signatures.tsx'
 
 interface Props {
   readonly application: Tagged<Application>
@@ -41,6 +42,7 @@ export function Settings({ application, client }: Props) {
           ...(info.origins ? [['Origins', <Lines of={originsOf(client)} />] as const] : []),
           ['Scopes', <Words of={(client.scope ?? 'openid').split(' ')} />],
           ['Protection', protectionText(client)],
+          ...(info.kind === 'service' ? [] : [['Sign-in of its users', signInText(client)] as const]),
           ...(info.kind === 'service'
             ? []
             : [['Consent', client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
@@ -99,6 +101,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
   const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
   const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
   const [protection, setProtection] = useState(protectionOf(client))
+  const [signatures, setSignatures] = useState(signaturesOf(client))
   const [busy, setBusy] = useState(false)
   const isComplete = areComplete(info, addresses)
   const save = async () => {
@@ -113,6 +116,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       scope: scopes.join(' '),
       skip_consent: skipConsent || null,
       ...protectionPatch(protection),
+      ...signaturesPatch(signatures),
     }
     if (await application.change(patch, `${name.trim() || client.client_id} was changed`)) onDone()
     setBusy(false)
@@ -141,6 +145,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
           />
         )}
         <ProtectionFields info={info} protection={protection} onProtection={setProtection} />
+        <SignatureFields info={info} signatures={signatures} onSignatures={setSignatures} />
         <div class="row">
           <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
             Save

@@ -8,6 +8,7 @@ import {
   Checkbox,
   Checkboxes,
   Code,
+  demandOf,
   ErrorNotice,
   Field,
   FormDialog,
@@ -146,6 +147,8 @@ export function ChangeSettings({ table, ...rest }: AlterProps) {
     readScope: table.readscope ?? '',
     writeScope: table.writescope ?? '',
     rowFilter: table.rowfilter ?? '',
+    readDemand: demandOf(table.requireacr, table.requireage),
+    writeDemand: demandOf(table.writerequireacr, table.writerequireage),
     description: table.description ?? '',
     live: table.live,
   }

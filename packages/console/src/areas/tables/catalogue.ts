@@ -10,6 +10,11 @@ export interface TableSummary {
   readonly description: string | null
   readonly readscope: string | null
   readonly writescope: string | null
+  /** What reading and writing demand of the sign-in. */
+  readonly requireacr: number | null
+  readonly requireage: number | null
+  readonly writerequireacr: number | null
+  readonly writerequireage: number | null
   readonly columns: number
   readonly created: string
   readonly live: boolean

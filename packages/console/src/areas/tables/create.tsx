@@ -14,9 +14,11 @@ import {
   Forbidden,
   Form,
   IconButton,
+  NO_DEMAND,
   Notice,
   Page,
   Section,
+  SignInDemandFields,
   TextField,
   useSubmit,
 } from '../../ui/index.ts'
@@ -32,6 +34,8 @@ const EMPTY: TableDraft = {
   readScope: '',
   writeScope: '',
   rowFilter: '',
+  readDemand: NO_DEMAND,
+  writeDemand: NO_DEMAND,
   description: '',
 }
 
@@ -194,7 +198,10 @@ export function ScopeFields({
   draft,
   onChange,
 }: {
-  readonly draft: Pick<TableDraft, 'readScope' | 'writeScope' | 'rowFilter' | 'description'>
+  readonly draft: Pick<
+    TableDraft,
+    'readScope' | 'writeScope' | 'rowFilter' | 'readDemand' | 'writeDemand' | 'description'
+  >
   readonly onChange: (part: Partial<TableDraft>) => void
 }) {
   return (
@@ -224,6 +231,16 @@ export function ScopeFields({
         placeholder="owner = :username"
         value={draft.rowFilter}
         onValue={(rowFilter) => onChange({ rowFilter })}
+      />
+      <SignInDemandFields
+        label="Sign-in for reading"
+        demand={draft.readDemand}
+        onDemand={(readDemand) => onChange({ readDemand })}
+      />
+      <SignInDemandFields
+        label="Sign-in for writing"
+        demand={draft.writeDemand}
+        onDemand={(writeDemand) => onChange({ writeDemand })}
       />
       <TextField label="Comment" value={draft.description} onValue={(description) => onChange({ description })} />
     </div>

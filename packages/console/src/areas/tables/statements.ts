@@ -1,5 +1,6 @@
 /** The statements that create and alter tables, as the forms show and run them. */
 import { printName } from 'gatehouse-iql'
+import type { SignInDemand } from '../../ui/index.ts'
 
 export interface ColumnDraft {
   readonly name: string
@@ -16,6 +17,8 @@ export interface TableDraft {
   readonly readScope: string
   readonly writeScope: string
   readonly rowFilter: string
+  readonly readDemand: SignInDemand
+  readonly writeDemand: SignInDemand
   readonly description: string
 }
 
@@ -32,7 +35,8 @@ export function textOf(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-export function createTable({ name, columns, readScope, writeScope, rowFilter, description }: TableDraft): string {
+export function createTable(draft: TableDraft): string {
+  const { name, columns, readScope, writeScope, rowFilter, readDemand, writeDemand, description } = draft
   const keys = columns.filter(({ isKey }) => isKey).map((column) => nameOf(column.name))
   const parts = columns.map(columnDefinition)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.join(', ')})`)
@@ -40,6 +44,8 @@ export function createTable({ name, columns, readScope, writeScope, rowFilter, d
     readScope !== '' && `READ SCOPE ${textOf(readScope)}`,
     writeScope !== '' && `WRITE SCOPE ${textOf(writeScope)}`,
     rowFilter !== '' && `ROW FILTER (${rowFilter})`,
+    demandText(readDemand) !== '' && `REQUIRE ${demandText(readDemand)}`,
+    demandText(writeDemand) !== '' && `WRITE REQUIRE ${demandText(writeDemand)}`,
     description !== '' && `COMMENT ${textOf(description)}`,
   ].filter((option) => option !== false)
   return [`CREATE TABLE ${nameOf(name)} (\n  ${parts.join(',\n  ')}\n)`, ...options].join('\n')
@@ -50,10 +56,18 @@ export function columnDefinition({ name, type, nullable, isKey, default: value }
   return `${nameOf(name)} ${type}${isRequired ? ' NOT NULL' : ''}${value === '' ? '' : ` DEFAULT ${value}`}`
 }
 
+/** Empty if nothing is demanded. */
+function demandText({ acr, age }: SignInDemand): string {
+  const parts = [...(acr === '' ? [] : [`acr = ${acr}`]), ...(age.trim() === '' ? [] : [`age = ${age.trim()}`])]
+  return parts.length === 0 ? '' : `(${parts.join(', ')})`
+}
+
 export interface TableSettings {
   readonly readScope: string
   readonly writeScope: string
   readonly rowFilter: string
+  readonly readDemand: SignInDemand
+  readonly writeDemand: SignInDemand
   readonly description: string
   readonly live: boolean
 }
@@ -62,10 +76,13 @@ export interface TableSettings {
 export function alterSettings(table: string, before: TableSettings, after: TableSettings): string | undefined {
   const change = (name: string, value: string, print: (value: string) => string) =>
     `${name} ${value === '' ? 'NULL' : print(value)}`
+  const [readDemand, writeDemand] = [demandText(after.readDemand), demandText(after.writeDemand)]
   const changes = [
     after.readScope !== before.readScope && change('READ SCOPE', after.readScope, textOf),
     after.writeScope !== before.writeScope && change('WRITE SCOPE', after.writeScope, textOf),
     after.rowFilter !== before.rowFilter && change('ROW FILTER', after.rowFilter, (filter) => `(${filter})`),
+    readDemand !== demandText(before.readDemand) && change('REQUIRE', readDemand, String),
+    writeDemand !== demandText(before.writeDemand) && change('WRITE REQUIRE', writeDemand, String),
     after.description !== before.description && change('COMMENT', after.description, textOf),
     after.live !== before.live && `WITH (live = ${after.live ? 'on' : 'off'})`,
   ].filter((part) => part !== false)

@@ -3,7 +3,19 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { format } from '../../editor/format.ts'
 import { go, href } from '../../shell/router.ts'
-import { Badge, Button, Code, type ColumnOf, Facts, Menu, type MenuItem, Section, Table, Time } from '../../ui/index.ts'
+import {
+  Badge,
+  Button,
+  Code,
+  type ColumnOf,
+  demandText,
+  Facts,
+  Menu,
+  type MenuItem,
+  Section,
+  Table,
+  Time,
+} from '../../ui/index.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
 import { dropColumn, dropIndex, dropTable } from './dropping.ts'
@@ -134,6 +146,7 @@ function SettingsPart({ table, onOpen }: PartProps) {
       <Facts
         of={[
           ['Read scope', table.readscope === null ? 'any scope of the platform' : <code>{table.readscope}</code>],
+          ['Sign-in for reading', demandText(table.requireacr, table.requireage)],
           ...(table.isview ? [] : writeFacts(table)),
           ['You may', table.rights.join(', ')],
           ['Comment', table.description ?? <None />],
@@ -183,9 +196,11 @@ function ColumnName({ column: { name, isprimarykey } }: { readonly column: Table
 }
 
 /** A view has no rows to write, and no change log. */
-function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, ComponentChildren][] {
+function writeFacts(table: TableDetail): [string, ComponentChildren][] {
+  const { writescope, rowfilter, live } = table
   return [
     ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
+    ['Sign-in for writing', demandText(table.writerequireacr, table.writerequireage)],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
     ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again in full'],
   ]

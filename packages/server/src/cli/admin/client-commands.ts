@@ -38,6 +38,10 @@ const METADATA: OptionTable = {
   },
   '--require-dpop': { value: 'true|false', help: 'bind its access tokens to a key of the client (DPoP)' },
   '--require-par': { value: 'true|false', help: 'take only pushed authorization requests (PAR)' },
+  '--require-jar': {
+    value: 'true|false',
+    help: 'take only authorization requests that are signed with its keys (JAR)',
+  },
   '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
   '--skip-consent': {
     value: 'true|false',
@@ -199,6 +203,7 @@ function readMetadata(args: Arguments): JsonObject {
       exchange_scope: readList(args, '--exchange-scope')?.join(' '),
       dpop_bound_access_tokens: readBoolean(args, '--require-dpop'),
       require_pushed_authorization_requests: readBoolean(args, '--require-par'),
+      require_signed_request_object: readBoolean(args, '--require-jar'),
       profile: args.value('--profile') === 'none' ? null : args.value('--profile'),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),

@@ -1,6 +1,14 @@
 /** The HTTP endpoints of feeds: publish, remove, read and follow. */
 import { hash } from 'node:crypto'
-import { type Authenticate, type Clock, opensPlatform, type Principal, problemOf, Refusal } from 'gatehouse-protocol'
+import {
+  type Authenticate,
+  type Clock,
+  opensPlatform,
+  type Principal,
+  problemOf,
+  Refusal,
+  type StepUpNeed,
+} from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
 import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
@@ -16,7 +24,7 @@ import type { LiveFeed } from '../live-feed.ts'
 import type { FeedMessage } from '../message.ts'
 import { refuse, refuseForNow } from '../refusals.ts'
 import { mayRead, mayWrite } from '../rights.ts'
-import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE } from '../service.ts'
+import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type RequestOrigin } from '../service.ts'
 import { CLOUD_EVENT, JSON_BODY, type MessagesToPublish, NDJSON, readData, readMessages } from './read-messages.ts'
 
 export interface FeedRoutesEnv {
@@ -99,23 +107,36 @@ export class FeedEndpoints {
   async #publish(context: Context, read: MessagesToPublish): Promise<void> {
     const { messages } = read
     const once = onceOf(context, read)
-    const position = await this.#env.feeds.publish(context.param('feed'), messages, context.principal, once)
+    const position = await this.#env.feeds.publish(
+      context.param('feed'),
+      messages,
+      context.principal,
+      once,
+      originOf(context),
+    )
     context.json({ Published: messages.length, ...(position === undefined ? {} : { Position: position }) })
   }
 
   async #remove(context: Context): Promise<void> {
     const topic = topicOf(context)
-    const feed = this.#env.feeds.find(context.param('feed'), context.principal)
+    // Whoever may not remove a topic does not learn whether it exists.
+    const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, originOf(context))
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
     const { name } = feed.definition
-    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, onceOf(context))
+    await this.#env.feeds.publish(
+      name,
+      [{ topic, data: undefined }],
+      context.principal,
+      onceOf(context),
+      originOf(context),
+    )
     context.end(204)
   }
 
   /** GET /feeds/{feed}: its topics. */
   async #topics(context: Context): Promise<void> {
-    const feed = this.#env.feeds.findToRead(context.param('feed'), context.principal)
+    const feed = this.#findToRead(context)
     const limit = integer(context, 'limit', 1, 1_000) ?? 100
     const prefix = single(context, 'prefix') ?? ''
     const topics = await feed.store.listTopics({ prefix, after: single(context, 'after'), limit: limit + 1 })
@@ -128,13 +149,17 @@ export class FeedEndpoints {
     context.json({ ...describe(feed.definition, context.principal), items, ...(next === undefined ? {} : { next }) })
   }
 
+  #findToRead(context: Context): LiveFeed {
+    return this.#env.feeds.findToRead(context.param('feed'), context.principal, originOf(context))
+  }
+
   /** GET /feeds/{feed}/{topic}: events, the state, or with `last` the history. */
   #read(context: Context): Promise<void> {
     return prefersEvents(context) ? this.#follow(context) : this.#show(context)
   }
 
   async #show(context: Context): Promise<void> {
-    const feed = this.#env.feeds.findToRead(context.param('feed'), context.principal)
+    const feed = this.#findToRead(context)
     const topic = topicOf(context)
     const count = integer(context, 'last', 0, MAX_LAST)
     const choice = topicChoice(topic)
@@ -161,7 +186,7 @@ export class FeedEndpoints {
     const release = this.#countFollower(context.principal.subject)
     context.response.once('close', release)
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
-    const feed = feeds.findToRead(context.param('feed'), context.principal)
+    const feed = this.#findToRead(context)
     const request = {
       topic: topicOf(context),
       maxRate: rate(context),
@@ -169,7 +194,13 @@ export class FeedEndpoints {
       resume: feed.definition.history && lastEventId(context),
       last: integer(context, 'last', 0, MAX_LAST),
     }
-    const subscription = await feeds.subscribe(feed.definition.name, request, context.principal, response)
+    const subscription = await feeds.subscribe(
+      feed.definition.name,
+      request,
+      context.principal,
+      response,
+      originOf(context),
+    )
     try {
       response.begin(subscription, await feeds.startPosition(feed.definition.name, request))
     } catch (error) {
@@ -202,9 +233,13 @@ function topicOf(context: Context): string {
   return context.param('topic')
 }
 
+function originOf({ address, id: requestId }: Context): RequestOrigin {
+  return { address, requestId }
+}
+
 /** The members that a caller sees of a definition. */
 function describe(feed: Feed, principal: Principal) {
-  const { name, description, class: feedClass, keep, history } = feed
+  const { name, description, class: feedClass, keep, history, stepUp } = feed
   return {
     Name: name,
     Class: feedClass,
@@ -212,7 +247,17 @@ function describe(feed: Feed, principal: Principal) {
     Keep: keep,
     MayRead: mayRead(feed, principal),
     MayPublish: mayWrite(feed, principal),
+    ...membersOf('', stepUp?.read),
+    ...membersOf('Write', stepUp?.write),
     ...(history === undefined ? {} : { History: { Messages: history.messages, Seconds: history.time / 1000 } }),
+  }
+}
+
+/** What the sign-in must be like. */
+function membersOf(prefix: '' | 'Write', need: StepUpNeed | undefined): object {
+  return {
+    ...(need?.acr !== undefined && { [`${prefix}RequireAcr`]: need.acr }),
+    ...(need?.age !== undefined && { [`${prefix}RequireAge`]: need.age }),
   }
 }
 

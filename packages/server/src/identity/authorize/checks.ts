@@ -57,6 +57,7 @@ export async function checkRequest(
     boundKey: readBoundKey(unchecked),
     prompt,
     maxAge,
+    acrValues: readAcrValues(unchecked),
     claims,
     subjects,
     loginHint: readHint('login_hint', unchecked.parameters),
@@ -187,6 +188,12 @@ function readPrompt({ parameters }: UncheckedRequest): Prompt[] {
   if (prompts.includes('none') && prompts.length > 1)
     throw refuse('invalid_request', 'prompt=none cannot be combined with other values')
   return [...new Set(prompts)]
+}
+
+/** Any value is accepted. */
+function readAcrValues({ parameters }: UncheckedRequest): readonly string[] | undefined {
+  const text = parameters.get('acr_values')
+  return text === undefined ? undefined : wordsOf(text)
 }
 
 function readMaxAge({ parameters, client }: UncheckedRequest): number | undefined {

@@ -5,7 +5,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Consent } from '../../store/clients/consents.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
-import { acrOf, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
+import { acrOf, FEDERATED, MULTI_FACTOR, SINGLE_FACTOR } from '../tokens/claims.ts'
 import type { AuthorizationError } from './authorization-error.ts'
 import { essentialAcr, scopesOfClaims } from './claims.ts'
 import { type AuthorizationRequest, gives } from './request.ts'
@@ -52,7 +52,7 @@ function decide({ request, client, session, user, progress, consent, attributes,
   if (session === undefined || user === undefined) return { kind: 'sign-in', again: false }
   // A sign-in for this request stays fresh however long the user reads the consent page.
   const isFresh = progress.signedIn === session.id
-  if (!isFresh && (request.prompt.includes('login') || isStale(request, session, now)))
+  if (!isFresh && (request.prompt.includes('login') || isStale(request, client, session, now)))
     return { kind: 'sign-in', again: true }
   if (request.subjects?.includes(user.id) === false) {
     return isFresh
@@ -74,13 +74,20 @@ function decide({ request, client, session, user, progress, consent, attributes,
   return { kind: 'respond', session, user, scopes }
 }
 
-function isStale({ maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean {
-  if (maxAge === undefined) return false
-  return maxAge === 0 || now - authTime > maxAge * 1000
+/** The client may require a newer sign-in than the request does. */
+function isStale(
+  { maxAge }: AuthorizationRequest,
+  { requireAge }: Client,
+  { authTime }: Session,
+  now: number,
+): boolean {
+  if (maxAge === 0) return true
+  const age = Math.min(maxAge ?? Number.POSITIVE_INFINITY, requireAge ?? Number.POSITIVE_INFINITY)
+  return now - authTime > age * 1000
 }
 
 function factorStep(request: AuthorizationRequest, client: Client, session: Session, user: User): Step | undefined {
-  const isRequired = client.requireSecondFactor || user.requiresSecondFactor
+  const isRequired = client.requireSecondFactor || user.requiresSecondFactor || asksForTwoFactors(request)
   const accepted = essentialAcr(request.claims)
   const reached = acrOf(session.amr)
   if ((accepted === undefined || accepted.includes(reached)) && (!isRequired || reached === MULTI_FACTOR))
@@ -95,6 +102,15 @@ function factorStep(request: AuthorizationRequest, client: Client, session: Sess
   if (user.hasSecondFactor) return { kind: 'second-factor' }
   if (isRequired) return { kind: 'set-up-factor' }
   return { kind: 'refuse', error: 'unmet_authentication_requirements', text: 'The user has no second factor' }
+}
+
+/**
+ * RFC 9470 §5: a resource wants two factors. `acr_values` is voluntary (OpenID Connect Core §3.1.2.1): it shows pages, but causes no error. A list that
+ * one factor satisfies too, and values that are not ours, ask for nothing.
+ */
+function asksForTwoFactors({ acrValues = [], prompt }: AuthorizationRequest): boolean {
+  if (prompt.includes('none')) return false
+  return acrValues.includes(MULTI_FACTOR) && !acrValues.includes(SINGLE_FACTOR)
 }
 
 /** Consent given just now is stored like any other, and can be withdrawn just as quickly. */

@@ -32,6 +32,8 @@ export interface AuthorizationRequest {
   readonly prompt: readonly Prompt[]
   /** Seconds. */
   readonly maxAge: number | undefined
+  /** In the order of preference; absent if the request names none. */
+  readonly acrValues?: readonly string[] | undefined
   readonly claims: ClaimsRequest | undefined
   /** The user must be one of these (`id_token_hint`, or `sub` in `claims`). */
   readonly subjects: readonly string[] | undefined

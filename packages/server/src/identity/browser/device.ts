@@ -14,6 +14,7 @@ import { limitToRights } from '../tokens/scope.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from './browser-context.ts'
 import { namesAll } from './consent.ts'
 import type { BrowserEnv } from './env.ts'
+import type { OwnNeeds } from './flow.ts'
 import { frameFor, replyLater, sendPage } from './page-reply.ts'
 import { redirectedFirst } from './proceed.ts'
 
@@ -111,9 +112,13 @@ async function lookUp({ user }: SignedInBrowser, userCode: string, env: BrowserE
 async function showRequest(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<void> {
   const found = await find(context, userCode, env)
   if (found === undefined) return
-  const needs = { secondFactor: found.client.requireSecondFactor }
+  const needs = needsOf(found.client)
   if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
   return askToConfirm(context, userCode, found, env)
+}
+
+function needsOf({ requireSecondFactor: secondFactor, requireAge: age }: Client): OwnNeeds {
+  return { secondFactor, age }
 }
 
 function askToConfirm(context: SignedInBrowser, userCode: string, { client, scopes }: Found, env: BrowserEnv): void {
@@ -130,7 +135,7 @@ async function decide(context: SignedInBrowser, userCode: string, form: Paramete
   const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
   const found = await find(context, userCode, env)
   if (found === undefined) return
-  const needs = { secondFactor: found.client.requireSecondFactor && decision === 'allow' }
+  const needs = decision === 'allow' ? needsOf(found.client) : {}
   if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
   if (decision === 'allow' && !namesAll(form, found.scopes)) return askToConfirm(context, userCode, found, env)
   const { user, session, http } = context

@@ -82,6 +82,8 @@ export interface OwnNeeds {
   /** A recent sign-in. */
   readonly fresh?: boolean
   readonly secondFactor?: boolean
+  /** How old the sign-in may be, in seconds. */
+  readonly age?: number | undefined
 }
 
 export type FlowInteraction = Interaction<Flow>

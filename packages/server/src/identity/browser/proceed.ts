@@ -39,7 +39,7 @@ export async function proceed(context: BrowserContext, state: FlowState, env: Br
     case 'authorize':
       return proceedToClient(context, { handle, details }, env)
     case 'own': {
-      const step = ownStep(context, details)
+      const step = ownStep(context, details, env.clock())
       if (step !== undefined) return show(step, context, state, env)
       if (handle !== undefined && isToBeLinked(context, details.progress, env))
         return askToLink(context, handle, details.progress, env)
@@ -151,9 +151,11 @@ export async function stepOf(
 }
 
 /** Our own pages need a session, two factors if a role or a client requires them, and no pending password change. */
-function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
+function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow, now: number): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
+  const isOld = needs?.age !== undefined && now - session.authTime > needs.age * 1000
+  if (isOld && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
   const demanded = user.requiresSecondFactor || needs?.secondFactor === true
   if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
     return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
@@ -168,7 +170,7 @@ export async function redirectedFirst(
   env: BrowserEnv,
 ): Promise<boolean> {
   const details: OwnFlow = { kind: 'own', page, needs, progress: {} }
-  const step = ownStep(context, details)
+  const step = ownStep(context, details, env.clock())
   if (step === undefined) return false
   await show(step, context, { handle: undefined, details }, env)
   return true

@@ -140,7 +140,7 @@ function endOf(token: string): string {
 const CLOCK_SKEW_SECONDS = 5
 
 function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | undefined {
-  const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime } = claims
+  const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime, acr } = claims
   if (iss !== issuer || typeof sub !== 'string' || typeof clientId !== 'string' || typeof jti !== 'string') return
   if (typeof exp !== 'number' || typeof iat !== 'number' || typeof scope !== 'string') return undefined
   const id = readTokenId(jti)
@@ -161,6 +161,7 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     issuedAt: (iat * 1000 + id.milliseconds) / 1000,
     expiresAt: exp,
     authTime: typeof authTime === 'number' ? authTime : undefined,
+    ...(typeof acr === 'string' && { acr }),
     ...exchangeOf(claims),
     ...boundKeyOf(claims.cnf),
   }

@@ -94,7 +94,7 @@ export function displayNameOf(user: Pick<User, 'profile' | 'username'>): string 
 /** In `amr`: another provider vouches for the person. */
 export const FEDERATED = 'fed'
 
-const SINGLE_FACTOR = '1'
+export const SINGLE_FACTOR = '1'
 /** Two factors, or a passkey with user verification. */
 export const MULTI_FACTOR = '2'
 

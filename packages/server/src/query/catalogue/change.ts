@@ -14,6 +14,7 @@ import { columnDefinitionOf, definitionOf } from './create-table.ts'
 import { viewDefinitionOf } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
+import { rulesOf } from './step-up.ts'
 
 /** Undefined when there is nothing to do: IF EXISTS without such a table, or IF NOT EXISTS with one. */
 export function changeOf(
@@ -105,13 +106,14 @@ function viewChange(statement: CreateView, snapshot: CatalogueSnapshot, now: big
 }
 
 function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table'>): TableDefinition {
-  const chosen = (wanted: string | null | undefined, current: string | undefined): string | undefined =>
+  const chosen = <Value>(wanted: Value | null | undefined, current: Value | undefined): Value | undefined =>
     wanted === undefined ? current : (wanted ?? undefined)
   return {
     ...table,
     readScope: chosen(set.readScope, table.readScope),
     writeScope: chosen(set.writeScope, table.writeScope),
     rowFilter: chosen(set.rowFilter, table.rowFilter),
+    stepUp: rulesOf(chosen(set.readNeed, table.stepUp?.read), chosen(set.writeNeed, table.stepUp?.write)),
     description: chosen(set.comment, table.description),
     isLive: set.isLive ?? table.isLive,
   }

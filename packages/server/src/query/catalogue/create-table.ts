@@ -11,9 +11,11 @@ import {
   printExpression,
   typeName,
 } from 'gatehouse-iql'
+import type { StepUpNeed } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import type { AttributeViews } from './attributes.ts'
 import type { ColumnDefinition, TableDefinition } from './definition.ts'
+import { rulesOf } from './step-up.ts'
 
 export interface TableInput {
   readonly name: string
@@ -21,6 +23,7 @@ export interface TableInput {
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   readonly rowFilter: string | undefined
+  readonly stepUp?: TableDefinition['stepUp']
   readonly description: string | undefined
   readonly isLive: boolean
 }
@@ -78,6 +81,7 @@ export function definitionOf(statement: CreateTable, now: bigint): TableDefiniti
     readScope: statement.readScope,
     writeScope: statement.writeScope,
     rowFilter: statement.rowFilter,
+    stepUp: rulesOf(statement.readNeed, statement.writeNeed),
     description: statement.comment,
     isLive: statement.isLive,
     created: now,
@@ -98,9 +102,20 @@ function createTableText(table: TableInput): string {
     ...(table.readScope === undefined ? [] : [`READ SCOPE ${quoteText(table.readScope)}`]),
     ...(table.writeScope === undefined ? [] : [`WRITE SCOPE ${quoteText(table.writeScope)}`]),
     ...(table.rowFilter === undefined ? [] : [`ROW FILTER (${expressionText(table.rowFilter)})`]),
+    ...needText('REQUIRE', table.stepUp?.read),
+    ...needText('WRITE REQUIRE', table.stepUp?.write),
     ...(table.description === undefined ? [] : [`COMMENT ${quoteText(table.description)}`]),
     ...(table.isLive ? [] : ['WITH (live = off)']),
   ].join(' ')
+}
+
+function needText(words: string, need: StepUpNeed | undefined): string[] {
+  if (need === undefined) return []
+  const parts = [
+    ...(need.acr === undefined ? [] : [`acr = ${need.acr}`]),
+    ...(need.age === undefined ? [] : [`age = ${need.age}`]),
+  ]
+  return [`${words} (${parts.join(', ')})`]
 }
 
 function columnText(column: ColumnInput): string {

@@ -1,6 +1,7 @@
 /** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
 
 import { COLUMN_TYPES, decimal, type IqlType, LOCAL_TIMESTAMP, typeName } from 'gatehouse-iql'
+import type { StepUpRules } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 
 export interface TableDefinition {
@@ -14,6 +15,8 @@ export interface TableDefinition {
   readonly writeScope: string | undefined
   /** As IQL text. */
   readonly rowFilter: string | undefined
+  /** What the sign-in of a caller must be like; undefined: anything. */
+  readonly stepUp?: StepUpRules | undefined
   readonly description: string | undefined
   /** Whether changes are logged for live queries. */
   readonly isLive: boolean
@@ -59,6 +62,7 @@ export function writeDefinition(table: TableDefinition): string {
     uniques: table.uniques,
     indexes: table.indexes,
     ...(table.isLive ? {} : { live: false }),
+    ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
   })
 }
@@ -93,6 +97,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     description: row.description ?? undefined,
     isLive: stored.live ?? true,
     created: row.created,
+    ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
     ...(stored.view === undefined ? {} : { view: stored.view }),
   }
 }
@@ -116,6 +121,7 @@ interface StoredDefinition {
   readonly indexes: readonly IndexDefinition[]
   /** Absent: true. */
   readonly live?: boolean
+  readonly stepUp?: StepUpRules
   readonly view?: ViewDefinition
 }
 
@@ -144,7 +150,7 @@ export type CatalogueChange =
     }
 
 export type AlterStep =
-  /** Scopes, row filter, description, whether changes are logged: the stored rows stay as they are. */
+  /** Scopes, row filter, step-up, description, whether changes are logged: the stored rows stay as they are. */
   | { readonly kind: 'rights' }
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }

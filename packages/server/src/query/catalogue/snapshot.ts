@@ -8,7 +8,7 @@ import {
   needsScopes,
   type TableView,
 } from 'gatehouse-iql'
-import { isPlatformScope, type Refusal } from 'gatehouse-protocol'
+import { isPlatformScope, type Refusal, type StepUpNeed, strictest } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import { ZONE_NAMES } from '../zones/zone-file.ts'
 import type { AttributeViews } from './attributes.ts'
@@ -31,6 +31,8 @@ export class CatalogueSnapshot {
   readonly version = ++versions
   /** All tables except system tables. */
   readonly definitions: readonly TableDefinition[]
+  /** Whether any table demands something of the sign-in of its callers. */
+  readonly hasStepUp: boolean
   /** The attributes of callers, by name. */
   readonly attributes: AttributeViews
   /** By the names in lower case, as all other maps. */
@@ -42,6 +44,7 @@ export class CatalogueSnapshot {
 
   constructor(definitions: readonly TableDefinition[], attributes: AttributeViews = new Map()) {
     this.definitions = definitions
+    this.hasStepUp = definitions.some(({ stepUp }) => stepUp !== undefined)
     this.attributes = attributes
     for (const definition of systemDefinitions()) {
       const view = tableViewOf(definition, SYSTEM_TABLES.get(definition.name))
@@ -88,6 +91,12 @@ export class CatalogueSnapshot {
     if (readScope !== undefined) found.add(readScope)
     for (const used of view?.uses ?? []) for (const scope of this.readScopesOf(used)) found.add(scope)
     return found
+  }
+
+  /** What reading the table demands of the sign-in. A view demands what everything that it reads does. */
+  readNeedOf(name: string): StepUpNeed | undefined {
+    const { stepUp, view } = this.hasStepUp ? (this.definitionOf(name) ?? {}) : {}
+    return (view?.uses ?? []).map((used) => this.readNeedOf(used)).reduce(strictest, stepUp?.read)
   }
 
   index(name: string): { readonly name: string; readonly table: TableView } | undefined {

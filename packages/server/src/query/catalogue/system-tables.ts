@@ -19,6 +19,14 @@ export interface SystemTable {
   readonly readScope?: string
 }
 
+/** What tables demand of the sign-in of their callers. */
+const STEP_UP_COLUMNS = [
+  ['requireacr', INTEGER, true],
+  ['requireage', INTEGER, true],
+  ['writerequireacr', INTEGER, true],
+  ['writerequireage', INTEGER, true],
+] as const
+
 export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, SystemTable>([
   [
     CATALOGUE_TABLES,
@@ -36,6 +44,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['live', BOOLEAN, false],
         ['isview', BOOLEAN, false],
         ['view', TEXT, true],
+        ...STEP_UP_COLUMNS,
       ],
       primaryKey: ['name'],
     },
@@ -71,6 +80,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['writescope', TEXT, true],
         ['rowfilter', TEXT, true],
         ['live', BOOLEAN, true],
+        ...STEP_UP_COLUMNS,
       ],
       primaryKey: ['name'],
     },

@@ -1,7 +1,7 @@
 /** Checks of tables that the program defines itself, and of the rows to be inserted into them. Nothing is written. */
 
 import { type IqlType, type IqlValue, NO_TABLES, readValue, type TableView, typeName, writeValue } from 'gatehouse-iql'
-import { type Clock, Refusal } from 'gatehouse-protocol'
+import { type Clock, Refusal, type StepUpRules } from 'gatehouse-protocol'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
@@ -17,6 +17,7 @@ export interface TableSpec {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
 }
@@ -98,6 +99,7 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       readScope: table.readScope ?? null,
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
+      ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
     },
   ]
@@ -124,6 +126,7 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     readScope: table.readScope ?? undefined,
     writeScope: table.writeScope ?? undefined,
     rowFilter: table.rowFilter ?? undefined,
+    stepUp: table.stepUp,
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
   }
@@ -147,6 +150,7 @@ export function changesFor(
     readScope: wanted.readScope,
     writeScope: wanted.writeScope,
     rowFilter: wanted.rowFilter,
+    stepUp: wanted.stepUp,
     description: wanted.description,
     isLive: wanted.isLive,
   }

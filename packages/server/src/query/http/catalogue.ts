@@ -80,13 +80,18 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
 
 /** The members have the names of the columns of cataloguetables. */
 function summaryOf(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
-  const { description, readScope, writeScope, created, isLive, view } = definitionOf(table, snapshot)
+  const { description, readScope, writeScope, created, isLive, view, stepUp } = definitionOf(table, snapshot)
+  const read = snapshot.readNeedOf(table.name)
   return {
     name: table.name,
     issystem: table.isSystem,
     description: description ?? null,
     readscope: readScope ?? null,
     writescope: writeScope ?? null,
+    requireacr: read?.acr ?? null,
+    requireage: read?.age ?? null,
+    writerequireacr: stepUp?.write?.acr ?? null,
+    writerequireage: stepUp?.write?.age ?? null,
     columns: table.columns.length,
     created: writeTimestamp(created),
     live: isLive,

@@ -203,6 +203,7 @@ const ENVELOPE = object(
 )
 
 const OPTIONAL_STRING = { type: ['string', 'null'] }
+const OPTIONAL_INTEGER = { type: ['integer', 'null'] }
 const STRINGS = list(text())
 const SUMMARY_MEMBERS = {
   name: text(),
@@ -210,6 +211,10 @@ const SUMMARY_MEMBERS = {
   description: OPTIONAL_STRING,
   readscope: OPTIONAL_STRING,
   writescope: OPTIONAL_STRING,
+  requireacr: { ...OPTIONAL_INTEGER, description: 'The factors of the sign-in that reading needs: 1 or 2 (step-up).' },
+  requireage: { ...OPTIONAL_INTEGER, description: 'How many seconds ago the sign-in may be for reading.' },
+  writerequireacr: { ...OPTIONAL_INTEGER, description: 'The same for writing, which needs what reading needs, too.' },
+  writerequireage: OPTIONAL_INTEGER,
   created: text(),
   live: flag('Whether changes are logged for live queries.'),
   isview: flag('A view is only read; its rows are those of its query.'),

@@ -1,9 +1,10 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Principal, Refusal, type RunningSubscription, type SubscriberSink } from 'gatehouse-protocol'
+import { type Principal, Refusal, type RunningSubscription, type SubscriberSink, sameNeed } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
+import type { StepUp } from '../../step-up/step-up.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { AttributeSource } from '../catalogue/attributes.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
@@ -41,6 +42,7 @@ export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'sour
   /** What row filters know of callers besides their tokens. */
   readonly attributes: AttributeSource
   readonly bus: Pick<Bus, 'subscribe'>
+  readonly stepUp: StepUp
   readonly onError: (error: unknown) => void
 }
 
@@ -118,6 +120,7 @@ export class LiveService implements LiveQueries {
   async #begin(subscriber: Subscriber): Promise<void> {
     const { request } = subscriber
     for (let target = await this.#firstTargetOf(subscriber); ; ) {
+      this.#requireStepUp(subscriber, request.principal, target)
       this.#starting.set(subscriber, target)
       const result = await this.#results.acquire(target, subscriber, request.signal)
       try {
@@ -230,6 +233,9 @@ export class LiveService implements LiveQueries {
     let target: LiveTarget
     try {
       target = this.#targetOf(subscriber, principal)
+      // Not in between: only a new token, or another demand, is judged.
+      const isRenewed = principal.tokenId !== subscriber.principal.tokenId
+      if (isRenewed || !sameNeed(target.stepUp, before.stepUp)) this.#requireStepUp(subscriber, principal, target)
     } catch (error) {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(this.#whyUnbound(before, principal, error))
@@ -246,6 +252,12 @@ export class LiveService implements LiveQueries {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(error instanceof Refusal ? error : failed())
     })
+  }
+
+  #requireStepUp({ request }: Subscriber, principal: Principal, { stepUp, plan }: LiveTarget): void {
+    if (stepUp === undefined) return
+    const resource = plan.tables.map(({ name }) => name).join(' ')
+    this.#options.stepUp.require(principal, stepUp, { ...request, resource })
   }
 
   /** After a table was redefined, its filter may be the first that uses attributes. */
@@ -284,6 +296,7 @@ export class LiveService implements LiveQueries {
   #whyUnbound({ plan }: LiveTarget, { scopes }: Principal, error: unknown): Refusal {
     const { snapshot } = this.#options.catalogue
     const view = viewFor(snapshot, scopes)
+    if (error instanceof Refusal && (error.code === 'Auth.StepUp' || error.code === 'Auth.UserNeeded')) return error
     const isHidden = [...plan.tables, ...plan.views].some(
       ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
     )

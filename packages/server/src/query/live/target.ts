@@ -1,7 +1,7 @@
 /** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
-import type { Principal } from 'gatehouse-protocol'
+import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
@@ -44,6 +44,7 @@ export interface LiveTarget {
   readonly owner: string
   /** Whether row filters use attributes of the caller. */
   readonly usesAttributes: boolean
+  readonly stepUp?: StepUpNeed | undefined
   readonly readsSystemTables: boolean
   readonly readsAuditLog: boolean
   /** The whole result. */
@@ -115,6 +116,7 @@ export function targetOf(
     text,
     owner,
     usesAttributes: planned.bound.attributes.size > 0,
+    stepUp: planned.stepUp,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
     readsAuditLog: planned.readsAuditLog,
     read: () => parts(plan),

@@ -18,7 +18,7 @@ import {
   type Update,
   type Weighed,
 } from 'gatehouse-iql'
-import type { Principal } from 'gatehouse-protocol'
+import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
@@ -33,6 +33,7 @@ import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
+import { statementNeed } from './step-up.ts'
 
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
@@ -51,6 +52,8 @@ export interface Planned {
   /** For the rows of every other statement. */
   readonly encoders: TextEncoders
   readonly readsAuditLog: boolean
+  /** What the statement demands of the sign-in of its caller: undefined for almost every one. Whoever runs the plan checks it. */
+  readonly stepUp: StepUpNeed | undefined
   /** The literals of the text that the plan takes as parameters, and their values. */
   readonly autoParameters: readonly AutoParameter[]
   readonly literals: readonly IqlValue[]
@@ -147,6 +150,7 @@ export class Planner {
       ...given,
       encoders: new TextEncoders(bound.columns),
       read: undefined,
+      stepUp: statementNeed(bound, snapshot),
       readsAuditLog: bound.tables.some(({ isSystem, name }) => isSystem && name === AUDIT_LOG),
     }
     switch (statement.kind) {

@@ -2,6 +2,7 @@
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
+import type { StepUp } from '../../step-up/step-up.ts'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
@@ -27,6 +28,7 @@ export interface ExecutionEnv {
   readonly audit: Audit
   readonly auditTable: AuditTable
   readonly attributes: AttributeSource
+  readonly stepUp: StepUp
 }
 
 export interface QueryCall {
@@ -93,6 +95,16 @@ export function withAttributes<Call extends QueryCall>(call: Call, { attributes 
   return found instanceof Promise ? found.then(withValues) : withValues(found)
 }
 
+/** Refuses a caller whose sign-in is not enough for the tables. Every call passes here before it runs. */
+export function requireStepUp(call: QueryCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
+  if (call.planned.stepUp === undefined) return
+  stepUp.require(call.principal, call.planned.stepUp, { ...call, resource: tablesOf(call.planned) })
+}
+
+export function tablesOf({ bound }: Planned): string {
+  return bound.tables.map(({ name }) => name).join(' ')
+}
+
 /** The caller, as the owner of queries, of memory and of stored responses. */
 export function ownerOf({ kind, subject }: Principal): string {
   return `${kind}:${subject}`
@@ -104,6 +116,7 @@ const MAX_SMALL_LENGTH = 64 * 1024
 /** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
 export function readSmall(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
   if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
+  requireStepUp(call, env)
   const { readInline: inline } = call.planned.read ?? {}
   const ready = inline === undefined ? undefined : withAttributes(call, env)
   const run = ready === undefined || ready instanceof Promise ? undefined : readRun(ready, env)

@@ -13,10 +13,12 @@ import type {
   TableView,
   Update,
 } from 'gatehouse-iql'
+import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, needOf } from 'gatehouse-protocol'
 import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
+import { rulesOf, writeNeedOf } from '../catalogue/step-up.ts'
 import { parametersOf } from '../engines/emit/parameters.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
@@ -37,6 +39,11 @@ export async function writeToCatalogue(
   const replay = idempotencyKey === undefined ? undefined : await env.engine.findResponse(idempotencyKey)
   if (replay !== undefined) return { outcome: replay, isReplay: true }
   const { tables, changes } = await changesOf(statement, run, env)
+  for (const change of changes) {
+    const before = change.kind === 'create' ? undefined : run.planned.snapshot.definitionOf(change.name)
+    if (before?.stepUp !== undefined)
+      env.stepUp.require(run.principal, writeNeedOf(before), { ...run, resource: before.name })
+  }
   const rows = returning.length === 0 ? [] : tables.map((table) => returning.map((column) => cellOf(table, column)))
   const outcome = { rowsAffected: tables.length, columns: run.planned.bound.columns, rows, isTruncated: false }
   if (changes.length === 0 && idempotencyKey === undefined) return { outcome, isReplay: false }
@@ -174,6 +181,7 @@ function defineFrom(row: CatalogueRow, run: RunningCall, env: ExecutionEnv): Tab
     readScope: textOf(row.get('readscope')),
     writeScope: textOf(row.get('writescope')),
     rowFilter: textOf(row.get('rowfilter')),
+    stepUp: stepUpOf((column) => row.get(column)),
     description: textOf(row.get('description')),
     isLive: row.get('live') !== false,
   }
@@ -232,7 +240,17 @@ async function drop(statement: Delete, run: RunningCall, env: ExecutionEnv): Pro
 }
 
 /** The columns of CatalogueTable that UPDATE may set. The name and the columns of a table change by ALTER TABLE. */
-const CHANGEABLE = ['description', 'readscope', 'writescope', 'rowfilter', 'live']
+const CHANGEABLE = [
+  'description',
+  'readscope',
+  'writescope',
+  'rowfilter',
+  'live',
+  'requireacr',
+  'requireage',
+  'writerequireacr',
+  'writerequireage',
+]
 
 async function changeRights(statement: Update, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const fixed = statement.set.find(({ column }) => !CHANGEABLE.includes(column.name))
@@ -251,6 +269,7 @@ async function changeRights(statement: Update, run: RunningCall, env: ExecutionE
       readScope: chosen('readscope', table.readScope),
       writeScope: chosen('writescope', table.writeScope),
       rowFilter: filter === undefined ? undefined : expressionText(filter),
+      stepUp: stepUpOf((column) => (set.has(column) ? set.get(column) : cellOf(table, column))),
       isLive: set.has('live') ? set.get('live') !== false : table.isLive,
     }
     rebind(changed, run.planned.snapshot.attributes)
@@ -300,6 +319,29 @@ function textOf(value: IqlValue | undefined): string | undefined {
   return value === null || value === undefined ? undefined : String(value)
 }
 
+function stepUpOf(given: (column: string) => Cell | IqlValue | undefined): TableDefinition['stepUp'] {
+  const read = needOf(levelOf(given('requireacr')), ageOf(given('requireage')))
+  return rulesOf(read, needOf(levelOf(given('writerequireacr')), ageOf(given('writerequireage'))))
+}
+
+function levelOf(value: Cell | IqlValue | undefined): AcrLevel | undefined {
+  if (value === null || value === undefined) return undefined
+  const level = ACR_LEVELS.find((known) => known === Number(value))
+  if (level === undefined) throw refuse('Data.BadValue', 'requireacr is 1 (one factor) or 2 (two factors)')
+  return level
+}
+
+function ageOf(value: Cell | IqlValue | undefined): number | undefined {
+  if (value === null || value === undefined) return undefined
+  const age = Number(value)
+  if (!(age >= 1 && age <= LONGEST_AGE)) throw refuse('Data.BadValue', `requireage is from 1 to ${LONGEST_AGE} seconds`)
+  return age
+}
+
+function integerOf(value: number | undefined): bigint | null {
+  return value === undefined ? null : BigInt(value)
+}
+
 function returnedColumn({ expression }: OutputItem): string {
   if (expression.kind === 'column') return expression.name
   throw refuse(
@@ -322,6 +364,14 @@ function cellOf(table: TableDefinition, column: string): Cell {
       return table.writeScope ?? null
     case 'live':
       return table.isLive
+    case 'requireacr':
+      return integerOf(table.stepUp?.read?.acr)
+    case 'requireage':
+      return integerOf(table.stepUp?.read?.age)
+    case 'writerequireacr':
+      return integerOf(table.stepUp?.write?.acr)
+    case 'writerequireage':
+      return integerOf(table.stepUp?.write?.age)
     default:
       return table.rowFilter ?? null
   }

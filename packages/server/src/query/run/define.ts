@@ -68,6 +68,7 @@ const RIGHTS = [
   'readScope',
   'writeScope',
   'rowFilter',
+  'stepUp',
   'description',
   'isLive',
 ] as const satisfies readonly (keyof TableDefinition)[]
@@ -76,7 +77,7 @@ function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
   if (change.kind !== 'alter' || change.step.kind !== 'rights') return {}
   const { from, table } = change
   return {
-    changed: RIGHTS.filter((name) => table[name] !== from[name]).map((name) =>
+    changed: RIGHTS.filter((name) => JSON.stringify(table[name]) !== JSON.stringify(from[name])).map((name) =>
       name === 'isLive' ? 'live' : name.toLowerCase(),
     ),
   }

@@ -18,6 +18,7 @@ import {
   type QueryResult,
   type RunningCall,
   readRun,
+  requireStepUp,
   runValues,
   withAttributes,
 } from './call.ts'
@@ -31,6 +32,7 @@ const MAX_SHARED_ROWS = 1000
 const MAX_SHARED_LENGTH = 1024 * 1024
 
 export async function execute(call: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
+  requireStepUp(call, env)
   const ready = withAttributes(call, env)
   const run = ready instanceof Promise ? await ready : ready
   const { bound, encoders, readsAuditLog } = run.planned

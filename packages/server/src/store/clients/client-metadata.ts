@@ -48,6 +48,10 @@ export interface ClientMetadata {
   readonly require_pkce?: boolean
   readonly skip_consent?: boolean
   readonly require_second_factor?: boolean
+  /** Of the sign-in (RFC 9470); 2 is the same as `require_second_factor`. */
+  readonly require_acr?: number
+  /** Seconds since the user signed in. */
+  readonly require_age?: number
   readonly claims_in_id_token?: boolean
   readonly allowed_origins?: readonly string[]
   /** Seconds. */
@@ -140,6 +144,8 @@ export interface Client {
   readonly requirePkce: boolean
   readonly skipConsent: boolean
   readonly requireSecondFactor: boolean
+  /** How old, in seconds, a sign-in may be; undefined without a limit. */
+  readonly requireAge: number | undefined
   /** The claims of the scopes are in the ID token too, not only at the userinfo endpoint. */
   readonly claimsInIdToken: boolean
   readonly allowedOrigins: readonly string[]
@@ -208,7 +214,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     // RFC 9700 §2.1.1: public clients must use PKCE.
     requirePkce: isPublic || isFapi || (metadata.require_pkce ?? false),
     skipConsent: metadata.skip_consent ?? false,
-    requireSecondFactor: metadata.require_second_factor ?? false,
+    requireSecondFactor: metadata.require_second_factor === true || metadata.require_acr === 2,
+    requireAge: metadata.require_age,
     claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,

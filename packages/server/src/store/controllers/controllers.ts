@@ -1,5 +1,5 @@
 /** Remote controllers: the programs of the operator that answer requests of streams over HTTP. */
-import type { Clock, FeedClass } from 'gatehouse-protocol'
+import type { Clock, FeedClass, StepUpNeed } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
@@ -18,6 +18,8 @@ export interface RemoteTopic {
   readonly name: string
   /** `identity` or a scope. */
   readonly needs: string
+  /** What the sign-in of the caller must be like; undefined: anything. */
+  readonly stepUp?: StepUpNeed | undefined
 }
 
 export type RemoteControllers = ReturnType<typeof createControllers>

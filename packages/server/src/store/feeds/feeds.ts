@@ -1,5 +1,5 @@
 /** The definitions of feeds. Their messages are elsewhere: see feeds/engine.ts. */
-import type { Clock, FeedClass } from 'gatehouse-protocol'
+import type { Clock, FeedClass, StepUpRules } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
@@ -14,6 +14,8 @@ export interface Feed {
   readonly read: string
   /** The scope that publishing needs. */
   readonly write: string
+  /** What the sign-in of subscribers and of publishers must be like; undefined: anything. */
+  readonly stepUp?: StepUpRules | undefined
   /** `latest`: the newest message of a topic is its state. `all`: every message counts. */
   readonly keep: 'latest' | 'all'
   /** Undefined where no message is kept, or only the state of each topic. */

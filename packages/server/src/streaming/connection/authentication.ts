@@ -1,7 +1,15 @@
 /** The authentication of one connection over time: sign-in, renewal, expiry, revocation and changed rights. */
 
 import { randomBytes } from 'node:crypto'
-import { type Moment, PLATFORM_AUDIENCE, type Principal, Refusal, STREAM_PATH } from 'gatehouse-protocol'
+import {
+  type Moment,
+  PLATFORM_AUDIENCE,
+  type Principal,
+  Refusal,
+  STREAM_PATH,
+  type StepUpNeed,
+  stepUpContext,
+} from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
 import { isBearer, isDpop } from '../controllers/auth.ts'
 import {
@@ -47,6 +55,12 @@ const KICKED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'ended
 const NOT_AUTHENTICATED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated in time' }
 const NOT_RENEWED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated again in time' }
 
+export interface SteppedUpTopic {
+  readonly controller: string
+  readonly name: string
+  readonly stepUp: StepUpNeed | undefined
+}
+
 export class ConnectionAuth {
   readonly #identity: ConnectionIdentity
   readonly #member: SessionConnection
@@ -85,6 +99,20 @@ export class ConnectionAuth {
 
   get principal(): Principal | undefined {
     return activeAuthority(this.#authority, this.#env.clock())?.principal
+  }
+
+  /** Why the sign-in of the caller is not enough for a topic; undefined if it is. */
+  stepUpFault({ controller, name, stepUp }: SteppedUpTopic): Refusal | undefined {
+    const { principal } = this
+    if (stepUp === undefined || principal === undefined) return undefined
+    const { address, connectionId: requestId } = this.#identity
+    try {
+      this.#env.stepUp.require(principal, stepUp, { address, requestId, resource: `${controller}/${name}` })
+      return undefined
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return refuse('Authority', stepUpContext(error))
+    }
   }
 
   satisfies(need: Need, now: number): boolean {

@@ -142,6 +142,11 @@ export class Operation implements Call {
       const isHidden = this.principal !== undefined && topic.isHidden?.(this.principal) === true
       throw isHidden ? refuse('Controller', request.controller) : refuse('Authority')
     }
+    if (topic.stepUp !== undefined) {
+      const { controller, topic: name } = request
+      const fault = this.caller.auth.stepUpFault({ controller, name, stepUp: topic.stepUp })
+      if (fault !== undefined) throw fault
+    }
     if (request.action === 'Publish') return topic.publish?.(this)
     const key = topicKey(request.controller, request.topic)
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) {
@@ -149,7 +154,7 @@ export class Operation implements Call {
     }
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
-    if (topic.subscription?.open !== undefined) return subscriptions.openTopicRun(topic.subscription, this, topic.needs)
+    if (topic.subscription?.open !== undefined) return subscriptions.openTopicRun(topic.subscription, this, topic)
     const snapshot = topic.subscription?.snapshot?.(this)
     if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
     return snapshot

@@ -2,7 +2,7 @@
 import type { Refusal } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 import { IDENTIFY } from '../controllers/auth.ts'
-import { type Call, type Need, refuse, type SlowPolicy, type Topic, type TopicRunRules } from '../topics/controller.ts'
+import { type Call, refuse, type SlowPolicy, type Topic, type TopicRunRules } from '../topics/controller.ts'
 import { type Broadcast, type TopicListener, topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
@@ -18,6 +18,9 @@ interface Subscription {
   readonly slow: SlowPolicy
   /** The subscription ends after as many Unsub as Sub. */
   count: number
+  readonly stepUp: Topic['stepUp']
+  /** The token whose sign-in was judged last. */
+  tokenId: string | undefined
   /** The authority it needs has expired: nothing is delivered until it is renewed. */
   paused: boolean
 }
@@ -116,7 +119,10 @@ export class Subscriptions implements TopicListener {
     const missed = this.#opening?.key === key ? this.#opening.backlog.drain() : []
     this.#opening = undefined
     this.#shared ??= new Map()
-    this.#shared.set(key, { key, controller, name, topic, slow: slowPolicy(topic), count: 1, paused: false })
+    const tokenId = this.#caller.auth.principal?.tokenId
+    const { stepUp } = topic
+    const slow = slowPolicy(topic)
+    this.#shared.set(key, { key, controller, name, topic, slow, stepUp, tokenId, count: 1, paused: false })
     this.#env.hub.subscribe(key, this)
     return missed
   }
@@ -137,8 +143,8 @@ export class Subscriptions implements TopicListener {
   }
 
   /** Lets the topic open a subscription that it runs itself. `addTopicRun` follows unless it fails. */
-  async openTopicRun(rules: TopicRunRules, call: Call, needs: Need): Promise<TopicRunSubscription> {
-    const subscription = new TopicRunSubscription(call, needs, {
+  async openTopicRun(rules: TopicRunRules, call: Call, topic: Topic): Promise<TopicRunSubscription> {
+    const subscription = new TopicRunSubscription(call, topic, {
       auth: this.#caller.auth,
       transport: this.#transport,
       env: this.#env,
@@ -187,7 +193,9 @@ export class Subscriptions implements TopicListener {
     const now = this.#env.clock()
     for (const subscription of copyOf(this.#shared)) {
       if (auth.satisfies(subscription.topic.needs, now)) {
-        if (subscription.paused) this.#resume(subscription)
+        const fault = this.#stepUpFault(subscription)
+        if (fault !== undefined) this.#end(subscription, fault)
+        else if (subscription.paused) this.#resume(subscription)
       } else if (auth.authority.state === 'expired') {
         subscription.paused = true
         this.#cancelResumption(subscription)
@@ -196,12 +204,24 @@ export class Subscriptions implements TopicListener {
     this.#updateTopicRun(now)
   }
 
+  /** Judges the sign-in once for each token. */
+  #stepUpFault(subscription: Subscription | TopicRunSubscription): Refusal | undefined {
+    const { auth } = this.#caller
+    const tokenId = auth.principal?.tokenId
+    if (subscription.stepUp === undefined || subscription.tokenId === tokenId) return undefined
+    subscription.tokenId = tokenId
+    return auth.stepUpFault(subscription)
+  }
+
   #updateTopicRun(now: number): void {
     const { auth } = this.#caller
     const { principal } = auth
     for (const subscription of copyOf(this.#topicRun)) {
-      if (principal !== undefined && auth.satisfies(subscription.needs, now)) subscription.setPrincipal(principal)
-      else if (auth.authority.state === 'expired') subscription.pause()
+      if (principal !== undefined && auth.satisfies(subscription.needs, now)) {
+        const fault = this.#stepUpFault(subscription)
+        if (fault !== undefined) this.#endTopicRun(subscription, fault)
+        else subscription.setPrincipal(principal)
+      } else if (auth.authority.state === 'expired') subscription.pause()
       else this.#endTopicRun(subscription, refuse('Authority'))
     }
   }

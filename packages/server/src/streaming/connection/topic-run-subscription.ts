@@ -1,6 +1,13 @@
 /** A connection's end of a subscription that its topic runs: when the topic may send, and which events it is notified of. */
 import { JsonText, type Principal, type Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
-import { type Call, type Need, refuse, type TopicMessage, type TopicRunRules } from '../topics/controller.ts'
+import {
+  type Call,
+  type Need,
+  refuse,
+  type Topic,
+  type TopicMessage,
+  type TopicRunRules,
+} from '../topics/controller.ts'
 import { type Broadcast, topicKey } from '../topics/hub.ts'
 import type { ConnectionAuth } from './authentication.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
@@ -19,6 +26,9 @@ export class TopicRunSubscription implements UrgentSink<JsonText | TopicMessage>
   readonly controller: string
   readonly name: string
   readonly needs: Need
+  readonly stepUp: Topic['stepUp']
+  /** The token whose sign-in was judged last. */
+  tokenId: string | undefined
   /** It ends after as many Unsub as Sub. */
   count = 1
   readonly #host: TopicRunHost
@@ -27,11 +37,17 @@ export class TopicRunSubscription implements UrgentSink<JsonText | TopicMessage>
   #principal: Principal | undefined
   #endReason: Refusal | undefined
 
-  constructor({ controller, topic }: Pick<Call, 'controller' | 'topic'>, needs: Need, host: TopicRunHost) {
+  constructor(
+    { controller, topic, principal }: Pick<Call, 'controller' | 'topic' | 'principal'>,
+    { needs, stepUp }: Pick<Topic, 'needs' | 'stepUp'>,
+    host: TopicRunHost,
+  ) {
     this.key = topicKey(controller, topic)
     this.controller = controller
     this.name = topic
     this.needs = needs
+    this.stepUp = stepUp
+    this.tokenId = principal?.tokenId
     this.#host = host
   }
 

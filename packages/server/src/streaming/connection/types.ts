@@ -2,6 +2,7 @@
 
 import type { Authenticate, Clock, CloseName, Message, MonotonicClock } from 'gatehouse-protocol'
 import type { CheckProof } from '../../http/request/proof.ts'
+import type { StepUp } from '../../step-up/step-up.ts'
 import type { Profile } from '../codec/profile.ts'
 import type { Controllers } from '../controllers/registry.ts'
 import type { StreamCounters } from '../metrics.ts'
@@ -49,6 +50,7 @@ export interface ConnectionEnv {
   readonly authenticate: Authenticate
   /** Undefined where no token is bound to a key. */
   readonly checkProof?: CheckProof | undefined
+  readonly stepUp: StepUp
   /** The current name of a user; undefined if there is no such user. */
   readonly usernameOf: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */

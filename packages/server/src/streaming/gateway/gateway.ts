@@ -13,6 +13,7 @@ import {
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { outageOf } from '../../http/problem.ts'
+import { createStepUp, type StepUp } from '../../step-up/step-up.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { createQueues } from '../connection/queue-bounds.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
@@ -36,6 +37,7 @@ export interface GatewayOptions {
   readonly authenticate: Authenticate
   /** Undefined where no token is bound to a key. */
   readonly checkProof?: ConnectionEnv['checkProof']
+  readonly stepUp?: StepUp
   /** The current name of a user, for connections that are open while it changes. */
   readonly usernameOf?: ConnectionEnv['usernameOf']
   readonly bus: Bus
@@ -184,6 +186,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     settings,
     authenticate,
     checkProof: options.checkProof,
+    stepUp: options.stepUp ?? createStepUp({ clock, audit }),
     usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
     hub: started.hub,

@@ -81,7 +81,8 @@ class Remote {
     const { endpoint } = this
     const entries = topics.map((topic) => {
       const publish = (call: Call): Promise<JsonText> => this.#answer(call, definition, topic, endpoint)
-      return [topic.name, { summary: 'Answered by a program of the operator.', needs: topic.needs, publish }] as const
+      const { name, needs, stepUp } = topic
+      return [name, { summary: 'Answered by a program of the operator.', needs, stepUp, publish }] as const
     })
     return {
       name,

@@ -7,6 +7,7 @@ import {
   Refusal,
   type RunningSubscription,
   STREAM_ERRORS,
+  type StepUpNeed,
   type StreamErrorCode,
   type TransactionId,
   type UrgentSink,
@@ -34,6 +35,8 @@ export interface Topic {
   readonly needs: Need
   /** What `Publish` needs, if it is not what the rest needs. */
   readonly publishNeeds?: Need
+  /** What the sign-in of the caller must be like (RFC 9470): judged when a request or a subscription begins, and for each new token. */
+  readonly stepUp?: StepUpNeed | undefined
   /** To this caller the controller is unknown, instead of one that needs more authority. */
   isHidden?(principal: Principal): boolean
   /** A `Publish` without TransactionID gets no reply, so that it costs a publisher half the messages. Errors are still sent. */

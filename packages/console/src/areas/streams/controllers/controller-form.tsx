@@ -1,7 +1,16 @@
 /** The form of a remote controller. What the server refuses is shown at its field. */
 import { useState } from 'preact/hooks'
 import { faultsOf } from '../../../admin/tagged.ts'
-import { Button, ErrorNotice, Form, IconButton, Select, TextField, useSubmit } from '../../../ui/index.ts'
+import {
+  Button,
+  demandedNumber,
+  ErrorNotice,
+  Form,
+  IconButton,
+  Select,
+  TextField,
+  useSubmit,
+} from '../../../ui/index.ts'
 import { CLASSES, PLATFORM_SCOPES } from '../feeds/feed.ts'
 import type { Draft, RemoteTopic } from './controller.ts'
 
@@ -95,7 +104,7 @@ export class NameTaken extends Error {}
 
 const NO_FAULTS: ReadonlyMap<string, string> = new Map()
 /** The members that have a field. */
-const FIELD = /^(?:name|url|class|timeout|concurrency|topics\[\d+\]\.(?:name|needs))$/
+const FIELD = /^(?:name|url|class|timeout|concurrency|topics\[\d+\]\.(?:name|needs|require_acr|require_age))$/
 
 function TopicFields({
   topics,
@@ -114,7 +123,7 @@ function TopicFields({
       <p class="hint">
         What can be requested, and by whom. <code>Query/*</code> is every topic that begins with <code>Query/</code>.
       </p>
-      {topics.map(({ name, needs }, index) => (
+      {topics.map(({ name, needs, require_acr: acr, require_age: age }, index) => (
         <div key={index} class="controller-topic">
           <TextField
             label={`Topic ${index + 1}`}
@@ -131,6 +140,27 @@ function TopicFields({
             value={needs}
             onValue={(scope) => set(index, { needs: scope })}
             choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...PLATFORM_SCOPES]}
+          />
+          <Select
+            label={`Sign-in for topic ${index + 1}`}
+            hideLabel
+            error={faults.get(`topics[${index}].require_acr`)}
+            value={String(acr ?? '')}
+            onValue={(level) => set(index, { require_acr: level === '' ? undefined : Number(level) })}
+            choices={[
+              { value: '', title: 'Any sign-in' },
+              { value: '1', title: 'Of a user' },
+              { value: '2', title: 'With two factors' },
+            ]}
+          />
+          <TextField
+            label={`Seconds since the sign-in for topic ${index + 1}`}
+            hideLabel
+            inputMode="numeric"
+            placeholder="Of any age"
+            error={faults.get(`topics[${index}].require_age`)}
+            value={String(age ?? '')}
+            onValue={(text) => set(index, { require_age: demandedNumber(text) ?? undefined })}
           />
           {topics.length > 1 && (
             <IconButton

@@ -13,6 +13,8 @@ export interface RemoteTopic {
   readonly name: string
   /** `identity`, or a scope. */
   readonly needs: string
+  readonly require_acr?: number | undefined
+  readonly require_age?: number | string | undefined
 }
 
 /** Empty texts stand for defaults. */
@@ -38,7 +40,7 @@ export function draftOf({ concurrency, ...rest }: RemoteController): Draft {
 export function definitionOf({ class: kind, url, topics, timeout, concurrency }: Draft): object {
   const given = concurrency.replaceAll(/[\s,_]/g, '')
   return {
-    ...{ class: kind, url: url.trim(), topics: topics.map(({ name, needs }) => ({ name: name.trim(), needs })) },
+    ...{ class: kind, url: url.trim(), topics: topics.map(({ name, ...rest }) => ({ name: name.trim(), ...rest })) },
     ...(timeout.trim() !== '' && { timeout: timeout.trim() }),
     ...(given !== '' && { concurrency: /^\d{1,9}$/.test(given) ? Number(given) : concurrency }),
   }

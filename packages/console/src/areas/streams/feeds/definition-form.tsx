@@ -11,6 +11,7 @@ import {
   Notice,
   Segments,
   Select,
+  SignInDemandFields,
   TextField,
   useSubmit,
 } from '../../../ui/index.ts'
@@ -86,6 +87,7 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
 const FIELDS: ReadonlySet<string> = new Set([
   ...['name', 'description', 'class', 'read', 'write', 'history.messages', 'history.time', 'state_time'],
   ...['message_bytes', 'topics', 'bytes', 'rate', 'nats_subject'],
+  ...['require_acr', 'require_age', 'write_require_acr', 'write_require_age'],
 ])
 
 function Rights({ draft, set, faults }: PartProps) {
@@ -106,6 +108,20 @@ function Rights({ draft, set, faults }: PartProps) {
         value={draft.write}
         onValue={(write) => set({ write })}
         choices={PLATFORM_SCOPES}
+      />
+      <SignInDemandFields
+        label="Sign-in for reading"
+        demand={draft.readDemand}
+        onDemand={(readDemand) => set({ readDemand })}
+        acrError={faults.get('require_acr')}
+        ageError={faults.get('require_age')}
+      />
+      <SignInDemandFields
+        label="Sign-in for publishing"
+        demand={draft.writeDemand}
+        onDemand={(writeDemand) => set({ writeDemand })}
+        acrError={faults.get('write_require_acr')}
+        ageError={faults.get('write_require_age')}
       />
     </div>
   )

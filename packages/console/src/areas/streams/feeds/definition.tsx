@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
-import { Badge, Button, bytes, count, Facts, Section } from '../../../ui/index.ts'
+import { Badge, Button, bytes, count, demandText, Facts, Section } from '../../../ui/index.ts'
 import { DefinitionForm } from './definition-form.tsx'
 import { draftOf, patchOf } from './draft.ts'
 import { type FeedDefinition, readerText } from './feed.ts'
@@ -30,6 +30,8 @@ export function Definition({ tagged, feed }: Props) {
           ['Description', feed.description ?? <span class="quiet">none</span>],
           ['Who can read', scopeOf(feed.read)],
           ['Who can publish', scopeOf(feed.write)],
+          ['Sign-in for reading', demandText(feed.require_acr, feed.require_age)],
+          ['Sign-in for publishing', demandText(feed.write_require_acr, feed.write_require_age)],
           ['Keeps', keptText(feed)],
           [
             'History',

@@ -1,4 +1,5 @@
 /** The definition of a feed while it is typed, and the request that it becomes. */
+import { demandedNumber, demandOf, NO_DEMAND, type SignInDemand } from '../../../ui/index.ts'
 import type { FeedDefinition } from './feed.ts'
 
 /** Empty texts stand for defaults. */
@@ -8,6 +9,8 @@ export interface Draft {
   readonly class: string
   readonly read: string
   readonly write: string
+  readonly readDemand: SignInDemand
+  readonly writeDemand: SignInDemand
   readonly keep: 'latest' | 'all'
   readonly hasHistory: boolean
   readonly historyMessages: string
@@ -22,6 +25,7 @@ export interface Draft {
 
 export const EMPTY_DRAFT: Draft = {
   ...{ name: '', description: '', class: 'Channel', read: 'identity', write: 'Platform/Admin', keep: 'latest' },
+  ...{ readDemand: NO_DEMAND, writeDemand: NO_DEMAND },
   ...{ hasHistory: false, historyMessages: '1000', historyTime: '1 hour', stateTime: '' },
   ...{ messageBytes: '', topics: '', bytes: '', rate: '', natsSubject: '' },
 }
@@ -34,6 +38,8 @@ export function draftOf(feed: FeedDefinition): Draft {
   return {
     ...EMPTY_DRAFT,
     ...{ name: feed.name, description: feed.description ?? '', class: feed.class, read: feed.read, write: feed.write },
+    readDemand: demandOf(feed.require_acr, feed.require_age),
+    writeDemand: demandOf(feed.write_require_acr, feed.write_require_age),
     ...{ keep: feed.keep, hasHistory: history !== undefined, stateTime: feed.state_time ?? '' },
     ...(history && { historyMessages: String(history.messages), historyTime: history.time }),
     ...{ messageBytes: String(feed.message_bytes), topics: String(feed.topics) },
@@ -48,6 +54,10 @@ export function patchOf(draft: Draft): Readonly<Record<string, unknown>> {
     class: draft.class,
     read: draft.read,
     write: draft.write,
+    require_acr: demandedNumber(draft.readDemand.acr),
+    require_age: demandedNumber(draft.readDemand.age),
+    write_require_acr: demandedNumber(draft.writeDemand.acr),
+    write_require_age: demandedNumber(draft.writeDemand.age),
     keep: draft.keep,
     history: draft.hasHistory
       ? { messages: numberOrNull(draft.historyMessages), time: textOrNull(draft.historyTime) }

@@ -10,6 +10,10 @@ export interface FeedDefinition {
   readonly class: string
   readonly read: string
   readonly write: string
+  readonly require_acr?: number
+  readonly require_age?: number
+  readonly write_require_acr?: number
+  readonly write_require_age?: number
   readonly keep: 'latest' | 'all'
   readonly history?: { readonly messages: number; readonly time: string }
   readonly state_time?: string

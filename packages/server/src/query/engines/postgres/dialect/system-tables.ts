@@ -17,6 +17,14 @@ const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
 /** The text of a view. */
 const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
 
+const STEP_UP = ['read', 'write']
+  .flatMap((kind) => ['acr', 'age'].map((member) => [kind, member]))
+  .map(
+    ([kind, member]) =>
+      `(t.definition::json #>> '{stepUp,${kind},${member}}')::bigint AS ${kind === 'write' ? 'write' : ''}require${member}`,
+  )
+  .join(', ')
+
 export function systemTableSql(table: TableView, placeholders: Placeholders): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = placeholders.of({ kind: 'scopes' }, TEXT)
@@ -30,14 +38,14 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
-        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM ${tables} WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM ${tables} WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
         c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
         (c.value ->> 'default') COLLATE "C" AS "default"
         FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
+      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${STEP_UP}
         FROM ${tables} WHERE NOT t.issystem AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

@@ -16,6 +16,14 @@ const LIVE = `coalesce(t.definition ->> 'live', 1)`
 /** The text of a view. */
 const VIEW = `(t.definition ->> '$.view.text')`
 
+const STEP_UP = ['read', 'write']
+  .flatMap((kind) => ['acr', 'age'].map((member) => [kind, member]))
+  .map(
+    ([kind, member]) =>
+      `(t.definition ->> '$.stepUp.${kind}.${member}') AS ${kind === 'write' ? 'write' : ''}require${member}`,
+  )
+  .join(', ')
+
 export function systemTableSql(table: TableView, placeholders: Placeholders): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = placeholders.of({ kind: 'scopes' }, TEXT)
@@ -28,13 +36,13 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition, '$.columns') AS columns, t.created,
-        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
         FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
+      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${STEP_UP}
         FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

@@ -1,0 +1,17 @@
+/** What the definitions of tables demand of the sign-in of their callers (RFC 9470). */
+import { type StepUpNeed, type StepUpRules, strictest } from 'gatehouse-protocol'
+import type { TableDefinition } from './definition.ts'
+
+/** Undefined if neither demands anything. */
+export function rulesOf(
+  read: StepUpNeed | null | undefined,
+  write: StepUpNeed | null | undefined,
+): StepUpRules | undefined {
+  if (!read && !write) return undefined
+  return { ...(read && { read }), ...(write && { write }) }
+}
+
+/** Whoever writes to a table learns about its rows, for example by a violated key: writing needs what reading needs, too. */
+export function writeNeedOf({ stepUp }: Pick<TableDefinition, 'stepUp'>): StepUpNeed | undefined {
+  return strictest(stepUp?.read, stepUp?.write)
+}

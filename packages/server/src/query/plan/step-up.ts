@@ -1,0 +1,36 @@
+/** What a statement demands of the sign-in of its caller (RFC 9470). */
+import type { Bound, BoundStatement, TableView } from 'gatehouse-iql'
+import { type StepUpNeed, strictest } from 'gatehouse-protocol'
+import type { CatalogueSnapshot } from '../catalogue/snapshot.ts'
+import { writeNeedOf } from '../catalogue/step-up.ts'
+
+/** Everything that a statement needs at once, from all tables that it reads, writes or changes. */
+export function statementNeed({ statement, tables }: Bound, snapshot: CatalogueSnapshot): StepUpNeed | undefined {
+  if (!snapshot.hasStepUp) return undefined
+  const read = tables.map(({ name }) => snapshot.definitionOf(name)?.stepUp?.read)
+  const written = writtenBy(statement)
+  const definition = written && snapshot.definitionOf(written.name)
+  return [...read, definition && writeNeedOf(definition)].reduce(strictest, undefined)
+}
+
+/** The table that is written to, or whose definition changes. */
+function writtenBy(statement: BoundStatement): TableView | undefined {
+  switch (statement.kind) {
+    case 'insert':
+    case 'update':
+    case 'delete':
+    case 'add-column':
+    case 'drop-column':
+    case 'rename-column':
+    case 'set-rights':
+    case 'drop-table':
+    case 'create-index':
+      return statement.table
+    case 'drop-index':
+      return statement.index?.table
+    case 'explain':
+      return writtenBy(statement.statement)
+    default:
+      return undefined
+  }
+}
