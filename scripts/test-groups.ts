@@ -1,14 +1,37 @@
-/** Groups of test files that share a process: loading and compiling the server takes longer than many a file's tests. */
+/** Groups of test files that share a process: loading the server takes longer than many a file's tests, and compiled code stays. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** Folders whose files mostly call a server or functions of this process; the others start browsers and other programs. */
-const SHARED = ['admin', 'csv', 'declarative', 'http', 'identity', 'lib', 'query', 'store', 'streaming']
+/** Folders that load the same parts of the server, and how many of their files share a process at most: fewer where a file takes long. */
+const SHARED: readonly { readonly folders: readonly string[]; readonly atMost: number }[] = [
+  { folders: ['admin', 'apis', 'attributes', 'scim'], atMost: 9 },
+  { folders: ['browser', 'console'], atMost: 5 },
+  { folders: ['cli'], atMost: 8 },
+  { folders: ['client', 'clients'], atMost: 6 },
+  { folders: ['config', 'csv', 'declarative', 'events', 'lib'], atMost: 18 },
+  { folders: ['conformance'], atMost: 6 },
+  { folders: ['docs', 'site'], atMost: 7 },
+  { folders: ['feeds'], atMost: 6 },
+  { folders: ['http'], atMost: 9 },
+  { folders: ['identity'], atMost: 8 },
+  { folders: ['mail', 'providers'], atMost: 6 },
+  { folders: ['operate'], atMost: 7 },
+  { folders: ['query'], atMost: 8 },
+  { folders: ['store'], atMost: 9 },
+  { folders: ['streaming'], atMost: 8 },
+]
 
 /** These measure their process, change its environment, or expect an answer in the same turn of the event loop. */
 const SEPARATE = [
+  'cli/credentials-lock',
+  'cli/login',
+  'cli/stream-reconnect',
+  'client/events',
+  'client/stream',
+  'operate/certificate-expiry',
+  'operate/faults',
   'query/arrow-encoder',
   'query/iql/hostile',
   'query/long-rows',
@@ -20,8 +43,6 @@ const SEPARATE = [
   'streaming/rfc6455',
   'streaming/topic-run-subscriptions',
 ]
-
-const FILES_IN_GROUP = 8
 
 export interface TestGroups {
   /** A file for each group, which imports the files of the group. */
@@ -40,9 +61,7 @@ export async function groupFiles(
   { isLong, timeoutMs }: { isLong(name: string): boolean; timeoutMs: number },
 ): Promise<TestGroups> {
   const isShared = (name: string): boolean =>
-    SHARED.some((folder) => name.startsWith(`test/${folder}/`)) &&
-    !SEPARATE.some((each) => name === `test/${each}.test.ts`) &&
-    !isLong(name)
+    familyOf(name) !== undefined && !SEPARATE.some((each) => name === `test/${each}.test.ts`) && !isLong(name)
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-groups-'))
   const members = new Map<string, readonly string[]>()
   for (const [name, group] of divide(names.filter(isShared))) {
@@ -58,16 +77,21 @@ export async function groupFiles(
   }
 }
 
-/** Neighbours share a group: they load the same parts of the server. */
+/** Neighbours share a group. */
 function divide(names: readonly string[]): Map<string, readonly string[]> {
-  const byFolder = Map.groupBy(names.toSorted(), (name) => name.split('/')[1] ?? '')
   const groups = new Map<string, readonly string[]>()
-  for (const [folder, files] of byFolder) {
-    const count = Math.ceil(files.length / FILES_IN_GROUP)
+  for (const [family, files] of Map.groupBy(names.toSorted(), familyOf)) {
+    if (family === undefined) continue
+    const count = Math.ceil(files.length / family.atMost)
     const size = Math.ceil(files.length / count)
-    for (let at = 0; at < count; at += 1) groups.set(`${folder}-${at + 1}`, files.slice(at * size, (at + 1) * size))
+    for (let at = 0; at < count; at += 1)
+      groups.set(`${family.folders.join('-')}-${at + 1}`, files.slice(at * size, (at + 1) * size))
   }
   return groups
+}
+
+function familyOf(name: string) {
+  return SHARED.find(({ folders }) => folders.includes(name.split('/')[1] ?? ''))
 }
 
 /** A suite for each file, so that its hooks run before and after its own tests. */

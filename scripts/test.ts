@@ -18,6 +18,8 @@ import {
   TEMPLATE,
 } from '../test/support/postgres.ts'
 import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
+import { startTestServer } from '../test/support/server.ts'
+import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 import { groupFiles } from './test-groups.ts'
 
@@ -52,16 +54,7 @@ const LONGEST = [
   'query/corpus',
   'query/fairness',
   'operate/stopping',
-  'console/shell',
-  'console/boards',
-  'console/query',
-  'console/people',
-  'console/applications',
-  'console/operations',
-  'browser/pages',
   'examples/javascript',
-  'operate/refused-start',
-  'operate/nodes',
 ]
 
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
@@ -103,6 +96,8 @@ async function runAll(): Promise<number> {
   }
   const files = await findFiles()
   let template: PostgresDatabase | undefined
+  // In a long run every server starts in an empty folder.
+  const templates = isLongRun ? undefined : await makeTemplates(startOnce)
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
@@ -111,6 +106,7 @@ async function runAll(): Promise<number> {
     template = await createTemplate()
     Object.assign(process.env, {
       [TEMPLATE]: new URL(template.url).pathname.slice(1),
+      ...(templates === undefined ? {} : { [SQLITE_TEMPLATES]: templates }),
       [WRITTEN_FOLDER]: written,
       // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
@@ -133,6 +129,7 @@ async function runAll(): Promise<number> {
   } finally {
     await template?.drop()
     await postgres?.stop()
+    if (templates !== undefined) await removeTemplates(templates)
   }
 }
 
@@ -143,6 +140,10 @@ async function createTemplate(): Promise<PostgresDatabase> {
   await (await openDatabase({ dataFolder, url: template.url })).close()
   await rm(dataFolder, { recursive: true })
   return template
+}
+
+async function startOnce(dataFolder: string, flags: Readonly<Record<string, string>>): Promise<void> {
+  await (await startTestServer({ engine: 'sqlite', dataFolder, databaseUrl: '' }, { flags, isFirstStart: true })).stop()
 }
 
 async function findFiles(): Promise<string[]> {

@@ -12,9 +12,8 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { TIME_ZONES } from '../packages/server/src/lib/program-files.ts'
 import { FIRST_SECOND } from '../packages/server/src/query/zones/zone-file.ts'
-
-const TARGET = new URL('../packages/server/src/query/zones/zones.txt', import.meta.url)
 
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new Error('Name the folder of the compiled zones')
@@ -32,7 +31,7 @@ for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })
   namesByLine.set(line, [...(namesByLine.get(line) ?? []), name])
 }
 const lines = Array.from(namesByLine, ([line, names]) => `${names.sort().join(' ')}\t${line}`).sort()
-writeFileSync(TARGET, `${version}\n${lines.join('\n')}\n`)
+writeFileSync(TIME_ZONES, `${version}\n${lines.join('\n')}\n`)
 console.log(`${lines.length} zones of ${version}, ${[...namesByLine.values()].flat().length} names`)
 
 /** Others are the same data under another root, or not a place: the local zone of a machine, and zones with leap seconds. */

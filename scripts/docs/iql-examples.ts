@@ -209,6 +209,36 @@ LEFT JOIN bars ON bars.start = bar ORDER BY bar`,
     ],
   },
   {
+    about: 'What the clocks in New York read, and their half hour, which is a Timestamp.',
+    statement: `SELECT id, executed_at AT TIME ZONE 'America/New_York' AS local,
+  time_bucket('30 minutes', executed_at, 'America/New_York') AS bar FROM trades WHERE symbol = 'BOLT' ORDER BY id`,
+    rows: [
+      { id: 3, local: '2026-01-30T05:01:00', bar: '2026-01-30T10:00:00Z' },
+      { id: 5, local: '2026-01-30T05:08:00', bar: '2026-01-30T10:00:00Z' },
+    ],
+  },
+  {
+    about: 'The volume of each trading day of London, from 8:00 to 16:30 by its clocks.',
+    statement: `SELECT CAST(local AS Date) AS day, sum(quantity) AS volume
+FROM (SELECT executed_at AT TIME ZONE 'Europe/London' AS local, quantity FROM trades) AS t
+WHERE CAST(local AS Time) >= '08:00' AND CAST(local AS Time) < '16:30' GROUP BY day ORDER BY day`,
+    rows: [{ day: '2026-01-30', volume: '700' }],
+  },
+  {
+    about: 'A rolling window of five minutes, and a window with a name.',
+    statement: `SELECT id, sum(quantity) OVER (PARTITION BY symbol ORDER BY executed_at
+    RANGE BETWEEN INTERVAL '5 minutes' PRECEDING AND CURRENT ROW) AS recent,
+  max(price) OVER w AS high, cume_dist() OVER w AS done
+FROM trades WINDOW w AS (PARTITION BY symbol ORDER BY executed_at) ORDER BY id`,
+    rows: [
+      { id: 1, recent: '100', high: '45.1000', done: 0.3333333333333333 },
+      { id: 2, recent: '400', high: '45.2000', done: 0.6666666666666666 },
+      { id: 3, recent: '50', high: '160.0000', done: 0.5 },
+      { id: 4, recent: '400', high: '45.2000', done: 1 },
+      { id: 5, recent: '150', high: '161.5000', done: 1 },
+    ],
+  },
+  {
     about: 'Trades at least five minutes after the open.',
     statement:
       "SELECT id FROM trades WHERE executed_at >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 const FILES = [
   'parser.ts',
   'parse-select.ts',
+  'named-windows.ts',
   'parse-expression.ts',
   'parse-quantified.ts',
   'parse-frame.ts',

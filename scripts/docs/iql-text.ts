@@ -99,7 +99,8 @@ caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\
 [attributes](attributes.md#row-filters), as in \`desk = :attribute.desk\`. The caller
 can neither see nor write rows for which it is not true. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
-later statement on every node, and is recorded in the audit log.
+later statement on every node, and is recorded in the audit log. \`REQUIRE (acr = 2, age = 300)\` demands two factors
+and a sign-in of the last five minutes of readers, \`WRITE REQUIRE (…)\` of writers: see [step-up](step-up.md).
 
 **Views.** \`CREATE VIEW\` gives a query a name, under which it is read like a table:
 
@@ -141,9 +142,39 @@ Every change of a table is logged for this, by its primary key. \`CREATE TABLE �
 ### Time zones
 
 A Timestamp is an instant. It is stored, compared and returned in UTC, and no column has a time zone. A literal or a value may have an
-offset, which is converted: \`TIMESTAMP '2026-01-31T09:30:00+02:00'\` is 07:30 UTC. Without an offset it is UTC. Times in CSV files
-without an offset are taken as UTC too.
+offset, which is converted: \`TIMESTAMP '2026-01-31T09:30:00+02:00'\` is 07:30 UTC. Without an offset it is UTC.
 
-There is no \`AT TIME ZONE\`, and \`time_bucket\` and \`date_trunc\` count days from midnight UTC. For a fixed offset, shift the time before
-and after: \`date_trunc('day', executed_at + INTERVAL '2 hours') - INTERVAL '2 hours'\`. Daylight saving time needs a table of your own with
-the days of your exchange, to which the rows are joined. The console shows times in the time zone of the browser, with UTC beside it.`
+\`x AT TIME ZONE 'America/New_York'\` is what the clocks there read: a \`LocalTimestamp\`, written without \`Z\`. The same operator converts
+it back to a Timestamp. A reading that the clocks skip in spring takes the offset before, and one that they repeat in autumn the offset
+after, as in PostgreSQL. A zone is a literal or a parameter: a name of [IANA's database](https://www.iana.org/time-zones), in any case. The
+data from 1900 to 2100 are part of Gatehouse, so that every engine and every machine has the same; \`gatehouse --version\` names their
+version. Outside these years a zone has its standard time.
+
+A LocalTimestamp can be compared, sorted, grouped, cast to Date, Time and Text, and moved by intervals; \`date_trunc\`, \`date_part\`,
+\`date_diff\`, \`time_bucket\`, \`generate_series\`, \`min\`, \`max\` and windows take it. It is no type of a column: store the Timestamp. As a literal
+it is \`LOCALTIMESTAMP '2026-07-01T09:30:00'\`, and as text beside another one it needs no word before it.
+
+With a zone as their last argument, \`time_bucket\`, \`time_bucket_gapfill\`, \`date_trunc\`, \`date_part\` and \`generate_series\` follow the clocks of
+that zone, and return Timestamps:
+
+- Buckets of days, weeks and months begin at the first instant of a local date. Days and weeks are counted from Monday 2000-01-03,
+  months from January 2000. A day can have 23 or 25 hours.
+- Shorter buckets begin where the clock reads a multiple of the width since midnight, or skips one. An hour that is repeated is therefore
+  two buckets, and no bucket begins after its rows.
+- A step of \`generate_series\` of whole days or months keeps the local time of day.
+
+New York's trading day is from 9:30 to 16:00 by the clocks there, which is 13:30 to 20:00 UTC in summer and an hour later in winter:
+
+\`\`\`sql
+SELECT CAST(executed_at AT TIME ZONE 'America/New_York' AS Date) AS day, vwap(price, quantity) AS vwap
+FROM trades
+WHERE CAST(executed_at AT TIME ZONE 'America/New_York' AS Time) >= '09:30'
+  AND CAST(executed_at AT TIME ZONE 'America/New_York' AS Time) < '16:00'
+GROUP BY day
+\`\`\`
+
+A condition on the local time reads every row. For a few days of a large table, give the instants instead, which an index finds:
+\`executed_at >= LOCALTIMESTAMP '2026-07-01T09:30:00' AT TIME ZONE 'America/New_York'\`.
+
+Times in CSV files without an offset are taken as UTC. The console shows Timestamps in the time zone of the browser, with UTC beside it,
+and LocalTimestamps as they are.`

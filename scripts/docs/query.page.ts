@@ -227,6 +227,7 @@ table: \`select\`, and where the scopes suffice \`insert\`, \`update\`, \`delete
 
 \`?rows=arrays\` returns rows as arrays, and \`?integers=strings\` returns integers as strings, for clients that read every number as
 a double. In JSON a Decimal is a string, an Integer a number with all its digits, a Timestamp a string in RFC 3339 format in UTC,
+a LocalTimestamp the same without \`Z\`,
 and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept-Encoding\` can select gzip, br or zstd.
 
 With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does. Together with

@@ -28,6 +28,9 @@ const [MATERIALS, NOTICES, TYPES] = WRITTEN.map((file) => join(folder, file))
 /** Keeps the files of earlier builds, which servers that run in this clone may still load, out of the package. */
 const IGNORED = join(folder, 'dist', '.npmignore')
 
+/** npm takes no pattern beyond 64 KiB. */
+const FILES_IN_PATTERN = 500
+
 const name = basename(folder)
 clean()
 if (!process.argv.includes('--clean')) stage()
@@ -43,7 +46,15 @@ function stage() {
   rmSync(join(TYPES, 'tsconfig.json'))
   const current = new Set(JSON.parse(readFileSync(join(folder, 'dist', 'files.json'), 'utf8')))
   const others = readdirSync(join(folder, 'dist')).filter((file) => !current.has(file))
-  writeFileSync(IGNORED, ['.npmignore', ...others].map((file) => `/${file}\n`).join(''))
+  writeFileSync(IGNORED, ['.npmignore', ...patternsOf(others)].map((pattern) => `/${pattern}\n`).join(''))
+}
+
+/** npm compares each file with each pattern, and after many builds there are thousands of both: a pattern is for many files. */
+function patternsOf(files) {
+  const patterns = []
+  for (let at = 0; at < files.length; at += FILES_IN_PATTERN)
+    patterns.push(`@(${files.slice(at, at + FILES_IN_PATTERN).join('|')})`)
+  return patterns
 }
 
 function clean() {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
-onEveryEngine('pages of the administration', (place) => {
+onEveryEngineInLongRuns('pages of the administration', (place) => {
   let admin: TestAdmin
   let alice: string
   before(async () => {

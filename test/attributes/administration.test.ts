@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
-onEveryEngine('administration of attributes', (place) => {
+onEveryEngineInLongRuns('administration of attributes', (place) => {
   let admin: TestAdmin
   let filters: (string | null)[] = []
   const table = (rowFilter: string | null, index: number) => ({

@@ -13,7 +13,7 @@ import { openQuery, type QueryService } from '../../packages/server/src/query/se
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
 import { deriveKey } from '../support/derived-key.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-attributes-'))
@@ -26,7 +26,7 @@ const TABLE = {
   row_filter: 'desk = :attribute.desk',
 }
 
-onEveryEngine('declared attributes', (place) => {
+onEveryEngineInLongRuns('declared attributes', (place) => {
   let database: Database
   let query: QueryService
   let stores: Stores

@@ -30,7 +30,8 @@ const application = (): string => `<!doctype html><title>Page</title><p id="stat
 import { browser, Gatehouse } from '/client.js'
 const params = new URLSearchParams(location.search)
 const silent = location.pathname === '/silent'
-const auth = browser({ clientId: 'page', scope: silent ? 'openid Platform/Market' : '${SCOPE}', silent })
+const source = browser({ clientId: 'page', scope: silent ? 'openid Platform/Market' : '${SCOPE}', silent })
+const auth = location.pathname === '/bound' ? (await import('/dpop.js')).dpop(source) : source
 const gate = new Gatehouse('http://localhost:${proxy.port}', { issuer: '${server.issuer}', auth, heartbeat: 500 })
 const states = []
 gate.on('state', (change) => { states.push(change); document.querySelector('#state').textContent = change.state })
@@ -45,12 +46,14 @@ window.watch = () => {
 before(async () => {
   await buildClient()
   const script = await readFile(new URL('../../packages/client/dist/index.min.js', import.meta.url))
+  const bound = await readFile(new URL('../../packages/client/dist/dpop.min.js', import.meta.url))
   const opened = await openPlace('sqlite')
   leave = opened.leave
   server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--stream-drain-time': '0' } })
   proxy = await startTcpProxy('127.0.0.1', server.port)
   pages = createServer(({ url }, response) => {
     if (url?.startsWith('/client.js')) response.setHeader('content-type', 'text/javascript').end(script)
+    else if (url === '/dpop.js') response.setHeader('content-type', 'text/javascript').end(bound)
     else response.setHeader('content-type', 'text/html').end(application())
   })
   await new Promise<void>((resolve) => void pages.listen(0, '127.0.0.1', resolve))
@@ -61,7 +64,7 @@ before(async () => {
     token_endpoint_auth_method: 'none',
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    redirect_uris: [`${origin}/`, `${origin}/silent`],
+    redirect_uris: [`${origin}/`, `${origin}/silent`, `${origin}/bound`],
     post_logout_redirect_uris: [`${origin}/`],
     allowed_origins: [origin],
     scope: SCOPE,
@@ -327,4 +330,59 @@ test('without any storage a page still knows that no user is signed in', async (
   await fresh.goto(origin)
   await settled(fresh)
   assert.equal(await inPage('signedIn', fresh), false)
+})
+
+test('dpop(): the code is bound to the key, which is in IndexedDB beside the refresh token, and no script can export it', async (t) => {
+  const { fresh: tab } = await freshPage(t)
+  const asked: URL[] = []
+  tab.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.pathname === '/connect/authorize') asked.push(url)
+  })
+  await tab.goto(`${origin}/bound`)
+  await settled(tab)
+  await inPage('void gate.auth.signIn()', tab)
+  await tab.waitForURL(`${server.issuer}/**`)
+  await signIn(tab, ALICE)
+  await tab.waitForURL(`${origin}/**`)
+  await settled(tab)
+  assert.equal(await inPage('signedIn', tab), true)
+  const found = await inPage(
+    `(async () => {
+      const done = (pending) => new Promise((resolve, reject) => Object.assign(pending, { onsuccess: () => resolve(pending.result), onerror: () => reject(pending.error) }))
+      const [{ name }] = await indexedDB.databases()
+      const database = await done(indexedDB.open(name))
+      const store = database.transaction(database.objectStoreNames).objectStore(database.objectStoreNames[0])
+      const [keys, [{ privateKey, publicKey }]] = [await done(store.getAllKeys()), await done(store.getAll())]
+      const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', publicKey)
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify({ crv, kty, x, y })))
+      return {
+        keys,
+        usages: privateKey.usages,
+        algorithm: [privateKey.algorithm.name, privateKey.algorithm.namedCurve],
+        extractable: privateKey.extractable,
+        exports: await Promise.all(['jwk', 'pkcs8'].map((format) => crypto.subtle.exportKey(format, privateKey).then(() => 'exported', ({ name }) => name))),
+        thumbprint: btoa(String.fromCharCode(...new Uint8Array(digest))).replace(/\\+/g, '-').replace(/\\//g, '_').replace(/=/g, ''),
+        bound: JSON.parse(atob((await gate.auth.token()).split('.')[1].replace(/-/g, '+').replace(/_/g, '/'))).cnf.jkt,
+        hasRefreshToken: Object.values(localStorage).some((text) => text.includes('refreshToken')),
+      }
+    })()`,
+    tab,
+  )
+  const thumbprint = asked[0]?.searchParams.get('dpop_jkt')
+  assert.match(thumbprint ?? '', /^[\w-]{43}$/)
+  assert.deepEqual(found, {
+    keys: [server.issuer],
+    usages: ['sign'],
+    algorithm: ['ECDSA', 'P-256'],
+    extractable: false,
+    exports: ['InvalidAccessError', 'InvalidAccessError'],
+    thumbprint,
+    bound: thumbprint,
+    hasRefreshToken: true,
+  })
+  // After a reload the refresh token is still good, with the same key.
+  await tab.reload()
+  await settled(tab)
+  assert.equal(await inPage('gate.auth.token().then(async (old) => (await gate.auth.token(old)) !== old)', tab), true)
 })

@@ -170,6 +170,28 @@ describe('openid-client', () => {
     assert.ok(tokens.claims()?.sub)
   })
 
+  test('JAR and JARM: a request that the client signs, and a response that the server does', async () => {
+    const config = await discover(client.PrivateKeyJwt(assertionKey('ES256')), 'keys', client.useJwtResponseMode)
+    const verifier = client.randomPKCECodeVerifier()
+    const nonce = client.randomNonce()
+    const state = client.randomState()
+    const parameters = {
+      ...{ redirect_uri: CALLBACK, scope: 'openid', nonce, state },
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    }
+    for (const alg of ASSERTION_ALGS) {
+      const start = await client.buildAuthorizationUrlWithJAR(config, parameters, assertionKey(alg))
+      assert.deepEqual([...start.searchParams.keys()].sort(), ['client_id', 'request'])
+      const { url } = await followAsAlice(gatehouse, start)
+      assert.deepEqual([...url.searchParams.keys()], ['response'])
+      const checks = { pkceCodeVerifier: verifier, expectedNonce: nonce, expectedState: state }
+      assert.ok((await client.authorizationCodeGrant(config, url, checks)).claims()?.sub)
+      const other = client.authorizationCodeGrant(config, url, { ...checks, expectedState: 'other' })
+      await assert.rejects(other, ({ cause }) => String(cause).includes('"state"'))
+    }
+  })
+
   test('refresh with rotation', async () => {
     const first = await signIn(web)
     assert.ok(first.refresh_token)

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { type FeedServer, startFeedServer } from './feed-server.ts'
 
-onEveryEngine('feeds over HTTP', (place) => {
+onEveryEngineInLongRuns('feeds over HTTP', (place) => {
   let server: FeedServer
   before(async () => {
     server = await startFeedServer(place(), {

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { decode, encode } from '@msgpack/msgpack'
 import { bearer } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
 import { type FeedServer, startFeedServer } from './feed-server.ts'
 
@@ -13,7 +13,7 @@ const [LONG, COUNT] = ['x'.repeat(60_000), 120]
 /** By then the buffers of its socket are full. */
 const FULL_MS = 300
 
-onEveryEngine('subscribers and publishers of feeds', (place) => {
+onEveryEngineInLongRuns('subscribers and publishers of feeds', (place) => {
   let server: FeedServer
   before(async () => {
     server = await startFeedServer(place())

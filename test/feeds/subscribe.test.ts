@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import type { StreamClient } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 import { type FeedServer, startFeedServer } from './feed-server.ts'
 
-onEveryEngine('subscriptions of feeds', (place) => {
+onEveryEngineInLongRuns('subscriptions of feeds', (place) => {
   let server: FeedServer
   let stream: StreamClient
   let topics = 0

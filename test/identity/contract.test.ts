@@ -147,6 +147,12 @@ onEveryEngineInLongRuns('the contract', (place) => {
       introspection_endpoint_auth_methods_supported: [...methods, 'private_key_jwt'],
       introspection_endpoint_auth_signing_alg_values_supported: algs,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
+      pushed_authorization_request_endpoint: `${gate.server.issuer}/connect/par`,
+      require_pushed_authorization_requests: false,
+      request_object_signing_alg_values_supported: algs,
+      response_modes_supported: ['query', 'fragment', 'form_post', 'jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'],
+      authorization_signing_alg_values_supported: ['RS256'],
+      introspection_signing_alg_values_supported: ['RS256'],
     })
     assert.deepEqual(openId.introspection_endpoint_auth_methods_supported, methods)
   })

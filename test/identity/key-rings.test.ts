@@ -66,9 +66,16 @@ onEveryEngineInLongRuns('key rings', (place) => {
     const { signingKeys: keys } = gate.stores
     const known = (await keys.list()).filter(({ alg }) => alg !== 'EdDSA')
     assert.deepEqual(algFaults({ access_token_alg: 'ES256' }, known), [])
-    const [fault] = algFaults({ access_token_alg: 'EdDSA' }, known)
-    assert.equal(fault?.path, 'access_token_alg')
-    assert.match(fault?.text ?? '', /no signing key for EdDSA: add it to the setting signing_algs/)
+    for (const member of [
+      'access_token_alg',
+      'id_token_signed_response_alg',
+      'authorization_signed_response_alg',
+      'introspection_signed_response_alg',
+    ]) {
+      const [fault] = algFaults({ [member]: 'EdDSA' }, known)
+      assert.equal(fault?.path, member)
+      assert.match(fault?.text ?? '', /no signing key for EdDSA: add it to the setting signing_algs/)
+    }
     assert.deepEqual(algFaults({ profile: 'fapi2' }, known), [])
     const rsa = known.filter(({ alg }) => alg === 'RS256')
     const [missing] = algFaults({ profile: 'fapi2' }, rsa)

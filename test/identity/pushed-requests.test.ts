@@ -18,6 +18,7 @@ import {
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
 import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
@@ -32,7 +33,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
   let other: TestServer | undefined
   before(async () => {
     place = await openSignInPlace(at(), {
-      flags: { '--limit-token': '', '--limit-pages': '' },
+      flags: { '--limit-token': '', '--limit-pages': '', '--metrics-port': '0' },
       clients: [
         {
           client_id: 'pushing',
@@ -194,7 +195,11 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.equal((await pushBy(once)).status, 201)
     const again = await pushBy(once)
     assert.deepEqual([again.status, again.body.error], [401, 'invalid_client'])
-    assert.match(place.server.log.join('\n'), /jti was used before/)
+    const recorded = place.database.db.selectFrom('audit_log').select('details').where('event', '=', 'client.refused')
+    const isRecorded = ({ details }: { details: string }) => details.includes('jti was used before')
+    await until('the fault is recorded', 1000, async () =>
+      (await recorded.where('client', '=', 'keyed').execute()).some(isRecorded),
+    )
   })
 
   test('RFC 9101: a request object is welcome inside', async () => {
@@ -354,6 +359,9 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.deepEqual([refused.status, refused.body.error], [429, 'temporarily_unavailable'])
     assert.equal(refused.headers.get('retry-after'), '60')
     assert.match(String(refused.body.error_description), /too many pushed requests/)
+    const metrics = await (await fetch(`http://127.0.0.1:${place.server.metricsPort}/metrics`)).text()
+    assert.match(metrics, /gatehouse_pushed_requests_total\{outcome="accepted"\} [1-9]/)
+    assert.match(metrics, /gatehouse_pushed_requests_total\{outcome="temporarily_unavailable"\} 1/)
     await pushed({ redirect_uri: CALLBACK }, basic('web'))
     assert.ok(answerOf(await agent.get(openUrl(uri))).get('code'))
     await pushed()

@@ -1,6 +1,7 @@
 /** Token exchange (RFC 8693): what an API can get for its caller's token, and what ends it. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createProofMaker } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'
 import {
@@ -9,6 +10,7 @@ import {
   basic,
   claimsOf,
   headerOf,
+  PASSWORD,
   SECRET,
   startGate,
   type TestGate,
@@ -119,6 +121,39 @@ onEveryEngineInLongRuns('token exchange', (place) => {
     const response = await fetch(gate.server.issuer + path, init)
     assert.ok(response.ok, await response.text())
   }
+
+  test('RFC 8693 §2.2.2, RFC 9449 §7: a bound token is exchanged with a proof by its key only, and stays bound to it', async () => {
+    const [own, foreign] = [createProofMaker(), createProofMaker()]
+    const url = `${gate.server.issuer}/connect/token`
+    const proof = (by = own, nonce?: string) => by.prove({ method: 'POST', url, nonce })
+    const ask = (form: Record<string, string>, dpop: string | undefined, headers = {}) =>
+      gate.post('/connect/token', form, { ...headers, ...(dpop && { dpop }) })
+    const bob = { grant_type: 'password', username: 'bob', password: PASSWORD, client_id: 'app', resource: ORDERS }
+    const asked = await ask(bob, proof())
+    const { body: bound } = await ask(bob, proof(own, asked.headers.get('dpop-nonce') ?? ''))
+    assert.equal(bound.token_type, 'DPoP')
+    const subject = {
+      grant_type: EXCHANGE,
+      subject_token: String(bound.access_token),
+      subject_token_type: ACCESS_TOKEN,
+    }
+    const authorization = basic('orders', SECRET)
+    const by = (dpop: string | undefined) => ask({ ...subject, ...platform() }, dpop, { authorization })
+    for (const dpop of [undefined, proof(foreign)]) {
+      const { status, body } = await by(dpop)
+      assert.deepEqual([status, body.error], [400, 'invalid_request'])
+      assert.match(String(body.error_description), /bound to a key/)
+    }
+    const { status, text, body } = await by(proof())
+    assert.equal(status, 200, text)
+    assert.equal(body.token_type, 'DPoP')
+    assert.deepEqual(claimsOf(String(body.access_token)).cnf, { jkt: own.thumbprint })
+    // A token that is not bound may become one: the API has a key of its own.
+    const plain = await ask({ ...subject, subject_token: await tokenFor(ORDERS), ...platform() }, proof(foreign), {
+      authorization,
+    })
+    assert.deepEqual(claimsOf(String(plain.body.access_token)).cnf, { jkt: foreign.thumbprint })
+  })
 
   test('RFC 8693 §2.2: the API gets a token of the same user for the next service', async () => {
     const token = await tokenFor(ORDERS)

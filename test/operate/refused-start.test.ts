@@ -14,7 +14,7 @@ import { openDatabase } from '../../packages/server/src/store/database/database.
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
 import { createStores } from '../../packages/server/src/store/stores.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
-import { EMPTY, IS_LONG_RUN, onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { EMPTY, IS_LONG_RUN, onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { type Finished, runGatehouse, serveProcess } from '../support/process.ts'
@@ -307,7 +307,7 @@ after(async () => {
   await rm(base, { recursive: true, force: true })
 })
 
-onEveryEngine('a refused start has changed nothing:', EMPTY, (place, engine) => {
+onEveryEngineInLongRuns('a refused start has changed nothing:', EMPTY, (place, engine) => {
   before(async () => {
     const server = await startTestServer(place(), {
       flags: { '--config': await written(base, 'first.json', JSON.stringify(FIRST)) },

@@ -8,7 +8,7 @@ import pg from 'pg'
 import WebSocket from 'ws'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine, onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import {
@@ -23,7 +23,7 @@ import {
 } from '../support/sign-in-place.ts'
 import { visit } from '../support/visitor.ts'
 
-onEveryEngine('secrets', (at) => {
+onEveryEngineInLongRuns('secrets', (at) => {
   let server: TestServer
   const secrets = new Map<string, string>()
   const seen: string[] = []

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
-import { IN_LONG_RUNS, IS_LONG_RUN, onEveryEngine, shortOnSqlite } from '../support/engines.ts'
+import { IN_LONG_RUNS, IS_LONG_RUN, onEveryEngineInLongRuns, shortOnSqlite } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { caller, type QueryServer, startQueryServer } from './query-server.ts'
@@ -21,7 +21,7 @@ const SAMPLES = IS_LONG_RUN ? 40 : 12
 /** Longer than any test waits: whatever ends earlier was not ended by the time limit. */
 const MILLISECONDS = 25_000
 
-onEveryEngine('fairness', (place, engine) => {
+onEveryEngineInLongRuns('fairness', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), {

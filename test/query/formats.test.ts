@@ -187,6 +187,29 @@ onEveryEngine('formats', (place) => {
     assert.deepEqual([...(table.getChild('b')?.get(0) ?? [])], [0, 255])
   })
 
+  test('a LocalTimestamp has no zone, in every format', async () => {
+    const statement = "SELECT id, s AT TIME ZONE 'America/New_York' AS l FROM every WHERE id < 3 ORDER BY id"
+    const texts = ['2026-01-01T22:04:05.000001', null]
+    const csv = await server.query(statement, { headers: { accept: 'text/csv' } })
+    assert.equal(csv.text, 'id,l\r\n1,2026-01-01T22:04:05.000001\r\n2,\r\n')
+    const json = await server.query(statement)
+    assert.deepEqual(json.json.Columns.l, { Ordinal: 1, Type: 'LocalTimestamp', Nullable: true })
+    assert.deepEqual(
+      json.json.Rows?.map(({ l }) => l),
+      texts,
+    )
+    const table = tableFromIPC(await arrow(statement))
+    assert.equal(String(table.schema.fields[1]?.type), 'Timestamp<MICROSECOND>')
+    assert.deepEqual(table.getChild('l')?.data[0]?.values.slice(0, 1), BigInt64Array.of(1_767_305_045_000_001n))
+    // Long results are written from numbers.
+    const long = await server.query(
+      `SELECT g AT TIME ZONE 'America/New_York' AS l FROM generate_series('2026-03-08T06:59:59Z', '2026-03-08T16:00:00Z', '1 second') AS g ORDER BY l`,
+    )
+    const { Rows: rows = [] } = long.json
+    assert.deepEqual([rows[0]?.l, rows[1]?.l], ['2026-03-08T01:59:59', '2026-03-08T03:00:00'])
+    assert.equal(rows.length, 32_402)
+  })
+
   test('a result is compressed only if the client accepts it', async () => {
     const many = 'SELECT a.id, a.u FROM every a CROSS JOIN every b CROSS JOIN every c CROSS JOIN every d ORDER BY a.id'
     const plain = await server.query(many)

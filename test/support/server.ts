@@ -6,6 +6,7 @@ import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { type RunningServer, startServer } from '../../packages/server/src/server/start.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { openPlace, type TestPlace } from './engines.ts'
+import { copyTemplate } from './sqlite-template.ts'
 import { keepWritten } from './written.ts'
 
 export interface TestServer extends RunningServer {
@@ -17,12 +18,16 @@ export interface TestServerOptions {
   readonly clock?: Clock
   /** Settings by their flag, for example { '--demo': 'true' }. */
   readonly flags?: Readonly<Record<string, string>>
+  /** Makes tables and keys itself, as on its very first start. */
+  readonly isFirstStart?: boolean
 }
 
 export async function startTestServer(
   place: TestPlace,
-  { clock, flags = {} }: TestServerOptions = {},
+  { clock, flags = {}, isFirstStart = false }: TestServerOptions = {},
 ): Promise<TestServer> {
+  // A clock of a test may be behind the keys of the template.
+  if (clock === undefined && !isFirstStart) await copyTemplate(place, flags)
   const settings = loadConfig({
     flags: {
       '--port': '0',

@@ -22,6 +22,9 @@ export interface AdminUser {
   readonly [member: string]: unknown
 }
 
+/** The algorithms that the server can sign with: those of its setting `signing_algs`. */
+export type SignatureAlg = 'RS256' | 'PS256' | 'ES256' | 'EdDSA'
+
 /** A registered application, with the names of OpenID Connect Registration. */
 export interface AdminClient {
   readonly client_id: string
@@ -36,6 +39,14 @@ export interface AdminClient {
   readonly require_age?: number
   /** Its authorization requests must be pushed (PAR). */
   readonly require_pushed_authorization_requests?: boolean
+  /** Its authorization requests must be signed (RFC 9101): nothing outside the request object counts. */
+  readonly require_signed_request_object?: boolean
+  /** The only algorithm of its request objects. */
+  readonly request_object_signing_alg?: SignatureAlg | 'Ed25519'
+  /** The algorithm of authorization responses as a JWT (JARM). */
+  readonly authorization_signed_response_alg?: SignatureAlg
+  /** The algorithm of introspection responses as a JWT (RFC 9701). */
+  readonly introspection_signed_response_alg?: SignatureAlg
   /** `fapi2`: the FAPI 2.0 Security Profile. */
   readonly profile?: 'fapi2'
   /** Shown only when it is created. */

@@ -35,17 +35,23 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
     /** The last one of each origin. */
     const nonces = new Map<string, string>()
 
-    const proofOf = async (method: string, url: string, nonce: string | undefined, token?: string): Promise<string> => {
+    const keyOf = async () => {
       key ??= (options.key ?? storedKey)(env.issuer)
       const { privateKey, publicKey } = await key
       const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', publicKey as never)
-      const input = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } })}.${encode({
+      // In the order of RFC 7638 §3.
+      return { privateKey, jwk: { crv, kty, x, y } }
+    }
+
+    const proofOf = async (method: string, url: string, nonce: string | undefined, token?: string): Promise<string> => {
+      const { privateKey, jwk } = await keyOf()
+      const input = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk })}.${encode({
         jti: crypto.randomUUID(),
         htm: method,
         htu: url.replace(/[?#].*/, ''),
         iat: Math.floor(Date.now() / 1000),
         nonce,
-        ath: token && base64(await crypto.subtle.digest('SHA-256', bytes(token))),
+        ath: token && (await digest(token)),
       })}`
       return `${input}.${base64(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, privateKey as never, bytes(input)))}`
     }
@@ -70,7 +76,12 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
         }
       }
 
-    const source = auth({ ...env, fetch: wrap(env.fetch) })
+    const thumbprint = async (leaves: boolean) =>
+      leaves && (options.key !== undefined || databases() === undefined)
+        ? undefined
+        : digest(JSON.stringify((await keyOf()).jwk))
+
+    const source = auth({ ...env, fetch: wrap(env.fetch), thumbprint })
     return Object.assign(source, {
       wrap,
       async prove(url: string, token: string, reply: unknown) {
@@ -89,7 +100,7 @@ export function createKey(): Promise<KeyPair> {
 const STORE = 'keys'
 
 async function storedKey(issuer: string): Promise<KeyPair> {
-  const { indexedDB } = globalThis as unknown as { indexedDB?: Databases }
+  const indexedDB = databases()
   if (indexedDB === undefined) return createKey()
   const opening = indexedDB.open('gatehouse-dpop', 1)
   opening.onupgradeneeded = () => opening.result.createObjectStore(STORE)
@@ -108,6 +119,10 @@ async function storedKey(issuer: string): Promise<KeyPair> {
   } finally {
     database.close()
   }
+}
+
+function databases(): Databases | undefined {
+  return (globalThis as unknown as { indexedDB?: Databases }).indexedDB
 }
 
 /** What is used of IndexedDB: the types of the DOM are not everywhere. */
@@ -138,6 +153,10 @@ function done<T>(pending: Pending<T>): Promise<T> {
     pending.onsuccess = () => resolve(pending.result)
     pending.onerror = () => reject(pending.error)
   })
+}
+
+async function digest(text: string): Promise<string> {
+  return base64(await crypto.subtle.digest('SHA-256', bytes(text)))
 }
 
 function encode(value: unknown): string {

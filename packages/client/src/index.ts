@@ -11,6 +11,7 @@ export {
   type ChangeOptions,
   Collection,
   createAdmin,
+  type SignatureAlg,
 } from './admin.ts'
 export {
   type Browser,

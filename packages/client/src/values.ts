@@ -67,6 +67,7 @@ export class Values {
         return integer === 'bigint' ? (value) => BigInt(value as number) : integer === 'text' ? String : undefined
       case 'Decimal':
         return decimal && ((value) => decimal(String(value)))
+      // A LocalTimestamp stays text: a Date would need a zone.
       case 'Timestamp':
         if (timestamp === 'date') return (value) => new Date(String(value))
         return typeof timestamp === 'function' ? (value) => timestamp(String(value)) : undefined

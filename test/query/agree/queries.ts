@@ -35,6 +35,8 @@ const WINDOW_USES = FUNCTION_USES.filter(
   ({ definition }) => definition.kind === 'window' || definition.overWindow === true,
 )
 
+const RANKS: ReadonlySet<string> = new Set(['rank', 'dense_rank', 'percent_rank', 'cume_dist'])
+
 export class Queries {
   readonly #make: Expressions
   #aliases = 0
@@ -287,7 +289,9 @@ export class Queries {
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
       return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })
-    if (choice.oneIn(6)) return { ...callOf(use.definition.name, args), over: this.#rangeWindow(sources) }
+    // Others depend on the order of rows that tie.
+    const isOfPeers = use.definition.kind === 'aggregate' || RANKS.has(use.definition.id)
+    if (isOfPeers && choice.oneIn(3)) return { ...callOf(use.definition.name, args), over: this.#rangeWindow(sources) }
     const over: Window = {
       partitionBy: choice.list(0, 1, () => columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
       orderBy: [

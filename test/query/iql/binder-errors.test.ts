@@ -233,10 +233,10 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ['SELECT upper(note) OVER () FROM trades', '       ^', 'BadArguments', /used with OVER/],
     ['SELECT first(id, ts) OVER () FROM trades', '       ^', 'BadArguments', /used with OVER/],
     [
-      'SELECT sum(qty) OVER (ORDER BY id RANGE 1 PRECEDING) FROM trades',
+      'SELECT sum(qty) OVER (ORDER BY note RANGE 1 PRECEDING) FROM trades',
       '                     ^',
       'BadArguments',
-      /ROWS/,
+      /by a time or an Integer/,
     ],
     [
       'SELECT sum(qty) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW) FROM trades',

@@ -30,6 +30,7 @@ export const CLASSIFIED: readonly Classified[] = [
   ['SELECT upper(symbol) AS s, price * quantity AS v FROM trades t WHERE t.id IN (1, 3)', 'keys', ['id'], /one table/],
   ['SELECT bid FROM quotes', 'keys', ['symbol', 'at'], /one table, quotes/],
   ['SELECT id FROM orders', 'keys', ['id'], /one table, orders/],
+  ["SELECT at AT TIME ZONE 'America/New_York' AS l FROM trades", 'keys', ['id'], /one table/],
 
   ['SELECT price FROM trades ORDER BY price', 'rerun', ['id'], /ORDER BY/],
   ['SELECT price FROM trades ORDER BY at DESC LIMIT 2', 'rerun', ['id'], /LIMIT/],
@@ -53,6 +54,12 @@ export const CLASSIFIED: readonly Classified[] = [
     "SELECT time_bucket('5 minutes', at) AS bar, last(price, at) AS price FROM trades GROUP BY symbol, bar",
     'rerun',
     ['symbol', 'bar'],
+    /GROUP BY/,
+  ],
+  [
+    "SELECT at AT TIME ZONE 'Asia/Tokyo' AS l, time_bucket('1 day', at, 'Asia/Tokyo') AS d, count(*) AS n FROM trades GROUP BY d, l",
+    'rerun',
+    ['d', 'l'],
     /GROUP BY/,
   ],
   [

@@ -39,9 +39,15 @@ def columns_of(description: object) -> tuple[Column, ...]:
 
 def read_timestamp(text: str) -> datetime:
     """RFC 3339 in UTC, with up to six digits of a second."""
-    # Before 3.11, datetime.fromisoformat takes neither "Z" nor one to five digits.
-    moment, _, fraction = text.removesuffix("Z").partition(".")
-    return datetime.fromisoformat(f"{moment}.{fraction:0<6}").replace(tzinfo=timezone.utc)
+    # Before 3.11, datetime.fromisoformat takes no "Z".
+    return read_local_timestamp(text.removesuffix("Z")).replace(tzinfo=timezone.utc)
+
+
+def read_local_timestamp(text: str) -> datetime:
+    """Without tzinfo: the statement has chosen the zone."""
+    # Before 3.11, datetime.fromisoformat does not take one to five digits.
+    moment, _, fraction = text.partition(".")
+    return datetime.fromisoformat(f"{moment}.{fraction:0<6}")
 
 
 def read_time(text: str) -> time:
@@ -54,6 +60,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     # NaN and the infinities are texts in JSON.
     "Double": float,
     "Timestamp": read_timestamp,
+    "LocalTimestamp": read_local_timestamp,
     "Date": date.fromisoformat,
     "Time": read_time,
     "Uuid": UUID,

@@ -298,6 +298,8 @@ export class Browser implements TokenSource {
       nonce,
       code_challenge: await challengeOf(verifier),
       code_challenge_method: 'S256',
+      // RFC 9449 §10.
+      dpop_jkt: await this.#env.thumbprint?.(state.startsWith('r')),
       ...more,
     })
   }

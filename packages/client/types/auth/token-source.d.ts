@@ -47,6 +47,8 @@ export interface AuthEnv {
     metadata(): Promise<Readonly<Record<string, unknown>>>;
     /** The address of an endpoint in it. */
     endpoint(name: EndpointName): Promise<string>;
+    /** With `dpop()`: the thumbprint of its key, which codes are bound to. `leaves`: only if the key is kept while the page is left. */
+    thumbprint?(leaves: boolean): Promise<string | undefined>;
 }
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
 export type Auth<Source extends TokenSource = TokenSource> = (env: AuthEnv) => Source;

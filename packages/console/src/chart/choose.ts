@@ -74,7 +74,7 @@ function find(columns: readonly ChartColumn[], name: string): number | undefined
 }
 
 export function isTime(column: ChartColumn | undefined): boolean {
-  return /^(Timestamp|Date)\b/.test(column?.type ?? '')
+  return /^(Timestamp|LocalTimestamp|Date)\b/.test(column?.type ?? '')
 }
 
 export function isNumber(column: ChartColumn | undefined): boolean {

@@ -17,8 +17,9 @@ export function exactText(value: unknown): string {
     : nameOf(value)
 }
 
-/** A time in the zone of the viewer, with the fraction of the second that the server sent. */
+/** A time in the zone of the viewer, or of its own if it is local, with the fraction of the second that the server sent. */
 export function xText(value: unknown, type: string): string {
+  if (type === 'LocalTimestamp' && typeof value === 'string') return value.replace('T', ' ')
   if (!type.startsWith('Timestamp') || typeof value !== 'string') return exactText(value)
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return value

@@ -7,12 +7,11 @@ const SHOWN = 300
 /** What a cell shows. Never longer than a few hundred characters, however large the value is. `digits` are those of a second. */
 export function cellText(value: unknown, type: string, digits = 0): string {
   if (value === null || value === undefined) return 'NULL'
-  if (typeof value === 'string')
-    return kindOf(type) === 'Timestamp'
-      ? localTime(value, digits)
-      : value.length > SHOWN
-        ? `${value.slice(0, SHOWN)}…`
-        : value
+  if (typeof value === 'string') {
+    if (kindOf(type) === 'Timestamp') return localTime(value, digits)
+    if (kindOf(type) === 'LocalTimestamp') return readingText(value, digits)
+    return value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value
+  }
   if (value instanceof Uint8Array) return `${hexOf(value.subarray(0, 32))}${value.length > 32 ? '…' : ''}`
   return typeof value === 'object' ? previewOf(value) : String(value)
 }
@@ -47,6 +46,13 @@ export function localTime(timestamp: string, digits = 0): string {
   const fraction = shown === 0 ? '' : `.${(/\.(\d+)/.exec(timestamp)?.[1] ?? '').padEnd(shown, '0').slice(0, shown)}`
   const date = `${pad(at.getFullYear(), 4)}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`
   return `${date} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}${fraction}`
+}
+
+/** A LocalTimestamp is shown as it is: its zone is that of the statement. */
+function readingText(reading: string, digits: number): string {
+  const [time = '', fraction = ''] = reading.replace('T', ' ').split('.')
+  const shown = Math.max(digits, fractionOf(reading))
+  return shown === 0 ? time : `${time}.${fraction.padEnd(shown, '0')}`
 }
 
 /** 0, 3 or 6: how many digits of a second a timestamp needs. */

@@ -182,7 +182,7 @@ function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes
   const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
   // Sort arrow and menu follow the name.
   const header = Math.max(name.length * 8.2 * wideness() + 52, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
-  const least = kindOf(type) === 'Timestamp' && texts.length === 0 ? 170 : 72
+  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : 72
   return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + 20))
 }
 

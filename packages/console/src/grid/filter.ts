@@ -54,6 +54,8 @@ function operandOf(kind: string, text: string): unknown {
       return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : undefined
     case 'Timestamp':
       return instantOf(text)
+    case 'LocalTimestamp':
+      return text.replace(' ', 'T')
     case 'Interval':
       return readInterval(text) === undefined ? undefined : text
     default:

@@ -8,7 +8,7 @@ import type { RowWindow } from './viewport.ts'
 /** By column. Digits that rows in view need are added, and never taken away again by scrolling. */
 export function useFractions(model: GridModel, shown: RowWindow): readonly number[] {
   const timestamps = useMemo(
-    () => model.columns.flatMap(({ type }, index) => (kindOf(type) === 'Timestamp' ? [index] : [])),
+    () => model.columns.flatMap(({ type }, index) => (kindOf(type).endsWith('Timestamp') ? [index] : [])),
     [],
   )
   const known = useRef<readonly number[]>([])

@@ -32,7 +32,6 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   entry('GROUPING SETS', ['> grouping sets'], UNION_OF_GROUPS),
   entry('PIVOT', ['> pivot _'], "write an aggregate for each column: sum(x) FILTER (WHERE key = 'A') AS a"),
   entry('UNPIVOT', ['> unpivot _'], 'write a SELECT for each column, and combine them with UNION ALL'),
-  entry('WINDOW', ['> window _'], 'write the window after each OVER: sum(x) OVER (ORDER BY t)'),
   entry('LATERAL', ['> lateral ( _', '> lateral _ ('], NO_LATERAL),
   entry('APPLY', ['cross > apply', '> outer apply'], NO_LATERAL),
   entry('NATURAL JOIN', ['> natural join _ _'], 'write JOIN … USING (column)'),

@@ -6,21 +6,24 @@ import { sameName } from './names.ts'
 import { parseWindow } from './parse-expression.ts'
 import type { TokenStream } from './token-stream.ts'
 
-/** NamedWindows = "WINDOW" Name "AS" Window {"," Name "AS" Window} */
+/** ["WINDOW" NamedWindow {"," NamedWindow}] */
 export function parseNamedWindows(tokens: TokenStream): NamedWindow[] {
   if (!opensNamedWindows(tokens)) return []
   tokens.take()
   const named: NamedWindow[] = []
-  do {
-    const name = tokens.name('the name of a window')
-    if (named.some((other) => sameName(other.name.text, name.text)))
-      throw tokens.fail(`There are two windows ${name.text}`, name.at)
-    tokens.expects('as')
-    const window = parseWindow(tokens)
-    // A window can extend those before it.
-    named.push({ name, window: new NamedWindows(tokens, named).resolve(window) })
-  } while (tokens.accepts(','))
+  do named.push(parseNamedWindow(tokens, named))
+  while (tokens.accepts(','))
   return named
+}
+
+/** NamedWindow = Name "AS" Window */
+function parseNamedWindow(tokens: TokenStream, before: readonly NamedWindow[]): NamedWindow {
+  const name = tokens.name('the name of a window')
+  if (before.some((other) => sameName(other.name.text, name.text)))
+    throw tokens.fail(`There are two windows ${name.text}`, name.at)
+  tokens.expects('as')
+  // A window can extend those before it.
+  return { name, window: new NamedWindows(tokens, before).resolve(parseWindow(tokens)) }
 }
 
 /** WINDOW is not reserved: it can be an alias. */

@@ -108,7 +108,11 @@ function opensZone(tokens: TokenStream): boolean {
   return tokens.token.key === 'at' && tokens.ahead(1).key === 'time' && tokens.ahead(2).key === 'zone'
 }
 
-/** AtTimeZone = Sign {"AT" "TIME" "ZONE" Sign}: timezone(zone, time), as in PostgreSQL. */
+/**
+ * AtTimeZone = Sign {"AT" "TIME" "ZONE" Sign}
+ *
+ * It is timezone(zone, time), as in PostgreSQL.
+ */
 function parseAtTimeZone(tokens: TokenStream, time: Expression): Expression {
   const { at } = tokens.take()
   tokens.take()

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { VERSION } from 'gatehouse-protocol'
-import { BILL_OF_MATERIALS, PACKAGE_MANIFEST } from '../lib/program-files.ts'
+import { BILL_OF_MATERIALS, PACKAGE_MANIFEST, TIME_ZONES } from '../lib/program-files.ts'
 import { MIGRATIONS } from '../store/database/migrations.ts'
 
 export function describeVersion(): string {
@@ -15,6 +15,7 @@ export function describeVersion(): string {
     `schema    ${MIGRATIONS.length} of the identity database`,
     `runtime   Node ${node}, V8 ${v8}, OpenSSL ${openssl}, SQLite ${sqliteVersion()}`,
     `packages  ${packages.join(', ')}`,
+    `zones     ${readFileSync(TIME_ZONES, 'utf8').split('\n', 1)[0]} of IANA’s time zone database`,
     ...(existsSync(BILL_OF_MATERIALS) ? [`materials ${fileURLToPath(BILL_OF_MATERIALS)} (CycloneDX)`] : []),
     '',
   ].join('\n')

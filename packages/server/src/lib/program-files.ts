@@ -13,6 +13,8 @@ export const PACKAGE_MANIFEST = new URL('package.json', PACKAGE)
 export const BILL_OF_MATERIALS = new URL('sbom.cdx.json', PACKAGE)
 /** The folder with docs/ and CHANGELOG.md. */
 export const DOCUMENTATION_ROOT = IS_CLONE ? REPOSITORY : PACKAGE
+/** IANA's database; the first line is its version. */
+export const TIME_ZONES = new URL('src/query/zones/zones.txt', PACKAGE)
 export const CONSOLE_FOLDER = folder('packages/console/dist', 'console')
 export const CLIENT_FOLDER = folder('packages/client/dist', 'client')
 /** What starts the program in a clone. */

@@ -82,7 +82,7 @@ function EditAuthentication({ application, client, onDone }: Props & { readonly 
     const isOwn = method === 'keys'
     await application.save({
       token_endpoint_auth_method: isOwn ? 'private_key_jwt' : methodWithSecret(client),
-      jwks_uri: (isOwn && uri.trim()) || null,
+      jwks_uri: uri.trim() || null,
       jwks: jwks ?? null,
       federated: listed.length > 0 ? listed : null,
       api: api.trim() || null,
@@ -99,16 +99,14 @@ function EditAuthentication({ application, client, onDone }: Props & { readonly 
     <Section title="Authentication" about="Changes take effect at once, for new tokens.">
       <Form error={error} onSubmit={() => jwks !== null && submit()}>
         <Select label="Method" value={method} onValue={setMethod} choices={METHODS} />
-        {method === 'keys' && (
-          <TextField
-            label="Address of its public keys"
-            hint="https; a JWK set (jwks_uri). Fetched again when a key is new, so that the application can replace its keys by itself."
-            inputMode="url"
-            value={uri}
-            onValue={setUri}
-            error={faults?.get('jwks_uri')}
-          />
-        )}
+        <TextField
+          label="Address of its public keys"
+          hint="https; a JWK set (jwks_uri), for assertions and signed requests. Fetched again when a key is new, so that the application can replace its keys by itself."
+          inputMode="url"
+          value={uri}
+          onValue={setUri}
+          error={faults?.get('jwks_uri')}
+        />
         <TextArea
           label="Public keys"
           hint='Instead of an address: a JWK set, such as {"keys": […]}, with public keys only.'

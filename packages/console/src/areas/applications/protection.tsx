@@ -1,4 +1,4 @@
-/** How the requests and tokens of an application are protected: bound to a key, pushed, by the FAPI 2.0 Security Profile. */
+/** How the requests and tokens of an application are protected: bound to a key, pushed, signed, by the FAPI 2.0 Security Profile. */
 import {
   Checkbox,
   demandedNumber,
@@ -13,6 +13,7 @@ export interface Protection {
   readonly isFapi: boolean
   readonly isBound: boolean
   readonly isPushed: boolean
+  readonly isSigned: boolean
   /** Of the users who sign in to it. */
   readonly signIn: SignInDemand
 }
@@ -22,25 +23,32 @@ export function protectionOf(client: Application): Protection {
     isFapi: client.profile === 'fapi2',
     isBound: client.dpop_bound_access_tokens === true,
     isPushed: client.require_pushed_authorization_requests === true,
+    isSigned: client.require_signed_request_object === true,
     signIn: demandOf(client.require_acr, client.require_age),
   }
 }
 
 /** The members of a patch; null removes one. */
-export function protectionPatch({ isFapi, isBound, isPushed, signIn }: Protection) {
+export function protectionPatch({ isFapi, isBound, isPushed, isSigned, signIn }: Protection) {
   return {
     profile: isFapi ? 'fapi2' : null,
     dpop_bound_access_tokens: isBound || null,
     require_pushed_authorization_requests: isPushed || null,
+    require_signed_request_object: isSigned || null,
     require_acr: demandedNumber(signIn.acr),
     require_age: demandedNumber(signIn.age),
   }
 }
 
 export function protectionText(client: Application): string {
-  const { isFapi, isBound, isPushed } = protectionOf(client)
-  if (isFapi) return 'FAPI 2.0 Security Profile'
-  const parts = [...(isBound ? ['bound tokens (DPoP)'] : []), ...(isPushed ? ['pushed requests'] : [])]
+  const { isFapi, isBound, isPushed, isSigned } = protectionOf(client)
+  const profile = 'FAPI 2.0 Security Profile'
+  if (isFapi) return isSigned ? `${profile}, signed requests` : profile
+  const parts = [
+    ...(isBound ? ['bound tokens (DPoP)'] : []),
+    ...(isPushed ? ['pushed requests'] : []),
+    ...(isSigned ? ['signed requests'] : []),
+  ]
   return parts.length === 0 ? 'Usual' : `Needs ${parts.join(' and ')}`
 }
 
@@ -52,7 +60,7 @@ interface Props {
 
 /** The profile includes the others. */
 export function ProtectionFields({ info, protection, onProtection }: Props) {
-  const { isFapi, isBound, isPushed } = protection
+  const { isFapi, isBound, isPushed, isSigned } = protection
   return (
     <fieldset class="choices">
       <legend>Protection</legend>
@@ -78,6 +86,14 @@ export function ProtectionFields({ info, protection, onProtection }: Props) {
           hint="The application sends its authorization requests to the server itself, so that nobody alters them in the browser (PAR)."
           checked={isPushed}
           onChecked={(checked) => onProtection({ ...protection, isPushed: checked })}
+        />
+      )}
+      {info.redirects && (
+        <Checkbox
+          label="Signed requests only"
+          hint="Authorization requests are signed with the key of the application, and nothing else in them counts. Needs its public keys."
+          checked={isSigned}
+          onChecked={(checked) => onProtection({ ...protection, isSigned: checked })}
         />
       )}
       {info.kind !== 'service' && (

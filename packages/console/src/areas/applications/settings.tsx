@@ -7,6 +7,7 @@ import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
 import { ProtectionFields, protectionOf, protectionPatch, protectionText, signInText } from './protection.tsx'
 import { ScopeChoice } from './scopes.tsx'
+import { SignatureFields, signaturesOf, signaturesPatch } from './signatures.tsx'
 
 interface Props {
   readonly application: Tagged<Application>
@@ -100,6 +101,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
   const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
   const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
   const [protection, setProtection] = useState(protectionOf(client))
+  const [signatures, setSignatures] = useState(signaturesOf(client))
   const [busy, setBusy] = useState(false)
   const isComplete = areComplete(info, addresses)
   const save = async () => {
@@ -114,6 +116,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       scope: scopes.join(' '),
       skip_consent: skipConsent || null,
       ...protectionPatch(protection),
+      ...signaturesPatch(signatures),
     }
     if (await application.change(patch, `${name.trim() || client.client_id} was changed`)) onDone()
     setBusy(false)
@@ -142,6 +145,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
           />
         )}
         <ProtectionFields info={info} protection={protection} onProtection={setProtection} />
+        <SignatureFields info={info} signatures={signatures} onSignatures={setSignatures} />
         <div class="row">
           <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
             Save

@@ -38,7 +38,13 @@ const METADATA: OptionTable = {
   },
   '--require-dpop': { value: 'true|false', help: 'bind its access tokens to a key of the client (DPoP)' },
   '--require-par': { value: 'true|false', help: 'take only pushed authorization requests (PAR)' },
+  '--require-jar': {
+    value: 'true|false',
+    help: 'take only authorization requests that are signed with its keys (JAR)',
+  },
   '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
+  '--require-acr': { value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
+  '--require-age': { value: 'SECONDS', help: 'users whose sign-in is older sign in again' },
   '--skip-consent': {
     value: 'true|false',
     help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
@@ -199,6 +205,9 @@ function readMetadata(args: Arguments): JsonObject {
       exchange_scope: readList(args, '--exchange-scope')?.join(' '),
       dpop_bound_access_tokens: readBoolean(args, '--require-dpop'),
       require_pushed_authorization_requests: readBoolean(args, '--require-par'),
+      require_acr: args.integer('--require-acr'),
+      require_age: args.integer('--require-age'),
+      require_signed_request_object: readBoolean(args, '--require-jar'),
       profile: args.value('--profile') === 'none' ? null : args.value('--profile'),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),

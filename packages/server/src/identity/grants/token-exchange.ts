@@ -26,6 +26,7 @@ export async function redeemTokenExchange(request: GrantRequest, env: GrantEnv):
   if (api === undefined) throw refuse('unauthorized_client', 'The client is registered as no API that is declared')
   checkParameters(request)
   const subject = await readSubject(required(form, 'subject_token'), api.resource, env)
+  requireKey(subject, request.boundKey)
   const ancestors = ancestorsOf(subject)
   const { user, grant } = await findUser(subject, client, env)
   countUser(user)
@@ -76,6 +77,18 @@ async function readSubject(token: string, api: string, { authenticate }: GrantEn
   if (!subject.audiences.includes(api)) throw notAccepted('for another API')
   if (subject.kind !== 'user') throw notAccepted('of a client that acts for itself')
   return subject
+}
+
+/**
+ * A bound token is worth nothing without its key, also here: otherwise whoever holds it together with the credentials of an API would turn it
+ * into one that needs no key. The new token is bound to the same key.
+ */
+function requireKey({ boundKey }: Principal, proven: string | undefined): void {
+  if (boundKey === undefined || boundKey === proven) return
+  throw refuse(
+    'invalid_request',
+    'The subject_token is bound to a key: the request needs a proof by that key in the DPoP header',
+  )
 }
 
 function ancestorsOf(subject: Principal): readonly AncestorToken[] {

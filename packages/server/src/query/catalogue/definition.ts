@@ -1,6 +1,6 @@
 /** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
 
-import { COLUMN_TYPES, decimal, type IqlType, typeName } from 'gatehouse-iql'
+import { COLUMN_TYPES, decimal, type IqlType, LOCAL_TIMESTAMP, typeName } from 'gatehouse-iql'
 import type { StepUpRules } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 
@@ -137,6 +137,8 @@ interface StoredDefinition {
 }
 
 function readTypeName(name: string): IqlType {
+  // Only a view has columns of this type.
+  if (name === LOCAL_TIMESTAMP.kind) return LOCAL_TIMESTAMP
   const simple = COLUMN_TYPES.find((kind) => kind === name)
   if (simple !== undefined && simple !== 'Decimal') return { kind: simple }
   const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(name) ?? []

@@ -9,6 +9,7 @@ import {
   type Bindable,
   type EmittedSql,
   type ParameterSource,
+  type PlanParameter,
   parametersOf,
   type RunValues,
 } from '../engines/emit/parameters.ts'
@@ -170,8 +171,14 @@ const CHANGING: ReadonlySet<ParameterSource['kind']> = new Set<ParameterSource['
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */
 function fixedParameters(emitted: EmittedSql, values: RunValues, { engine }: TargetEnv): unknown[] {
-  const parameters = emitted.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind))
+  const parameters = emitted.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind)).map(withZoneName)
   return parametersOf({ ...emitted, parameters }, values, engine.bind).map(written)
+}
+
+/** The arrays of a zone are long, and its name says as much. */
+function withZoneName(parameter: PlanParameter): PlanParameter {
+  const { source } = parameter
+  return source.kind === 'zone' ? { ...parameter, source: { ...source, part: 'name' } } : parameter
 }
 
 function written(value: Bindable): unknown {

@@ -52,7 +52,7 @@ export interface Planned {
   /** For the rows of every other statement. */
   readonly encoders: TextEncoders
   readonly readsAuditLog: boolean
-  /** What the statement demands of the sign-in of its caller: undefined for almost every one. Whoever runs the plan checks it. */
+  /** What the statement demands of the sign-in of its caller: undefined for almost every one. What runs the plan checks it. */
   readonly stepUp: StepUpNeed | undefined
   /** The literals of the text that the plan takes as parameters, and their values. */
   readonly autoParameters: readonly AutoParameter[]

@@ -6,19 +6,13 @@ import { readFileSync } from 'node:fs'
 import type { ZoneNames } from 'gatehouse-iql'
 import { nearest } from 'gatehouse-protocol'
 import { once } from '../../lib/once.ts'
+import { TIME_ZONES } from '../../lib/program-files.ts'
 import { readPosixRule } from './posix-rule.ts'
 import { Zone } from './zone.ts'
 
 /** 1900-01-01 and 2100-01-01 in UTC, in seconds since 1970. */
 export const FIRST_SECOND = -2_208_988_800
 const LAST_SECOND = 4_102_444_800
-
-const FILE = new URL('./zones.txt', import.meta.url)
-
-/** The version of the data, such as 2025b. */
-export function zoneVersion(): string {
-  return readFileSync(FILE, 'utf8').split('\n', 1)[0] ?? ''
-}
 
 /** The zone with that name, in any case. */
 export function findZone(name: string): Zone | undefined {
@@ -48,7 +42,7 @@ function lastPart(name: string): string {
 
 const readZones = once((): ReadonlyMap<string, () => Zone> => {
   const zones = new Map<string, () => Zone>()
-  for (const line of readFileSync(FILE, 'utf8').trimEnd().split('\n').slice(1)) {
+  for (const line of readFileSync(TIME_ZONES, 'utf8').trimEnd().split('\n').slice(1)) {
     const [names = '', first = '', changes = '', rule = ''] = line.split('\t')
     const expanded = once(() => expand(first, changes, rule))
     for (const name of names.split(' '))
