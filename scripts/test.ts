@@ -60,7 +60,9 @@ const LONGEST = [
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
   'client/reconnects',
+  'clients/authlib',
   'clients/express-openid-connect',
+  'clients/nimbus',
   'clients/oauth4webapi',
   'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
