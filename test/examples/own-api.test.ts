@@ -94,7 +94,9 @@ test('the sample takes its own tokens, by scope, and refuses others with a chall
   for (const token of [undefined, ...(await foreignTokens())]) {
     const answer = await call(token)
     assert.equal(answer.status, 401, token)
-    assert.match(answer.headers.get('www-authenticate') ?? '', /resource_metadata="[^"]+\/oauth-protected-resource"/)
+    const challenge = answer.headers.get('www-authenticate') ?? ''
+    assert.match(challenge, /resource_metadata="[^"]+\/oauth-protected-resource"/)
+    assert.equal(challenge.includes('error="invalid_token"'), token !== undefined, 'RFC 6750 §3.1')
   }
 })
 

@@ -26,7 +26,7 @@ export interface TableTarget {
   readonly writeScope: string | null
   readonly rowFilter: string | null
   /** Conditions in IQL, by name. */
-  readonly checks?: Readonly<Record<string, string>>
+  readonly checks?: Readonly<Record<string, string>> | undefined
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
@@ -106,7 +106,7 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     readScope: table.read_scope ?? null,
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
-    checks: table.checks ?? {},
+    ...(Object.keys(table.checks ?? {}).length > 0 && { checks: table.checks }),
     ...(stepUp && { stepUp }),
     live: table.live ?? true,
   }

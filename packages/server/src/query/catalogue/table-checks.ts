@@ -18,7 +18,7 @@ export interface TableSpec {
   readonly writeScope: string | null
   readonly rowFilter: string | null
   /** Conditions in IQL, by name. */
-  readonly checks?: Readonly<Record<string, string>>
+  readonly checks?: Readonly<Record<string, string>> | undefined
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
@@ -101,7 +101,9 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       readScope: table.readScope ?? null,
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
-      checks: Object.fromEntries((table.checks ?? []).map(({ name, condition }) => [name, condition])),
+      ...((table.checks ?? []).length > 0 && {
+        checks: Object.fromEntries((table.checks ?? []).map(({ name, condition }) => [name, condition])),
+      }),
       ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
     },

@@ -163,7 +163,11 @@ export class Planner {
         })
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
         const emitted = split === undefined ? whole : { ...whole, split }
-        const cost = costOf(statement, (table) => snapshot.indexesOf(table))
+        const cost = costOf(
+          statement,
+          (table) => snapshot.indexesOf(table),
+          (table) => snapshot.ascendingIndexesOf(table),
+        )
         const read = this.#engine.prepareRead({
           sql: emitted.sql,
           columns: bound.columns,
