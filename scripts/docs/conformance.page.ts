@@ -29,11 +29,21 @@ itself. They also run against npm \`oidc-provider\`, a certified provider (\`cal
 is our fault and not the test's. In addition, \`test/clients/\` runs third-party client libraries, and \`test/browser/\` a
 real Chromium, against the server.
 
-The plans of FAPI 2.0, as the suite names them; warnings of the suite count as failures here:
+The plans of FAPI 2.0 are these, as the suite names them. Its warnings count as failures here.
 
 ${Object.values(PLANS)
   .map(({ name }) => `- \`${name}\``)
   .join('\n')}
+
+The suite itself is not part of the tests. To run its plans, set up:
+
+- the server: \`signing_algs\` with \`PS256\`, \`ES256\` or \`EdDSA\`, and \`discovery: complete\` for the plans with OpenID Connect;
+- two clients with \`"profile": "fapi2"\` and a key of their own, the first \`PS256\`, so that no module is skipped. Their redirect
+  URIs are the suite's \`/callback\`, and for the second \`/callback?dummy1=lorem&dummy2=ipsum\`. Message signing needs
+  \`require_signed_request_object\`; with OpenID Connect they may request \`openid profile email offline_access\`, without it
+  \`Platform/Market offline_access\`;
+- a user with every claim of \`claims_supported\`;
+- as the resource \`/connect/userinfo\`, without OpenID Connect \`/platform/topics\`.
 
 ${parts.join('\n')}`
   },

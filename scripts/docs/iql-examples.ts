@@ -129,6 +129,26 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
     ],
   },
   {
+    about: 'The two largest trades of each symbol. USING joins by columns of the same name.',
+    statement: `SELECT symbol, id, quantity, quotes FROM trades
+JOIN (SELECT symbol, count(*) AS quotes FROM quotes GROUP BY symbol) AS q USING (symbol)
+QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY quantity DESC, id) <= 2 ORDER BY symbol, quantity DESC, id`,
+    rows: [
+      { symbol: 'ACME', id: 2, quantity: 300, quotes: 2 },
+      { symbol: 'ACME', id: 1, quantity: 100, quotes: 2 },
+      { symbol: 'BOLT', id: 5, quantity: 150, quotes: 1 },
+      { symbol: 'BOLT', id: 3, quantity: 50, quotes: 1 },
+    ],
+  },
+  {
+    about: 'The highest price of each symbol, with its trade.',
+    statement: 'SELECT DISTINCT ON (symbol) symbol, id, price FROM trades ORDER BY symbol, price DESC',
+    rows: [
+      { symbol: 'ACME', id: 2, price: '45.2000' },
+      { symbol: 'BOLT', id: 5, price: '161.5000' },
+    ],
+  },
+  {
     about: 'An aggregate over a part of the rows.',
     statement: 'SELECT count(*) FILTER (WHERE quantity >= 100) AS large, count(*) AS whole FROM trades',
     rows: [{ large: 4, whole: 5 }],

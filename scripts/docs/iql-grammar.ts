@@ -6,6 +6,7 @@ const FILES = [
   'parse-select.ts',
   'named-windows.ts',
   'parse-expression.ts',
+  'parse-quantified.ts',
   'parse-frame.ts',
   'parse-write.ts',
   'parse-define.ts',

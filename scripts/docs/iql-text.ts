@@ -42,8 +42,15 @@ output. Inside an expression of \`ORDER BY\`, as in \`ORDER BY abs(change)\`, th
 operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
 \`column1\`, \`column2\` and so on, by its position.
 
-**Groups.** With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not
-allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allowed in \`SELECT\` and \`ORDER BY\`.
+**\`JOIN … USING (symbol)\`** joins rows whose columns of that name are equal. The name alone then refers to both of them, \`*\` gives the
+column once, and \`t.symbol\` refers to that of one table. In \`ASOF JOIN … USING (symbol, at)\` the last column is compared with \`>=\`.
+
+**\`DISTINCT ON (key, …)\`** keeps the first row of each key in the order of \`ORDER BY\`; ties are broken by the outputs.
+\`LATEST ON\` is faster where there is an index. **\`QUALIFY condition\`** filters by window functions, as \`HAVING\` does by aggregates:
+\`QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY price DESC) <= 3\`. Both can use the names of outputs.
+
+**Groups.** \`GROUP BY ALL\` groups by every output that has no aggregate. With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not
+allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allowed in \`SELECT\`, \`QUALIFY\`, \`DISTINCT ON\` and \`ORDER BY\`.
 
 **\`ASOF JOIN\`** joins each row of the left side with the one closest row of the right side. Its condition is any number of
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by the primary key or, without one, by all columns.
@@ -76,6 +83,15 @@ existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that
 error, regardless of its \`WHERE\`. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
 \`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
+**Checks and defaults.** \`CHECK (price > 0)\`, after a column or on its own, refuses every row for which it is false
+(\`Data.CheckViolation\`); NULL passes. It uses columns of the row only. \`CONSTRAINT name\` before it names it; without a name it is
+called after its column (\`price_check\`) or its table. \`ALTER TABLE trades ADD CHECK (…)\` first reads the existing rows, and
+\`ALTER TABLE trades DROP CONSTRAINT name\` removes it. A default can be the \`:username\`, \`:sub\` or \`:client\` of who writes
+the row: \`created_by Text NOT NULL DEFAULT :username\`.
+
+**\`CREATE TABLE daily [(PRIMARY KEY (…))] AS SELECT …\`** creates a table with the columns and the rows of a query, and none if the
+query fails. Others can see the table while it is being filled.
+
 **Rights.** You cannot see a table that you are not allowed to read: statements say that there is no such table. With \`Platform/Admin\`, the right that defining tables requires, you can see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles;
@@ -83,7 +99,8 @@ caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\
 [attributes](attributes.md#row-filters), as in \`desk = :attribute.desk\`. The caller
 can neither see nor write rows for which it is not true. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
-later statement on every node, and is recorded in the audit log.
+later statement on every node, and is recorded in the audit log. \`REQUIRE (acr = 2, age = 300)\` demands two factors
+and a sign-in of the last five minutes of readers, \`WRITE REQUIRE (…)\` of writers: see [step-up](step-up.md).
 
 **Views.** \`CREATE VIEW\` gives a query a name, under which it is read like a table:
 

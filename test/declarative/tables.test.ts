@@ -131,6 +131,22 @@ onEveryEngine('declared tables', (place) => {
     assert.equal((await query.tables.list())[0]?.live, true)
   })
 
+  test('checks are declared by name; one that rows do not meet is refused, and the table keeps those that it had', async () => {
+    const checked = { ...WIDER, checks: { positive: 'price > 0' } }
+    assert.deepEqual(await applied({ tables: [checked] }), ['update table prices'])
+    assert.deepEqual(await applied({ tables: [checked] }), [])
+    await assert.rejects(query.tables.insert('prices', ['symbol', 'price'], [['FREE', '0']]), /positive: price > 0/)
+    const strict = { ...WIDER, checks: { ...checked.checks, dear: 'price > 50' } }
+    await assert.rejects(applied({ tables: [strict] }), /dear/)
+    assert.deepEqual((await query.tables.list())[0]?.checks, checked.checks)
+    await assert.rejects(applied({ tables: [{ ...WIDER, checks: { bad: 'price >' } }] }), (error: Error) => {
+      assert.ok(error instanceof BadDeclaration)
+      assert.equal(error.faults[0]?.path, 'tables[0].checks')
+      return true
+    })
+    assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
+  })
+
   test('the name of a system table and a row filter that is not IQL are refused with their path', async () => {
     const bad = {
       tables: [

@@ -82,6 +82,14 @@ const CASES: readonly { type: IqlType; cells: readonly [Cell, unknown][] }[] = [
     ],
   },
   {
+    type: { kind: 'Interval', months: false },
+    cells: [
+      ['00:00:00', 0n],
+      ['-1 days -01:00:00.000001', -90_000_000_001n],
+      ['3660000 days', 316_224_000_000_000_000n],
+    ],
+  },
+  {
     type: { kind: 'Double' },
     cells: [
       [0.1, 0.1],
@@ -131,6 +139,20 @@ test('every value is read back exactly, with NULLs between, over batches of ever
       if (type.kind === 'Text') assert.deepEqual([...(table.getChild('v') ?? [])], expected)
     }
   }
+})
+
+test('an interval with months is months, days and nanoseconds', () => {
+  const bytes = encode(
+    columnsOf({ i: { kind: 'Interval', months: true } }),
+    [['-1 mons 35 days 21:59:59.5'], [null]],
+    10,
+  )
+  const values = Buffer.from(bytes)
+  const expected = Buffer.alloc(16)
+  expected.writeInt32LE(-1, 0)
+  expected.writeInt32LE(35, 4)
+  expected.writeBigInt64LE(79_199_500_000_000n, 8)
+  assert.ok(values.includes(expected))
 })
 
 test('a value that is no time is NULL, and bytes are kept', () => {

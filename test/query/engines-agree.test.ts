@@ -37,6 +37,8 @@ test('the generator reaches every function, operator and cast', () => {
     ...[...VIEWS.keys()].map((view) => `view ${view}`),
     ...[
       'latest',
+      'distinct on',
+      'qualify',
       'series',
       'series of times',
       'union',

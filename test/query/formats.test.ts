@@ -43,6 +43,27 @@ onEveryEngine('formats', (place) => {
     )
   })
 
+  test('an Interval is a text in JSON, NDJSON and CSV, and a duration in Arrow', async () => {
+    const statement = "SELECT s - TIMESTAMP '2026-01-01T00:00:00Z' AS since FROM every WHERE id < 3 ORDER BY id"
+    const since = '1 day 03:04:05.000001'
+    const accepting = (accept: string) => server.query(statement, { headers: { accept } })
+    assert.deepEqual((await server.query(statement)).json.Rows, [{ since }, { since: null }])
+    assert.equal((await accepting('application/x-ndjson')).text, `{"since":"${since}"}\n{"since":null}\n`)
+    assert.equal((await accepting('text/csv')).text, `since\r\n${since}\r\n\r\n`)
+    const response = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      body: statement,
+      headers: {
+        authorization: 'Bearer admin',
+        'content-type': 'text/plain',
+        accept: 'application/vnd.apache.arrow.stream',
+      },
+    })
+    const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()))
+    assert.equal(String(table.schema.fields[0]?.type), 'Duration<MICROSECOND>')
+    assert.deepEqual([...(table.getChild('since') ?? [])], [97_445_000_001n, null])
+  })
+
   test('an insert returns its row as a query reads it, whether or not each value is stored as it was sent', async () => {
     const usual = {
       t: 'a',

@@ -100,7 +100,7 @@ onEveryEngineInLongRuns('rows under one value of an index', (place, engine) => {
               '',
             )
           const atOnce = await ask(`samples WHERE ${rest}`)
-          const byReader = await ask(`(SELECT ${columns} FROM samples WHERE ${rest}) s ORDER BY s.id`)
+          const byReader = await ask(`(SELECT ${columns} FROM samples WHERE ${rest}) s ORDER BY s.id + 0`)
           assert.equal(atOnce, byReader, `${chosen} ${rest} ${form}`)
         }
       }
@@ -116,13 +116,45 @@ onEveryEngineInLongRuns('rows under one value of an index', (place, engine) => {
     assert.equal(ids.size, GROUPS.many)
   })
 
+  /** Symbol A has 100 rows, B 300, three at each time. */
+  const createTicks = async () => {
+    await server.query('DROP TABLE IF EXISTS ticks')
+    await server.query(
+      'CREATE TABLE ticks (id Integer PRIMARY KEY, symbol Text NOT NULL, at Integer NOT NULL, note Text)',
+    )
+    await server.query('CREATE INDEX ticks_by_symbol ON ticks (symbol, at)')
+    await server.query("INSERT INTO ticks SELECT i, 'A', 99 - i, 'n' FROM generate_series(0, 99) AS i")
+    await server.query("INSERT INTO ticks SELECT 1000 - i, 'B', i / 3, 'n' FROM generate_series(0, 299) AS i")
+  }
+
+  test('rows in the order of an index are those of a sort', async () => {
+    await createTicks()
+    for (const rest of [
+      "symbol = 'A' ORDER BY at",
+      "symbol = 'A' ORDER BY at DESC LIMIT 7",
+      "symbol = 'B' ORDER BY at, id",
+      "symbol = 'B' ORDER BY at DESC, id DESC LIMIT 100",
+      "symbol = 'B' AND at >= 30 AND at < 40 ORDER BY at DESC, id DESC",
+      "symbol = 'B' AND at BETWEEN 98 AND 200 ORDER BY at, id LIMIT 4",
+      "symbol = 'B' AND 5 > at ORDER BY at, id",
+    ]) {
+      const text = `SELECT id, at FROM ticks WHERE ${rest}`
+      const sorted = await server.query(text.replace('BY at', 'BY at + 0').replace("symbol = '", "'' || symbol = '"))
+      const found = await server.query(text)
+      assert.equal(found.status, 200, found.text)
+      assert.deepEqual(found.json.Rows, sorted.json.Rows, rest)
+    }
+  })
+
   if (engine === 'sqlite') {
     test('few rows are read without a reader; a further filter or a sort needs one', async () => {
       /** Of each query: its rows, and whether it needed a reader. */
       const read = async (rest: string) => {
         for (const id of await queryProcesses('read')) process.kill(id, 'SIGKILL')
         await until('the readers have ended', 5000, () => server.service.load().total === 0)
-        const { json } = await server.query(`SELECT id FROM members WHERE ${rest}`)
+        const { json } = await server.query(
+          `SELECT id FROM ${rest.includes('symbol') ? 'ticks' : 'members'} WHERE ${rest}`,
+        )
         return [json.RowCount, server.service.load().total > 0]
       }
       assert.deepEqual(await read("kind = 'hundred'"), [100, false])
@@ -131,6 +163,12 @@ onEveryEngineInLongRuns('rows under one value of an index', (place, engine) => {
       assert.deepEqual(await read("kind = 'one' AND kind = 'two'"), [0, true])
       assert.deepEqual(await read("side = 'a' LIMIT 1"), [1, true])
       assert.deepEqual(await read("kind = 'more'"), [101, true])
+      await createTicks()
+      assert.deepEqual(await read("symbol = 'B' ORDER BY at DESC LIMIT 100"), [100, false])
+      assert.deepEqual(await read("symbol = 'A' AND at >= 50 ORDER BY at, id"), [50, false])
+      assert.deepEqual(await read("symbol = 'B' AND at BETWEEN 7 AND 9"), [9, false])
+      assert.deepEqual(await read("symbol = 'B' ORDER BY at DESC, id LIMIT 5"), [5, true])
+      assert.deepEqual(await read("symbol = 'B' ORDER BY note LIMIT 5"), [5, true])
     })
   }
 })

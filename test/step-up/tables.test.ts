@@ -119,7 +119,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     assert.equal((await place.query('INSERT INTO limits VALUES (1, 1)', place.strong)).status, 200)
   })
 
-  test('whoever may see a table is shown what it demands', async () => {
+  test('anyone who may see a table is shown what it demands', async () => {
     const shown = await place.send('GET', '/catalogue/tables/positions', place.weak)
     assert.partialDeepStrictEqual(await shown.json(), { requireacr: 2, requireage: 300, writerequireacr: null })
     const view = await place.send('GET', '/catalogue/tables/nested', place.weak)

@@ -54,7 +54,17 @@ export {
   zoneIndex,
 } from './functions/functions.ts'
 export type { Statement } from './syntax/ast.ts'
-export { AT, binary, boolean, columnRef, insertOf, isNull, nameOf, parameterRef } from './syntax/ast-build.ts'
+export {
+  AT,
+  binary,
+  boolean,
+  columnRef,
+  insertOf,
+  insertQuery,
+  isNull,
+  nameOf,
+  parameterRef,
+} from './syntax/ast-build.ts'
 export { childrenOf, withChildren } from './syntax/ast-children.ts'
 export * from './syntax/ast-nesting.ts'
 export type {

@@ -24,6 +24,9 @@ export async function readMetadata(issuer: string, { openid }: Plan): Promise<Me
 
 async function verifyMetadata({ metadata, plan, target, party, otherParty }: Bench): Promise<void> {
   assert.equal(metadata.issuer, target.issuer)
+  const { protocol, search, hash, username } = new URL(metadata.issuer)
+  assert.deepEqual([protocol, search, hash, username], ['https:', '', '', ''], 'RFC 8414 §2')
+  for (const [name, value] of Object.entries(metadata)) verifyMember(name, value)
   assertHttps(metadata.token_endpoint)
   assertAlgs(metadata, 'dpop_signing_alg_values_supported')
   assert.ok(listOf(metadata, 'token_endpoint_auth_methods_supported').includes('private_key_jwt'))
@@ -48,8 +51,9 @@ async function verifyMetadata({ metadata, plan, target, party, otherParty }: Ben
     assertAlgs(metadata, 'userinfo_signing_alg_values_supported')
   const mustPush = metadata.require_pushed_authorization_requests
   assert.ok(mustPush === undefined || typeof mustPush === 'boolean')
-  // A warning of the refresh module.
-  assert.ok(listOf(metadata, 'grant_types_supported').includes('refresh_token'))
+  // Without the second there is a warning of the refresh module.
+  for (const grant of ['authorization_code', 'refresh_token'])
+    assert.ok(listOf(metadata, 'grant_types_supported').includes(grant), grant)
   if (plan.signed) assertAlgs(metadata, 'request_object_signing_alg_values_supported')
   if (plan.jarm) {
     assert.ok(listOf(metadata, 'response_modes_supported').includes('jwt'))
@@ -64,6 +68,50 @@ async function verifyMetadata({ metadata, plan, target, party, otherParty }: Ben
   }
   if (plan.openid || plan.jarm) await verifyKeys(metadata.jwks_uri)
 }
+
+/** Names that nobody has registered are a warning, and values of another type a failure. */
+function verifyMember(name: string, value: unknown): void {
+  if (name === 'issuer' || /_(?:endpoint|uri|iframe)$/.test(name)) {
+    assert.ok(URL.canParse(String(value)), name)
+    return
+  }
+  if (FLAGS.has(name)) {
+    assert.equal(typeof value, 'boolean', name)
+    return
+  }
+  assert.ok(LISTS.has(name), `${name} is not registered metadata`)
+  assert.ok(Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== ''), name)
+  if (name === 'scopes_supported') for (const scope of value) assert.match(scope, /^[\x21\x23-\x5b\x5d-\x7e]+$/)
+  if (name.endsWith('_locales_supported'))
+    for (const tag of value) assert.equal(Intl.getCanonicalLocales(tag)[0], tag, 'RFC 5646 §2.1.1')
+}
+
+const FLAGS: ReadonlySet<string> = new Set(
+  [
+    'claims_parameter_supported request_parameter_supported request_uri_parameter_supported',
+    'require_request_uri_registration require_pushed_authorization_requests require_signed_request_object',
+    'authorization_response_iss_parameter_supported frontchannel_logout_supported',
+    'frontchannel_logout_session_supported backchannel_logout_supported backchannel_logout_session_supported',
+  ]
+    .join(' ')
+    .split(' '),
+)
+
+const LISTS: ReadonlySet<string> = new Set(
+  [
+    'scopes response_types response_modes grant_types subject_types claims claim_types display_values acr_values',
+    'prompt_values ui_locales claims_locales code_challenge_methods token_endpoint_auth_methods',
+    'token_endpoint_auth_signing_alg_values revocation_endpoint_auth_methods',
+    'revocation_endpoint_auth_signing_alg_values introspection_endpoint_auth_methods',
+    'introspection_endpoint_auth_signing_alg_values introspection_signing_alg_values id_token_signing_alg_values',
+    'userinfo_signing_alg_values request_object_signing_alg_values authorization_signing_alg_values',
+    'dpop_signing_alg_values',
+  ]
+    .join(' ')
+    .split(' ')
+    .map((name) => `${name}_supported`)
+    .concat('protected_resources'),
+)
 
 async function verifyKeys(address: string): Promise<void> {
   assertHttps(address)

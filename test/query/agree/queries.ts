@@ -130,8 +130,19 @@ export class Queries {
         index,
       ),
     )
-    const distinct = !kinds.includes('Json') && choice.oneIn(6)
-    return { ...common, distinct, items, groupBy: [], having: undefined }
+    const chosen = canWindow && !kinds.includes('Json') && choice.oneIn(4) ? this.#choice(sources) : undefined
+    const distinct = chosen?.distinctOn === undefined && !kinds.includes('Json') && choice.oneIn(6)
+    return { ...common, distinct, items, groupBy: [], having: undefined, ...chosen }
+  }
+
+  /** The outputs break ties. */
+  #choice(sources: readonly Source[]): Pick<Select, 'distinctOn' | 'qualify'> {
+    const { choice, used } = this.#make
+    const key = choice.oneIn(2) ? columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt'])) : undefined
+    used.add(key === undefined ? 'qualify' : 'distinct on')
+    if (key !== undefined) return { distinctOn: [key] }
+    const rank = this.#window('Integer', sources)
+    return { qualify: rank === undefined ? { kind: 'boolean', value: true, at } : binary('<=', rank, number('3')) }
   }
 
   /** The key breaks ties. */

@@ -1,5 +1,6 @@
 /** Prints the syntax tree of any statement: parse(print(x)) equals x except for positions. The language itself prints queries and expressions only. */
 import type {
+  CheckDefinition,
   ColumnDefinition,
   CreateTable,
   CreateView,
@@ -103,9 +104,11 @@ function printCreateTable(table: CreateTable): string {
   const keys = table.keys.map(({ kind, columns }) => {
     return `${kind === 'unique' ? 'UNIQUE' : 'PRIMARY KEY'} (${columns.map(printName).join(', ')})`
   })
-  const parts = [...table.columns.map(printColumnDefinition), ...keys].join(', ')
+  const checks = (table.checks ?? []).map(printCheck)
+  const parts = [...table.columns.map(printColumnDefinition), ...keys, ...checks].join(', ')
+  const filled = table.query === undefined ? '' : ` AS ${printQuery(table.query)}`
   const head = `CREATE TABLE ${table.ifNotExists ? 'IF NOT EXISTS ' : ''}${printName(table.name)}`
-  return `${head} (${parts})${printTableChanges(table)}`
+  return `${head}${parts === '' ? '' : ` (${parts})`}${printTableChanges(table)}${filled}`
 }
 
 function printCreateView(view: CreateView): string {
@@ -128,12 +131,20 @@ function printColumnDefinition(column: ColumnDefinition): string {
   return `${printName(column.name)} ${printType(column.type)}${constraints}`
 }
 
+function printCheck({ name, condition }: CheckDefinition): string {
+  return `${name === undefined ? '' : `CONSTRAINT ${printName(name)} `}CHECK (${printExpression(condition)})`
+}
+
 function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['action']): string {
   switch (action.kind) {
     case 'add':
       return `ADD COLUMN ${printColumnDefinition(action.column)}`
     case 'drop':
       return `DROP COLUMN ${printName(action.column)}`
+    case 'add-check':
+      return `ADD ${printCheck(action.check)}`
+    case 'drop-check':
+      return `DROP CONSTRAINT ${printName(action.name)}`
     case 'rename':
       return `RENAME COLUMN ${printName(action.column)} TO ${printName(action.to)}`
     case 'set':

@@ -1,6 +1,6 @@
 /** Arbitrary syntax trees for fast-check: everything that the parser can produce, with all positions zero. */
 import fc from 'fast-check'
-import type { ColumnDefinition, Statement } from '../../../packages/iql/src/syntax/ast.ts'
+import type { CheckDefinition, ColumnDefinition, Statement } from '../../../packages/iql/src/syntax/ast.ts'
 import type {
   Body,
   Expression,
@@ -42,6 +42,8 @@ const words = fc.constantFrom(
   'escape',
   'row',
   'end',
+  'qualify',
+  'fetch',
 )
 const name: fc.Arbitrary<Name> = fc
   .oneof({ weight: 5, arbitrary: words }, { weight: 1, arbitrary: anyText.filter((text) => text !== '') })
@@ -224,8 +226,17 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
         latest: maybe(fc.record({ on: expression, partitionBy: some(expression), at: fc.constant(at) })),
         groupBy: few(expression),
         having: maybe(expression),
+        distinctOn: maybe(some(expression)),
+        groupByAll: fc.boolean(),
+        qualify: maybe(expression),
         at: fc.constant(at),
       })
+      .map(({ distinctOn, groupByAll, qualify, ...select }) => ({
+        ...select,
+        ...(distinctOn === undefined ? {} : { distinctOn, distinct: false }),
+        ...(groupByAll && select.groupBy.length === 0 ? { groupByAll } : {}),
+        ...(qualify === undefined ? {} : { qualify }),
+      }))
       // The binder refuses LATEST ON without a table and of a join.
       .map(({ latest, ...select }) =>
         latest === undefined || select.from === undefined || select.from.kind === 'join'
@@ -256,9 +267,13 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
           left: tie('from'),
           right: tie('from'),
           on: expression,
+          using: maybe(some(name)),
           at: fc.constant(at),
         })
-        .map((join) => (join.join === 'cross' ? { ...join, on: undefined } : join)),
+        .map(({ using, ...join }) => {
+          if (join.join === 'cross') return { ...join, on: undefined }
+          return using === undefined ? join : { ...join, on: undefined, using }
+        }),
     ),
   }
 })
@@ -278,6 +293,12 @@ const columnDefinition: fc.Arbitrary<ColumnDefinition> = fc.record({
   default: maybe(trees.expression),
 })
 
+const check: fc.Arbitrary<CheckDefinition> = fc.record({
+  name: maybe(name),
+  column: fc.constant(undefined),
+  condition: trees.expression,
+  at: fc.constant(at),
+})
 const acr = fc.record({ acr: fc.constantFrom(1 as const, 2 as const) })
 const age = fc.record({ age: fc.integer({ min: 1, max: 31_536_000 }) })
 const need = fc.oneof(
@@ -331,27 +352,39 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     returning: few(trees.item),
     at: fc.constant(at),
   }),
-  fc.record({
-    kind: fc.constant('create-table' as const),
-    ifNotExists: fc.boolean(),
-    name,
-    columns: some(columnDefinition),
-    keys: few(fc.record({ kind: fc.constantFrom('primary-key', 'unique'), columns: some(name), at: fc.constant(at) })),
-    readScope: maybe(anyText),
-    writeScope: maybe(anyText),
-    rowFilter: maybe(trees.expression),
-    readNeed: maybe(need),
-    writeNeed: maybe(need),
-    comment: maybe(anyText),
-    live: maybe(fc.boolean()),
-    at: fc.constant(at),
-  }),
+  fc
+    .record({
+      kind: fc.constant('create-table' as const),
+      ifNotExists: fc.boolean(),
+      name,
+      columns: some(columnDefinition),
+      keys: few(
+        fc.record({ kind: fc.constantFrom('primary-key', 'unique'), columns: some(name), at: fc.constant(at) }),
+      ),
+      readScope: maybe(anyText),
+      writeScope: maybe(anyText),
+      rowFilter: maybe(trees.expression),
+      readNeed: maybe(need),
+      writeNeed: maybe(need),
+      comment: maybe(anyText),
+      live: maybe(fc.boolean()),
+      checks: maybe(some(check)),
+      query: maybe(trees.query),
+      at: fc.constant(at),
+    })
+    .map(({ checks, query, ...table }) => ({
+      ...table,
+      ...(checks === undefined ? {} : { checks }),
+      ...(query === undefined ? {} : { query, columns: [] }),
+    })),
   fc.record({
     kind: fc.constant('alter-table' as const),
     table: name,
     action: fc.oneof(
       fc.record({ kind: fc.constant('add' as const), column: columnDefinition }),
       fc.record({ kind: fc.constant('drop' as const), column: name }),
+      fc.record({ kind: fc.constant('add-check' as const), check }),
+      fc.record({ kind: fc.constant('drop-check' as const), name }),
       fc.record({ kind: fc.constant('rename' as const), column: name, to: name }),
       fc
         .record({
@@ -391,7 +424,7 @@ export const soup: fc.Arbitrary<string> = fc
       {
         weight: 8,
         arbitrary: fc.constantFrom(
-          ...'SELECT FROM WHERE GROUP ORDER BY JOIN ON ( ) , . ; * = <> < || + - / % NOT AND OR IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS WITH UNION LIMIT INSERT INTO VALUES UPDATE SET DELETE ALL CREATE TABLE INDEX ALTER DROP EXISTS OVER FILTER PARTITION ROWS count abs t a b 1 2.5 1e9 :p $1 TRUE DATE INTERVAL EXTRACT'.split(
+          ...'SELECT FROM WHERE GROUP ORDER BY JOIN ON ( ) , . ; * = <> < || + - / % NOT AND OR IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS WITH UNION LIMIT INSERT INTO VALUES UPDATE SET DELETE ALL CREATE TABLE INDEX ALTER DROP EXISTS OVER FILTER PARTITION ROWS count abs t a b 1 2.5 1e9 :p $1 TRUE DATE INTERVAL EXTRACT USING ANY FETCH QUALIFY DISTINCT'.split(
             ' ',
           ),
         ),

@@ -117,7 +117,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),
         returning: [],
-        isChecked: false,
+        constraints: undefined,
         tracksRows: false,
         isShort: true,
         rowLimit: 0,

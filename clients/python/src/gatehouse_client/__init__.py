@@ -2,7 +2,7 @@
 
 from .async_gate import AsyncGate
 from .auth import Auth, ClientSecret, Device, DevicePrompt, Password, RefreshToken, Token
-from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError
+from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError, StepUpNeeded
 from .feed import AsyncFeed, AsyncFeedSubscription, FeedMessage, FeedTopic, KeptMessage, PublishProgress
 from .gate import Gate, Live, Query, Stream, Subscription, Table
 from .live import AsyncLive, Change, Replaced
@@ -51,6 +51,7 @@ __all__ = [
     "Row",
     "State",
     "StateChange",
+    "StepUpNeeded",
     "Stream",
     "Subscription",
     "Table",

@@ -95,6 +95,19 @@ class AuthError(GatehouseError):
     """Nobody is signed in, the caller may not do this, or the identity server refused."""
 
 
+class StepUpNeeded(AuthError):
+    """The sign-in is too weak or too old for this (RFC 9470): sign the user in again with these values."""
+
+    def __init__(
+        self, message: str, *, acr_values: str | None = None, max_age: int | None = None, **members: Any
+    ) -> None:
+        super().__init__(message, **members)
+        #: What to request as ``acr_values``: ``2`` means two factors.
+        self.acr_values = acr_values
+        #: What to request as ``max_age``: how many seconds ago the sign-in may be.
+        self.max_age = max_age
+
+
 class GatehouseConnectionError(GatehouseError):
     """The server cannot be reached, or the connection was lost before the reply came."""
 
@@ -145,6 +158,14 @@ def problem_error(
     }
     if _QUERY_CODE.match(code):
         return QueryError(message, statement=statement, position=_position(members.get("Position")), **common)
+    if code == "Auth.StepUp":
+        age = members.get("MaxAge")
+        return StepUpNeeded(
+            message,
+            acr_values=_text(members.get("AcrValues")),
+            max_age=None if age is None else int(age),
+            **common,
+        )
     if "error" in members or status in (401, 403):
         return AuthError(message, **common)
     return GatehouseError(message, **common)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .errors import AuthError, GatehouseError, problem_error
+from .errors import AuthError, GatehouseError, StepUpNeeded, problem_error
 
 Message = Mapping[str, Any]
 State = Literal["connecting", "online", "lapsed", "offline", "ended"]
@@ -43,6 +43,17 @@ def message_error(message: Message, docs_url: str) -> GatehouseError:
     controller, topic = message.get("Controller", "Platform"), message.get("Topic")
     text = str(message.get("Data"))
     code, _, context = text.partition(" ")
+    if code == "Authority" and context:
+        need = dict(part.split("=", 1) for part in context.split(" ") if "=" in part)
+        age = need.get("max_age")
+        return StepUpNeeded(
+            f"{controller}/{topic} was refused: {text}",
+            code="Auth.StepUp",
+            acr_values=need.get("acr"),
+            max_age=None if age is None else int(age),
+            docs_url=docs_url,
+            details={"Controller": controller, "Topic": topic},
+        )
     kind = AuthError if code in ("Authority", "Session") else GatehouseError
     return kind(
         f"{controller}/{topic} was refused: {text}",

@@ -62,7 +62,7 @@ export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, st
   const message = `${Controller}/${Topic} was refused: ${String(Data)}`
   if (code === 'Authority' && context[0]) {
     const { acr, max_age: age } = Object.fromEntries(context.map((need) => need.split('=')))
-    return new StepUpNeeded(message, { ...init, acrValues: acr, maxAge: age && Number(age) })
+    return new StepUpNeeded(message, { ...init, code: 'Auth.StepUp', acrValues: acr, maxAge: age && Number(age) })
   }
   return code === 'Authority' || code === 'Session'
     ? new AuthError(message, init)

@@ -209,7 +209,7 @@ function firstAfter(numbers: readonly number[], value: number): number {
   return low
 }
 
-/** Numbers stand at the right, so that their digits line up. */
+/** Numbers and intervals stand at the right, so that their digits line up. */
 export function isNumeric(type: string): boolean {
-  return ['Integer', 'Decimal', 'Double'].includes(kindOf(type))
+  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(kindOf(type))
 }

@@ -1,4 +1,5 @@
 /** The order of the values of a column, as ORDER BY of IQL has it: numbers by value, texts by code point, NULL last. */
+import { MICROS_PER_DAY, readInterval } from 'gatehouse-iql'
 
 /**
  * A key is a double that never contradicts the order: where the keys of two values differ, so do the values, in the same
@@ -22,6 +23,8 @@ export function orderOf(type: string): ValueOrder {
       return { key: Number, compare: nullsLast((a, b) => Number(a) - Number(b)) }
     case 'Timestamp':
       return { key: (value) => Date.parse(String(value)), compare: nullsLast(compareTimestamps) }
+    case 'Interval':
+      return { key: (value) => Number(lengthOf(value)), compare: nullsLast(compareIntervals) }
     default:
       return {
         key: (value) => textKey(textOf(value)),
@@ -88,6 +91,16 @@ function compareTimestamps(a: unknown, b: unknown): number {
   const [x, y] = [String(a), String(b)]
   const [millisecondsX, millisecondsY] = [Date.parse(x), Date.parse(y)]
   return millisecondsX - millisecondsY || compareTexts(fractionOf(x), fractionOf(y))
+}
+
+/** In microseconds; a month counts as 30 days, as in PostgreSQL. */
+function lengthOf(value: unknown): bigint {
+  const { months, micros } = readInterval(String(value)) ?? { months: 0n, micros: 0n }
+  return months * 30n * MICROS_PER_DAY + micros
+}
+
+function compareIntervals(a: unknown, b: unknown): number {
+  return compareIntegers(lengthOf(a), lengthOf(b))
 }
 
 function fractionOf(timestamp: string): string {

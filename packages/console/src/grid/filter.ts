@@ -1,4 +1,5 @@
 /** Filters of columns, as they are typed: `acme` (contains), `= 5`, `!= 5`, `> 5`, `<= 5`, `null`, `not null`. */
+import { readInterval } from 'gatehouse-iql'
 import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import { kindOf, orderOf } from './compare.ts'
@@ -55,6 +56,8 @@ function operandOf(kind: string, text: string): unknown {
       return instantOf(text)
     case 'LocalTimestamp':
       return text.replace(' ', 'T')
+    case 'Interval':
+      return readInterval(text) === undefined ? undefined : text
     default:
       return text
   }

@@ -2,6 +2,7 @@
 
 import type * as Bound from '../bound/bound.ts'
 import { definitionIn, type TableView } from '../bound/catalogue-view.ts'
+import { didYouMean } from '../errors/did-you-mean.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
 import type {
@@ -14,12 +15,15 @@ import type {
   TableChanges,
 } from '../syntax/ast.ts'
 import { someWithin } from '../syntax/ast-children.ts'
-import type { Expression, Name } from '../syntax/ast-query.ts'
+import type { Expression, Name, Query } from '../syntax/ast-query.ts'
 import { firstDuplicate, sameName } from '../syntax/names.ts'
 import { printExpression } from '../syntax/print-query.ts'
 import { type IqlType, isComparable, typeName } from '../types/types.ts'
+import { bindChecks, violationOf } from './check.ts'
 import { fitColumn } from './fit-column.ts'
 import { lookupDefinition } from './from.ts'
+import { refuseUnstorable } from './query.ts'
+import { refuseCopies } from './refuse-copies.ts'
 import { bindFilterText } from './row-filter.ts'
 import { bindType } from './type.ts'
 import { columnOf } from './write.ts'
@@ -36,10 +40,14 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is defined twice`)
   const primaryKey = bindPrimaryKey(binding, written)
-  const columns = written.columns.map((column) => bindColumnDefinition(binding, column, primaryKey))
+  const columns =
+    written.query === undefined
+      ? written.columns.map((column) => bindColumnDefinition(binding, column, primaryKey))
+      : bindQueryColumns(binding, written.query, primaryKey)
   const keys = written.keys.filter((key) => key.kind === 'unique')
   const uniques = keys.map((key) => key.columns.map((column) => keyColumn(binding, columns, column).name))
   for (const key of primaryKey) keyColumn(binding, columns, key)
+  const checks = bindChecks(binding, { name: name.text, columns, taken: [] }, written.checks ?? [])
   const filter = written.rowFilter
   if (filter !== undefined) bindFilterText(binding, name.text, columns, filter, binding.nextSource())
   return {
@@ -49,6 +57,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     columns,
     primaryKey: primaryKey.map((key) => keyColumn(binding, columns, key).name),
     uniques,
+    checks,
     readScope,
     writeScope,
     rowFilter: filter === undefined ? undefined : printExpression(filter),
@@ -56,7 +65,30 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     writeNeed,
     comment,
     isLive: live ?? true,
+    query: written.query,
   }
+}
+
+/** The columns of CREATE TABLE … AS query. */
+function bindQueryColumns(binding: Binding, written: Query, primaryKey: readonly Name[]): Bound.BoundColumn[] {
+  const query = binding.query(undefined, written)
+  refuseUnstorable(binding, written, query.columns)
+  const local = query.columns.find(({ type }) => type.kind === 'LocalTimestamp')
+  if (local !== undefined)
+    throw binding.fail('BadType', written.at, `A column cannot hold a LocalTimestamp, as ${local.name} is`, {
+      hint: "select the Timestamp, or write x AT TIME ZONE 'America/New_York' to make it one",
+    })
+  refuseCopies(binding, query)
+  const [parameter] = binding.parameters
+  if (parameter !== undefined)
+    throw binding.fail('BadDefinition', parameter.at, 'A definition cannot have parameters', {
+      hint: 'write CREATE TABLE t (…), then INSERT INTO t SELECT … with parameters',
+    })
+  return query.columns.map(({ name, type, nullable }) => {
+    checkName(binding, { text: name, at: written.at })
+    const isKey = primaryKey.some((key) => sameName(key.text, name))
+    return { name, type, nullable: nullable && !isKey, unique: false, default: undefined }
+  })
 }
 
 export function requireDefine(binding: Binding, at: number): void {
@@ -120,19 +152,42 @@ function bindDefault(
   column: { readonly name: string; readonly type: IqlType; readonly nullable: boolean },
   written: Expression,
 ): Bound.BoundColumn['default'] {
-  const bad = (expression: Expression) => ['parameter', 'subquery', 'exists', 'in-query'].includes(expression.kind)
+  const bad = (expression: Expression) =>
+    expression.kind === 'parameter'
+      ? !DEFAULT_CLAIMS.has(expression.name.toLowerCase())
+      : ['subquery', 'exists', 'in-query'].includes(expression.kind)
   if (someWithin(written, bad)) {
-    throw binding.fail('BadDefinition', startOf(written), 'A default cannot contain parameters or sub-queries')
+    throw binding.fail(
+      'BadDefinition',
+      startOf(written),
+      'A default cannot contain sub-queries, or parameters other than :username, :sub and :client',
+    )
   }
-  const bound = binding.expression(new Scope(undefined, CLAUSES.default), written, column.type)
+  const bound = withClaims(binding, () =>
+    binding.expression(new Scope(undefined, CLAUSES.default), written, column.type),
+  )
   const expression = fitColumn(binding, { ...column, hasDefault: true }, bound, startOf(written))
   return { expression, text: printExpression(written) }
+}
+
+/** Who writes the row. */
+const DEFAULT_CLAIMS: ReadonlySet<string> = new Set(['username', 'sub', 'client', 'client_id'])
+
+function withClaims<Result>(binding: Binding, run: () => Result): Result {
+  const { bindsRowFilter: outer, usesClaims } = binding
+  binding.bindsRowFilter = true
+  try {
+    return run()
+  } finally {
+    binding.bindsRowFilter = outer
+    binding.usesClaims = usesClaims
+  }
 }
 
 export function bindAlterTable(
   binding: Binding,
   { table: name, action, at }: AlterTable,
-): Bound.AddColumn | Bound.DropColumn | Bound.RenameColumn | Bound.SetRights {
+): Bound.AddColumn | Bound.DropColumn | Bound.AddCheck | Bound.DropCheck | Bound.RenameColumn | Bound.SetRights {
   requireDefine(binding, at)
   const table = ownTable(binding, name)
   switch (action.kind) {
@@ -154,6 +209,14 @@ export function bindAlterTable(
       refuseFiltered(binding, table, action.column)
       return { kind: 'rename-column', table, column, to: action.to.text }
     }
+    case 'add-check': {
+      const taken = (table.checks ?? []).map((check) => check.name)
+      const [check] = bindChecks(binding, { ...table, taken }, [action.check])
+      if (check === undefined) throw new Error('A check without a definition')
+      return { kind: 'add-check', table, check, violation: violationOf(binding, table, action.check.condition) }
+    }
+    case 'drop-check':
+      return { kind: 'drop-check', table, name: checkNamed(binding, table, action.name) }
     case 'set':
       return bindSetRights(binding, table, action)
   }
@@ -187,8 +250,23 @@ function refuseTaken(binding: Binding, table: TableView, name: Name, except?: st
     throw binding.fail('DuplicateColumn', name.at, `${table.name} already has a column ${taken.name}`)
 }
 
-function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableView, name: Name): void {
+function checkNamed(binding: Binding, { name: tableName, checks = [] }: TableView, name: Name): string {
+  const check = checks.find((known) => sameName(known.name, name.text))
+  if (check !== undefined) return check.name
+  const names = checks.map((known) => known.name)
+  throw binding.fail('BadDefinition', name.at, `${tableName} has no constraint ${name.text}`, {
+    expected: names,
+    hint: didYouMean(name.text, names),
+  })
+}
+
+function refuseFiltered(binding: Binding, { name: tableName, rowFilter, checks = [] }: TableView, name: Name): void {
   const uses = (expression: Expression) => expression.kind === 'column' && sameName(expression.name.text, name.text)
+  const check = checks.find(({ condition }) => someWithin(condition, uses))
+  if (check !== undefined)
+    throw binding.fail('BadDefinition', name.at, `The check ${check.name} of ${tableName} uses ${name.text}`, {
+      hint: `write ALTER TABLE ${tableName} DROP CONSTRAINT ${check.name} first`,
+    })
   if (rowFilter === undefined || !someWithin(rowFilter, uses)) return
   throw binding.fail('BadDefinition', name.at, `The row filter of ${tableName} uses ${name.text}`)
 }

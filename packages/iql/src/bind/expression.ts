@@ -169,6 +169,8 @@ const CLAIMS: ReadonlyMap<string, ClaimName> = new Map([
 
 function bindColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef): BoundExpression {
   for (let level: Scope | undefined = scope; level !== undefined; level = level.parent) {
+    const merged = table === undefined ? level.merged.get(name.text.toLowerCase()) : undefined
+    if (merged !== undefined) return bindMerged(binding, scope, level, name, merged)
     const [found, another] = level.candidates(table, name.text)
     if (found === undefined) {
       // A qualifier that names a source here does not name one in an enclosing scope.
@@ -196,11 +198,25 @@ function bindColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef):
     if (level.grouping === undefined) return bound
     const key = keyFor(level, bound)
     if (key !== undefined) return key
-    throw binding.fail('NotGrouped', name.at, `${name.text} is neither in GROUP BY nor in an aggregate`, {
-      hint: `add it to GROUP BY, or write min(${name.text})`,
-    })
+    throw notGrouped(binding, name)
   }
   throw unknownColumn(binding, scope, { kind: 'column', table, name })
+}
+
+/** A name that FULL JOIN … USING has merged: the value of the side that has a row. */
+function bindMerged(binding: Binding, scope: Scope, level: Scope, name: Name, written: Expression): BoundExpression {
+  const bound = level.within(UNRESTRICTED, true, () => bindNode(binding, level, written, undefined))
+  if (level !== scope) binding.outerHits++
+  if (level.grouping === undefined) return bound
+  const key = keyFor(level, bound)
+  if (key !== undefined) return key
+  throw notGrouped(binding, name)
+}
+
+function notGrouped(binding: Binding, { text, at }: Name) {
+  return binding.fail('NotGrouped', at, `${text} is neither in GROUP BY nor in an aggregate`, {
+    hint: `add it to GROUP BY, or write min(${text})`,
+  })
 }
 
 function unknownColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef) {

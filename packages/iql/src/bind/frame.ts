@@ -7,7 +7,7 @@ import type { Frame, FrameBound, Window } from '../syntax/ast-query.ts'
 import { MICROS_PER_DAY, readInterval } from '../types/time-values.ts'
 import { FORMS, type TypeKind, typeName } from '../types/types.ts'
 
-/** Functions that look back to the last known value use a fixed frame. */
+/** Functions that look back to the first or the last known value use a fixed frame. */
 export function bindFrame(
   binding: Binding,
   { id }: FunctionDefinition,
@@ -16,10 +16,10 @@ export function bindFrame(
 ): BoundFrame | undefined {
   if (!FILLING.has(id)) return frame === undefined ? undefined : new FrameBinding(binding, frame, at, orderBy).bind()
   if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }
-  throw binding.fail('BadArguments', at, 'locf and interpolate have no frame', { hint: 'leave out the frame' })
+  throw binding.fail('BadArguments', at, 'locf, interpolate and ema have no frame', { hint: 'leave out the frame' })
 }
 
-const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer'])
+const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer', 'ema'])
 
 const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'] as const
 

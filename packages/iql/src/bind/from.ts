@@ -7,25 +7,28 @@ import { expandView } from '../rewrite/expand-view.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import { CLAUSES, Scope, type ScopeColumn, type ScopeSource } from '../scope/scope.ts'
 import { childrenOf } from '../syntax/ast-children.ts'
-import type { Binary, DerivedTable, Expression, From, Join, Name, TableRef } from '../syntax/ast-query.ts'
+import type { Binary, ColumnRef, DerivedTable, Expression, From, Join, Name, TableRef } from '../syntax/ast-query.ts'
 import { DEFAULT_LIMITS, MAX_WITH_USES } from '../syntax/limits.ts'
 import { sameName } from '../syntax/names.ts'
 import { isComparable } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
 import { bindRowFilter } from './row-filter.ts'
 import { bindSeries } from './series.ts'
+import { joinedNames, mergeColumns } from './using.ts'
 
 interface BoundFrom {
   readonly source: Source
   /** The names it introduces, from left to right. */
   readonly entries: readonly ScopeSource[]
+  readonly merged?: Scope['merged']
+  readonly star?: readonly ColumnRef[] | undefined
 }
 
 /** Adds the sources to `scope`. Sub-queries in FROM see the enclosing scope, but not each other. */
 export function bindFrom(binding: Binding, outer: Scope, scope: Scope, from: From): Source {
-  const { source, entries } = bindItem(binding, outer, from)
-  scope.sources.push(...entries)
-  return source
+  const bound = bindItem(binding, outer, from)
+  showIn(scope, bound)
+  return bound.source
 }
 
 function bindItem(binding: Binding, outer: Scope, from: From): BoundFrom {
@@ -121,18 +124,27 @@ function bindJoin(binding: Binding, outer: Scope, written: Join): BoundFrom {
   const right = bindItem(binding, outer, written.right)
   const entries = [...left.entries, ...right.entries]
   refuseSameName(binding, left.entries, right.entries, written.at)
-  const scope = new Scope(outer, CLAUSES.on)
-  scope.sources.push(...entries)
   const { join } = written
+  const using = written.using === undefined ? undefined : mergeColumns(binding, left, right, join, written.using)
+  const shown = { entries, ...(using ?? joinedNames(left, right)) }
+  const scope = new Scope(outer, CLAUSES.on)
+  showIn(scope, shown)
+  const condition = using?.on ?? written.on
   if (join === 'asof' || join === 'asof-left') {
-    const source = bindAsof(binding, scope, left, right, written)
+    const source = bindAsof(binding, scope, left, right, { ...written, on: condition })
     if (join === 'asof-left') markAbsent(right.entries)
-    return { source, entries }
+    return { ...shown, source }
   }
-  const on = written.on === undefined ? undefined : bindCondition(binding, scope, written.on)
+  const on = condition === undefined ? undefined : bindCondition(binding, scope, condition)
   if (join === 'left' || join === 'full') markAbsent(right.entries)
   if (join === 'right' || join === 'full') markAbsent(left.entries)
-  return { source: { kind: 'join', join, left: left.source, right: right.source, on }, entries }
+  return { ...shown, source: { kind: 'join', join, left: left.source, right: right.source, on } }
+}
+
+function showIn(scope: Scope, { entries, merged, star }: Omit<BoundFrom, 'source'>): void {
+  scope.sources.push(...entries)
+  if (merged !== undefined) scope.merged = merged
+  scope.star = star
 }
 
 function bindAsof(binding: Binding, scope: Scope, left: BoundFrom, right: BoundFrom, written: Join): AsofJoin {

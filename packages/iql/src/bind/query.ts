@@ -3,7 +3,9 @@
 import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import type { BoundExpression, BoundOrder } from '../bound/bound-query.ts'
+import { chooseRows } from '../rewrite/choose-rows.ts'
 import { fillGaps } from '../rewrite/fill-gaps.ts'
+import { expandGroupByAll } from '../rewrite/group-by-all.ts'
 import { replaceOutputNames } from '../rewrite/output-names.ts'
 import { type Binding, type QueryOptions, startOf } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
@@ -14,7 +16,7 @@ import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from '.
 import { orderOf } from './clause.ts'
 import { fingerprintOf } from './expression.ts'
 import { type BoundSelect, bindSelect } from './select.ts'
-import { widenBody } from './widen-body.ts'
+import { mapOutputs, nullAsText, widenBody } from './widen-body.ts'
 
 export function bindQuery(
   binding: Binding,
@@ -24,20 +26,19 @@ export function bindQuery(
 ): Bound.BoundQuery {
   const scope = new Scope(parent)
   const ctes = written.with.map((cte) => bindCte(binding, scope, cte))
-  const query = fillGaps(binding, scope, written)
+  const query = fillGaps(binding, scope, { ...written, body: expandGroupByAll(binding, written.body) })
   for (const cte of query.with.slice(written.with.length)) ctes.push(bindCte(binding, scope, cte))
-  const { body: untyped, order } = bindBody(binding, scope, query.body, query.orderBy)
+  const { body: untyped, orderBy } = bindBody(binding, scope, query.body, query.orderBy)
   const body = widenBody(
     untyped,
     untyped.columns.map(({ type }) => (type.kind === 'Null' ? TEXT : type)),
   )
   if (options.anyNames !== true) refuseDuplicateColumns(binding, query, body.columns)
-  refuseUnstorable(binding, query, body.columns)
   return {
     kind: 'query',
     with: ctes,
     body,
-    orderBy: query.orderBy.map((item) => order(item)),
+    orderBy: orderBy(),
     limit: bindLimit(binding, scope, query.limit),
     offset: bindLimit(binding, scope, query.offset),
     columns: body.columns,
@@ -70,10 +71,10 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
   return cte
 }
 
-/** A body, and how to bind the ORDER BY after it. Only after a select may it use the select's input. */
+/** A body, and the ORDER BY after it. Only after a select may it use the select's input. */
 interface BoundBody {
   readonly body: Bound.BoundBody
-  readonly order: (item: OrderItem) => BoundOrder
+  readonly orderBy: () => readonly BoundOrder[]
 }
 
 function bindBody(binding: Binding, scope: Scope, body: Body, orderBy: readonly OrderItem[] = []): BoundBody {
@@ -81,17 +82,21 @@ function bindBody(binding: Binding, scope: Scope, body: Body, orderBy: readonly 
     case 'select': {
       const bound = bindSelect(binding, scope, body, orderBy)
       const outputs = new OutputLookup(bound.select.columns, bound.select.outputs)
-      return { body: bound.select, order: (item) => orderSelect(binding, bound, outputs, item) }
+      const bindOrders = () => orderBy.map((item) => orderSelect(binding, bound, outputs, item))
+      if (bound.choice === undefined) return { body: bound.select, orderBy: bindOrders }
+      const typed = mapOutputs(bound.select, (expression) => nullAsText({ name: '', expression }).expression)
+      const chosen = chooseRows(typed, bound.choice, bindOrders(), () => binding.nextSource())
+      return { body: chosen.select, orderBy: () => chosen.orderBy }
     }
     case 'set': {
       const bound = bindSet(binding, scope, body)
       const outputs = new OutputLookup(bound.columns)
-      return { body: bound, order: (item) => orderByName(binding, outputs, item) }
+      return { body: bound, orderBy: () => orderBy.map((item) => orderByName(binding, outputs, item)) }
     }
     case 'query': {
       const bound = bindQuery(binding, scope, body, { anyNames: true })
       const outputs = new OutputLookup(bound.columns)
-      return { body: bound, order: (item) => orderByName(binding, outputs, item) }
+      return { body: bound, orderBy: () => orderBy.map((item) => orderByName(binding, outputs, item)) }
     }
   }
 }
@@ -218,10 +223,11 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
   )
 }
 
-function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
+/** For views, whose columns are those of a table for who reads them. */
+export function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
   const index = columns.findIndex(({ type }) => !isStorable(type))
   if (index === -1) return
-  throw binding.fail('TypeMismatch', positionOf(query, index), 'A result cannot hold an Interval', {
+  throw binding.fail('TypeMismatch', positionOf(query, index), 'A column cannot hold an Interval', {
     hint: "write date_diff('second', a, b)",
   })
 }

@@ -3,12 +3,13 @@
 import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { functionsNamed } from '../functions/functions.ts'
-import type { WrittenOutputs } from '../rewrite/output-names.ts'
+import type { Choice } from '../rewrite/choose-rows.ts'
+import { expandGroupByAll, isAggregateCall } from '../rewrite/group-by-all.ts'
+import { replaceOutputNames, type WrittenOutputs } from '../rewrite/output-names.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import { CLAUSES, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
 import { sizeOf, someWithin } from '../syntax/ast-children.ts'
-import type { ColumnRef, Expression, OrderItem, Select, SelectItem } from '../syntax/ast-query.ts'
+import type { ColumnRef, Expression, Name, OrderItem, Select, SelectItem } from '../syntax/ast-query.ts'
 import { sameName } from '../syntax/names.ts'
 import { isComparable, TEXT, typeName } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
@@ -21,15 +22,18 @@ export interface BoundSelect {
   /** For binding ORDER BY. */
   readonly scope: Scope
   readonly written: WrittenOutputs
+  /** Of DISTINCT ON and QUALIFY. */
+  readonly choice: Choice | undefined
 }
 
 /** `orderBy` is the ORDER BY after the select: an aggregate in it makes the select grouped. */
 export function bindSelect(
   binding: Binding,
   outer: Scope,
-  written: Select,
+  writtenSelect: Select,
   orderBy: readonly OrderItem[],
 ): BoundSelect {
+  const written = expandGroupByAll(binding, writtenSelect)
   const scope = new Scope(outer)
   const from = written.from === undefined ? undefined : bindFrom(binding, outer, scope, written.from)
   const where = bindClause(binding, scope, 'where', written.where)
@@ -46,7 +50,29 @@ export function bindSelect(
   if (distinct) refuseIncomparable(binding, written.at, columns)
   const groupBy = keys.map(({ expression }) => expression)
   const select = { kind: 'select', distinct, outputs, from, where, grouped, groupBy, having, columns } as const
-  return { select: latest === undefined ? select : { ...select, latest }, scope, written: named }
+  const choice = bindChoice(binding, scope, written, named)
+  return { select: latest === undefined ? select : { ...select, latest }, scope, written: named, choice }
+}
+
+/** Its expressions are over the sources of the select and the names of its outputs, as those of ORDER BY. */
+function bindChoice(
+  binding: Binding,
+  scope: Scope,
+  { distinctOn, qualify }: Select,
+  named: WrittenOutputs,
+): Choice | undefined {
+  if (distinctOn === undefined && qualify === undefined) return undefined
+  binding.mayCopy = true
+  const isColumn = ({ text }: Name) => scope.candidates(undefined, text).length > 0
+  const resolved = (expression: Expression) => replaceOutputNames(binding, isColumn, named, expression)
+  scope.clause = CLAUSES.distinctOn
+  const keys = distinctOn?.map((written) => {
+    const key = binding.expression(scope, resolved(written), TEXT)
+    if (isComparable(key.type)) return key
+    throw binding.fail('TypeMismatch', startOf(written), `DISTINCT ON cannot compare ${typeName(key.type)}`)
+  })
+  scope.clause = CLAUSES.qualify
+  return { keys, qualify: qualify && bindCondition(binding, scope, resolved(qualify)) }
 }
 
 function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', written: Expression | undefined) {
@@ -90,16 +116,12 @@ function resolveKey(binding: Binding, scope: Scope, { items }: Select, key: Expr
   return key
 }
 
-function usesAggregate({ items }: Select, orderBy: readonly OrderItem[]): boolean {
+function usesAggregate({ items, distinctOn = [], qualify }: Select, orderBy: readonly OrderItem[]): boolean {
   const written = items.flatMap((item) => (item.kind === 'item' ? [item.expression] : []))
-  return [...written, ...orderBy.map(({ expression }) => expression)].some((expression) =>
-    someWithin(expression, isAggregate),
+  const chosen = [...distinctOn, ...(qualify === undefined ? [] : [qualify])]
+  return [...written, ...chosen, ...orderBy.map(({ expression }) => expression)].some((expression) =>
+    someWithin(expression, isAggregateCall),
   )
-}
-
-function isAggregate(expression: Expression): boolean {
-  if (expression.kind !== 'call' || expression.over !== undefined) return false
-  return functionsNamed(expression.name.text.toLowerCase())[0]?.kind === 'aggregate'
 }
 
 function refuseIncomparable(binding: Binding, at: number, columns: readonly Bound.ResultColumn[]): void {
@@ -142,7 +164,8 @@ function bindAll(binding: Binding, scope: Scope, item: Extract<SelectItem, { kin
   const sources = scope.sources.filter(
     ({ name }) => table === undefined || name.toLowerCase() === table.text.toLowerCase(),
   )
-  const columns = sources.flatMap((source) => columnsOf(source, at))
+  const shown = table === undefined ? scope.star?.map((column) => placedAt(column, at)) : undefined
+  const columns = shown ?? sources.flatMap((source) => columnsOf(source, at))
   binding.stars?.set(
     item,
     columns.map((expression) => ({ kind: 'item', expression, alias: undefined })),
@@ -156,6 +179,10 @@ function columnsOf(source: ScopeSource, at: number): ColumnRef[] {
     table: { text: source.name, at },
     name: { text: name, at },
   }))
+}
+
+function placedAt({ kind, table, name }: ColumnRef, at: number): ColumnRef {
+  return { kind, table: table && { ...table, at }, name: { ...name, at } }
 }
 
 /** A column keeps the spelling of its definition; a call is named after its function. */

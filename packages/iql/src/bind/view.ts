@@ -10,6 +10,7 @@ import { firstDuplicate, sameName } from '../syntax/names.ts'
 import { printQuery } from '../syntax/print-query.ts'
 import { checkName, requireDefine } from './define.ts'
 import { lookupDefinition } from './from.ts'
+import { refuseUnstorable } from './query.ts'
 import { refuseCopies } from './refuse-copies.ts'
 
 export function bindCreateView(binding: Binding, written: CreateView): Bound.CreateView {
@@ -21,6 +22,7 @@ export function bindCreateView(binding: Binding, written: CreateView): Bound.Cre
   const stars = new Map<SelectItem, readonly SelectItem[]>()
   binding.stars = stars
   const query = binding.query(undefined, written.query, { anyNames: written.columns.length > 0 })
+  refuseUnstorable(binding, written.query, query.columns)
   refuseCopies(binding, query)
   const [parameter] = binding.parameters
   if (parameter !== undefined)

@@ -5,11 +5,16 @@ import { type IqlType, sameType, TEXT } from '../types/types.ts'
 import { widen } from './literal.ts'
 
 export function widenBody<Kind extends BoundBody>(body: Kind, types: readonly IqlType[]): Kind {
-  if (body.columns.every((column, index) => sameType(column.type, types[index] ?? column.type))) return body
+  if (body.columns.every((column, index) => isSameForm(column.type, types[index] ?? column.type))) return body
   return mapOutputs(body, (expression, index) => {
     const type = types[index]
     return type === undefined ? expression : widen(expression, type)
   })
+}
+
+/** Engines store an Interval that may have months in another form. */
+function isSameForm(a: IqlType, b: IqlType): boolean {
+  return sameType(a, b) && (a.kind !== 'Interval' || b.kind !== 'Interval' || a.months === b.months)
 }
 
 /** A NULL without a type becomes a Text. */

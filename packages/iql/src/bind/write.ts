@@ -10,7 +10,7 @@ import { CLAUSES, type Clause, Scope } from '../scope/scope.ts'
 import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update } from '../syntax/ast.ts'
 import type { Expression, Name, SelectItem } from '../syntax/ast-query.ts'
 import { firstDuplicate, sameName } from '../syntax/names.ts'
-import { isStorable } from '../types/types.ts'
+import { bindConstraints } from './check.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
 import { entry, lookupTable } from './from.ts'
@@ -28,7 +28,8 @@ export function bindInsert(binding: Binding, written: Insert): Bound.Insert {
   const onConflict =
     written.onConflict === undefined ? undefined : bindOnConflict(binding, table, source, check, written.onConflict)
   const returning = bindReturning(binding, table, undefined, source, written.returning)
-  return { kind: 'insert', table, source, columns, rows, onConflict, returning, check }
+  const constraints = bindConstraints(binding, table, source)
+  return { kind: 'insert', table, source, columns, rows, onConflict, returning, check, constraints }
 }
 
 export function bindUpdate(binding: Binding, written: Update): Bound.Update {
@@ -39,7 +40,8 @@ export function bindUpdate(binding: Binding, written: Update): Bound.Update {
   const filter = bindRowFilter(binding, table, source)
   const where = bindWhere(binding, scope, written.where, filter)
   const returning = bindReturning(binding, table, written.alias, source, written.returning)
-  return { kind: 'update', table, source, set, where, returning, check: filter }
+  const constraints = bindConstraints(binding, table, source)
+  return { kind: 'update', table, source, set, where, returning, check: filter, constraints }
 }
 
 export function bindDelete(binding: Binding, written: Delete): Bound.Delete {
@@ -198,11 +200,6 @@ function bindReturning(
   const duplicate = firstDuplicate(outputs, ({ name }) => name)
   const [first] = items
   const at = first === undefined ? 0 : first.kind === 'all' ? first.at : startOf(first.expression)
-  if (outputs.some(({ expression }) => !isStorable(expression.type))) {
-    throw binding.fail('TypeMismatch', at, 'A result cannot hold an Interval', {
-      hint: "write date_diff('second', a, b)",
-    })
-  }
   if (duplicate === undefined) return outputs
   throw binding.fail(
     'DuplicateColumn',

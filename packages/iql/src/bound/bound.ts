@@ -1,6 +1,7 @@
 /** Bound statements: typed, with rights checked and row filters in place. Engines generate SQL from them. */
 
 import type { StepUpNeed } from 'gatehouse-protocol'
+import type { Query } from '../syntax/ast-query.ts'
 import type { IqlType } from '../types/types.ts'
 import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from './bound-query.ts'
 import type { ColumnView, TableView } from './catalogue-view.ts'
@@ -37,6 +38,8 @@ export type BoundStatement =
   | CreateTable
   | AddColumn
   | DropColumn
+  | AddCheck
+  | DropCheck
   | RenameColumn
   | SetRights
   | DropTable
@@ -78,6 +81,15 @@ export interface Insert {
   readonly returning: readonly OutputItem[]
   /** The row filter of the table. Writing a row for which it is not true is the error IQL.RowFilter. */
   readonly check: BoundExpression | undefined
+  /** Writing a row for which one of them is false is the error Data.CheckViolation. */
+  readonly constraints: readonly Constraint[]
+}
+
+/** A CHECK constraint; `text` is its condition in IQL. */
+export interface Constraint {
+  readonly name: string
+  readonly text: string
+  readonly condition: BoundExpression
 }
 
 /** The default of the column. */
@@ -113,6 +125,7 @@ export interface Update {
   readonly where: BoundExpression | undefined
   readonly returning: readonly OutputItem[]
   readonly check: BoundExpression | undefined
+  readonly constraints: readonly Constraint[]
 }
 
 /** DELETE FROM table [WHERE …] [RETURNING …]; `where` includes the row filter. */
@@ -135,6 +148,7 @@ export interface CreateTable {
   readonly columns: readonly BoundColumn[]
   readonly primaryKey: readonly string[]
   readonly uniques: readonly (readonly string[])[]
+  readonly checks: readonly NamedCheck[]
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   /** IQL text, checked against the columns; parseExpressionText parses it. */
@@ -144,6 +158,14 @@ export interface CreateTable {
   readonly comment: string | undefined
   /** Whether changes are logged for live queries. */
   readonly isLive: boolean
+  /** AS query: the rows of the new table. */
+  readonly query: Query | undefined
+}
+
+/** A CHECK constraint as IQL text, checked against the columns. */
+export interface NamedCheck {
+  readonly name: string
+  readonly condition: string
 }
 
 /** name type [NOT NULL] [DEFAULT expression] */
@@ -168,6 +190,21 @@ export interface DropColumn {
   readonly kind: 'drop-column'
   readonly table: TableView
   readonly column: ColumnView
+}
+
+/** ALTER TABLE table ADD [CONSTRAINT name] CHECK (…); `violation` finds a row that violates it. */
+export interface AddCheck {
+  readonly kind: 'add-check'
+  readonly table: TableView
+  readonly check: NamedCheck
+  readonly violation: BoundQuery
+}
+
+/** ALTER TABLE table DROP CONSTRAINT name */
+export interface DropCheck {
+  readonly kind: 'drop-check'
+  readonly table: TableView
+  readonly name: string
 }
 
 /** ALTER TABLE table RENAME COLUMN column TO to */

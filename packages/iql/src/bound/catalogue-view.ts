@@ -61,6 +61,8 @@ export interface TableView {
   readonly uniques: readonly (readonly string[])[]
   /** The caller cannot see rows for which this is not true. It may use :sub, :username, :client, :roles and attributes. */
   readonly rowFilter: Expression | undefined
+  /** Conditions that are not false for any row. */
+  readonly checks?: readonly CheckView[] | undefined
   /** A table of the service: it cannot be altered or dropped, and has no indexes. */
   readonly isSystem: boolean
   /** False for read-only system tables such as cataloguetables. */
@@ -77,6 +79,12 @@ export interface ViewQuery {
   readonly query: Query
   /** See nestingOf. */
   readonly nesting: number
+}
+
+/** CONSTRAINT name CHECK (condition) */
+export interface CheckView {
+  readonly name: string
+  readonly condition: Expression
 }
 
 export interface ColumnView {

@@ -69,6 +69,23 @@ export const AGGREGATE_FUNCTIONS = {
     'corr(price, quantity)',
     true,
   ),
+  covar_pop: pairs(
+    'The covariance of the population, (n Σxy − Σx Σy) / n², of the rows in which neither is NULL, from exact sums and rounded once.',
+    'covar_pop(price, quantity)',
+  ),
+  covar_samp: pairs(
+    'The sample covariance, (n Σxy − Σx Σy) / (n (n − 1)), in the same way; NULL for fewer than two rows.',
+    'covar_samp(price, quantity)',
+  ),
+  regr_slope: pairs(
+    'The slope of the line of least squares through the points (x, y), of the arguments y and x; NULL if x does not vary.',
+    'regr_slope(price, quantity)',
+  ),
+  regr_intercept: pairs('Where that line meets the axis of y.', 'regr_intercept(price, quantity)'),
+  regr_r2: pairs(
+    'The square of the correlation: the share of the variance of y that the line explains; 1 if y does not vary.',
+    'regr_r2(price, quantity)',
+  ),
   median: aggregate(
     ['number'],
     averageType,
@@ -214,6 +231,13 @@ export const WINDOW_FUNCTIONS = {
     'The last value that is not NULL in this row and those before it, carried forward into gaps.',
     'locf(price) OVER (ORDER BY executed_at)',
   ),
+  ema: window(
+    ['number', 'Integer'],
+    DOUBLE,
+    'always',
+    'The exponential moving average over n rows: the first value, and in each later row α x + (1 − α) times the average before it, with α = 2 / (n + 1). A NULL leaves it as it is. Order the rows by a key: rows that tie can come in any order.',
+    'ema(price, 12) OVER (PARTITION BY symbol ORDER BY executed_at, id)',
+  ),
   interpolate: window(
     ['number', 'moment'],
     averageType,
@@ -271,6 +295,11 @@ function aggregate(
 ): Unnamed {
   const common = { kind: 'aggregate', group: 'Aggregates', arguments: args, result, nullable: 'always' } as const
   return { ...common, description, example, ...(overWindow ? { overWindow } : {}) }
+}
+
+/** Of two numbers, y and x. */
+function pairs(description: string, example: string): Unnamed {
+  return aggregate(['number', 'number'], DOUBLE, description, example, true)
 }
 
 function market(

@@ -148,6 +148,8 @@ class Filling {
     const groups: Select = {
       ...this.#select,
       distinct: false,
+      distinctOn: undefined,
+      qualify: undefined,
       items: [bucketItem, ...this.#keys.map(({ item }) => item), ...this.#aggregates],
       groupBy: [bucketItem, ...this.#keys.map(({ item }) => item)].map((_item, index) => number(String(index + 1))),
     }
@@ -155,6 +157,8 @@ class Filling {
       ...plain,
       kind: 'select',
       distinct: this.#select.distinct,
+      distinctOn: this.#select.distinctOn?.map((key) => this.#chosen(key)),
+      qualify: this.#select.qualify && this.#chosen(this.#select.qualify),
       items,
       from: { kind: 'join', join: 'left', left: this.#grid(grid), right: tableOf(GROUPS), on: this.#on(), at },
       // The grid ends before `end`.
@@ -243,9 +247,13 @@ class Filling {
       const isOutput = this.#select.items.some((output) => output.kind === 'item' && isNamed(output, name))
       if (isOutput) return item
     }
+    return { ...item, expression: this.#chosen(expression) }
+  }
+
+  /** An expression over the sources and the names of the outputs. */
+  #chosen(expression: Expression): Expression {
     const isColumn = (name: Name) => hasColumn(this.#names.sources, { table: undefined, name })
-    const replaced = replaceOutputNames(this.#binding, isColumn, this.#outputs(), expression)
-    return { ...item, expression: this.#rewrite(replaced) }
+    return this.#rewrite(replaceOutputNames(this.#binding, isColumn, this.#outputs(), expression))
   }
 
   #outputs(): WrittenOutputs {

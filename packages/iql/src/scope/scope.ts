@@ -1,7 +1,7 @@
 /** The names visible at a position in a statement: sources with their columns, WITH names, and enclosing scopes. */
 
 import type { BoundExpression, Cte } from '../bound/bound-query.ts'
-import type { Name } from '../syntax/ast-query.ts'
+import type { ColumnRef, Expression, Name } from '../syntax/ast-query.ts'
 import { type Ordinals, ordinalsOf, sameName } from '../syntax/names.ts'
 import type { IqlType } from '../types/types.ts'
 
@@ -11,6 +11,8 @@ export interface ScopeSource {
   readonly columns: readonly ScopeColumn[]
   /** An outer join may supply NULLs instead of a row of this source. */
   mayBeAbsent: boolean
+  /** The columns, in lower case, that a USING has merged with a column of another source: only qualified names refer to them. */
+  hidden?: Set<string>
   /** Computed when the first column is looked up. */
   ordinals?: Ordinals
 }
@@ -37,10 +39,13 @@ export const CLAUSES = {
   latest: { name: 'LATEST ON', aggregates: false, windows: false },
   on: { name: 'ON', aggregates: false, windows: false },
   groupBy: { name: 'GROUP BY', aggregates: false, windows: false },
+  qualify: { name: 'QUALIFY', aggregates: true, windows: true },
+  distinctOn: { name: 'DISTINCT ON', aggregates: true, windows: true },
   limit: { name: 'LIMIT', aggregates: false, windows: false },
   values: { name: 'VALUES', aggregates: false, windows: false },
   set: { name: 'SET', aggregates: false, windows: false },
   returning: { name: 'RETURNING', aggregates: false, windows: false },
+  check: { name: 'CHECK', aggregates: false, windows: false },
   default: { name: 'DEFAULT', aggregates: false, windows: false },
   rowFilter: { name: 'ROW FILTER', aggregates: false, windows: false },
   aggregate: { name: 'an aggregate', aggregates: false, windows: false },
@@ -55,12 +60,18 @@ export interface GroupingKey {
   readonly size: number
 }
 
+const NONE_MERGED: ReadonlyMap<string, Expression> = new Map()
+
 export class Scope {
   readonly parent: Scope | undefined
   readonly sources: ScopeSource[] = []
   /** By name, in lower case. */
   readonly ctes = new Map<string, Cte>()
   clause: Clause
+  /** What names in lower case stand for that FULL JOIN … USING has merged. */
+  merged: ReadonlyMap<string, Expression> = NONE_MERGED
+  /** What * stands for where a USING merges columns. */
+  star: readonly ColumnRef[] | undefined
   /** Set once the keys of a grouped select are bound: from then on only keys and aggregates are allowed. */
   grouping: readonly GroupingKey[] | undefined
   /** The number of columns resolved in this scope so far. */
@@ -84,7 +95,7 @@ export class Scope {
     const found: { source: ScopeSource; ordinal: number; column: ScopeColumn }[] = []
     const key = name.toLowerCase()
     for (const source of this.sources) {
-      if (table !== undefined && !sameName(source.name, table.text)) continue
+      if (table === undefined ? source.hidden?.has(key) : !sameName(source.name, table.text)) continue
       source.ordinals ??= ordinalsOf(source.columns)
       for (const ordinal of source.ordinals.get(key) ?? []) {
         const column = source.columns[ordinal]

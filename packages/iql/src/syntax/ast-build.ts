@@ -1,6 +1,6 @@
 /** Builds syntax trees of statements that were not parsed. Their positions are zero. */
 import type { Insert } from './ast.ts'
-import type { BinaryOperator, Expression, Name, SelectItem } from './ast-query.ts'
+import type { BinaryOperator, Expression, Name, Query, SelectItem } from './ast-query.ts'
 
 export const AT = { at: 0 }
 
@@ -34,6 +34,12 @@ export function binary(operator: BinaryOperator, left: Expression, right: Expres
 
 export function isNull(operand: Expression, negated: boolean): Expression {
   return { kind: 'is-null', operand, negated, ...AT }
+}
+
+/** INSERT INTO table query */
+export function insertQuery(table: string, query: Query): Insert {
+  const source = { kind: 'query', query } as const
+  return { kind: 'insert', table: nameOf(table), columns: [], source, onConflict: undefined, returning: [], ...AT }
 }
 
 /** INSERT … VALUES whose values are the parameters v0, v1, …, row by row. */

@@ -250,16 +250,21 @@ export interface Cte {
 /** A Query here is in parentheses and has its own WITH, ORDER BY, LIMIT or OFFSET. */
 export type Body = Select | SetOperation | Query
 
-/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
+/** SELECT [DISTINCT [ON (…)]] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] [QUALIFY …] */
 export interface Select extends Placed {
   readonly kind: 'select'
   readonly distinct: boolean
+  /** The keys of DISTINCT ON; `distinct` is false then. */
+  readonly distinctOn?: readonly Expression[] | undefined
   readonly items: readonly SelectItem[]
   readonly from: From | undefined
   readonly where: Expression | undefined
   readonly latest?: Latest | undefined
   readonly groupBy: readonly Expression[]
+  /** GROUP BY ALL: `groupBy` is empty then. */
+  readonly groupByAll?: true | undefined
   readonly having: Expression | undefined
+  readonly qualify?: Expression | undefined
 }
 
 /** LATEST ON column PARTITION BY key, …: of the rows that WHERE keeps, the last of each key. */
@@ -313,6 +318,8 @@ export interface Join extends Placed {
   readonly join: JoinKind
   readonly left: From
   readonly right: From
-  /** Undefined only for a cross join. */
+  /** Undefined only for a cross join and with USING. */
   readonly on: Expression | undefined
+  /** USING (column, …) */
+  readonly using?: readonly Name[] | undefined
 }

@@ -78,7 +78,7 @@ export interface Delete extends Placed {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …)] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …)] [AS query] */
 export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -86,6 +86,8 @@ export interface CreateTable extends Placed {
   readonly columns: readonly ColumnDefinition[]
   /** PRIMARY KEY (a, b) and UNIQUE (a, b) as table constraints. */
   readonly keys: readonly KeyDefinition[]
+  /** Those of columns too. */
+  readonly checks?: readonly CheckDefinition[] | undefined
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   readonly rowFilter: Expression | undefined
@@ -93,6 +95,15 @@ export interface CreateTable extends Placed {
   readonly writeNeed: StepUpNeed | undefined
   readonly comment: string | undefined
   readonly live: boolean | undefined
+  /** AS query, which gives the columns, and the rows. */
+  readonly query?: Query | undefined
+}
+
+/** [CONSTRAINT name] CHECK (condition); `column` is that of the definition that it is part of. */
+export interface CheckDefinition extends Placed {
+  readonly name: Name | undefined
+  readonly column: Name | undefined
+  readonly condition: Expression
 }
 
 /** name type [PRIMARY KEY] [NOT NULL] [UNIQUE] [DEFAULT expression] */
@@ -110,13 +121,15 @@ export interface KeyDefinition extends Placed {
   readonly columns: readonly Name[]
 }
 
-/** ALTER TABLE name ADD [COLUMN] … | DROP [COLUMN] … | RENAME [COLUMN] a TO b | SET … */
+/** ALTER TABLE name ADD [COLUMN] … | DROP [COLUMN] … | ADD CHECK (…) | DROP CONSTRAINT … | RENAME [COLUMN] a TO b | SET … */
 export interface AlterTable extends Placed {
   readonly kind: 'alter-table'
   readonly table: Name
   readonly action:
     | { readonly kind: 'add'; readonly column: ColumnDefinition }
     | { readonly kind: 'drop'; readonly column: Name }
+    | { readonly kind: 'add-check'; readonly check: CheckDefinition }
+    | { readonly kind: 'drop-check'; readonly name: Name }
     | { readonly kind: 'rename'; readonly column: Name; readonly to: Name }
     | ({ readonly kind: 'set' } & TableChanges)
 }

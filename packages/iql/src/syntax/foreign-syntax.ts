@@ -11,21 +11,16 @@ export interface ForeignSyntax {
   readonly advice: string
 }
 
-const NUMBERED =
-  'number the rows in a query in FROM: SELECT * FROM (SELECT …, row_number() OVER (PARTITION BY key ORDER BY x) AS n FROM t) AS r WHERE n <= 3'
+const NUMBERED = 'write QUALIFY row_number() OVER (PARTITION BY key ORDER BY x) <= 3 before ORDER BY'
 const UNION_OF_GROUPS = 'write a SELECT for each grouping, and combine them with UNION ALL'
 const NO_REFERENCES = 'omit it: tables do not refer to each other; join them in queries'
 const NO_LATERAL =
   'write ASOF JOIN for the closest row, a sub-query as a value, or a query in FROM with row_number() OVER (…)'
 
 export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
-  entry('DISTINCT ON', ['distinct > on'], 'write FROM t LATEST ON time PARTITION BY key for the last row of each key'),
   entry('LIMIT … BY', ['limit _ > by'], NUMBERED),
-  entry('QUALIFY', ['> qualify _'], NUMBERED),
   entry('TOP', ['select > top _'], 'write LIMIT 3 at the end'),
-  entry('FETCH', ['> fetch first', '> fetch next'], 'write LIMIT 3'),
   entry('LIMIT with a comma', ['limit _ > ,'], 'write LIMIT 10 OFFSET 20'),
-  entry('GROUP BY ALL', ['group by > all'], 'name the expressions, or their numbers: GROUP BY 1, 2'),
   entry('ORDER BY ALL', ['order by > all'], 'name the columns, or their numbers: ORDER BY 1, 2'),
   entry(
     'SAMPLE BY',
@@ -39,7 +34,7 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   entry('UNPIVOT', ['> unpivot _'], 'write a SELECT for each column, and combine them with UNION ALL'),
   entry('LATERAL', ['> lateral ( _', '> lateral _ ('], NO_LATERAL),
   entry('APPLY', ['cross > apply', '> outer apply'], NO_LATERAL),
-  entry('NATURAL JOIN', ['> natural join _ _'], 'write JOIN … ON a.column = b.column'),
+  entry('NATURAL JOIN', ['> natural join _ _'], 'write JOIN … USING (column)'),
   entry('MINUS', ['> minus select'], 'write EXCEPT'),
   entry('VALUES outside INSERT', ['> values ('], 'write SELECT 1 AS a, 2 AS b UNION ALL SELECT 3, 4'),
   entry('INTERVAL without quotes', ['> interval _'], "write INTERVAL '5 minutes'"),
@@ -50,12 +45,7 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   ),
   entry('TRUNCATE', ['> truncate _'], 'write DELETE FROM t ALL'),
   entry('MERGE', ['> merge into'], 'write INSERT INTO t … ON CONFLICT (key) DO UPDATE SET x = excluded.x'),
-  entry(
-    'CREATE TABLE AS',
-    ['create table _ > as', 'if not exists _ > as'],
-    'write CREATE TABLE t (…), then INSERT INTO t SELECT …; or CREATE VIEW t AS SELECT …',
-  ),
-  entry('CHECK', ['> check ('], 'check values in the application before it writes them'),
+  entry('CHECK in ADD COLUMN', ['> check ('], 'write ALTER TABLE t ADD CHECK (…) after it'),
   entry('REFERENCES', ['> references _'], NO_REFERENCES),
   entry('FOREIGN KEY', ['> foreign key ( _'], NO_REFERENCES),
 ]

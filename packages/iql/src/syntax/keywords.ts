@@ -57,10 +57,10 @@ export const RESERVED_FUNCTIONS: ReadonlySet<string> = new Set(['left', 'right']
 
 /** Words of the grammar that can also be names. */
 const OTHER_KEYWORDS =
-  `acr add age alter asc at column columns comment conflict create current date delete desc describe do drop escape explain extract
-filter first following if index insert interval json key last latest live localtimestamp nothing nulls off over partition
-preceding primary range read rename replace require row rows scope show table tables time timestamp to unbounded unique update
-uuid view window within write zone`.split(/\s+/)
+  `acr add age alter any asc at check column columns comment conflict constraint create current date delete desc describe do drop
+escape explain extract fetch filter first following if index insert interval json key last latest live localtimestamp next nothing
+nulls off only over partition preceding primary qualify range read rename replace require row rows scope show some table tables time
+timestamp to unbounded unique update uuid view window within write zone`.split(/\s+/)
 
 /** Every word of the grammar, in upper case, for completion. */
 export const KEYWORDS: readonly string[] = [...RESERVED, ...OTHER_KEYWORDS].map((word) => word.toUpperCase()).sort()

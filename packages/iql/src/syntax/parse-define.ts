@@ -3,6 +3,7 @@ import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, type StepUpNeed } from 'gatehou
 import type {
   AlterTable,
   AlterView,
+  CheckDefinition,
   ColumnDefinition,
   CreateIndex,
   CreateTable,
@@ -12,7 +13,7 @@ import type {
   TableChanges,
   ViewChanges,
 } from './ast.ts'
-import type { Expression } from './ast-query.ts'
+import type { Expression, Name } from './ast-query.ts'
 import { parseExpression, parseType } from './parse-expression.ts'
 import { parseQuery } from './parse-select.ts'
 import type { TokenStream } from './token-stream.ts'
@@ -27,24 +28,43 @@ export function parseCreate(tokens: TokenStream): Statement {
 }
 
 /**
- * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name "(" (ColumnDefinition | Key) {"," (ColumnDefinition | Key)} ")"
+ * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name ["(" TablePart {"," TablePart} ")"]
  *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | ["WRITE"] "REQUIRE" Need
- *               | "COMMENT" Text | TableOption}
+ *               | "COMMENT" Text | TableOption} ["AS" Query]
+ * TablePart = ColumnDefinition | Key | Check
  */
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   tokens.expects('table')
   const ifNotExists = acceptsIfNotExists(tokens)
   const name = tokens.name('a table')
-  tokens.expects('(')
   const columns: ColumnDefinition[] = []
   const keys: KeyDefinition[] = []
+  const checks: CheckDefinition[] = []
+  if (tokens.accepts('(')) parseTableParts(tokens, { columns, keys, checks })
+  const options = parseTableOptions(tokens)
+  const isGiven = columns.length === 0
+  if (isGiven || tokens.token.key === 'as') tokens.expects('as')
+  if (!isGiven && tokens.ahead(-1).key === 'as')
+    throw tokens.fail('The query gives the columns', tokens.ahead(-1).at, 'Syntax', CAST_HINT)
+  const query = isGiven ? parseQuery(tokens) : undefined
+  const checked = checks.length === 0 ? {} : { checks }
+  const filled = query === undefined ? {} : { query }
+  return { kind: 'create-table', ifNotExists, name, columns, keys, ...checked, ...options, ...filled, at }
+}
+
+const CAST_HINT =
+  'name and type them in the query: SELECT CAST(x AS Integer) AS n; only keys and checks stand in parentheses'
+
+type TableParts = { readonly columns: ColumnDefinition[]; keys: KeyDefinition[]; checks: CheckDefinition[] }
+
+function parseTableParts(tokens: TokenStream, { columns, keys, checks }: TableParts): void {
   do {
     const key = parseKey(tokens)
-    if (key === undefined) columns.push(parseColumnDefinition(tokens))
-    else keys.push(key)
+    if (key !== undefined) keys.push(key)
+    else if (opensCheck(tokens)) checks.push(parseCheck(tokens))
+    else columns.push(parseColumnDefinition(tokens, checks))
   } while (tokens.accepts(','))
   tokens.expects(')')
-  return { kind: 'create-table', ifNotExists, name, columns, keys, ...parseTableOptions(tokens), at }
 }
 
 /**
@@ -106,8 +126,25 @@ function parseKey(tokens: TokenStream): KeyDefinition | undefined {
   return { kind: key === 'unique' ? 'unique' : 'primary-key', columns, at }
 }
 
-/** ColumnDefinition = Name Type {"PRIMARY" "KEY" | "NOT" "NULL" | "NULL" | "UNIQUE" | "DEFAULT" Expression} */
-function parseColumnDefinition(tokens: TokenStream): ColumnDefinition {
+/** Neither word is reserved: both can be the names of columns. */
+function opensCheck(tokens: TokenStream): boolean {
+  const { key, kind } = tokens.token
+  if (kind !== 'word') return false
+  if (key === 'check') return tokens.ahead(1).key === '('
+  return key === 'constraint' && tokens.ahead(2).key === 'check' && tokens.ahead(3).key === '('
+}
+
+/** Check = ["CONSTRAINT" Name] "CHECK" "(" Expression ")" */
+function parseCheck(tokens: TokenStream, column?: Name): CheckDefinition {
+  const { at } = tokens.token
+  const name = tokens.accepts('constraint') ? tokens.name('a constraint') : undefined
+  tokens.expects('check')
+  tokens.expects('(')
+  return { name, column, condition: tokens.closing(parseExpression(tokens)), at }
+}
+
+/** ColumnDefinition = Name Type {"PRIMARY" "KEY" | "NOT" "NULL" | "NULL" | "UNIQUE" | "DEFAULT" Expression | Check} */
+function parseColumnDefinition(tokens: TokenStream, checks?: CheckDefinition[]): ColumnDefinition {
   const name = tokens.name('a column')
   const type = parseType(tokens)
   const constraints = { primaryKey: false, notNull: false, unique: false }
@@ -121,6 +158,7 @@ function parseColumnDefinition(tokens: TokenStream): ColumnDefinition {
       constraints.notNull = true
     } else if (tokens.accepts('unique')) constraints.unique = true
     else if (defaultValue === undefined && tokens.accepts('default')) defaultValue = parseExpression(tokens)
+    else if (checks !== undefined && opensCheck(tokens)) checks.push(parseCheck(tokens, name))
     else if (constraints.notNull || !tokens.accepts('null')) break
   }
   return { name, type, ...constraints, default: defaultValue }
@@ -270,6 +308,7 @@ export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
 
 /**
  * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
+ *            | "ADD" Check | "DROP" "CONSTRAINT" Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
 function parseAlterTable(tokens: TokenStream, at: number): AlterTable {
@@ -293,10 +332,15 @@ function parseAlterView(tokens: TokenStream, at: number): AlterView {
 
 function parseAlteration(tokens: TokenStream): AlterTable['action'] {
   if (tokens.accepts('add')) {
+    if (opensCheck(tokens)) return { kind: 'add-check', check: parseCheck(tokens) }
     tokens.accepts('column')
     return { kind: 'add', column: parseColumnDefinition(tokens) }
   }
   if (tokens.accepts('drop')) {
+    if (tokens.token.key === 'constraint' && tokens.ahead(1).kind !== 'end') {
+      tokens.take()
+      return { kind: 'drop-check', name: tokens.name('a constraint') }
+    }
     tokens.accepts('column')
     return { kind: 'drop', column: tokens.name('a column') }
   }

@@ -15,6 +15,7 @@ import type {
 } from './ast-query.ts'
 import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
 import { parseFrame } from './parse-frame.ts'
+import { parseQuantified } from './parse-quantified.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
 import type { TokenStream } from './token-stream.ts'
 
@@ -74,7 +75,7 @@ function parseUnary(tokens: TokenStream, operator: '-' | '+' | 'not', minimum: n
 
 /**
  * Truth = Comparison {"IS" ["NOT"] ("NULL" | "TRUE" | "FALSE" | "DISTINCT" "FROM" Comparison)}
- * Comparison = Test [("=" | "<>" | "!=" | "<" | "<=" | ">" | ">=") Test]
+ * Comparison = Test [("=" | "<>" | "!=" | "<" | "<=" | ">" | ">=") Test | Quantified]
  * Concatenation = Sum {"||" Sum}
  * Sum = Product {("+" | "-") Product}
  * Product = AtTimeZone {("*" | "/" | "%") AtTimeZone}
@@ -86,8 +87,11 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
     const precedence = BINARY_PRECEDENCE[operator]
     if (precedence <= minimum) return undefined
     tokens.take()
-    const right = parseOperators(tokens, precedence)
-    if (precedence === PRECEDENCE.comparison) refuseChain(tokens)
+    const isComparison = precedence === PRECEDENCE.comparison
+    const quantified = isComparison ? parseQuantified(tokens, left, operator, at) : undefined
+    const right = quantified === undefined ? parseOperators(tokens, precedence) : left
+    if (isComparison) refuseChain(tokens)
+    if (quantified !== undefined) return quantified
     return { kind: 'binary', operator, left, right, at }
   }
   if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined

@@ -19,7 +19,7 @@ import type { TokenStream } from './token-stream.ts'
 
 /**
  * Query = ["WITH" Cte {"," Cte}] Body ["ORDER" "BY" OrderItem {"," OrderItem}]
- *         ["LIMIT" Expression] ["OFFSET" Expression]
+ *         ["LIMIT" Expression] ["OFFSET" Expression [("ROW" | "ROWS")]] [Fetch]
  */
 export function parseQuery(tokens: TokenStream): Query {
   const at = tokens.token.at
@@ -30,11 +30,28 @@ export function parseQuery(tokens: TokenStream): Query {
   let offset: Expression | undefined
   for (;;) {
     if (limit === undefined && tokens.accepts('limit')) limit = parseExpression(tokens)
-    else if (offset === undefined && tokens.accepts('offset')) offset = parseExpression(tokens)
+    else if (offset === undefined && tokens.accepts('offset')) offset = parseOffset(tokens)
+    else if (limit === undefined && tokens.accepts('fetch')) limit = parseFetch(tokens)
     else break
   }
   const query: Query = { kind: 'query', with: ctes, body, orderBy, limit, offset, at }
   return body.kind === 'query' && isBareQuery(query) ? body : query
+}
+
+function parseOffset(tokens: TokenStream): Expression {
+  const rows = parseExpression(tokens)
+  if (!tokens.accepts('rows')) tokens.accepts('row')
+  return rows
+}
+
+/** Fetch = "FETCH" ("FIRST" | "NEXT") [Expression] ("ROW" | "ROWS") "ONLY" */
+function parseFetch(tokens: TokenStream): Expression {
+  if (!tokens.accepts('first')) tokens.expects('next')
+  const { key, at } = tokens.token
+  const rows: Expression = key === 'row' || key === 'rows' ? { kind: 'number', text: '1', at } : parseExpression(tokens)
+  if (!tokens.accepts('rows')) tokens.expects('row')
+  tokens.expects('only')
+  return rows
 }
 
 /** Cte = Name ["(" Name {"," Name} ")"] "AS" "(" Query ")" */
@@ -106,26 +123,42 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
 }
 
 /**
- * Select = "SELECT" ["DISTINCT" | "ALL"] SelectItem {"," SelectItem} ["FROM" From] ["WHERE" Expression]
- *          [Latest] ["GROUP" "BY" Expression {"," Expression}] ["HAVING" Expression]
- *          ["WINDOW" NamedWindow {"," NamedWindow}]
+ * Select = "SELECT" ["DISTINCT" ["ON" "(" Expression {"," Expression} ")"] | "ALL"] SelectItem {"," SelectItem} ["FROM" From]
+ *          ["WHERE" Expression] [Latest] ["GROUP" "BY" ("ALL" | Expression {"," Expression})] ["HAVING" Expression]
+ *          ["WINDOW" NamedWindow {"," NamedWindow}] ["QUALIFY" Expression]
  */
 function parseSelect(tokens: TokenStream): ParsedBody {
   const at = tokens.expects('select')
-  const distinct = tokens.accepts('distinct')
-  if (!distinct) tokens.accepts('all')
+  const isDistinct = tokens.accepts('distinct')
+  if (!isDistinct) tokens.accepts('all')
+  const distinctOn = isDistinct && tokens.accepts('on') ? parseKeys(tokens) : undefined
   const written = tokens.list(parseSelectItem)
   const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
   const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
   const latest = parseLatest(tokens)
-  const groupBy = tokens.acceptsBy('group') ? tokens.list(parseExpression) : []
+  const isGrouped = tokens.acceptsBy('group')
+  const groupByAll = isGrouped && tokens.accepts('all')
+  const groupBy = isGrouped && !groupByAll ? tokens.list(parseExpression) : []
   const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
   const windows = new NamedWindows(tokens, parseNamedWindows(tokens))
+  const qualify = tokens.accepts('qualify') ? windows.within(parseExpression(tokens)) : undefined
   const items = written.map((item) =>
     item.kind === 'item' ? { ...item, expression: windows.within(item.expression) } : item,
   )
-  const select: Select = { kind: 'select', distinct, items, from, where, groupBy, having, at }
-  return { body: latest === undefined ? select : { ...select, latest }, windows }
+  const distinct = isDistinct && distinctOn === undefined
+  const body: Select = {
+    ...{ kind: 'select', distinct, items, from, where, groupBy, having, at },
+    ...(distinctOn === undefined ? {} : { distinctOn: distinctOn.map((key) => windows.within(key)) }),
+    ...(latest === undefined ? {} : { latest }),
+    ...(groupByAll ? { groupByAll } : {}),
+    ...(qualify === undefined ? {} : { qualify }),
+  }
+  return { body, windows }
+}
+
+function parseKeys(tokens: TokenStream): Expression[] {
+  tokens.expects('(')
+  return tokens.nested(() => tokens.closing(tokens.list(parseExpression)))
 }
 
 /** Latest = "LATEST" "ON" Expression "PARTITION" "BY" Expression {"," Expression} */
@@ -181,7 +214,8 @@ function parseFrom(tokens: TokenStream): From {
 
 /**
  * Joined = TableItem {Join}
- * Join = (["INNER"] | ("LEFT" | "RIGHT" | "FULL") ["OUTER"] | "ASOF" ["LEFT"]) "JOIN" TableItem "ON" Expression
+ * Join = (["INNER"] | ("LEFT" | "RIGHT" | "FULL") ["OUTER"] | "ASOF" ["LEFT"]) "JOIN" TableItem
+ *        ("ON" Expression | "USING" "(" Name {"," Name} ")")
  *      | "CROSS" "JOIN" TableItem
  */
 function parseJoined(tokens: TokenStream): From {
@@ -193,17 +227,19 @@ function parseJoined(tokens: TokenStream): From {
     tokens.expects('join')
     tokens.countJoin(at)
     const right = parseTableItem(tokens)
-    if (tokens.token.key === 'using') {
-      tokens.couldBe('on')
-      throw tokens.unexpected('write ON a.column = b.column')
-    }
-    let on: Expression | undefined
-    if (join !== 'cross') {
+    if (join === 'cross') left = { kind: 'join', join, left, right, on: undefined, at }
+    else if (tokens.accepts('using'))
+      left = { kind: 'join', join, left, right, on: undefined, using: parseUsing(tokens), at }
+    else {
       tokens.expects('on')
-      on = parseExpression(tokens)
+      left = { kind: 'join', join, left, right, on: parseExpression(tokens), at }
     }
-    left = { kind: 'join', join, left, right, on, at }
   }
+}
+
+function parseUsing(tokens: TokenStream): Name[] {
+  tokens.expects('(')
+  return tokens.closing(tokens.list((tokens) => tokens.columnName()))
 }
 
 /** The keywords before JOIN; undefined if no join follows. */

@@ -49,14 +49,17 @@ function printBody(body: Body, minimum: number): string {
 }
 
 function printSelect(select: Extract<Body, { kind: 'select' }>): string {
-  const { distinct, items, from, where, latest, groupBy, having } = select
-  const parts = [`SELECT ${distinct ? 'DISTINCT ' : ''}${printItems(items)}`]
+  const { distinct, distinctOn, items, from, where, latest, groupBy, groupByAll, having, qualify } = select
+  const on = distinctOn === undefined ? '' : `DISTINCT ON (${printList(distinctOn)}) `
+  const parts = [`SELECT ${on}${distinct ? 'DISTINCT ' : ''}${printItems(items)}`]
   if (from !== undefined) parts.push(`FROM ${printFrom(from)}`)
   if (where !== undefined) parts.push(`WHERE ${printExpression(where)}`)
   if (latest !== undefined)
     parts.push(`LATEST ON ${printExpression(latest.on)} PARTITION BY ${printList(latest.partitionBy)}`)
   if (groupBy.length > 0) parts.push(`GROUP BY ${groupBy.map((key) => printExpression(key)).join(', ')}`)
+  if (groupByAll) parts.push('GROUP BY ALL')
   if (having !== undefined) parts.push(`HAVING ${printExpression(having)}`)
+  if (qualify !== undefined) parts.push(`QUALIFY ${printExpression(qualify)}`)
   return parts.join(' ')
 }
 
@@ -94,7 +97,8 @@ function printFrom(from: From): string {
     case 'join': {
       const right = from.right.kind === 'join' ? `(${printFrom(from.right)})` : printFrom(from.right)
       const on = from.on === undefined ? '' : ` ON ${printExpression(from.on)}`
-      return `${printFrom(from.left)} ${JOIN_WORDS[from.join]} ${right}${on}`
+      const using = from.using === undefined ? '' : ` USING (${from.using.map(printName).join(', ')})`
+      return `${printFrom(from.left)} ${JOIN_WORDS[from.join]} ${right}${on}${using}`
     }
   }
 }

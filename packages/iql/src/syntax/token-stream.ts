@@ -4,7 +4,7 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import { type ErrorName, refuse } from '../errors/errors.ts'
 import type { Name, Query } from './ast-query.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
-import { RESERVED } from './keywords.ts'
+import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
 import type { Token } from './lexer.ts'
 import type { Limits } from './limits.ts'
 
@@ -94,9 +94,20 @@ export class TokenStream {
 
   /** A name that needs no AS before it. */
   bareAlias(): Name | undefined {
-    if (!this.isName()) return undefined
+    if (!this.isName() || this.#opensClause()) return undefined
     this.#aliasIndex = this.token.kind === 'word' ? this.#index : -1
     return this.name('a name')
+  }
+
+  /** QUALIFY and FETCH are not reserved: they can be aliases, but not before what their clauses begin with. */
+  #opensClause(): boolean {
+    if (this.token.kind !== 'word') return false
+    const { kind, key } = this.ahead(1)
+    if (this.token.key === 'fetch') return key === 'first' || key === 'next'
+    if (this.token.key !== 'qualify' || kind === 'end') return false
+    if (kind === 'symbol') return key === '(' || key === '-' || key === '+'
+    if (kind !== 'word' || !RESERVED.has(key) || CONDITION_WORDS.has(key)) return true
+    return RESERVED_FUNCTIONS.has(key) && this.ahead(2).key === '('
   }
 
   isName(): boolean {
@@ -267,6 +278,9 @@ function matchParentheses(tokens: readonly Token[]): Map<number, number> {
   }
   return closes
 }
+
+/** Reserved words that a condition can begin with. */
+const CONDITION_WORDS: ReadonlySet<string> = new Set(['not', 'case', 'cast', 'exists', 'null', 'true', 'false'])
 
 /** What can follow an inner parenthesised query if the outer parenthesis holds a query too. */
 const AFTER_QUERY: ReadonlySet<string> = new Set(['union', 'intersect', 'except', 'order', 'limit', 'offset'])

@@ -124,7 +124,7 @@ const UNITS: readonly (readonly [names: readonly string[], unit: Unit])[] = [
     [3n, 0n],
   ],
   [
-    ['mo', 'month', 'months'],
+    ['mo', 'mon', 'mons', 'month', 'months'],
     [1n, 0n],
   ],
   [
@@ -162,25 +162,50 @@ const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
 const MAX_MONTHS = 120_000n
 const MAX_MICROS = MICROS_PER_DAY * 3_660_000n
 
-/** '5 minutes', '1 day 12 hours', '15m', '-1 month': whole numbers with units. */
+/**
+ * '5 minutes', '1 day 12 hours', '15m', '0.5 seconds', '-1 month': numbers with units, exact to a microsecond or a month. A time may be
+ * last, as in '1 day 02:30:00.5'.
+ */
 export function readInterval(text: string): Interval | undefined {
-  const trimmed = text.trim()
-  if (!/^(?:[+-]?\d{1,18}\s*[A-Za-z]+\s*)+$/.test(trimmed)) return undefined
+  const [, units = '', sign, hours = '', minutes = '', seconds = '0', fraction = ''] = INTERVAL.exec(text.trim()) ?? []
+  if (units === '' && sign === undefined) return undefined
   let months = 0n
   let micros = 0n
-  for (const [, amount = '', name = ''] of trimmed.matchAll(/([+-]?\d+)\s*([A-Za-z]+)/g)) {
+  if (sign !== undefined) {
+    if (Number(minutes) > 59 || Number(seconds) > 59) return undefined
+    const time =
+      BigInt(hours) * MICROS_PER_HOUR + BigInt(minutes) * MICROS_PER_MINUTE + BigInt(seconds) * MICROS_PER_SECOND
+    micros = (time + BigInt(fraction.padEnd(6, '0'))) * (sign === '-' ? -1n : 1n)
+  }
+  for (const [, whole = '', fraction = '', name = ''] of units.matchAll(AMOUNT)) {
     const unit = UNIT_BY_NAME.get(name.toLowerCase())
     if (unit === undefined) return undefined
-    months += BigInt(amount) * unit[0]
-    micros += BigInt(amount) * unit[1]
+    const amount = BigInt(whole + fraction)
+    const divisor = 10n ** BigInt(fraction.length)
+    if ((amount * unit[0]) % divisor !== 0n || (amount * unit[1]) % divisor !== 0n) return undefined
+    months += (amount * unit[0]) / divisor
+    micros += (amount * unit[1]) / divisor
   }
   const fits = months <= MAX_MONTHS && -months <= MAX_MONTHS && micros <= MAX_MICROS && -micros <= MAX_MICROS
   return fits ? { months, micros } : undefined
 }
 
+/** Amounts with units, then a time. */
+const INTERVAL =
+  /^((?:[+-]?\d{1,18}(?:\.\d{1,18})?\s*[A-Za-z]+\s*)*)(?:([+-]?)(\d{2,9}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?)?$/
+const AMOUNT = /([+-]?\d+)(?:\.(\d+))?\s*([A-Za-z]+)/g
+
+/** As PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06.5. Each part has its own sign. */
 export function writeInterval({ months, micros }: Interval): string {
-  const parts = [months === 0n ? '' : `${months} months`, micros === 0n ? '' : `${micros} microseconds`]
-  return parts.filter((part) => part !== '').join(' ') || '0 seconds'
+  const days = micros / MICROS_PER_DAY
+  const time = micros % MICROS_PER_DAY
+  const parts = [amount(months / 12n, 'year'), amount(months % 12n, 'mon'), amount(days, 'day')]
+  if (time !== 0n || (months === 0n && days === 0n)) parts.push(time < 0n ? `-${writeTime(-time)}` : writeTime(time))
+  return parts.filter((part) => part !== '').join(' ')
+}
+
+function amount(count: bigint, unit: string): string {
+  return count === 0n ? '' : `${count} ${unit}${count === 1n ? '' : 's'}`
 }
 
 export function floorDivide(dividend: bigint, divisor: bigint): bigint {

@@ -16,7 +16,7 @@ export type IqlType =
   | { readonly kind: 'Uuid' }
   | { readonly kind: 'Json' }
   | { readonly kind: 'Binary' }
-  /** Never the type of a column or a result. Without months it is a fixed length of time and can be compared. */
+  /** Never the type of a column. Without months it is a fixed length of time and can be compared. */
   | { readonly kind: 'Interval'; readonly months: boolean }
   /** The type of a NULL literal until its context determines another. */
   | { readonly kind: 'Null' }
@@ -118,7 +118,7 @@ export function isComparable(type: IqlType): boolean {
   return type.kind !== 'Json' && type.kind !== 'Null' && !(type.kind === 'Interval' && type.months)
 }
 
-/** Whether a result or a column can have the type. */
+/** Whether a column can have the type. */
 export function isStorable(type: IqlType): boolean {
   return type.kind !== 'Interval'
 }

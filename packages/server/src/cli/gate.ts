@@ -8,6 +8,7 @@ import {
   GatehouseError,
   type GrantedTokens,
   QueryError,
+  StepUpNeeded,
 } from '../../../client/src/index.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
@@ -65,6 +66,13 @@ const NODE_CA_HINT = /; if the root CA is installed locally, try running Node\.j
 const CA_HINT =
   '; if the certificate was signed by your own CA, set NODE_EXTRA_CA_CERTS to the file of the CA certificate in the environment of this command'
 
+/** A token that is stored, or refreshed, has the age and the factors of its sign-in. */
+function stepUpHint({ acrValues, maxAge }: StepUpNeeded): string {
+  const factors = acrValues === '2' ? ' with two factors' : ''
+  const recently = maxAge === undefined ? '' : `, and repeat the command within ${maxAge} seconds`
+  return `sign out in the browser, then run gatehouse login again and sign in there${factors}${recently}`
+}
+
 /** Texts of a server are printed in one line each, without control characters. */
 function textOf(error: GatehouseError): string {
   const { code, details } = error
@@ -75,6 +83,7 @@ function textOf(error: GatehouseError): string {
     const { offset, line, column } = error.position
     lines.push(caretPicture(error.statement, { Offset: offset, Line: line, Column: column }))
   }
+  if (error instanceof StepUpNeeded) lines.push(`hint: ${stepUpHint(error)}`)
   if (typeof details.Hint === 'string') lines.push(`hint: ${printable(details.Hint)}`)
   return lines.join('\n')
 }

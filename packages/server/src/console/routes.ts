@@ -37,11 +37,14 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ')
 
+const OPENER_POLICY = 'cross-origin-opener-policy'
+
 const HEADERS = {
   'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
-  'cross-origin-opener-policy': 'same-origin',
+  // Not same-origin: the console sees when the window of a step-up is closed.
+  [OPENER_POLICY]: 'same-origin-allow-popups',
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
@@ -80,6 +83,8 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
   function sendPage(context: Context): void {
     const page = current()?.page
     context.setHeader('cache-control', 'no-cache')
+    // A sign-in returns in a window that the console has opened: a policy of its own would separate the two.
+    if (String(context.query.get('state')).startsWith('p.')) context.setHeader(OPENER_POLICY, 'unsafe-none')
     sendCompressed(context, page ?? notBuilt, page === undefined ? 503 : 200)
   }
 

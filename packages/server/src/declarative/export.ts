@@ -166,7 +166,7 @@ function variableFor(clientId: string, used: Set<string>): string {
 }
 
 function declaredTable(table: TableTarget): object {
-  const { name, description, columns, readScope, writeScope, rowFilter, stepUp, live } = table
+  const { name, description, columns, readScope, writeScope, rowFilter, checks = {}, stepUp, live } = table
   return {
     name,
     ...(description !== '' && { description }),
@@ -174,6 +174,7 @@ function declaredTable(table: TableTarget): object {
     ...(readScope !== null && { read_scope: readScope }),
     ...(writeScope !== null && { write_scope: writeScope }),
     ...(rowFilter !== null && { row_filter: rowFilter }),
+    ...(Object.keys(checks).length > 0 && { checks }),
     ...declaredStepUp(stepUp),
     ...(!live && { live }),
   }

@@ -257,6 +257,11 @@ const TABLE = closed(['name', 'columns'], {
     }),
     NULL,
   ),
+  checks: {
+    type: 'object',
+    additionalProperties: text({ minLength: 1 }),
+    description: 'CHECK constraints by name: IQL conditions over the columns, such as price > 0.',
+  },
   ...STEP_UP_MEMBERS,
   ...WRITE_STEP_UP_MEMBERS,
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),

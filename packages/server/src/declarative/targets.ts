@@ -25,6 +25,8 @@ export interface TableTarget {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Conditions in IQL, by name. */
+  readonly checks?: Readonly<Record<string, string>> | undefined
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
@@ -104,6 +106,7 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     readScope: table.read_scope ?? null,
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
+    ...(Object.keys(table.checks ?? {}).length > 0 && { checks: table.checks }),
     ...(stepUp && { stepUp }),
     live: table.live ?? true,
   }

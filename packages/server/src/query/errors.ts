@@ -75,6 +75,11 @@ export const QUERY_ERRORS = {
   ),
   'Data.BadValue': entry(422, 'A value does not fit its type', 'Correct the value that the detail names.'),
   'Data.UniqueViolation': entry(409, 'A row with this key already exists', 'Change the key, or use ON CONFLICT.'),
+  'Data.CheckViolation': entry(
+    409,
+    'A row does not meet a check of its table',
+    'Change the values so that the condition in the detail is not false. GET /catalogue/tables/{table} lists the checks.',
+  ),
   'Data.TableExists': entry(409, 'The name is taken', 'Choose another name.'),
   'Data.ReservedName': entry(
     400,

@@ -43,6 +43,8 @@ const METADATA: OptionTable = {
     help: 'take only authorization requests that are signed with its keys (JAR)',
   },
   '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
+  '--require-acr': { value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
+  '--require-age': { value: 'SECONDS', help: 'users whose sign-in is older sign in again' },
   '--skip-consent': {
     value: 'true|false',
     help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
@@ -151,7 +153,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: PAGE_OPTIONS,
     summary: 'Lists roles.',
     examples: ['role list'],
-    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'description']),
+    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'provisioned', 'description']),
   },
   {
     name: 'role add',
@@ -203,6 +205,8 @@ function readMetadata(args: Arguments): JsonObject {
       exchange_scope: readList(args, '--exchange-scope')?.join(' '),
       dpop_bound_access_tokens: readBoolean(args, '--require-dpop'),
       require_pushed_authorization_requests: readBoolean(args, '--require-par'),
+      require_acr: args.integer('--require-acr'),
+      require_age: args.integer('--require-age'),
       require_signed_request_object: readBoolean(args, '--require-jar'),
       profile: args.value('--profile') === 'none' ? null : args.value('--profile'),
     }),

@@ -119,7 +119,7 @@ export class FeedEndpoints {
 
   async #remove(context: Context): Promise<void> {
     const topic = topicOf(context)
-    // Whoever may not remove a topic does not learn whether it exists.
+    // A caller who may not remove a topic does not learn whether it exists.
     const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, originOf(context))
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)

@@ -149,7 +149,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         nonce,
         acr: grant.details.acr,
         amr: grant.details.amr,
-        sid: sessionOf(grant),
+        sid: needsSession(client) ? sessionOf(grant) : undefined,
         at_hash: accessToken === undefined ? undefined : halfHash(accessToken, alg),
         c_hash: code === undefined ? undefined : halfHash(code, alg),
         ...claimsAbout(
@@ -216,6 +216,11 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       })
     },
   }
+}
+
+/** For the FAPI profile a claim that nobody asked for is one too many: only clients that are told of logouts need the session. */
+function needsSession({ profile, frontchannelLogoutUri, backchannelLogoutUri }: Client): boolean {
+  return profile !== 'fapi2' || frontchannelLogoutUri !== undefined || backchannelLogoutUri !== undefined
 }
 
 function writeAncestor({ tokenId, clientId, issuedAt, keyId }: AncestorToken) {

@@ -1,10 +1,12 @@
 /** Turns bound definition statements into changes of the catalogue. */
 
 import type {
+  AddCheck,
   AddColumn,
   BoundStatement,
   CreateIndex,
   CreateView,
+  DropCheck,
   DropColumn,
   RenameColumn,
   SetRights,
@@ -37,6 +39,8 @@ export function changeOf(
       return statement.index && withoutIndex(existing(snapshot, statement.index.table.name), statement.index.name)
     case 'add-column':
     case 'drop-column':
+    case 'add-check':
+    case 'drop-check':
     case 'rename-column':
     case 'set-rights':
       return alteration(statement, existing(snapshot, statement.table.name))
@@ -46,7 +50,7 @@ export function changeOf(
 }
 
 function alteration(
-  statement: AddColumn | DropColumn | RenameColumn | SetRights | CreateIndex,
+  statement: AddColumn | DropColumn | AddCheck | DropCheck | RenameColumn | SetRights | CreateIndex,
   table: TableDefinition,
 ): CatalogueChange {
   switch (statement.kind) {
@@ -64,6 +68,12 @@ function alteration(
         throw refuse('Data.Conflict', `The index ${index.name} uses the column ${name}; drop it first`)
       const columns = table.columns.filter((column) => column.name !== name)
       return altered(table, { ...table, columns }, { kind: 'drop-column', column: name })
+    }
+    case 'add-check':
+      return altered(table, { ...table, checks: [...(table.checks ?? []), statement.check] }, { kind: 'rights' })
+    case 'drop-check': {
+      const checks = (table.checks ?? []).filter(({ name }) => name !== statement.name)
+      return altered(table, { ...table, checks }, { kind: 'rights' })
     }
     case 'rename-column': {
       const { column, to } = statement

@@ -14,7 +14,7 @@ import {
 import type { StepUpNeed } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import type { AttributeViews } from './attributes.ts'
-import type { ColumnDefinition, TableDefinition } from './definition.ts'
+import type { CheckDefinition, ColumnDefinition, TableDefinition } from './definition.ts'
 import { rulesOf } from './step-up.ts'
 
 export interface TableInput {
@@ -26,6 +26,7 @@ export interface TableInput {
   readonly stepUp?: TableDefinition['stepUp']
   readonly description: string | undefined
   readonly isLive: boolean
+  readonly checks?: readonly CheckDefinition[] | undefined
 }
 
 export interface ColumnInput {
@@ -78,6 +79,7 @@ export function definitionOf(statement: CreateTable, now: bigint): TableDefiniti
     primaryKey: statement.primaryKey,
     uniques: [...uniqueColumns, ...statement.uniques],
     indexes: [],
+    ...(statement.checks.length === 0 ? {} : { checks: statement.checks }),
     readScope: statement.readScope,
     writeScope: statement.writeScope,
     rowFilter: statement.rowFilter,
@@ -97,6 +99,8 @@ function createTableText(table: TableInput): string {
   const key = table.columns.filter(({ primaryKey }) => primaryKey)
   const parts = table.columns.map((column) => columnText(column))
   if (key.length > 0) parts.push(`PRIMARY KEY (${key.map(({ name }) => quoteName(name)).join(', ')})`)
+  for (const { name, condition } of table.checks ?? [])
+    parts.push(`CONSTRAINT ${quoteName(name)} CHECK (${expressionText(condition)})`)
   return [
     `CREATE TABLE ${quoteName(table.name)} (${parts.join(', ')})`,
     ...(table.readScope === undefined ? [] : [`READ SCOPE ${quoteText(table.readScope)}`]),

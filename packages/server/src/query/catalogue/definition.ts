@@ -11,6 +11,8 @@ export interface TableDefinition {
   readonly primaryKey: readonly string[]
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly IndexDefinition[]
+  /** Absent: none. */
+  readonly checks?: readonly CheckDefinition[] | undefined
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   /** As IQL text. */
@@ -24,6 +26,12 @@ export interface TableDefinition {
   readonly created: bigint
   /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
   readonly view?: ViewDefinition | undefined
+}
+
+export interface CheckDefinition {
+  readonly name: string
+  /** As IQL text. */
+  readonly condition: string
 }
 
 export interface ViewDefinition {
@@ -61,6 +69,7 @@ export function writeDefinition(table: TableDefinition): string {
     primaryKey: table.primaryKey,
     uniques: table.uniques,
     indexes: table.indexes,
+    ...((table.checks ?? []).length === 0 ? {} : { checks: table.checks }),
     ...(table.isLive ? {} : { live: false }),
     ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
@@ -91,6 +100,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     primaryKey: stored.primaryKey,
     uniques: stored.uniques,
     indexes: stored.indexes,
+    ...(stored.checks === undefined ? {} : { checks: stored.checks }),
     readScope: row.readScope ?? undefined,
     writeScope: row.writeScope ?? undefined,
     rowFilter: row.rowFilter ?? undefined,
@@ -119,6 +129,7 @@ interface StoredDefinition {
   readonly primaryKey: readonly string[]
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly IndexDefinition[]
+  readonly checks?: readonly CheckDefinition[]
   /** Absent: true. */
   readonly live?: boolean
   readonly stepUp?: StepUpRules
@@ -150,7 +161,7 @@ export type CatalogueChange =
     }
 
 export type AlterStep =
-  /** Scopes, row filter, step-up, description, whether changes are logged: the stored rows stay as they are. */
+  /** Scopes, row filter, checks, step-up, description, whether changes are logged: the stored rows stay as they are. */
   | { readonly kind: 'rights' }
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }

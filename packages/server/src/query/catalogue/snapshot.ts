@@ -108,6 +108,14 @@ export class CatalogueSnapshot {
     return (this.definitionOf(name)?.indexes ?? []).map(({ columns }) => columns.map((column) => column.name))
   }
 
+  /** Those all of whose columns are in ascending order. */
+  ascendingIndexesOf({ name }: TableView): readonly (readonly string[])[] {
+    const indexes = this.definitionOf(name)?.indexes ?? []
+    return indexes
+      .filter(({ columns }) => columns.every(({ descending }) => !descending))
+      .map(({ columns }) => columns.map((column) => column.name))
+  }
+
   /** The default of a column as a bound expression. */
   defaultOf({ name }: TableView, column: string): BoundExpression | undefined {
     const definition = this.definitionOf(name)

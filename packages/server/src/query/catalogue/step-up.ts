@@ -11,7 +11,7 @@ export function rulesOf(
   return { ...(read && { read }), ...(write && { write }) }
 }
 
-/** Whoever writes to a table learns about its rows, for example by a violated key: writing needs what reading needs, too. */
+/** A caller who writes to a table learns about its rows, for example by a violated key: writing needs what reading needs, too. */
 export function writeNeedOf({ stepUp }: Pick<TableDefinition, 'stepUp'>): StepUpNeed | undefined {
   return strictest(stepUp?.read, stepUp?.write)
 }

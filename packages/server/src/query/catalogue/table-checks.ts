@@ -17,6 +17,8 @@ export interface TableSpec {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Conditions in IQL, by name. */
+  readonly checks?: Readonly<Record<string, string>> | undefined
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
@@ -99,6 +101,9 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       readScope: table.readScope ?? null,
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
+      ...((table.checks ?? []).length > 0 && {
+        checks: Object.fromEntries((table.checks ?? []).map(({ name, condition }) => [name, condition])),
+      }),
       ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
     },
@@ -129,6 +134,7 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     stepUp: table.stepUp,
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
+    checks: Object.entries(table.checks ?? {}).map(([name, condition]) => ({ name, condition })),
   }
   return defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
 }
@@ -150,6 +156,7 @@ export function changesFor(
     readScope: wanted.readScope,
     writeScope: wanted.writeScope,
     rowFilter: wanted.rowFilter,
+    checks: wanted.checks ?? [],
     stepUp: wanted.stepUp,
     description: wanted.description,
     isLive: wanted.isLive,
@@ -184,7 +191,8 @@ function problemsOf(
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
   if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]
   for (const [path, candidate] of [
-    ['columns', { ...table, rowFilter: null }],
+    ['columns', { ...table, rowFilter: null, checks: {} }],
+    ['checks', { ...table, rowFilter: null }],
     ['row_filter', table],
   ] as const) {
     try {

@@ -1,7 +1,15 @@
 /** A definition of the catalogue as the binder sees it. */
 
-import { nestingOf, parse, parseExpressionText, type Query, type TableView, type ViewQuery } from 'gatehouse-iql'
-import type { TableDefinition } from './definition.ts'
+import {
+  type CheckView,
+  nestingOf,
+  parse,
+  parseExpressionText,
+  type Query,
+  type TableView,
+  type ViewQuery,
+} from 'gatehouse-iql'
+import type { CheckDefinition, TableDefinition } from './definition.ts'
 import type { SystemTable } from './system-tables.ts'
 
 export function tableViewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {
@@ -17,11 +25,16 @@ export function tableViewOf(definition: TableDefinition, system: SystemTable | u
     primaryKey: definition.primaryKey,
     uniques: [...definition.uniques, ...uniqueIndexes.map(({ columns }) => columns.map(({ name }) => name))],
     rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
+    ...(definition.checks === undefined ? {} : { checks: definition.checks.map(checkViewOf) }),
     isSystem: system !== undefined,
     isWritable: definition.view === undefined && (system?.isWritable ?? true),
     isLive: definition.isLive,
     view: definition.view === undefined ? undefined : viewQueryOf(definition.view.text),
   }
+}
+
+function checkViewOf({ name, condition }: CheckDefinition): CheckView {
+  return { name, condition: parseExpressionText(condition) }
 }
 
 /** Parsed on first use: most views of a catalogue are not used between two changes of it. */

@@ -119,8 +119,8 @@ export interface WriteRequest {
   readonly steps: readonly WriteStep[]
   /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]
-  /** The statement returns one more column: whether the written row passes the table's row filter. */
-  readonly isChecked: boolean
+  /** The statements return one more column, the verdict on the written row (emit/write.ts); undefined if they do not. */
+  readonly constraints: readonly ConstraintText[] | undefined
   /** The statement tracks the rows that it writes, so that it changes none of them twice. */
   readonly tracksRows: boolean
   /** Short writes share a commit. Others run apart from the event loop and can be cancelled. */
@@ -131,6 +131,12 @@ export interface WriteRequest {
   readonly mustBeWhole: boolean
   readonly running: Stoppable
   readonly idempotencyKey: IdempotencyKey | undefined
+}
+
+/** A CHECK constraint for messages. */
+export interface ConstraintText {
+  readonly name: string
+  readonly text: string
 }
 
 /** The signal may be created on first access: code that does not wait does not read it. */

@@ -19,6 +19,15 @@ export const overflowError = (type: RangedType): Refusal =>
 export const underflowError = (): Refusal => iqlError('Underflow', 'The result is too close to zero for a Double')
 export const rowFilterError = (): Refusal =>
   iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
+/** Of a row that may not be written: see emit/write.ts. */
+export function verdictError(verdict: number, constraints: readonly { name: string; text: string }[]): Refusal {
+  const violated = constraints[verdict - 1]
+  return violated === undefined ? rowFilterError() : checkError(violated.name, violated.text)
+}
+export const checkError = (name: string, condition: string): Refusal =>
+  refuse('Data.CheckViolation', `A row does not meet the check ${name}: ${condition}`, {
+    members: { Constraint: name },
+  })
 export const rowTwiceError = (): Refusal =>
   iqlError('RowTwice', 'Two of the given rows have the same key, and one would change the other')
 export const manyRowsError = (): Refusal =>
@@ -35,6 +44,9 @@ export const complexityError = (cause: Error): Refusal =>
 export const partsError = (): Refusal => iqlError('BadValue', 'The number of parts must be positive')
 /** The number of a row for nth_value. */
 export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
+/** The second argument of ema. */
+export const averagedRowsError = (): Refusal =>
+  iqlError('BadValue', 'An exponential moving average is over at least one row')
 export const zeroPowerError = (): Refusal => iqlError('BadValue', 'Zero raised to a negative power')
 export const negativePowerError = (): Refusal =>
   iqlError('BadValue', 'A negative number raised to a power that is not an integer')

@@ -73,6 +73,7 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
     primarykey: primaryKey,
     uniques,
     indexes,
+    checks: definition.checks ?? [],
     rowfilter: rowFilter ?? null,
     view: definition.view?.text ?? null,
   }

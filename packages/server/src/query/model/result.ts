@@ -18,7 +18,7 @@ export function reportsTruncation({ format }: Encoding): boolean {
 
 /**
  * A value to be encoded. Integer: bigint, number or digits. Decimal: digits in full scale. Double: number. Boolean: boolean.
- * Text, Timestamp, Date, Time, Uuid and Json: their text on the wire; in long results Timestamp, Date and Time may also be a bigint,
+ * Text, Timestamp, Date, Time, Interval, Uuid and Json: their text on the wire; in long results Timestamp, Date and Time may also be a bigint,
  * the microseconds or days that IQL counts. Binary: bytes.
  */
 export type Cell = null | string | bigint | number | boolean | Uint8Array

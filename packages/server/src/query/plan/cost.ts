@@ -27,7 +27,8 @@ export type AccessPath =
   | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
   | { readonly kind: 'scan' }
 
-export function costOf(query: BoundQuery, indexesOf: IndexesOf): CostClass {
+/** `ascendingOf` are the indexes all of whose columns are in ascending order. */
+export function costOf(query: BoundQuery, indexesOf: IndexesOf, ascendingOf: IndexesOf = () => []): CostClass {
   const { body } = query
   if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
     return 'unbounded'
@@ -52,8 +53,11 @@ export function costOf(query: BoundQuery, indexesOf: IndexesOf): CostClass {
   if (sum(inOutputs) > 0) return 'unbounded'
   // A sort or an offset reads many rows before the first one is returned.
   if (query.offset !== undefined) return 'unbounded'
-  if (query.orderBy.length > 0)
-    return isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, indexesOf) ? 'bounded' : 'unbounded'
+  if (query.orderBy.length > 0) {
+    if (isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, indexesOf)) return 'bounded'
+    const inOrder = path.kind === 'index' && isInIndexOrder(query.orderBy, body, source, { indexesOf, ascendingOf })
+    return inOrder ? 'indexed' : 'unbounded'
+  }
   if (path.kind === 'index') return 'indexed'
   return body.where === undefined && isBoundedLimit(query.limit) ? 'bounded' : 'unbounded'
 }
@@ -98,17 +102,81 @@ export function accessPath(
   // The database evaluates the conditions of the statement after the row filter, so it cannot use a key for them.
   if (where === undefined || filter !== undefined) return { kind: 'scan' }
   const conditions = conjuncts(where)
-  const fixed = new Set(conditions.map((condition) => fixedColumn(condition, id)))
+  const fixed = new Set(conditions.map((condition) => fixedColumn(condition, id)).filter((name) => name !== undefined))
   const key = [table.primaryKey, ...table.uniques].find(
     (columns) => columns.length > 0 && columns.every((column) => fixed.has(column)),
   )
   if (key !== undefined) return { kind: 'key', columns: key }
-  // An index counts if the conditions fix its first columns and nothing else: then every entry visited is a row of the result.
-  if (fixed.has(undefined) || fixed.size < conditions.length) return { kind: 'scan' }
+  // An index counts if the conditions fix its first columns, bound the next one, and nothing else: then every entry visited is a row
+  // of the result.
+  const bounds = conditions.filter((condition) => fixedColumn(condition, id) === undefined)
+  const bounded = new Set(bounds.map((condition) => boundedColumn(condition, id)))
+  const [range] = bounded
+  if (bounded.has(undefined) || bounded.size > 1 || fixed.size + bounds.length < conditions.length)
+    return { kind: 'scan' }
+  const used = fixed.size + bounded.size
   const index = indexesOf(table).find(
-    (columns) => fixed.size <= columns.length && columns.slice(0, fixed.size).every((column) => fixed.has(column)),
+    (columns) =>
+      used <= columns.length &&
+      columns.slice(0, fixed.size).every((column) => fixed.has(column)) &&
+      (range === undefined || columns[fixed.size] === range),
   )
-  return index === undefined ? { kind: 'scan' } : { kind: 'index', columns: index.slice(0, fixed.size) }
+  return index === undefined || used === 0 ? { kind: 'scan' } : { kind: 'index', columns: index.slice(0, used) }
+}
+
+/** The column that the condition compares with a value, or two. */
+function boundedColumn(condition: BoundExpression, source: TableSource['id']): string | undefined {
+  const isColumn = (node: BoundExpression) => node.kind === 'column' && node.source === source
+  if (condition.kind === 'between') {
+    const { operand, low, high, negated } = condition
+    return !negated && operand.kind === 'column' && isColumn(operand) && isValue(low) && isValue(high)
+      ? operand.name
+      : undefined
+  }
+  if (condition.kind !== 'compare' || !RANGES.has(condition.operator)) return undefined
+  const { left, right } = condition
+  if (left.kind === 'column' && isColumn(left) && isValue(right)) return left.name
+  return right.kind === 'column' && isColumn(right) && isValue(left) ? right.name : undefined
+}
+
+const RANGES: ReadonlySet<string> = new Set(['<', '<=', '>', '>='])
+
+/**
+ * Whether an index gives the rows in the order of the query, without a sort: conditions fix its first columns, and the order is that of
+ * the next ones; a primary key that is a single Integer follows the last one. No other index may begin with a column that is fixed,
+ * because the database might find the rows there.
+ */
+function isInIndexOrder(
+  orderBy: BoundQuery['orderBy'],
+  { outputs, where }: BoundSelect,
+  { id, table }: TableSource,
+  { indexesOf, ascendingOf }: { readonly indexesOf: IndexesOf; readonly ascendingOf: IndexesOf },
+): boolean {
+  const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
+  fixed.delete(undefined)
+  const order = orderBy.map(({ expression: written }) => {
+    const expression = written.kind === 'output' ? outputs[written.ordinal]?.expression : written
+    // NULLs are elsewhere in indexes.
+    return expression?.kind === 'column' && expression.source === id && !expression.nullable
+      ? expression.name
+      : undefined
+  })
+  if (orderBy.some(({ descending }) => descending !== orderBy[0]?.descending)) return false
+  const all = indexesOf(table)
+  const [index, other] = [table.primaryKey, ...table.uniques, ...all].filter(([first = '']) => fixed.has(first))
+  if (index === undefined || other !== undefined || !all.some((columns) => sameColumns(columns, index))) return false
+  const rest = index.slice(fixed.size)
+  const [key, ...further] = table.primaryKey
+  const isNumbered = further.length === 0 && table.columns.find(({ name }) => name === key)?.type.kind === 'Integer'
+  const entries = isNumbered && key !== undefined ? [...rest, key] : rest
+  const isAscending = ascendingOf(table).some((columns) => sameColumns(columns, index))
+  return (order.length === 1 && rest.length > 0) || isAscending
+    ? order.every((column, place) => column !== undefined && column === entries[place])
+    : false
+}
+
+function sameColumns(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((column, place) => column === b[place])
 }
 
 /**

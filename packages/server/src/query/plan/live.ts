@@ -47,7 +47,11 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
   const family = table === undefined || key === undefined ? undefined : familyOf(query, table, key, engine)
   const statement: LiveStatement = {
     sql: emitted.sql,
-    cost: costOf(query, (view) => snapshot.indexesOf(view)),
+    cost: costOf(
+      query,
+      (view) => snapshot.indexesOf(view),
+      (view) => snapshot.ascendingIndexesOf(view),
+    ),
     isSimple: false,
     columns: bound.columns,
     keyColumns: key?.columns,

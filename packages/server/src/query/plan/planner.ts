@@ -52,7 +52,7 @@ export interface Planned {
   /** For the rows of every other statement. */
   readonly encoders: TextEncoders
   readonly readsAuditLog: boolean
-  /** What the statement demands of the sign-in of its caller: undefined for almost every one. Whoever runs the plan checks it. */
+  /** What the statement demands of the sign-in of its caller: undefined for almost every one. What runs the plan checks it. */
   readonly stepUp: StepUpNeed | undefined
   /** The literals of the text that the plan takes as parameters, and their values. */
   readonly autoParameters: readonly AutoParameter[]
@@ -163,7 +163,11 @@ export class Planner {
         })
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
         const emitted = split === undefined ? whole : { ...whole, split }
-        const cost = costOf(statement, (table) => snapshot.indexesOf(table))
+        const cost = costOf(
+          statement,
+          (table) => snapshot.indexesOf(table),
+          (table) => snapshot.ascendingIndexesOf(table),
+        )
         const read = this.#engine.prepareRead({
           sql: emitted.sql,
           columns: bound.columns,

@@ -3,7 +3,7 @@
  * `apache-arrow` a result of a million rows takes 2.4 times the processor time (2.4 s, not 1.0 s). Buffers are reused from batch
  * to batch.
  */
-import { type IqlType, readDate, readTime, readTimestamp } from 'gatehouse-iql'
+import { type IqlType, MICROS_PER_DAY, readDate, readInterval, readTime, readTimestamp } from 'gatehouse-iql'
 import type { Cell } from '../model/result.ts'
 
 export interface ArrowColumn {
@@ -19,8 +19,8 @@ export interface ColumnData {
   readonly buffers: readonly Uint8Array[]
 }
 
-export function arrowColumn({ kind }: IqlType): ArrowColumn {
-  switch (kind) {
+export function arrowColumn(type: IqlType): ArrowColumn {
+  switch (type.kind) {
     case 'Integer':
       return new WordColumn(2, putInteger)
     case 'Decimal':
@@ -34,6 +34,8 @@ export function arrowColumn({ kind }: IqlType): ArrowColumn {
       return new WordColumn(1, putDate)
     case 'Double':
       return new WordColumn(2, putDouble)
+    case 'Interval':
+      return type.months ? new WordColumn(4, putMonths) : new WordColumn(2, putDuration)
     case 'Boolean':
       return new BooleanColumn()
     default:
@@ -295,6 +297,20 @@ function putDate({ int32 }: Words, at: number, cell: NonNullable<Cell>): boolean
   const text = String(cell)
   if (typeof cell === 'bigint') int32[at] = Number(cell)
   else int32[at] = text.length === 10 ? daysOf(text) : Number(readDate(text) ?? 0n)
+  return true
+}
+
+function putDuration(words: Words, at: number, cell: NonNullable<Cell>): boolean {
+  return putRead(words, at, readInterval(String(cell))?.micros)
+}
+
+/** Months, days and nanoseconds. */
+function putMonths({ int32, int64 }: Words, at: number, cell: NonNullable<Cell>): boolean {
+  const interval = readInterval(String(cell))
+  if (interval === undefined) return false
+  int32[at] = Number(interval.months)
+  int32[at + 1] = Number(interval.micros / MICROS_PER_DAY)
+  int64[(at >> 1) + 1] = (interval.micros % MICROS_PER_DAY) * 1000n
   return true
 }
 

@@ -117,6 +117,8 @@ function arrowType(type: IqlType): readonly [kind: number, ...slots: Slot[]] {
       return [10, integer(2, MICROSECONDS)]
     case 'Timestamp':
       return [10, integer(2, MICROSECONDS), { kind: 'text', text: 'UTC' }]
+    case 'Interval':
+      return type.months ? [11, integer(2, MONTHS_DAYS_NANOSECONDS)] : [18, integer(2, MICROSECONDS)]
     default:
       return [5]
   }
@@ -124,3 +126,4 @@ function arrowType(type: IqlType): readonly [kind: number, ...slots: Slot[]] {
 
 const DAYS = 0
 const MICROSECONDS = 2
+const MONTHS_DAYS_NANOSECONDS = 2

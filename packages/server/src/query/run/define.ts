@@ -1,11 +1,12 @@
 /** Runs CREATE, ALTER and DROP, and records every change of the catalogue in the audit log. */
 
-import type { AddColumn, BoundStatement } from 'gatehouse-iql'
+import type { AddCheck, AddColumn, BoundStatement } from 'gatehouse-iql'
 import type { Audit } from 'gatehouse-protocol'
 import { changeOf } from '../catalogue/change.ts'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
 import type { Bindable } from '../engines/emit/parameters.ts'
 import { parametersOf } from '../engines/emit/parameters.ts'
+import { checkError } from '../engines/runtime-error.ts'
 import { isSimple } from '../plan/cost.ts'
 import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
@@ -14,8 +15,38 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
-  await env.catalogue.change([{ change, fill: value }], { owner: ownerOf(run.principal), running: run.running })
+  const isCheck = statement.kind === 'add-check'
+  if (isCheck) await refuseViolations(statement, run, env)
+  const options = { owner: ownerOf(run.principal), running: run.running }
+  await env.catalogue.change([{ change, fill: value }], options)
+  // Rows that were written while the existing ones were read.
+  if (isCheck) await refuseViolations(statement, run, env, () => removeCheck(statement, env))
   recordChanges(env.audit, run, [change])
+}
+
+async function refuseViolations(
+  { violation, check }: AddCheck,
+  run: RunningCall,
+  env: ExecutionEnv,
+  undo: () => Promise<void> = async () => {},
+): Promise<void> {
+  const emitted = env.planner.emitQuery(violation)
+  const rows = await readRows(env.engine, {
+    sql: emitted.sql,
+    parameters: parametersOf(emitted, runValues(run, [], env), env.engine.bind),
+    columns: violation.columns,
+    cost: 'unbounded',
+    owner: ownerOf(run.principal),
+    running: run.running,
+  })
+  if (rows.length === 0) return
+  await undo()
+  throw checkError(check.name, check.condition)
+}
+
+async function removeCheck({ table, check }: AddCheck, env: ExecutionEnv): Promise<void> {
+  const change = changeOf({ kind: 'drop-check', table, name: check.name }, env.catalogue.snapshot, 0n)
+  if (change !== undefined) await env.catalogue.change([{ change, fill: null }])
 }
 
 /** The default of a new column, evaluated once for all existing rows. */

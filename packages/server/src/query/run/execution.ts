@@ -1,11 +1,11 @@
 /** Runs planned statements for a caller. */
 
-import type { BoundStatement } from 'gatehouse-iql'
+import { type BoundStatement, type Constraint, type CreateTable, insertQuery, type Query } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
-import { rowTrackingOf } from '../engines/emit/write.ts'
-import type { WriteReply, WriteStep } from '../engines/engine.ts'
+import { isChecked, rowTrackingOf } from '../engines/emit/write.ts'
+import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
@@ -52,7 +52,29 @@ export async function execute(call: RunningCall, env: ExecutionEnv): Promise<Que
       return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
     default:
       await define(statement, run, env)
+      if (statement.kind === 'create-table' && statement.query !== undefined && !statement.exists)
+        return fill(statement, statement.query, run, env)
       return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
+  }
+}
+
+/** CREATE TABLE … AS query: a table that cannot be filled is dropped again. */
+async function fill(
+  { name, writeScope, readScope }: CreateTable,
+  query: Query,
+  run: RunningCall,
+  env: ExecutionEnv,
+): Promise<QueryResult> {
+  const scopes = new Set([...run.principal.scopes, ...[readScope, writeScope].filter((scope) => scope !== undefined)])
+  try {
+    const planned = env.planner.plan({ ...run.principal, scopes }, env.catalogue.snapshot, '', {
+      key: `fill ${run.requestId}`,
+      statement: () => insertQuery(name, query),
+    })
+    return await write({ ...run, planned, valueSets: [[]] }, env)
+  } catch (error) {
+    await env.catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
+    throw error
   }
 }
 
@@ -67,7 +89,8 @@ async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
 
 async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { statement, columns } = run.planned.bound
-  const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
+  const isWritten = statement.kind === 'insert' || statement.kind === 'update'
+  const constraints = isWritten && isChecked(statement) ? statement.constraints.map(constraintText) : undefined
   const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
   const bound = inTurns(bindWrite(run, parts, env))
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
@@ -76,7 +99,7 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
-    isChecked,
+    constraints,
     tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
     isShort:
       rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
@@ -86,6 +109,11 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     idempotencyKey: run.idempotencyKey,
   })
   return resultOf(run, reply)
+}
+
+/** Plain data, which can cross to the writer process. */
+function constraintText({ name, text }: Constraint): ConstraintText {
+  return { name, text }
 }
 
 /** The length of values after which other work gets a turn. */

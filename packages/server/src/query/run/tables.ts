@@ -1,8 +1,19 @@
 /** Tables for the rest of the program, which acts without a caller's rights: the declarative file, the demonstration data. */
 
-import { bind, type CatalogueView, type IqlValue, insertOf, NO_TABLES, type TableView } from 'gatehouse-iql'
+import {
+  bind,
+  type CatalogueView,
+  type IqlValue,
+  insertOf,
+  NO_TABLES,
+  parse,
+  printExpression,
+  type TableView,
+} from 'gatehouse-iql'
 import type { Clock } from 'gatehouse-protocol'
+import { altered } from '../catalogue/change.ts'
 import { bindViews, type ViewSpec } from '../catalogue/declared-views.ts'
+import type { CheckDefinition } from '../catalogue/definition.ts'
 import type { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import {
   changesFor,
@@ -15,11 +26,13 @@ import {
   withColumns,
 } from '../catalogue/table-checks.ts'
 import { type Bindable, parametersOf, type RunValues } from '../engines/emit/parameters.ts'
-import { createEmission } from '../engines/emit/query.ts'
+import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import { emitInsert } from '../engines/emit/write.ts'
-import type { Engine, WriteStep } from '../engines/engine.ts'
+import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
+import { checkError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
 import type { NodeCatalogue } from './node-catalogue.ts'
+import { readRows } from './read-rows.ts'
 
 export interface Tables extends TableChecks {
   /** Creates the table with its rows, or neither. The first row holds the column names. */
@@ -64,7 +77,9 @@ export function createTables(env: TablesEnv): Tables {
     },
     async change(table) {
       const changes = changesFor(table, catalogue.snapshot, catalogue.snapshot.attributes, env.clock)
+      const known = catalogue.snapshot.definitionOf(table.name)?.checks ?? []
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
+      await refuseViolations(table.name, known, env)
     },
     async drop(name) {
       await catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
@@ -79,6 +94,34 @@ export function createTables(env: TablesEnv): Tables {
     refresh: () => catalogue.refresh(),
   }
   return tables
+}
+
+/** A check that existing rows do not meet is removed again. */
+async function refuseViolations(name: string, known: readonly CheckDefinition[], env: TablesEnv): Promise<void> {
+  const { catalogue, engine } = env
+  const table = catalogue.snapshot.definitionOf(name)
+  for (const check of table?.checks ?? []) {
+    if (known.some((other) => other.name === check.name && other.condition === check.condition)) continue
+    const text = `ALTER TABLE "${name.replaceAll('"', '""')}" ADD CHECK (${check.condition})`
+    const { statement } = bind(parse(text), text, unrestrictedView(catalogue.snapshot))
+    if (statement.kind !== 'add-check' || table === undefined) throw new Error(`Not a check: ${statement.kind}`)
+    const emission = createEmission(engine.dialect)
+    const emitted = engine.finish(emission.placeholders, emitQuery(statement.violation, emission))
+    const parameters = parametersOf(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: [] }, engine.bind)
+    const { columns } = statement.violation
+    const request = {
+      sql: emitted.sql,
+      parameters,
+      columns,
+      cost: 'unbounded',
+      owner: '',
+      running: UNSTOPPABLE,
+    } as const
+    if ((await readRows(engine, request)).length === 0) continue
+    const change = altered(table, { ...table, checks: known }, { kind: 'rights' })
+    await catalogue.change([{ change, fill: null }])
+    throw checkError(check.name, check.condition)
+  }
 }
 
 async function insert(
@@ -98,7 +141,7 @@ async function insert(
       tables: [table],
       steps: stepsOf(table, columns, batch, env),
       returning: [],
-      isChecked: false,
+      constraints: constraintsOf(table),
       tracksRows: false,
       isShort: true,
       rowLimit: 0,
@@ -115,6 +158,11 @@ async function insert(
   }
   await send()
   return total
+}
+
+function constraintsOf({ checks = [] }: TableView): readonly ConstraintText[] | undefined {
+  if (checks.length === 0) return undefined
+  return checks.map(({ name, condition }) => ({ name, text: printExpression(condition) }))
 }
 
 const UNSTOPPABLE = new AbortController()

@@ -2,6 +2,7 @@
 import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
 import type { Dialect } from './dialect.ts'
 import type { EmittedSql } from './parameters.ts'
+import { isChecked } from './write.ts'
 
 /** The plan of the insert without RETURNING, with the parameters that it returns; undefined if it has to be read back, or binds a value by its name. */
 export function returningGiven(
@@ -26,8 +27,8 @@ export function returningGiven(
 
 /** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */
 function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpression[] | undefined {
-  const { rows, returning, onConflict, check, source, table, columns } = insert
-  if (!dialect.keepsParameters || returning.length === 0 || onConflict !== undefined || check !== undefined)
+  const { rows, returning, onConflict, source, table, columns } = insert
+  if (!dialect.keepsParameters || returning.length === 0 || onConflict !== undefined || isChecked(insert))
     return undefined
   const [row, ...others] = rows.kind === 'values' ? rows.rows : []
   if (row === undefined || others.length > 0) return undefined

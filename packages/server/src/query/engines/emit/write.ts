@@ -24,8 +24,8 @@ export interface ColumnFacts {
 }
 
 /**
- * For a table with a row filter, the result has one more column: whether the written row passes the filter. When a row could be
- * changed twice, a last column tracks the row.
+ * For a table with a row filter or checks, the result has one more column, the verdict on the written row. When a row could be changed
+ * twice, a last column tracks the row.
  */
 export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFacts, isBounded: boolean): Sql {
   const { table } = insert
@@ -51,7 +51,7 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, facts, isBounded)
-  return `${insertHead(insert, dialect)}${rows}${conflict}${emitReturning(insert, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
+  return `${insertHead(insert, dialect)}${rows}${conflict}${emitReturning(insert, insert, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 
 /** The text before the rows. */
@@ -78,7 +78,7 @@ export function emitUpdate(update: Update, emission: Emission, facts: ColumnFact
   const set = emitAssignments(update.table, update.set, emission, facts)
   const guard = isBounded ? emitShortRow(update, MAX_ROW_BYTES, emission) : undefined
   const where = emitCondition(update, update.where, emission, guard)
-  return `UPDATE ${target} SET ${set}${where}${emitReturning(update, update.check, emission)}`
+  return `UPDATE ${target} SET ${set}${where}${emitReturning(update, update, emission)}`
 }
 
 export function emitDelete(node: Delete, emission: Emission, isBounded: boolean): Sql {
@@ -122,6 +122,25 @@ function emitFiltered(table: TableView, where: BoundExpression, emission: Emissi
   const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
   if (rest.length === 0) return `${filter}`
   return `CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
+}
+
+type Checks = Pick<Insert, 'check' | 'constraints'>
+
+/** Whether the result has a verdict. */
+export function isChecked({ check, constraints }: Checks): boolean {
+  return check !== undefined || constraints.length > 0
+}
+
+/** -1 for a row that may be written, 0 for one that the row filter hides, otherwise the number of the check that it violates. */
+function emitVerdict({ check, constraints }: Checks, emission: Emission): Sql {
+  const cases = constraints.map(
+    ({ condition }, index) => `WHEN NOT (${emitExpression(condition, emission)}) THEN ${index + 1}`,
+  )
+  if (check !== undefined) {
+    const passes = `coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`
+    cases.unshift(`WHEN NOT ${passes} THEN 0`)
+  }
+  return `CASE ${cases.join(' ')} ELSE -1 END`
 }
 
 /** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
@@ -186,7 +205,7 @@ function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: 
 
 function emitReturning(
   { returning, source }: Pick<Insert | Update | Delete, 'returning' | 'source'>,
-  check: BoundExpression | undefined,
+  checks: Checks | undefined,
   emission: Emission,
   track?: Sql,
 ): Sql {
@@ -198,8 +217,7 @@ function emitReturning(
   // The new texts may be longer than the old ones.
   const fits = [emitTextsFit(source, emission), length].filter((condition) => condition !== undefined)
   if (outputs.length > 0 && fits.length > 0) outputs[0] = `CASE WHEN ${fits.join(' AND ')} THEN ${outputs[0]} END`
-  if (check !== undefined)
-    outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
+  if (checks !== undefined && isChecked(checks)) outputs.push(emitVerdict(checks, emission))
   if (track !== undefined) outputs.push(track)
   return outputs.length === 0 ? '' : ` RETURNING ${outputs.join(', ')}`
 }

@@ -4,8 +4,10 @@ import {
   type IqlType,
   type IqlValue,
   type ResultColumn,
+  readInterval,
   writeDate,
   writeDecimal,
+  writeInterval,
   writeLocalTimestamp,
   writeTime,
 } from 'gatehouse-iql'
@@ -91,6 +93,16 @@ export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow>
   }
 }
 
+function decodeMicros(raw: string): Cell {
+  return writeInterval({ months: 0n, micros: BigInt(raw) })
+}
+
+/** PostgreSQL keeps days and hours apart. */
+function decodeInterval(raw: string): Cell {
+  const interval = readInterval(raw)
+  return interval === undefined ? raw : writeInterval(interval)
+}
+
 /** Undefined when the text is the value. */
 function cellDecoder(column: ResultColumn): CellDecoder | undefined {
   switch (column.type.kind) {
@@ -100,6 +112,8 @@ function cellDecoder(column: ResultColumn): CellDecoder | undefined {
       return (raw) => raw === 't'
     case 'Timestamp':
       return (raw) => `${raw.replace(' ', 'T')}Z`
+    case 'Interval':
+      return column.type.months ? decodeInterval : decodeMicros
     case 'LocalTimestamp':
       return (raw) => raw.replace(' ', 'T')
     case 'Binary':

@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'
 import type { Bindable } from '../emit/parameters.ts'
 import type { WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
-import { rowFilterError } from '../runtime-error.ts'
+import { verdictError } from '../runtime-error.ts'
 import { runOnce } from './idempotency-keys.ts'
 import type { Acquire } from './pool.ts'
 import { BEGIN, mustCommit, mustRun, type PipelineStatement, runCommitting } from './protocol/pipeline.ts'
@@ -25,9 +25,9 @@ export function write(acquire: Acquire, request: WriteRequest): Promise<WriteRep
 }
 
 /** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */
-export function isOneStatement({ steps, idempotencyKey, isChecked, mustBeWhole }: WriteRequest): boolean {
+export function isOneStatement({ steps, idempotencyKey, constraints, mustBeWhole }: WriteRequest): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
-  return isSingle && idempotencyKey === undefined && !isChecked && !mustBeWhole
+  return isSingle && idempotencyKey === undefined && constraints === undefined && !mustBeWhole
 }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
@@ -59,7 +59,8 @@ export class WriteRun {
   readonly #request: WriteRequest
   readonly #returned: ReturnedRows<RawRow>
   #rowsAffected = 0
-  #hasHiddenRow = false
+  /** The first that is not that of a row that may be written. */
+  #verdict = -1
 
   constructor(request: WriteRequest) {
     this.#request = request
@@ -78,12 +79,16 @@ export class WriteRun {
 
   /** Call before the commit of an explicit transaction. */
   outcome(): WriteOutcome {
-    if (this.#hasHiddenRow) throw rowFilterError()
+    const { constraints } = this.#request
+    if (constraints !== undefined && this.#verdict !== -1) throw verdictError(this.#verdict, constraints)
     return this.#returned.outcome(this.#rowsAffected)
   }
 
   #add(raw: RawRow): void {
-    if (this.#request.isChecked && raw.pop() !== 't') this.#hasHiddenRow = true
+    if (this.#request.constraints !== undefined) {
+      const verdict = Number(raw.pop())
+      if (this.#verdict === -1) this.#verdict = verdict
+    }
     this.#returned.add(raw)
   }
 }

@@ -8,6 +8,7 @@ import {
   type ResultColumn,
   writeDate,
   writeDecimal,
+  writeInterval,
   writeLocalTimestamp,
   writeTime,
   writeTimestamp,
@@ -72,6 +73,13 @@ export function columnAffinity(type: IqlType): string {
   }
 }
 
+function decodeInterval(raw: unknown): Cell {
+  if (typeof raw === 'bigint') return writeInterval({ months: 0n, micros: raw })
+  if (typeof raw !== 'string') return null
+  const [months = '0', micros = '0'] = raw.split(':')
+  return writeInterval({ months: BigInt(months), micros: BigInt(micros) })
+}
+
 export type RawRow = readonly unknown[]
 
 /** The array is reused: it holds the next row after the next call. */
@@ -129,6 +137,8 @@ export function cellDecoder({ type }: ResultColumn): (raw: unknown) => Cell {
       return (raw) => (typeof raw === 'bigint' ? writeDate(raw) : null)
     case 'Time':
       return (raw) => (typeof raw === 'bigint' ? writeTime(raw) : null)
+    case 'Interval':
+      return decodeInterval
     default:
       return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
   }

@@ -30,12 +30,12 @@ export const POSTGRES_AGGREGATES: Dialect['aggregates'] = {
   stddev: spread('gh_stddev'),
   var_pop: spread('gh_var_pop'),
   stddev_pop: spread('gh_stddev_pop'),
-  corr: ([x = '', y = ''], node, shape) => {
-    const tail = shape.tailWhere(`(${x}) IS NOT NULL AND (${y}) IS NOT NULL`)
-    const [a, b] = [exactly(x, node.arguments[0]?.type), exactly(y, node.arguments[1]?.type)]
-    const sums = [a, b, `${a} * ${a}`, `${b} * ${b}`, `${a} * ${b}`].map((term) => `sum(${term})${tail}`)
-    return `${SCHEMA}.gh_corr(count(*)${tail}, ${sums.join(', ')})`
-  },
+  corr: pairs('gh_corr', (x, y) => [x, y, `${x} * ${x}`, `${y} * ${y}`, `${x} * ${y}`]),
+  covar_pop: pairs('gh_covar_pop', (y, x) => [y, x, `${y} * ${x}`]),
+  covar_samp: pairs('gh_covar_samp', (y, x) => [y, x, `${y} * ${x}`]),
+  regr_slope: pairs('gh_regr_slope', (y, x) => [y, x, `${x} * ${x}`, `${y} * ${x}`]),
+  regr_intercept: pairs('gh_regr_intercept', (y, x) => [y, x, `${x} * ${x}`, `${y} * ${x}`]),
+  regr_r2: pairs('gh_regr_r2', (y, x) => [y, x, `${y} * ${y}`, `${x} * ${x}`, `${y} * ${x}`]),
   first: end('ASC'),
   last: end('DESC'),
   vwap: ([price, weight], node, shape) => {
@@ -75,6 +75,7 @@ export const POSTGRES_WINDOWS: Dialect['windows'] = {
   lag_default: ([x, rows = '1', other], _node, over) => `lag(${x}, ${asInt(rows)}, ${other})${over}`,
   lead_default: ([x, rows = '1', other], _node, over) => `lead(${x}, ${asInt(rows)}, ${other})${over}`,
   locf: ([x], _node, over) => `${SCHEMA}.gh_locf(${x})${over}`,
+  ema: ([x, n], _node, over) => `${SCHEMA}.gh_ema((${x})::float8, ${n})${over}`,
   interpolate: (args, node, over, reversed) => interpolateSql(args, node, over, reversed, micros),
   interpolate_integer: (args, node, over, reversed) => interpolateSql(args, node, over, reversed, (at) => at),
   nth_value: ([x, n], _node, over) => `nth_value(${x}, ${asInt(n)})${over}`,
@@ -135,6 +136,15 @@ function spread(name: string): AggregateSql {
     const parts = `${aggregateCall('count', [number], shape)}, ${aggregateCall('sum', [number], shape)}, ${squares}`
     if (isDouble(node)) return `${SCHEMA}.gh_nearest_double(${SCHEMA}.${name}(${parts}, ${SPREAD_DIGITS}))`
     return `${SCHEMA}.${name}(${parts}, ${scaleOf(node)})::${sqlType(node.type)}`
+  }
+}
+
+/** From the number of the rows in which neither is NULL, and the sums of the terms in them. */
+function pairs(name: string, terms: (first: Sql, second: Sql) => readonly Sql[]): AggregateSql {
+  return ([first = '', second = ''], node, shape) => {
+    const tail = shape.tailWhere(`(${first}) IS NOT NULL AND (${second}) IS NOT NULL`)
+    const exact = terms(exactly(first, node.arguments[0]?.type), exactly(second, node.arguments[1]?.type))
+    return `${SCHEMA}.${name}(count(*)${tail}, ${exact.map((term) => `sum(${term})${tail}`).join(', ')})`
   }
 }
 

@@ -21,6 +21,34 @@ export const STATISTICS_FUNCTIONS: readonly HelperFunction[] = [
       IF spreads = 0 THEN RETURN NULL; END IF;
       RETURN (sign(together) * ${S}.gh_round_root(together * together, spreads, ${ROOT_DIGITS}))::float8;
     END;`,
+  sql`gh_covar_pop(n bigint, y numeric, x numeric, yx numeric) RETURNS float8 AS
+    ${S}.gh_ratio(y, x, n * yx - y * x, n::numeric * n)`,
+  sql`gh_covar_samp(n bigint, y numeric, x numeric, yx numeric) RETURNS float8 AS
+    ${S}.gh_ratio(y, x, n * yx - y * x, n::numeric * (n - 1))`,
+  sql`gh_regr_slope(n bigint, y numeric, x numeric, xx numeric, yx numeric) RETURNS float8 AS
+    ${S}.gh_ratio(y, x, n * yx - y * x, n * xx - x * x)`,
+  sql`gh_regr_intercept(n bigint, y numeric, x numeric, xx numeric, yx numeric) RETURNS float8 AS
+    ${S}.gh_ratio(y, x, y * xx - x * yx, n * xx - x * x)`,
+  sql`gh_regr_r2(n bigint, y numeric, x numeric, yy numeric, xx numeric, yx numeric) RETURNS float8 AS
+    CASE WHEN n * xx - x * x <> 0 AND n * yy - y * y = 0 THEN 1
+      ELSE ${S}.gh_ratio(y, x, (n * yx - y * x) * (n * yx - y * x), (n * xx - x * x) * (n * yy - y * y)) END`,
+  /** NULL for a divisor of zero; NaN if a sum is infinite or NaN. */
+  plpgsql`gh_ratio(y numeric, x numeric, a numeric, b numeric) RETURNS float8 AS
+    IF b = 0 THEN RETURN NULL; END IF;
+    IF x IN ('NaN', 'Infinity', '-Infinity') OR y IN ('NaN', 'Infinity', '-Infinity') THEN RETURN 'NaN'; END IF;
+    RETURN ${S}.gh_nearest_double(${S}.gh_round_div(a, b, ${SPREAD_DIGITS}));`,
+  {
+    ...plpgsql`gh_ema_step(s float8, x float8, n bigint) RETURNS float8 AS
+      DECLARE a float8;
+      BEGIN
+        IF x IS NULL OR n IS NULL THEN RETURN s; END IF;
+        IF n < 1 THEN ${fail('BadValue', `'An exponential moving average is over at least one row'`)}; END IF;
+        IF s IS NULL THEN RETURN x; END IF;
+        a := 2 / (n::float8 + 1);
+        RETURN a * x + (1 - a) * s;
+      END;`,
+    takesNull: true,
+  },
   sql`gh_round_root(n numeric, d numeric, s int) RETURNS numeric AS
     (CASE WHEN (2 * r.low + 1) * (2 * r.low + 1) * d <= 4 * n * r.grown THEN r.low + 1 ELSE r.low END) * ('1e-' || s)::numeric
     FROM (SELECT g.grown, trunc(sqrt(div(n * g.grown, d))) AS low FROM (SELECT ('1e' || 2 * s)::numeric AS grown) AS g) AS r`,

@@ -232,6 +232,7 @@ export const HELPER_AGGREGATES: readonly string[] = [
   aggregate('gh_total(text, text, int)', 'gh_add_length', "STYPE = bigint, INITCOND = '0'"),
   /** The last value that is not NULL. */
   aggregate('gh_locf(anyelement)', 'gh_keep_known', 'STYPE = anyelement'),
+  aggregate('gh_ema(float8, bigint)', 'gh_ema_step', 'STYPE = float8'),
   /** The sum of squares, for DISTINCT. */
   aggregate('gh_squares(numeric)', 'gh_add_square', "STYPE = numeric, INITCOND = '0'"),
   /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a call of PL/pgSQL for each row. */

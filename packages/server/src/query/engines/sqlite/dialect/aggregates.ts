@@ -10,6 +10,7 @@ import {
   type PercentileParts,
   type Sql,
 } from '../../emit/dialect.ts'
+import { type PairId, pairName } from '../functions/aggregates-pairs.ts'
 import { doubleSpreadName, type SpreadId, spreadName } from '../functions/aggregates-spread.ts'
 import { percentileName } from '../functions/percentile.ts'
 
@@ -35,6 +36,11 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   var_pop: spread('var_pop'),
   stddev_pop: spread('stddev_pop'),
   corr: (args, _node, shape) => aggregateCall('gh_corr', args, shape),
+  covar_pop: pairs('covar_pop'),
+  covar_samp: pairs('covar_samp'),
+  regr_slope: pairs('regr_slope'),
+  regr_intercept: pairs('regr_intercept'),
+  regr_r2: pairs('regr_r2'),
   first: (args, _node, shape) => aggregateCall('gh_first', args, shape),
   last: (args, _node, shape) => aggregateCall('gh_last', args, shape),
   vwap: (args, node, shape) => aggregateCall(`gh_vwap_${shiftOf(node)}`, args, shape),
@@ -76,6 +82,7 @@ export const SQLITE_WINDOWS: Dialect['windows'] = {
   lag_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lag(${x}, ${near(rows)}, ${other})${over}`),
   lead_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lead(${x}, ${near(rows)}, ${other})${over}`),
   locf: ([x], _node, over) => `gh_locf(${x})${over}`,
+  ema: ([x, n], node, over) => `gh_ema(${x}, ${n}, ${scaleOf(node.arguments[0]?.type)})${over}`,
   interpolate: interpolateSql,
   interpolate_integer: interpolateSql,
   // SQLite refuses NULL, and adds the number to that of the first row.
@@ -102,6 +109,11 @@ function near(rows: Sql): Sql {
 function spread(id: SpreadId): AggregateSql {
   return (args, node, shape) =>
     aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...scalesOf(node)), args, shape)
+}
+
+function pairs(id: PairId): AggregateSql {
+  return (args, { arguments: [y, x] }, shape) =>
+    aggregateCall(pairName(id), [...args, String(scaleOf(y?.type)), String(scaleOf(x?.type))], shape)
 }
 
 /** A column stored as 64-bit integers can be summed by SQLite itself, without calling our function for each row. */

@@ -1,6 +1,6 @@
-/** Variances, standard deviations and correlation, from exact sums. */
+/** Variances and standard deviations, from exact sums. */
 import type { Database } from 'better-sqlite3'
-import { DECIMAL_DIGITS, QUOTIENT_SCALE, ROOT_DIGITS, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
+import { DECIMAL_DIGITS, QUOTIENT_SCALE, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { overflowError } from '../../runtime-error.ts'
 import { exactOf, movingAggregate, realOf, type Value } from './aggregate.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
@@ -52,22 +52,21 @@ export function registerSpread(database: Database): void {
       },
     })
   }
-  registerCorrelation(database)
 }
 
-interface Sums {
+export interface Sums {
   total: bigint
   squares: bigint
   count: bigint
 }
 
 /** Sums of the shortest decimal forms, with `scale` digits after the point. NaN and infinities are only counted. */
-interface DoubleSums extends Sums {
+export interface DoubleSums extends Sums {
   scale: number
   special: bigint
 }
 
-const noDoubles = (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0n })
+export const noDoubles = (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0n })
 
 function add(sums: Sums, sign: bigint, number: bigint): void {
   sums.total += sign * number
@@ -75,7 +74,7 @@ function add(sums: Sums, sign: bigint, number: bigint): void {
   sums.count += sign
 }
 
-function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefined): void {
+export function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefined): void {
   const digits = digitsOf(value)
   if (digits === undefined) {
     sums.count += sign
@@ -92,7 +91,7 @@ function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefined): vo
 }
 
 /** Undefined for NaN and infinities. */
-function digitsOf(value: Value | undefined): { readonly unscaled: bigint; readonly scale: number } | undefined {
+export function digitsOf(value: Value | undefined): { readonly unscaled: bigint; readonly scale: number } | undefined {
   if (typeof value === 'bigint' || value instanceof Uint8Array) return { unscaled: exactOf(value), scale: 0 }
   return readDigits(String(realOf(value)))
 }
@@ -108,7 +107,7 @@ function spreadOf(id: SpreadId, { total, squares, count }: Sums, shift: number):
 }
 
 /** The square root of n/d, rounded to the nearest integer. */
-function roundedRoot(n: bigint, d: bigint): bigint {
+export function roundedRoot(n: bigint, d: bigint): bigint {
   const low = integerRoot(n / d)
   const middle = 2n * low + 1n
   return middle * middle * d <= 4n * n ? low + 1n : low
@@ -124,42 +123,8 @@ function integerRoot(value: bigint): bigint {
   }
 }
 
-function nearestDouble(unscaled: bigint, scale: number): number | string {
+export function nearestDouble(unscaled: bigint, scale: number): number | string {
   const number = Number(writeDecimal(unscaled, scale))
   if (!Number.isFinite(number)) throw overflowError('Double')
   return storedDouble(number)
-}
-
-/** Scales do not matter: that of an exact argument is left out, that of a Double grows with its digits. */
-interface PairSums {
-  readonly x: DoubleSums
-  readonly y: DoubleSums
-  products: bigint
-}
-
-function registerCorrelation(database: Database): void {
-  movingAggregate(database, 'gh_corr', {
-    start: (): PairSums => ({ x: noDoubles(), y: noDoubles(), products: 0n }),
-    add: addPair,
-    result: ({ x, y, products }) => {
-      if (x.count < 1n) return null
-      if (x.special > 0n || y.special > 0n) return 'NaN'
-      const spreads = (x.count * x.squares - x.total * x.total) * (y.count * y.squares - y.total * y.total)
-      if (spreads === 0n) return null
-      const together = x.count * products - x.total * y.total
-      const root = roundedRoot(together * together * 10n ** BigInt(2 * ROOT_DIGITS), spreads)
-      return nearestDouble(together < 0n ? -root : root, ROOT_DIGITS)
-    },
-  })
-}
-
-function addPair(sums: PairSums, sign: bigint, x?: Value, y?: Value): void {
-  const [before, earlier] = [sums.x.scale, sums.y.scale]
-  const [a, b] = [digitsOf(x), digitsOf(y)]
-  addDouble(sums.x, sign, x)
-  addDouble(sums.y, sign, y)
-  sums.products *= 10n ** BigInt(sums.x.scale - before + sums.y.scale - earlier)
-  if (a === undefined || b === undefined) return
-  const left = a.unscaled * 10n ** BigInt(sums.x.scale - a.scale)
-  sums.products += sign * left * b.unscaled * 10n ** BigInt(sums.y.scale - b.scale)
 }

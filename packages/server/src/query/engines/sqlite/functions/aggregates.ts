@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3'
 import { MAX_INTEGER, MIN_INTEGER, QUOTIENT_SCALE, readDigits, writeDecimal } from 'gatehouse-iql'
 import { manyRowsError, overflowError } from '../../runtime-error.ts'
 import { aggregate, exactOf, movingAggregate, type Raw, realOf } from './aggregate.ts'
+import { registerPairs } from './aggregates-pairs.ts'
 import { registerSpread } from './aggregates-spread.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
 import { registerPercentiles } from './percentile.ts'
@@ -13,6 +14,7 @@ const RESULT_DIGITS = 38n
 export function registerAggregates(database: Database): void {
   registerSums(database)
   registerSpread(database)
+  registerPairs(database)
   registerPercentiles(database)
   registerDoubles(database)
   registerProducts(database)

@@ -2,15 +2,15 @@
  * Rows whose values JSON writes as SQLite returns them, or as a text: JSON.stringify writes such rows as a whole. Written value by value,
  * 100 rows by an index take 1.4 times as long (../../DESIGN.md), and their read alone 1.5 times the processor time, as arrays 1.9 times.
  */
-import { isWide, type ResultColumn } from 'gatehouse-iql'
+import type { ResultColumn } from 'gatehouse-iql'
 import { BOUNDED_ROWS } from '../../../model/cost-class.ts'
 import type { Encoding } from '../../../model/result.ts'
 import type { TextEncoders } from '../../../results/encoders.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
-import { cellDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { boundedQuery, takeRows } from './bounded-query.ts'
+import { plainText } from './plain-texts.ts'
 
 /** `not plain`: the values have to be written one by one. Undefined when the result is not small. */
 export type PlainReader = (run: ReadRun) => WholeRead | 'not plain' | undefined
@@ -83,17 +83,10 @@ function plainValueReader(column: ResultColumn): PlainValueReader | undefined {
     case 'Text':
     case 'Uuid':
       return (raw) => (typeof raw === 'string' ? raw : undefined)
-    case 'Decimal':
-    case 'Timestamp':
-    case 'LocalTimestamp':
-    case 'Date':
-    case 'Time': {
-      if (isWide(type)) return undefined
-      const decode = cellDecoder(column)
-      return (raw) => (typeof raw === 'number' && Number.isSafeInteger(raw) ? decode(BigInt(raw)) : undefined)
+    default: {
+      const write = plainText(type)
+      return write && ((raw) => (typeof raw === 'number' && Number.isSafeInteger(raw) ? write(raw) : undefined))
     }
-    default:
-      return undefined
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { ReturnedRows } from '../../bounded-rows.ts'
 import type { ChangeRequest, WriteOutcome, WriteReply, WriteRequest } from '../../engine.ts'
-import { rowFilterError } from '../../runtime-error.ts'
+import { verdictError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
@@ -34,7 +34,7 @@ export function runChange(database: Database, { changes, response }: ChangeJob):
 }
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
-  const { returning, isChecked, isShort } = job
+  const { returning, constraints, isShort } = job
   const needsRows = !job.omitsRows || job.mustBeWhole || job.idempotencyKey !== undefined
   const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, rowDecoder(returning))
   let rowsAffected = 0
@@ -55,7 +55,8 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
       // An iterator costs more for each row, an array holds all rows at once.
       const rows = isShort ? statement.all(...parameters) : statement.iterate(...parameters)
       for (const raw of rows as Iterable<RawRow>) {
-        if (isChecked && raw[returning.length] !== 1n) throw rowFilterError()
+        const verdict = constraints === undefined ? -1 : Number(raw[returning.length])
+        if (constraints !== undefined && verdict !== -1) throw verdictError(verdict, constraints)
         rowsAffected++
         returned.add(raw)
       }
