@@ -21,9 +21,9 @@ import { paced, percentiles } from './support/percentiles.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
 const RATES = { rate: '1/s', cpu: 'ms per 1000' }
-/** Of deliveries, where latency is measured: every server can deliver so many. */
+/** Deliveries a second where latency is measured: every server manages this rate. */
 const PACED_DELIVERIES = 10_000
-/** Of the subscribers, so many look at the time of each message: at even places, since a server may send in the order of subscription. */
+/** The number of subscribers that look at the time of each message: evenly spread, since a server may send in the order of subscription. */
 const TIMED = 200
 const BATCH = 1_000
 const TOPICS = 100

@@ -60,7 +60,9 @@ const LONGEST = [
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
   'client/reconnects',
+  'clients/authlib',
   'clients/express-openid-connect',
+  'clients/nimbus',
   'clients/oauth4webapi',
   'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
@@ -200,7 +202,8 @@ async function runFiles(
   const results: FileResult[] = []
   const times = isMeasuring ? await mkdtemp(join(tmpdir(), 'gatehouse-times-')) : undefined
   if (times !== undefined) process.env[TIMES_FOLDER] = times
-  const execArgv = times === undefined ? [] : ['--import', join(root, 'test/support/processor-time.ts')]
+  const preloaded = ['test-contexts', ...(times === undefined ? [] : ['processor-time'])]
+  const execArgv = preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)])
   const timeout = files.some((file) => membersOf(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
   const events = run({ files, concurrency, timeout, cwd: root, execArgv })
   events.on('test:summary', ({ file, success, duration_ms }) => {

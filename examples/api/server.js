@@ -39,13 +39,11 @@ createServer(async (request, response) => {
   if (!Object.hasOwn(ROUTES, key)) return reply(404, { error: 'not_found' })
   const { scope, run } = ROUTES[key]
   const challenge = (status, error) =>
-    reply(
-      status,
-      { error },
-      {
-        'www-authenticate': `Bearer error="${error}", scope="${scope}", resource_metadata="${resource}${DOCUMENT}"`,
-      },
-    )
+    reply(status, error === undefined ? {} : { error }, {
+      'www-authenticate': `Bearer ${error === undefined ? '' : `error="${error}", `}scope="${scope}", resource_metadata="${resource}${DOCUMENT}"`,
+    })
+  // RFC 6750 §3.1: without a token there is no error, only what is needed.
+  if (request.headers.authorization === undefined) return challenge(401)
   let claims
   try {
     claims = await verify(request.headers.authorization)

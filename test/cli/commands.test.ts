@@ -130,6 +130,26 @@ test('user add reads the password from stdin and refuses invalid input', async (
   }
 })
 
+test('lists and what show prints are plain words, without JSON', async () => {
+  const data = ['--data', join(base, 'words')]
+  await runInProcess(['migrate', '--create', ...data])
+  await runInProcess(['api', 'add', 'https://orders.example.com', '--scope', 'orders:read=Read orders', ...data])
+  await runInProcess(['client', 'add', 'robot', '--grant', 'client_credentials', ...data])
+  const print = async (...words: string[]) => (await runInProcess([...words, ...data])).stdout
+  assert.match(await print('api', 'list'), /^https:\/\/orders\.example\.com .* orders:read +/m)
+  assert.match(await print('api', 'show', 'https://orders.example.com'), /^scopes +name orders:read, /m)
+  assert.match(await print('role', 'list'), /PROVISIONED/)
+  for (const words of [
+    ['api', 'list'],
+    ['api', 'show', 'https://orders.example.com'],
+    ['client', 'show', 'robot'],
+  ])
+    assert.doesNotMatch(await print(...words), /[{}"]/)
+  const { status, stderr } = await runInProcess(['scim', 'token', 'robot', '--days', '9999', ...data])
+  assert.equal(status, 2)
+  assert.match(stderr, /--days takes a whole number from 1 to 730/)
+})
+
 test('schema prints the JSON Schema of the declarative file', async () => {
   const { status, stdout } = await runInProcess(['schema'])
   assert.equal(status, 0)

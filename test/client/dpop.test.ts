@@ -1,6 +1,8 @@
 /** `dpop()` of the client library against the real server: requests, nonces, refreshes and the stream. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { calculateJwkThumbprint } from 'jose'
+import type { AuthEnv } from '../../packages/client/src/auth/token-source.ts'
 import { createKey, dpop } from '../../packages/client/src/dpop.ts'
 import { clientCredentials, Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ALICE } from '../support/demo-user.ts'
@@ -55,6 +57,23 @@ test('a confidential client needs no nonce, and the key may be given', async () 
   const { gate, sent } = open(dpop(source, { key: async () => key }))
   await gate.query`select symbol from instruments limit 1`
   assert.deepEqual(sent.slice(1), ['/connect/token  proof 200', '/query DPoP proof 200'])
+})
+
+test('RFC 9449 §10: codes are bound to the thumbprint of the key, unless the page would come back with another one', async () => {
+  const key = await createKey()
+  let given: AuthEnv | undefined
+  const source = dpop(
+    (env) => {
+      given = env
+      return { token: async () => '' }
+    },
+    { key: async () => key },
+  )
+  const endpoint = async () => ''
+  source({ issuer: server.issuer, fetch, metadata: async () => ({}), endpoint })
+  const jwk = await crypto.subtle.exportKey('jwk', key.publicKey as never)
+  assert.equal(await given?.thumbprint?.(false), await calculateJwkThumbprint({ ...jwk, kty: 'EC' }))
+  assert.equal(await given?.thumbprint?.(true), undefined)
 })
 
 test('the stream signs in with a proof, and renews with another', async () => {

@@ -1,21 +1,20 @@
 /** The sample of an API of one's own: it takes tokens that were issued for it, and refuses all others; also with Nimbus and Spring Security. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { root } from '../support/clone.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { basic, claimsOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { compileWithMaven, lacksMaven } from '../support/maven.ts'
 import { until } from '../support/until.ts'
 
 const JAVA = join(root, 'examples/api/java')
 /** Needs Maven and Maven Central, which `npm test` must not. */
 const isLong = process.env.TEST_LONG === 'true'
-const skip = !isLong ? 'runs in npm run test:all' : hasMaven() ? false : 'needs Maven (mvn) and a JDK'
+const skip = isLong ? lacksMaven() : 'runs in npm run test:all'
 
 let gate: TestGate
 let leave: () => Promise<void>
@@ -95,14 +94,14 @@ test('the sample takes its own tokens, by scope, and refuses others with a chall
   for (const token of [undefined, ...(await foreignTokens())]) {
     const answer = await call(token)
     assert.equal(answer.status, 401, token)
-    assert.match(answer.headers.get('www-authenticate') ?? '', /resource_metadata="[^"]+\/oauth-protected-resource"/)
+    const challenge = answer.headers.get('www-authenticate') ?? ''
+    assert.match(challenge, /resource_metadata="[^"]+\/oauth-protected-resource"/)
+    assert.equal(challenge.includes('error="invalid_token"'), token !== undefined, 'RFC 6750 §3.1')
   }
 })
 
 test('Nimbus and Spring Security take tokens for the API, and refuse others', { skip }, async () => {
-  const maven = ['-q', '-B', 'compile', 'dependency:build-classpath', '-Dmdep.outputFile=target/classpath']
-  execFileSync('mvn', maven, { cwd: JAVA, stdio: ['ignore', 'ignore', 'inherit'] })
-  const classes = `target/classes:${await readFile(join(JAVA, 'target/classpath'), 'utf8')}`
+  const classes = await compileWithMaven(JAVA)
   const tokens = [await tokenFor({ resource: api }), ...(await foreignTokens())]
   const child = spawn('java', ['-cp', classes, 'Resource'], {
     cwd: JAVA,
@@ -120,7 +119,3 @@ test('Nimbus and Spring Security take tokens for the API, and refuse others', { 
   assert.equal(lines.length, 2 * tokens.length, printed)
   for (const line of lines.slice(2)) assert.match(line, /refuses it/)
 })
-
-function hasMaven(): boolean {
-  return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'mvn')))
-}

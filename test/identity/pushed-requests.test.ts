@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { prune } from '../../packages/server/src/store/prune.ts'
 import { createProofMaker } from '../support/dpop.ts'
-import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, onSqlite } from '../support/engines.ts'
 import { ecPair, jwkOf, rsaPair, signJwt } from '../support/foreign-issuer.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import {
@@ -231,8 +231,8 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.equal(second.status, 200)
     assert.ok(answerOf((await visit(agent, second, ALICE)).end).get('code'))
     await assertGone(agent, openUrl(uri))
-    const late = await visit(place.newAgent(), first, ALICE).catch(() => undefined)
-    assert.notEqual(late?.end.kind, 'left', 'the interaction that was opened first gets no second answer')
+    const late = pageOf((await visit(agent, first, ALICE)).end)
+    assert.match(late.body, /invalid_request_uri/, 'the interaction that was opened first gets no second answer')
 
     const denied = await pushed({ prompt: 'none' })
     assert.equal(answerOf(await place.newAgent().get(openUrl(denied))).get('error'), 'login_required')
@@ -368,5 +368,32 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.equal((await push()).status, 429)
     place.clock.advance(61_000)
     await pushed()
+  })
+})
+
+onSqlite('an installation that takes pushed requests only', (at) => {
+  test('§5: says so in its metadata, and excepts the console alone', async (t) => {
+    const flags = { '--require-pushed-authorization-requests': 'true', '--par-lifetime': '5' }
+    const place = await openSignInPlace(at(), { flags })
+    t.after(() => place.close())
+    const { issuer } = place.server
+    const metadata = await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()
+    assert.partialDeepStrictEqual(metadata, {
+      pushed_authorization_request_endpoint: `${issuer}/connect/par`,
+      require_pushed_authorization_requests: true,
+    })
+    const agent = place.newAgent()
+    assert.equal(answerOf(await agent.get(authorizeUrl(issuer))).get('error'), 'invalid_request')
+    const response = await fetch(`${issuer}/connect/par`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`web:${encodeURIComponent(SECRET)}`)}` },
+      body: authorizeUrl(issuer).searchParams,
+    })
+    assert.partialDeepStrictEqual(await response.json(), { expires_in: 5 })
+    const console = { client_id: 'gatehouse-console', redirect_uri: `${issuer}/console`, scope: 'openid' }
+    const { challenge } = newVerifier()
+    const plain = authorizeUrl(issuer, { ...console, code_challenge: challenge, code_challenge_method: 'S256' })
+    const page = pageOf(await agent.get(plain))
+    assert.deepEqual([page.status, page.url.pathname], [200, '/sign-in'])
   })
 })

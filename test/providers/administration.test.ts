@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { codeOf, OLIVIA, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { ALICE } from '../support/sign-in-place.ts'
@@ -11,9 +12,11 @@ import { signIn } from '../support/visitor.ts'
 let place: ProviderPlace
 let stub: StubProvider
 let leave: () => Promise<void>
+let dataFolder: string
 before(async () => {
   const opened = await openPlace('sqlite')
   leave = opened.leave
+  dataFolder = opened.place.dataFolder
   place = await openProviderPlace(opened.place)
   stub = await startStubProvider()
   stub.clock = place.clock
@@ -76,6 +79,7 @@ test('a trial sign-in shows the claims and what follows, to administrators alone
   const page = pageOf(await agent.get(stub.answer(left.kind === 'left' ? left.url : assert.fail())))
   assert.match(page.body, /id="trial-user">[^<]*tried/)
   assert.match(page.body, /id="trial-roles">trader</)
+  assert.match(page.body, /id="trial-back" href="[^"]*\/console\/people\/providers\/corp"/)
   assert.match(page.body, /&lt;script&gt;/)
   assert.equal(await place.stores.users.findByUsername('tried'), undefined)
   const stranger = place.newAgent()
@@ -102,4 +106,21 @@ test('removing a provider unlinks its identities, takes its roles and ends its s
   assert.deepEqual(await place.stores.identities.listOfUser(user.id), [])
   assert.deepEqual(await place.stores.sessions.listOfUser(user.id), [])
   assert.equal(codeOf(await agent.get('/external/corp/callback?state=x')), 'provider.state')
+})
+
+test('doctor reads the metadata of every provider, and names the redirect URI that it must know', async () => {
+  const other = await startStubProvider()
+  await place.declare(other, {})
+  const examine = async () => {
+    const { stdout } = await runInProcess(['doctor', '--data', dataFolder, '--issuer', place.server.issuer, '--json'])
+    const { findings }: { findings: { code: string; message: string }[] } = JSON.parse(stdout)
+    return findings
+      .filter(({ message }) => message.startsWith('The provider corp '))
+      .map(({ code, message }) => `${code}: ${message}`)
+  }
+  assert.deepEqual(await examine(), [
+    `provider: The provider corp can be used; its redirect URI for this server is ${place.server.issuer}/external/corp/callback`,
+  ])
+  await other.stop()
+  assert.match(String(await examine()), /^provider\.unusable: The provider corp cannot be used: /)
 })

@@ -1,11 +1,14 @@
 /** `local_sign_in: break_glass`: only users for emergencies have passwords that work, and one of them always remains. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
@@ -47,7 +50,9 @@ test('the start is refused until somebody can break the glass; then only they ha
   assert.doesNotMatch(page.body, /type="password"/)
   assert.match(page.body, /id="sign-in-local"/)
   const alice = place.newAgent()
-  const refused = pageOf(await signIn(alice, pageOf(await alice.get('/sign-in?local')), ALICE))
+  const local = pageOf(await alice.get('/sign-in?local'))
+  assert.doesNotMatch(local.body, /Forgotten your password/)
+  const refused = pageOf(await signIn(alice, local, ALICE))
   assert.equal(refused.status, 401)
   const grant = await fetch(`${place.server.issuer}/connect/token`, {
     method: 'POST',
@@ -122,6 +127,22 @@ test('with break_glass, nothing that an operator does takes the last emergency u
   ]
   assert.deepEqual(attempts, [409, 409, 409])
 })
+
+for (const [what, declaration, path] of [
+  ['disables the user', { users: [{ username: GLASS.username, disabled: true }] }, 'users[0]'],
+  ['takes the right from the role', { roles: [{ name: 'operator', scopes: [] }] }, 'roles[0]'],
+  ['prunes users', { prune: true, users: [] }, 'prune'],
+] as const)
+  test(`with break_glass, a declarative file that ${what} is refused while nobody else is left`, async () => {
+    const file = join(at.dataFolder, 'declared.json')
+    await writeFile(file, JSON.stringify(declaration))
+    const words = ['apply', '--config', file, '--data', at.dataFolder]
+    const { status, stderr } = await runInProcess(words, { environment: { GATEHOUSE_LOCAL_SIGN_IN: 'break_glass' } })
+    assert.equal(status, 1)
+    assert.ok(stderr.includes(`${path}: `), stderr)
+    assert.match(stderr, /nobody who can sign in when all providers fail. Keep an enabled user with break_glass/)
+    await (await reopen()).server.stop()
+  })
 
 /** An administrator who needs no password. Returns the status of a call. */
 async function asRobot(issuer: string, stores: Stores) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { codeOf, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
+import { codeOf, openProviderPlace, type ProviderPlace, takeUp } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { ALICE, answerOf, claimsOf } from '../support/sign-in-place.ts'
 import { type Departure, type Page, pageOf } from '../support/user-agent.ts'
@@ -161,9 +161,7 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     await place.declare(stub, { provision: 'invited', require: { groups: ['gatehouse'] } })
     const { body } = await place.admin('POST', '/admin/links', { username: `invited-${count}` })
     const agent = place.newAgent()
-    const page = pageOf(await agent.get(String(body.url)))
-    const link = /href="([^"]*\/external\/corp\/start[^"]*)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? 'none'
-    const left = await agent.get(link)
+    const left = await takeUp(agent, String(body.url))
     assert.equal(left.kind, 'left')
     const account = pageOf(await agent.get(stub.answer(left.url)))
     assert.equal(account.url.pathname, '/account')
@@ -173,6 +171,19 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     // A stranger without a link stays out.
     stub.person = { ...stub.person, sub: 'stranger' }
     assert.equal(codeOf(await place.signIn(place.newAgent(), stub)), 'identity.not_linked')
+  })
+
+  test('an address that a browser follows, or a form of another site, takes up no set-up link', async () => {
+    await place.declare(stub, { provision: 'invited' })
+    const { body } = await place.admin('POST', '/admin/links', { username: `tricked-${count}` })
+    const token = new URL(String(body.url)).searchParams.get('token') ?? ''
+    const followed = pageOf(
+      await place.newAgent().get(`/external/corp/start?${new URLSearchParams({ invitation: token })}`),
+    )
+    assert.equal(followed.status, 400)
+    const posted = pageOf(await place.newAgent().post('/external/corp/invitation', [['token', token]]))
+    assert.equal(posted.status, 400)
+    assert.equal((await takeUp(place.newAgent(), String(body.url))).kind, 'left')
   })
 
   test('an unknown identity is offered a local sign-in, and linked when its user confirms', async () => {

@@ -180,7 +180,7 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
         assert.deepEqual([json.Code, json.Position.Offset], [code, offset], statement)
       }
       const expected = (await server.query('ALTER TABLE plainly SET')).json.Expected
-      assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT', 'WITH'])
+      assert.deepEqual(expected, ['READ', 'WRITE', 'REQUIRE', 'ROW', 'COMMENT', 'WITH'])
     },
   )
 

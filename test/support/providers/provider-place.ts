@@ -111,3 +111,15 @@ async function operatorToken(issuer: string): Promise<string> {
 export function codeOf(page: Page | Departure): string | undefined {
   return page.kind === 'left' ? undefined : /id="error">([^<]+)</.exec(page.body)?.[1]
 }
+
+/** Takes up a set-up link with the provider "corp", as its page offers: the authorization request there, or the page of a fault. */
+export async function takeUp(agent: UserAgent, link: string): Promise<Page | Departure> {
+  const page = await agent.get(link)
+  const forms = page.kind === 'left' ? [] : page.forms
+  const form = forms.find(({ action }) => action.pathname === '/external/corp/invitation')
+  assert.ok(form, 'The page has no form for the provider')
+  const leaving = await agent.submit(form)
+  if (leaving.kind === 'left') return leaving
+  const url = /id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&')
+  return url === undefined ? leaving : { kind: 'left', method: 'GET', url: new URL(url), form: [], page: leaving }
+}

@@ -43,7 +43,7 @@ export const IDENTITY_SETTINGS = {
   signingAlgs: setting(
     'RS256',
     parseSigningAlgs,
-    'Algorithms that tokens can be signed with: RS256, and PS256, ES256 or EdDSA (Ed25519), separated by commas. Each has its own keys. A client chooses one by `id_token_signed_response_alg` and `access_token_alg`; others get RS256.',
+    'Algorithms that tokens can be signed with: RS256, and PS256, ES256 or EdDSA (Ed25519), separated by commas. Each has its own keys. A client chooses one by `id_token_signed_response_alg`, `access_token_alg`, `authorization_signed_response_alg` and `introspection_signed_response_alg`; others get RS256.',
   ),
   dpopNonce: setting(
     'public',

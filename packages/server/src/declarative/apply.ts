@@ -2,6 +2,7 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
@@ -30,6 +31,8 @@ export interface ApplyEnv {
   rowsOf(table: string): AsyncIterable<CsvRow> | undefined
   /** The path of the table in the file, or of its rows if the file names them. */
   pathOf(table: string): string
+  /** What is wrong if nobody is left who can sign in when all providers fail; undefined where all passwords serve. */
+  readonly emergencyUserFaults?: (() => readonly Fault[]) | undefined
 }
 
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
@@ -39,15 +42,13 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
-    await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
-      applyIdentity(
-        changes,
-        stores,
-        hashes,
-        env,
-        createRevocations({ grants: stores.grants, publish, clock: env.clock }),
-      ),
-    )
+    await transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
+      const revocations = createRevocations({ grants: stores.grants, publish, clock: env.clock })
+      const { emergencyUserFaults } = env
+      const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
+      await applyIdentity(changes, stores, hashes, env, revocations)
+      if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
+    })
   } catch (error) {
     await undo()
     throw error

@@ -24,6 +24,7 @@ import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
+import { emergencyUserFaults } from './emergency-users.ts'
 import { allClients } from './export.ts'
 import {
   type Change,
@@ -67,6 +68,8 @@ export interface ReconcileEnv {
   readonly loadedControllers?: readonly string[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
+  /** Whether passwords serve users for emergencies only, one of whom must be left. */
+  readonly localSignIn?: 'all' | 'break_glass'
   /**
    * Called if sections of the file are left out because nodes of an earlier version run. Without it such a file is refused.
    */
@@ -195,6 +198,9 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       hashPassword,
       rowsOf: (table) => rowsOf(table, declared),
       pathOf: (table) => pathOf(table, declaration),
+      ...(env.localSignIn === 'break_glass' && {
+        emergencyUserFaults: () => emergencyUserFaults(changes, declaration, state),
+      }),
     })
   return changes
 }

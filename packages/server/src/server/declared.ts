@@ -34,6 +34,7 @@ export async function reconcileDeclared(
     providerKey: masterKey.derive('providers'),
     loadedControllers,
     provisioning,
+    localSignIn: config.localSignIn,
     onDeferred,
   }
   const changes = await reconcile(declared, env)

@@ -37,6 +37,7 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
         digestKey: masterKey.derive('declared passwords'),
         providerKey: masterKey.derive('providers'),
         provisioning: config.scim,
+        localSignIn: config.localSignIn,
       },
       nodes: createClusterCaller({ nodes: stores.nodes, bus: { publish }, clock }),
       withTables: (use) => openTables(config, resources, use),

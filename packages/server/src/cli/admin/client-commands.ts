@@ -153,7 +153,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: PAGE_OPTIONS,
     summary: 'Lists roles.',
     examples: ['role list'],
-    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'description']),
+    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'provisioned', 'description']),
   },
   {
     name: 'role add',

@@ -66,7 +66,7 @@ function printItems(columns: readonly string[], body: unknown): void {
   const { items } = membersOf(body)
   printTable(
     columns.map((column) => column.toUpperCase().replaceAll('_', ' ')),
-    (Array.isArray(items) ? items : []).map((item) => columns.map((column) => cell(membersOf(item)[column]))),
+    (Array.isArray(items) ? items : []).map((item) => columns.map((column) => cell(membersOf(item)[column], true))),
   )
 }
 
@@ -77,8 +77,19 @@ function printObject(body: unknown): void {
   )
 }
 
-function cell(value: unknown): string {
+/** What a list shows of an object that has one of them. */
+const NAMES = ['name', 'id', 'kid']
+
+/** Plain words: scripts read --json. */
+function cell(value: unknown, isInList = false): string {
   if (value === null || value === undefined) return '-'
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(' ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (Array.isArray(value)) {
+    const isOfObjects = value.some((item) => typeof item === 'object') && !isInList
+    return value.length === 0 ? '-' : value.map((item) => cell(item, isInList)).join(isOfObjects ? '; ' : ' ')
+  }
+  if (typeof value !== 'object') return String(value)
+  const entries = Object.entries(value)
+  const name = entries.find(([member]) => isInList && NAMES.includes(member))
+  if (name !== undefined) return String(name[1])
+  return entries.map(([member, part]) => `${member.replaceAll('_', ' ')} ${cell(part, isInList)}`).join(', ') || '-'
 }

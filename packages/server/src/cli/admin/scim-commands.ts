@@ -4,6 +4,7 @@ import { type AdminCommand, segment, withoutUndefined } from './admin-command.ts
 
 const SCIM = '/admin/scim'
 const DAY_SECONDS = 86_400
+const MOST_DAYS = 730
 
 export const SCIM_COMMANDS: readonly AdminCommand[] = [
   {
@@ -26,7 +27,7 @@ export const SCIM_COMMANDS: readonly AdminCommand[] = [
     summary: 'Issues a provisioning token, which is shown only once; a client has at most two.',
     examples: ['scim token hr-sync', 'scim token hr-sync --days 90'],
     run: create(named(SCIM, 'tokens'), (args) => {
-      const days = args.integer('--days')
+      const days = args.integer('--days', { least: 1, most: MOST_DAYS })
       return withoutUndefined({ expires_in: days === undefined ? undefined : days * DAY_SECONDS })
     }),
   },

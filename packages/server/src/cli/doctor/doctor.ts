@@ -16,6 +16,7 @@ import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
 import { checkMail } from './mail.ts'
 import { checkOpenFiles } from './open-files.ts'
+import { checkProviders } from './providers.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkServers } from './servers.ts'
 import { checkSettings } from './settings.ts'
@@ -75,7 +76,10 @@ async function examineStored(
     const content =
       database === undefined || isUnusable
         ? []
-        : await checkContent(database, { config, now: now(), unseal: unsealer(config) })
+        : [
+            ...(await checkContent(database, { config, now: now(), unseal: unsealer(config) })),
+            ...(await checkProviders(database, config, now())),
+          ]
     const processes = database === undefined ? [] : await createNodes(database, now).localProcesses()
     return collect([checkOpenFiles(config, processes), ...findings, ...content])
   } finally {

@@ -80,7 +80,7 @@ async function readSubject(token: string, api: string, { authenticate }: GrantEn
 }
 
 /**
- * A bound token is worth nothing without its key, also here: otherwise whoever holds it together with the credentials of an API would turn it
+ * A bound token is worth nothing without its key, also here: otherwise anyone who holds it together with the credentials of an API would turn it
  * into one that needs no key. The new token is bound to the same key.
  */
 function requireKey({ boundKey }: Principal, proven: string | undefined): void {

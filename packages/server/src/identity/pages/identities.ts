@@ -73,6 +73,7 @@ ${postForm(
 }
 
 export interface TrialData {
+  readonly id: string
   readonly provider: string
   /** The user, or the code of the page that the person would see. */
   readonly outcome: { readonly username: string; readonly isNew: boolean } | { readonly code: string }
@@ -102,6 +103,7 @@ export function trialPage(frame: PageFrame, data: TrialData): Html {
 <dt>${messages.trialFactors}</dt><dd>${data.isMultiFactor ? messages.trialYes : messages.trialNo}</dd>
 </dl>
 <h2>${messages.trialClaims}</h2>
-<pre id="trial-claims" tabindex="0"><code>${data.claims}</code></pre>`
+<pre id="trial-claims" tabindex="0"><code>${data.claims}</code></pre>
+<div class="actions"><a class="button plain" id="trial-back" href="${frame.base}/console/people/providers/${encodeURIComponent(data.id)}">${messages.trialBack}</a></div>`
   return page(frame, { title, body })
 }

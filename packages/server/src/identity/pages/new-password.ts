@@ -1,9 +1,17 @@
 /** The pages on which a person chooses a password without giving the current one: a forced change, and one-time set-up links. */
-import { contact, errorSummary, type FormError, field, passwordField, postForm, signedInUser } from './form-parts.ts'
+import {
+  contact,
+  errorSummary,
+  type FormError,
+  field,
+  hidden,
+  passwordField,
+  postForm,
+  signedInUser,
+} from './form-parts.ts'
 import { fill, type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
-import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface ForcedChangeData {
   readonly flow: string
@@ -32,7 +40,7 @@ export interface SetUpData {
   /** Whether the person may choose a password. */
   readonly hasPassword: boolean
   /** Other providers with which the link can be taken up. */
-  readonly providers: readonly ProviderLink[]
+  readonly providers: readonly { readonly id: string; readonly name: string }[]
 }
 
 export function setUpPage(frame: PageFrame, data: SetUpData): Html {
@@ -45,9 +53,17 @@ ${errorSummary(frame, data.formError)}
 ${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
 ${data.hasPassword && postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}
 ${data.hasPassword && data.providers.length > 0 && html`<p class="or">${messages.or}</p>`}
-${providerLinks(data.providers, messages, data.hasPassword)}
+${data.providers.length > 0 && html`<div class="actions" id="providers">${providerForms(frame, data)}</div>`}
 ${!data.hasPassword && data.providers.length === 0 && html`<p class="empty">${messages.setUpElsewhere}</p>`}`
   return page(frame, { title, body, scripts: [frame.assets.controlsScript] })
+}
+
+/** Forms, so that no address that somebody follows takes up the link. */
+function providerForms({ base, formToken, language }: PageFrame, { token, hasPassword, providers }: SetUpData): Html[] {
+  return providers.map(
+    ({ id, name }) =>
+      html`<form method="post" action="${base}/external/${encodeURIComponent(id)}/invitation">${hidden({ form_token: formToken, token })}<button type="submit"${hasPassword && html` class="plain"`}>${language.messages.signInWith(name)}</button></form>`,
+  )
 }
 
 export interface FirstAdministratorData {

@@ -19,6 +19,8 @@ export interface SignInData {
   readonly again: boolean
   /** Options for `navigator.credentials.get` as JSON. */
   readonly passkeyOptions: string
+  /** Whether a forgotten password can be replaced: not where only users for emergencies have one. */
+  readonly isReplaceable: boolean
   /** Whether a link for a new password can be mailed. */
   readonly hasMail: boolean
   /** A password is asked for, whatever the name: `/sign-in?local`. */
@@ -42,7 +44,7 @@ ${errorSummary(frame, data.formError)}
 ${
   data.hasPassword
     ? html`${passwordForm(frame, data, values)}
-${forgotPassword(frame, data)}
+${data.isReplaceable && forgotPassword(frame, data)}
 ${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
 ${data.providers.length > 0 && html`<p class="or">${messages.or}</p>`}`
     : postForm(frame, 'sign-in', '/sign-in', values, html``)

@@ -33,7 +33,10 @@ export function fetchOptions(provider: Pick<StoredProvider, 'private'>) {
 }
 
 /** Only sign-ins through this provider wait for it. */
-export async function readMetadata(provider: StoredProvider, env: ProvidersEnv): Promise<ProviderMetadata> {
+export async function readMetadata(
+  provider: StoredProvider,
+  env: Pick<ProvidersEnv, 'remoteKeys'>,
+): Promise<ProviderMetadata> {
   const keys = await env.remoteKeys()
   // Entra publishes the metadata of all tenants below "organizations", with the template as their issuer.
   const address = metadataAddress(provider.issuer.replace(TENANT, 'organizations'))

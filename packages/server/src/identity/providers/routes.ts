@@ -12,7 +12,7 @@ import { showFault } from './error-page.ts'
 import { isProviderFault } from './faults.ts'
 import { askToLink, askToUnlink, decideLink, unlink } from './linking.ts'
 import { backFromSignOut } from './sign-out.ts'
-import { startLinking, startSignIn, startTrial } from './start.ts'
+import { startInvitation, startLinking, startSignIn, startTrial } from './start.ts'
 
 export function providerGroups(parts: Omit<ProvidersEnv, 'cookies'>): readonly RouteGroup[] {
   const env: ProvidersEnv = { ...parts, cookies: browserCookies(parts.issuer.name) }
@@ -49,6 +49,7 @@ export function providerGroups(parts: Omit<ProvidersEnv, 'cookies'>): readonly R
         { ...pageRoute('/external/:id/callback', takeAnswer, env), head: answerHead },
         { ...pageRoute('/external/:id/trial', startTrial, env), head: answerHead },
         { ...pageRoute('/external/:id/signed-out', backFromSignOut, env), head: answerHead },
+        formRoute('/external/:id/invitation', 'browser', startInvitation, env),
         formRoute('/external/:id/link', 'session', startLinking, env),
         pageRoute('/external/:id/confirm', askToLink, env),
         formRoute('/external/:id/confirm', 'session', decideLink, env),

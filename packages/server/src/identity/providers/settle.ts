@@ -3,8 +3,7 @@ import type { AttributeValue, RoleSource, User } from '../../store/accounts/user
 import { UsernameTaken } from '../../store/accounts/users.ts'
 import { parseAttributeValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
-import { createRevocations } from '../../store/authorizations/revocations.ts'
-import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
+import { change, type Effects } from '../../store/authorizations/change.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
 import { whereOf } from '../browser/sign-in/known-browser.ts'
@@ -20,7 +19,7 @@ export function sourceOf(provider: string): RoleSource {
   return `provider:${provider}`
 }
 
-/** The user as the rules have made them. Everything is one transaction. */
+/** The user as the rules have made them, in one change: an operator or SCIM may be changing the same user. */
 export async function settle(
   context: BrowserContext,
   proof: Proof,
@@ -28,14 +27,14 @@ export async function settle(
   env: ProvidersEnv,
 ): Promise<User> {
   try {
-    const userId = await transactWithEvents(env, async (stores, publish) => {
+    const userId = await change(env, async (stores, effects) => {
       const id = await userOf(proof, person, stores)
       if (person.kind === 'linked-now' || person.kind === 'invited')
         await env.mail?.notify(stores, {
           ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
           ...whereOf(context),
         })
-      await follow(proof, id, stores, publish, env)
+      await follow(proof, id, stores, effects)
       return id
     })
     record(context, proof, person, userId, env)
@@ -89,8 +88,7 @@ async function follow(
   { provider, claims }: Proof,
   userId: string,
   stores: Stores,
-  publish: PublishInside,
-  env: ProvidersEnv,
+  { publish, revocations }: Effects,
 ): Promise<void> {
   const before = await stores.users.findById(userId)
   if (before === undefined || before.breakGlass) return
@@ -110,8 +108,7 @@ async function follow(
       ...(changedAttributes.length > 0 && { attributes: changedAttributes }),
     })
   const after = hasOtherRoles ? await stores.users.findById(userId) : undefined
-  if (after !== undefined)
-    await createRevocations({ grants: stores.grants, publish, clock: env.clock }).limitUserRights(after)
+  if (after !== undefined) await revocations.limitUserRights(after)
 }
 
 /** A claim that is absent now removes what it gave. Returns the names of the attributes that have changed. */

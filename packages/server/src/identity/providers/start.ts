@@ -17,14 +17,19 @@ import { keepStarted, type Purpose } from './started-sign-in.ts'
 
 export async function startSignIn(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
   const provider = findProvider(context, env)
-  const invitation = query.get('invitation')
-  const flow =
-    invitation === undefined
-      ? await claimFlow(query.get('flow'), context, env.flows)
-      : await beginFlow(TO_ACCOUNT, context, env.flows)
-  const purpose: Purpose =
-    invitation === undefined ? purposeOf(flow, context) : { kind: 'invitation', token: invitation }
-  return leave(context, provider, flow, purpose, query.get('login_hint'), env)
+  const flow = await claimFlow(query.get('flow'), context, env.flows)
+  return leave(context, provider, flow, purposeOf(flow, context), query.get('login_hint'), env)
+}
+
+/** The form on the page of a set-up link: an address that somebody merely follows takes up nothing. */
+export async function startInvitation(context: BrowserContext, form: Parameters, env: ProvidersEnv): Promise<void> {
+  const provider = findProvider(context, env)
+  const flow = await beginFlow(TO_ACCOUNT, context, env.flows)
+  const purpose: Purpose = { kind: 'invitation', token: form.get('token') ?? '' }
+  return answeringFaults(context, provider, flow.handle, env, async () => {
+    const url = await begin(context, provider, flow, purpose, undefined, env)
+    sendPage(context.http, leavePage(frameFor(env.pages, context), { name: provider.name, url }))
+  })
 }
 
 const TO_ACCOUNT: Flow = { kind: 'own', page: { name: 'account' }, progress: {} }
@@ -72,13 +77,26 @@ function leave(
   env: ProvidersEnv,
 ): Promise<void> {
   return answeringFaults(context, provider, flow.handle, env, async () => {
-    const metadata = await readMetadata(provider, env)
-    const asked = askedBy(flow, purpose, hint)
-    const owner = { provider: provider.id, browser: context.browser() }
-    const state = await keepStarted({ flow: flow.handle, purpose, maxAge: asked.maxAge }, owner, env)
+    const url = await begin(context, provider, flow, purpose, hint, env)
     context.http.setHeader('cache-control', 'no-store')
-    context.http.redirect(authorizationUrl(provider, metadata, state, asked, env))
+    context.http.redirect(url)
   })
+}
+
+/** Returns the address to which the browser goes. */
+async function begin(
+  context: BrowserContext,
+  provider: StoredProvider,
+  flow: FlowInteraction,
+  purpose: Purpose,
+  hint: string | undefined,
+  env: ProvidersEnv,
+): Promise<string> {
+  const metadata = await readMetadata(provider, env)
+  const asked = askedBy(flow, purpose, hint)
+  const owner = { provider: provider.id, browser: context.browser() }
+  const state = await keepStarted({ flow: flow.handle, purpose, maxAge: asked.maxAge }, owner, env)
+  return authorizationUrl(provider, metadata, state, asked, env)
 }
 
 /** `prompt=none` never comes here: it is decided without a page. */

@@ -20,6 +20,7 @@ export async function showTrial(
   const { roles, attributes } = applyRules(proof.provider, proof.claims)
   const outcome = await outcomeOf(proof, env)
   const page = trialPage(frameFor(env.pages, context), {
+    id: proof.provider.id,
     provider: proof.provider.name,
     outcome,
     roles,

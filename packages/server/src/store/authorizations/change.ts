@@ -1,9 +1,8 @@
 /** Changes of identity data: serialised over all nodes, with the events and revocations that follow from them in one transaction. */
-import { sql } from 'kysely'
 import type { User } from '../accounts/user.ts'
 import { changedAttributes } from '../attributes/attribute-values.ts'
 import { type EventTransactionEnv, type PublishInside, transactWithEvents } from '../cluster/event-transaction.ts'
-import { CHANGE_LOCK } from '../database/transaction.ts'
+import { lockChanges } from '../database/transaction.ts'
 import type { Stores } from '../stores.ts'
 import { createRevocations, type RevocationsInside } from './revocations.ts'
 
@@ -20,8 +19,7 @@ export function change<T>(
 ): Promise<T> {
   const { database, clock } = env
   return transactWithEvents(env, async (stores, publish, tx) => {
-    // On SQLite a transaction is the only writer anyway.
-    if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
+    await lockChanges(database.engine, tx)
     return work(stores, {
       publish,
       revocations: createRevocations({ grants: stores.grants, publish, publishAll: publish, clock }),

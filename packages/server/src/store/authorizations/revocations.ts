@@ -4,6 +4,7 @@ import type { Roles } from '../accounts/roles.ts'
 import type { User } from '../accounts/user.ts'
 import { type EventTransactionEnv, transactWithEvents } from '../cluster/event-transaction.ts'
 import { createEvents, type Events } from '../cluster/events.ts'
+import { lockChanges } from '../database/transaction.ts'
 import { LONGEST_TOKEN_MS } from '../keys/key-rotation.ts'
 import type { Stores } from '../stores.ts'
 import type { Grants } from './grants.ts'
@@ -34,6 +35,7 @@ export function openRevocations(env: EventTransactionEnv) {
     },
     revokeGrant: (grantId: string) => inTransaction((revocations) => revocations.revokeGrant(grantId)),
     inTransaction,
+    inChange,
   }
 
   /** Changes stores and revokes what depends on the change. */
@@ -41,6 +43,14 @@ export function openRevocations(env: EventTransactionEnv) {
     return transactWithEvents(env, (stores, publish) =>
       work(createRevocations({ grants: stores.grants, publish, publishAll: publish, clock }), stores),
     )
+  }
+
+  /** The same while nobody else changes users: for changes that depend on what is stored. */
+  function inChange<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
+    return transactWithEvents(env, async (stores, _publish, tx) => {
+      await lockChanges(database.engine, tx)
+      return work(stores)
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 /** The profile of the account pages: what people may change about themselves, checked. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
@@ -106,12 +107,17 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
     delete profile.email
     delete profile.email_verified
   }
-  await env.revocations.inTransaction(async (_revocations, stores) => {
+  const overtaking = await env.revocations.inChange(async (stores) => {
+    const now = await stores.users.findById(user.id)
+    if (now !== undefined && !isDeepStrictEqual(now.profile, user.profile)) return now
     await stores.users.update(user.id, { profile: profile satisfies Profile })
-    if (mail === undefined || !isNew) return
+    if (mail === undefined || !isNew) return undefined
     if (wanted !== undefined) await askForAddress(context, wanted, mail, stores, env)
     else await noticeRemoval(context, mail, stores)
+    return undefined
   })
+  // A directory or an operator has changed the profile meanwhile: the address that it had then is a new one now.
+  if (overtaking !== undefined) return saveProfile({ ...context, user: overtaking }, form, env)
   await env.publish({ kind: 'user-changed', subject: user.id })
   env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
   return redirectDone(context, 'profile', wanted === undefined ? 'profile' : 'address-asked', env)

@@ -8,8 +8,7 @@ import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
 import { USER_ID_PREFIX, type User } from '../../../store/accounts/user.ts'
 import { UsernameTaken } from '../../../store/accounts/users.ts'
-import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
-import type { ProviderLink } from '../../pages/provider-links.ts'
+import { firstAdministratorPage, type SetUpData, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -116,20 +115,14 @@ function showLink(
           username: user.username,
           displayName: displayNameOf(user),
           hasPassword: env.providers.maySignInLocally(user),
-          providers: link.kind === 'invitation' ? linksFor(token, env) : [],
+          providers: link.kind === 'invitation' ? invitingProviders(env) : [],
         })
   sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
 }
 
 /** Providers with which an invited person can begin. */
-function linksFor(token: string, { providers, pages }: BrowserEnv): ProviderLink[] {
-  return providers
-    .list()
-    .filter(({ provision }) => provision !== 'never')
-    .map(({ id, name }) => ({
-      name,
-      url: `${pages.base}/external/${encodeURIComponent(id)}/start?${new URLSearchParams({ invitation: token })}`,
-    }))
+function invitingProviders({ providers }: BrowserEnv): SetUpData['providers'] {
+  return providers.list().filter(({ provision }) => provision !== 'never')
 }
 
 function showUnusable(context: BrowserContext, env: BrowserEnv): void {

@@ -91,6 +91,7 @@ async function showSignIn(
     formError: shown.error?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
+    isReplaceable: env.providers.localSignIn === 'all',
     hasMail: env.mail !== undefined,
     isLocal: shown.isLocal === true,
     hasPassword: shown.isLocal === true || env.providers.localSignIn === 'all',

@@ -42,7 +42,7 @@ export const POSTGRES_SCALARS: Dialect['scalars'] = {
   date_part: ([part, x]) => `${SCHEMA}.gh_date_part(${part}, ${x}::timestamp)`,
   timezone: ([zone, x]) => `${SCHEMA}.gh_zone_local(${x}, ${zone})`,
   timezone_local: ([zone, x]) => `${SCHEMA}.gh_zone_instant(${x}, ${zone})`,
-  date_trunc_zone: ([unit, x, zone]) => `${SCHEMA}.gh_zone_trunc(${unit}, ${x}, ${zone})`,
+  date_trunc_zone: ([, x, zone], node) => `${SCHEMA}.gh_zone_bucket(${unitWidth(node)}, ${x}, ${zone})`,
   date_part_zone: ([part, x, zone]) => `${SCHEMA}.gh_zone_part(${part}, ${x}, ${zone})`,
   time_bucket_zone: ([width, x, zone]) => `${SCHEMA}.gh_zone_bucket(${width}, ${x}, ${zone})`,
   time_bucket_months_zone: ([width, x, zone]) => `${SCHEMA}.gh_zone_bucket(${width}, ${x}, ${zone})`,
@@ -56,6 +56,25 @@ export const POSTGRES_SCALARS: Dialect['scalars'] = {
   json_item_text: ([json, index]) => text(`${SCHEMA}.gh_json_item_text(${json}, ${index})`),
   gen_uuid: () => 'gen_random_uuid()',
 }
+
+/** A unit is a bucket: weeks begin on Mondays, and months are counted from January 2000. */
+function unitWidth({ arguments: [unit] }: BoundCall): Sql {
+  const width = unit?.kind === 'literal' ? UNIT_WIDTHS.get(String(unit.value)) : undefined
+  if (width === undefined) throw new TypeError('A unit that is not a literal')
+  return width
+}
+
+const UNIT_WIDTHS: ReadonlyMap<string, Sql> = new Map([
+  ['year', "interval '12 months'"],
+  ['quarter', "interval '3 months'"],
+  ['month', "interval '1 month'"],
+  ['week', '604800000000::bigint'],
+  ['day', '86400000000::bigint'],
+  ['hour', '3600000000::bigint'],
+  ['minute', '60000000::bigint'],
+  ['second', '1000000::bigint'],
+  ['millisecond', '1000::bigint'],
+])
 
 function text(sql: Sql): Sql {
   return `(${sql} COLLATE "C")`

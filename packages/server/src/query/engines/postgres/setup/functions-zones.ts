@@ -1,12 +1,17 @@
 /**
  * Times by the clocks of a time zone, which is two arrays: the instants of its transitions, and the offsets before, between and after
  * them, all in microseconds. PostgreSQL's own zones are never used. query/zones/zone.ts explains each function.
+ *
+ * PL/pgSQL takes an array apart at every call. So most rows are done by functions in SQL, which the planner inlines, and by functions
+ * that get the offset instead of the arrays.
  */
 import { MAX_SERIES_ROWS, MAX_SERIES_ROWS_TEXT, ZONE_WIDTH } from 'gatehouse-iql'
 import { SCHEMA } from '../representation.ts'
-import { fail, type HelperFunction, plpgsql } from './helper-function.ts'
+import { fail, type HelperFunction, plpgsql, sql } from './helper-function.ts'
 
 const S = SCHEMA
+/** How many transitions are not after x. */
+const SEGMENT = `width_bucket(${S}.gh_micros(x), ats)`
 const ZONE = 'ats bigint[], offs bigint[]'
 const DAY = '86400000000'
 /** No offset is larger. */
@@ -24,8 +29,8 @@ const PAST_OF_DAYS = `past := (l - ${FIRST_MONDAY}) % width; IF past < 0 THEN pa
 const PAST_MIDNIGHT = `past := l % ${DAY}; IF past < 0 THEN past := past + ${DAY}; END IF;`
 
 export const ZONE_FUNCTIONS: readonly HelperFunction[] = [
-  plpgsql`gh_zone_local(x timestamp, ${ZONE}) RETURNS timestamp AS
-    RETURN ${S}.gh_in_range(x + interval '1 microsecond' * offs[width_bucket(${S}.gh_micros(x), ats) + 1]);`,
+  sql`gh_zone_local(x timestamp, ${ZONE}) RETURNS timestamp AS
+    ${S}.gh_in_range(x + interval '1 microsecond' * offs[${SEGMENT} + 1])`,
   plpgsql`gh_zone_instant(x timestamp, ${ZONE}) RETURNS timestamp AS
     DECLARE l bigint := ${S}.gh_micros(x); i int := width_bucket(l - ${OFFSET}, ats);
     BEGIN
@@ -64,10 +69,46 @@ export const ZONE_FUNCTIONS: readonly HelperFunction[] = [
     END;`,
   plpgsql`gh_zone_start(width interval, u bigint, ${ZONE}) RETURNS bigint AS
     RETURN ${S}.gh_zone_first(${S}.gh_micros(${S}.gh_bucket_months(width, ${S}.gh_timestamp(${S}.gh_zone_latest(u, ats, offs)))), ats, offs);`,
-  ...['bigint', 'interval'].map(
-    (type) => plpgsql`gh_zone_bucket(width ${type}, x timestamp, ${ZONE}) RETURNS timestamp AS
+  // NULL if the bucket may begin before the last transition.
+  {
+    ...plpgsql`gh_zone_quick(width bigint, x timestamp, off bigint, since bigint, before bigint) RETURNS timestamp AS
+    DECLARE l bigint := ${S}.gh_micros(x) + off; past bigint;
+    BEGIN
+      IF width <= 0 OR x IS NULL OR off IS NULL THEN RETURN NULL; END IF;
+      IF width % ${DAY} = 0 THEN
+        ${PAST_OF_DAYS}
+        l := l - past;
+        IF l < since + before THEN RETURN NULL; END IF;
+      ELSIF width > ${DAY} THEN RETURN NULL;
+      ELSE
+        ${PAST_MIDNIGHT}
+        l := l - past % width;
+      END IF;
+      IF l - off < since THEN RETURN NULL; END IF;
+      RETURN ${S}.gh_timestamp(l - off);
+    END;`,
+    takesNull: true,
+  },
+  {
+    ...plpgsql`gh_zone_quick(width interval, x timestamp, off bigint, since bigint, before bigint) RETURNS timestamp AS
+    DECLARE l bigint;
+    BEGIN
+      IF x IS NULL OR width IS NULL OR off IS NULL THEN RETURN NULL; END IF;
+      l := ${S}.gh_micros(${S}.gh_bucket_months(width, ${S}.gh_timestamp(${S}.gh_micros(x) + off)));
+      IF l < since + before OR l - off < since THEN RETURN NULL; END IF;
+      RETURN ${S}.gh_timestamp(l - off);
+    END;`,
+    takesNull: true,
+  },
+  ...['bigint', 'interval'].flatMap((type): HelperFunction[] => [
+    plpgsql`gh_zone_slow(width ${type}, x timestamp, ${ZONE}) RETURNS timestamp AS
     RETURN ${S}.gh_timestamp(${S}.gh_zone_start(width, ${S}.gh_micros(x), ats, offs));`,
-  ),
+    {
+      ...sql`gh_zone_bucket(width ${type}, x timestamp, ${ZONE}) RETURNS timestamp AS
+    coalesce(${S}.gh_zone_quick(width, x, offs[${SEGMENT} + 1], ats[${SEGMENT}], offs[${SEGMENT}]), ${S}.gh_zone_slow(width, x, ats, offs))`,
+      takesNull: true,
+    },
+  ]),
   plpgsql`gh_zone_next(width bigint, u bigint, ${ZONE}) RETURNS bigint AS
     DECLARE i int; l bigint; past bigint; following bigint; at bigint := u;
     BEGIN
@@ -141,13 +182,8 @@ export const ZONE_FUNCTIONS: readonly HelperFunction[] = [
         last := x;
       END LOOP;
     END;`,
-  plpgsql`gh_zone_trunc(unit text, x timestamp, ${ZONE}) RETURNS timestamp AS
-    DECLARE width bigint := CASE unit WHEN 'hour' THEN 3600000000 WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 END;
-    BEGIN
-      IF width IS NOT NULL THEN RETURN ${S}.gh_timestamp(${S}.gh_zone_tick(width, ${S}.gh_micros(x), ats, offs)); END IF;
-      RETURN ${S}.gh_timestamp(${S}.gh_zone_first(${S}.gh_micros(${S}.gh_date_trunc(unit,
-        ${S}.gh_timestamp(${S}.gh_zone_latest(${S}.gh_micros(x), ats, offs)))), ats, offs));
-    END;`,
-  plpgsql`gh_zone_part(part text, x timestamp, ${ZONE}) RETURNS bigint AS
-    RETURN ${S}.gh_date_part(part, CASE WHEN part = 'epoch' THEN x ELSE ${S}.gh_zone_local(x, ats, offs) END);`,
+  sql`gh_zone_part(part text, x timestamp, ${ZONE}) RETURNS bigint AS
+    ${S}.gh_local_part(part, x, ${S}.gh_zone_local(x, ats, offs))`,
+  plpgsql`gh_local_part(part text, x timestamp, local timestamp) RETURNS bigint AS
+    RETURN CASE WHEN part = 'epoch' THEN ${S}.gh_date_part(part, x) ELSE ${S}.gh_date_part(part, local) END;`,
 ]

@@ -15,7 +15,6 @@ import {
   type Span,
   seriesSteps,
   timestamp,
-  truncated,
   UNIT_MICROS,
 } from './time.ts'
 
@@ -25,12 +24,9 @@ export const ZONE_FUNCTIONS = {
   gh_zone_instant: (micros: bigint, name: string) => timestamp(zoneOf(name).instantOf(micros)),
   gh_zone_part: (part: string, micros: bigint, name: string) =>
     partOf(part, part === 'epoch' ? micros : timestamp(zoneOf(name).localOf(micros))),
-  gh_zone_trunc: (unit: string, micros: bigint, name: string) => {
-    const zone = zoneOf(name)
-    const isShort = unit !== 'week' && (UNIT_MICROS.get(unit) ?? MICROS_PER_DAY) < MICROS_PER_DAY
-    if (isShort) return timestamp(zone.tickBefore(micros, UNIT_MICROS.get(unit) ?? 1n))
-    return timestamp(zone.firstInstantOf(truncated(unit, timestamp(zone.latestRead(micros)))))
-  },
+  /** A unit is a bucket: weeks begin on Mondays, and months are counted from January 2000. */
+  gh_zone_trunc: (unit: string, micros: bigint, name: string) =>
+    timestamp(bucketOf(UNIT_MICROS.get(unit) ?? UNIT_MONTHS.get(unit) ?? 1n, micros, zoneOf(name))),
   gh_zone_bucket: (width: Span, micros: bigint, name: string) => timestamp(bucketOf(width, micros, zoneOf(name))),
   /** The first bucket of a series, and the next one; NULL at or after the end. */
   gh_zone_begin: (width: Span, start: bigint, name: string, end: bigint) => {
@@ -59,6 +55,12 @@ export const ZONE_FUNCTIONS = {
   },
 } as const satisfies Record<string, SqliteFunction>
 
+const UNIT_MONTHS: ReadonlyMap<string, Span> = new Map([
+  ['year', '12:0'],
+  ['quarter', '3:0'],
+  ['month', '1:0'],
+])
+
 let last: Zone | undefined
 
 /** A statement has few zones, and calls these functions for each row. */
@@ -75,7 +77,7 @@ function isWholeDays(width: bigint): boolean {
 
 function bucketOf(width: Span, micros: bigint, zone: Zone): bigint {
   const { months, micros: length } = checked(width)
-  if (months > 0n) return zone.firstInstantOf(startOfMonths(months, zone.latestRead(micros)))
+  if (months > 0n) return zone.firstInstantOf(startOfMonths(months, timestamp(zone.latestRead(micros))))
   if (isWholeDays(length)) return zone.firstInstantOf(startOfDays(length, zone.latestRead(micros)))
   return zone.tickBefore(micros, length)
 }
@@ -85,7 +87,7 @@ function bucketAfter(width: Span, bucket: bigint, zone: Zone): bigint {
   const { months, micros } = checked(width)
   if (months === 0n && !isWholeDays(micros)) return zone.tickAfter(bucket, micros)
   const local = zone.latestRead(bucket)
-  let start = months > 0n ? startOfMonths(months, local) : startOfDays(micros, local)
+  let start = months > 0n ? startOfMonths(months, timestamp(local)) : startOfDays(micros, local)
   for (;;) {
     start = months > 0n ? monthStart(Number(monthOf(start) + months)) : start + micros
     const next = zone.firstInstantOf(start)

@@ -1,0 +1,34 @@
+/** Checks the providers through which people sign in: whether their metadata can be read, and which address they must know. */
+import type { Config } from '../../config/config.ts'
+import { issuerOf } from '../../config/issuer.ts'
+import type { Database } from '../../store/database/database.ts'
+import { createStores } from '../../store/stores.ts'
+import { type Finding, fault, ok, reasonOf } from './finding.ts'
+
+export async function checkProviders(database: Database, config: Config, now: number): Promise<readonly Finding[]> {
+  const all = await createStores(database, () => now).providers.list()
+  const providers = all.filter(({ disabled }) => !disabled)
+  if (providers.length === 0) return []
+  const { createRemoteKeys } = await import('../../identity/remote-keys/remote-keys.ts')
+  const { fetchOptions, readMetadata } = await import('../../identity/providers/metadata.ts')
+  const keys = createRemoteKeys({ clock: () => now, metrics: { count: () => {} }, onFailure: () => {} })
+  return Promise.all(
+    providers.map(async (provider) => {
+      const { id, issuer } = provider
+      const callback = `${issuerOf(config)}/external/${encodeURIComponent(id)}/callback`
+      try {
+        const { jwksUri } = await readMetadata(provider, { remoteKeys: async () => keys })
+        const found = await keys.find(jwksUri, undefined, fetchOptions(provider))
+        if (found.length === 0) throw new Error(`${jwksUri} has no key`)
+        return ok('provider', `The provider ${id} can be used; its redirect URI for this server is ${callback}`)
+      } catch (error) {
+        const reason = reasonOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)
+        return fault(
+          'provider.unusable',
+          `The provider ${id} cannot be used: ${reason}`,
+          `Check that this machine reaches ${issuer} and that "gatehouse provider show ${id}" has its issuer as it writes it; a private address needs private.`,
+        )
+      }
+    }),
+  )
+}
