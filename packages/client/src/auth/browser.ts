@@ -3,7 +3,7 @@ import { reach } from '../discovery.ts'
 import { AuthError, errorOf, objectOf, problemError, StepUpNeeded } from '../errors.ts'
 import { type Search, withSearch } from '../http.ts'
 import { random } from '../random.ts'
-import { abortable, either } from '../wait.ts'
+import { either } from '../wait.ts'
 import type { Page } from './page.ts'
 import type { TokenStorage } from './storage.ts'
 import {
@@ -17,6 +17,7 @@ import {
   type Tokens,
   type User,
 } from './token-source.ts'
+import { receive, talk } from './windows.ts'
 
 /** How people sign in with their browser. */
 export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
@@ -368,29 +369,6 @@ export class Browser implements TokenSource {
 
 function start(kind: 'r' | 'p' | 'f', returnTo: string): Transaction {
   return { state: `${kind}.${random()}`, verifier: random(), nonce: random(), returnTo }
-}
-
-/** The query string of the page that the pop-up or frame returns to. */
-async function receive(key: string, signal: AbortSignal): Promise<URLSearchParams> {
-  try {
-    return new URLSearchParams(await talk(key, signal))
-  } catch (cause) {
-    throw new AuthError('No answer came back', { code: 'client.no_answer', cause })
-  }
-}
-
-/** Between the page that opened a pop-up or frame and the page there: sends the text, and resolves with what the other sends. */
-function talk(key: string, signal: AbortSignal, text?: string): Promise<string> {
-  const channel = new BroadcastChannel(key)
-  const heard = new Promise<string>((resolve) => {
-    channel.onmessage = ({ data }) => {
-      // The other one learns that it was heard.
-      channel.postMessage('')
-      resolve(String(data))
-    }
-  })
-  if (text !== undefined) channel.postMessage(text)
-  return abortable(heard, signal).finally(() => channel.close())
 }
 
 /** RFC 7636 §4.2. */
