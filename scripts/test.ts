@@ -34,8 +34,10 @@ const isGrouped = !isLongRun && (wanted.length === 0 || process.argv.includes('-
 const FILES_AT_A_TIME = 4
 /** Of a file. */
 const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
+/** Of a file where files share processes, since other processes take their time too. */
+const SHARING_TIMEOUT_MS = 240_000
 /** Of a group of files. */
-const GROUP_TIMEOUT_MS = 240_000
+const GROUP_TIMEOUT_MS = 600_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
@@ -174,7 +176,7 @@ function ordered(files: readonly string[]): string[] {
 /** The groups come after the longest files: each takes longer than a file. */
 async function runGrouped(names: readonly string[]): Promise<string[]> {
   const isLong = (name: string): boolean => LONGEST.some((each) => name === `test/${each}.test.ts`)
-  const groups = await groupFiles(root, names, { isLong, timeoutMs: TIMEOUT_MS })
+  const groups = await groupFiles(root, names, { isLong, timeoutMs: SHARING_TIMEOUT_MS })
   const [longest, others] = [groups.separate.filter(isLong), groups.separate.filter((name) => !isLong(name))]
   const processes = [...ordered(longest), ...groups.files, ...ordered(others)]
   try {
