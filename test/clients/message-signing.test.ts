@@ -67,7 +67,7 @@ describe('FAPI 2.0 Message Signing', () => {
     })
 
   for (const alg of ALGS)
-    test(`oauth4webapi, ${alg}: code flow, query, refresh, introspection as a JWT`, async () => {
+    test(`oauth4webapi, ${alg}: code flow, query, refresh by another key, introspection as a JWT`, async () => {
       const issuer = new URL(gatehouse.issuer)
       const found = await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })
       const server = await oauth.processDiscoveryResponse(issuer, found)
@@ -106,10 +106,17 @@ describe('FAPI 2.0 Message Signing', () => {
         ...([tokens.access_token, 'POST', queryUrl(), headers, QUERY, options] as const),
       )
       assert.equal(query.status, 200)
-      const refreshed = await oauth.refreshTokenGrantRequest(
-        ...([server, desk, authentication, tokens.refresh_token ?? '', options] as const),
-      )
-      const renewed = await oauth.processRefreshTokenResponse(server, desk, refreshed)
+      const other = oauth.DPoP(desk, await oauth.generateKeyPair(alg))
+      const renewed = await withNonce(async () => {
+        const parameters = [
+          server,
+          desk,
+          authentication,
+          tokens.refresh_token ?? '',
+          { ...insecure, DPoP: other },
+        ] as const
+        return oauth.processRefreshTokenResponse(server, desk, await oauth.refreshTokenGrantRequest(...parameters))
+      })
       assert.equal(renewed.token_type, 'dpop')
       const asJwt = { ...insecure, requestJwtResponse: true }
       const introspected = await oauth.introspectionRequest(
@@ -117,7 +124,7 @@ describe('FAPI 2.0 Message Signing', () => {
       )
       const description = await oauth.processIntrospectionResponse(server, desk, introspected)
       await oauth.validateApplicationLevelSignature(server, introspected, insecure)
-      assert.equal(description.cnf?.jkt, await DPoP.calculateThumbprint())
+      assert.equal(description.cnf?.jkt, await other.calculateThumbprint())
     })
 })
 

@@ -17,7 +17,7 @@ export interface RunResult {
 }
 
 export interface ClientProgram {
-  /** From discovery to the introspection of a refreshed token; with `isSigned`, by JAR and JARM. */
+  /** From discovery to the revocation of a refreshed token; with `isSigned`, by JAR and JARM. */
   run(gatehouse: OpenGatehouse, alg: Alg, isSigned: boolean): Promise<RunResult>
   stop(): Promise<void>
 }
@@ -48,7 +48,7 @@ export function testProgram(name: string, skip: string | false, start: () => Pro
 
         for (const alg of ALGS)
           for (const isSigned of [false, true])
-            test(`${alg}, ${isSigned ? 'JAR and JARM' : 'plain messages'}: PAR, code flow, query, userinfo, refresh by another key, introspection as a JWT`, async () => {
+            test(`${alg}, ${isSigned ? 'JAR and JARM' : 'plain messages'}: PAR, code flow, query, userinfo, refresh by another key, introspection as a JWT, revocation`, async () => {
               const result = await program.run(gatehouse, alg, isSigned)
               assert.ok(result.subject.length > 0)
               assert.equal(result.noncesDemanded, noncesDemanded)

@@ -1,8 +1,9 @@
-"""A client of profile fapi2 with Authlib. Each line of its input is a run, as JSON; it prints the address that the user is to open,
-reads where the browser ended, and prints the result of the run as JSON.
+"""A client of profile fapi2 with Authlib. Each line of its input is a run, as JSON; it prints the address that the user
+is to open, reads where the browser ended, and prints the result of the run as JSON.
 
-Authlib has OAuth2Session, private_key_jwt, PKCE, the checks of ID tokens and JOSE (authlib.jose, and joserfc, which replaces it). It has
-nothing for PAR, DPoP, request objects and JARM of a client: here these are a few lines each on top of its sessions and of its JOSE.
+Authlib has OAuth2Session, private_key_jwt, PKCE, the checks of ID tokens and JOSE (authlib.jose, and joserfc, which
+replaces it). It has nothing for PAR, DPoP, request objects and JARM of a client: here these are a few lines each on top
+of its sessions and of its JOSE.
 """
 
 import base64
@@ -43,8 +44,8 @@ class DPoPAuth(OAuth2Auth):
 
 
 class DPoPSession(OAuth2Session):
-    """Sends every request with a proof (RFC 9449). No nonce is remembered, so that every endpoint has to ask for one; then the same
-    request, with the same assertion and code, is sent again."""
+    """Sends every request with a proof (RFC 9449). No nonce is remembered, so that every endpoint has to ask for one;
+    then the same request, with the same assertion and code, is sent again."""
 
     token_auth_class = DPoPAuth
 
@@ -80,8 +81,13 @@ class DPoPSession(OAuth2Session):
 
 def asks_nonce(answer: requests.Response) -> bool:
     if answer.status_code == 401:
-        return 'error="use_dpop_nonce"' in answer.headers.get("WWW-Authenticate", "")
+        return error_of(answer) == "use_dpop_nonce"
     return answer.status_code == 400 and answer.json().get("error") == "use_dpop_nonce"
+
+
+def error_of(answer: requests.Response) -> str:
+    """The error of a resource, in its challenge."""
+    return answer.headers.get("WWW-Authenticate", "").partition('error="')[2].partition('"')[0]
 
 
 class Run:
@@ -96,6 +102,7 @@ class Run:
             self.key,
             alg=self.alg,
             token_endpoint_auth_method="private_key_jwt",
+            revocation_endpoint_auth_method="private_key_jwt",
             scope=wishes["scope"],
             redirect_uri=wishes["redirect"],
             code_challenge_method="S256",
@@ -136,10 +143,13 @@ class Run:
         assert description["active"] is True
         assert description["cnf"]["jkt"] == session.proof_key.thumbprint()
         demanded = session.nonces_demanded
-        session.proof_key = former
-        stolen = self.query()
-        assert stolen.status_code == 401
-        refused = stolen.headers["WWW-Authenticate"].partition('error="')[2].partition('"')[0]
+        current, session.proof_key = session.proof_key, former
+        refused = error_of(self.query())
+        session.proof_key = current
+        revoked = session.revoke_token(self.server["revocation_endpoint"], second["refresh_token"], "refresh_token")
+        assert revoked.status_code == 200, revoked.text
+        assert self.introspect(second["access_token"]) == {"active": False}
+        assert error_of(self.query()) == "invalid_token"
         return {"subject": subject, "noncesDemanded": demanded, "refused": refused}
 
     def push(self, parameters: dict[str, str]) -> str:

@@ -36,6 +36,7 @@ import com.nimbusds.oauth2.sdk.TokenIntrospectionRequest;
 import com.nimbusds.oauth2.sdk.TokenIntrospectionSuccessResponse;
 import com.nimbusds.oauth2.sdk.TokenRequest;
 import com.nimbusds.oauth2.sdk.TokenResponse;
+import com.nimbusds.oauth2.sdk.TokenRevocationRequest;
 import com.nimbusds.oauth2.sdk.as.AuthorizationServerMetadata;
 import com.nimbusds.oauth2.sdk.auth.ClientAuthentication;
 import com.nimbusds.oauth2.sdk.auth.JWTAuthenticationClaimsSet;
@@ -51,8 +52,10 @@ import com.nimbusds.oauth2.sdk.id.State;
 import com.nimbusds.oauth2.sdk.jarm.JARMValidator;
 import com.nimbusds.oauth2.sdk.pkce.CodeChallengeMethod;
 import com.nimbusds.oauth2.sdk.pkce.CodeVerifier;
+import com.nimbusds.oauth2.sdk.token.BearerTokenError;
 import com.nimbusds.oauth2.sdk.token.DPoPAccessToken;
 import com.nimbusds.oauth2.sdk.token.DPoPTokenError;
+import com.nimbusds.oauth2.sdk.token.RefreshToken;
 import com.nimbusds.oauth2.sdk.util.JSONObjectUtils;
 import com.nimbusds.oauth2.sdk.util.URIUtils;
 import com.nimbusds.openid.connect.sdk.AuthenticationRequest;
@@ -61,6 +64,7 @@ import com.nimbusds.openid.connect.sdk.OIDCTokenResponse;
 import com.nimbusds.openid.connect.sdk.OIDCTokenResponseParser;
 import com.nimbusds.openid.connect.sdk.UserInfoRequest;
 import com.nimbusds.openid.connect.sdk.UserInfoResponse;
+import com.nimbusds.openid.connect.sdk.op.OIDCProviderMetadata;
 import com.nimbusds.openid.connect.sdk.validators.IDTokenValidator;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -104,6 +108,7 @@ public final class Fapi2 {
     isSigned = JSONObjectUtils.getBoolean(wishes, "isSigned");
     server = AuthorizationServerMetadata.resolve(issuer);
     keySet = server.getJWKSetURI().toURL();
+    check(OIDCProviderMetadata.resolve(issuer).getJWKSetURI().equals(server.getJWKSetURI()), "both documents agree");
     check(server.getDPoPJWSAlgs().contains(alg), "the metadata name the algorithm of proofs");
     check(server.supportsAuthorizationResponseIssuerParam(), "the metadata announce iss");
   }
@@ -138,14 +143,20 @@ public final class Fapi2 {
     JWKThumbprintConfirmation ours = JWKThumbprintConfirmation.of(proofs.getPublicJWK());
     check(ours.equals(description.getJWKThumbprintConfirmation()), "the token is bound to the new key");
     int demanded = noncesDemanded;
+    DefaultDPoPProofFactory current = proofs;
     proofs = former;
     HTTPResponse stolen = query(renewed);
     check(stolen.getStatusCode() == 401, "the token is refused with another key");
+    proofs = current;
+    revoke(second.getOIDCTokens().getRefreshToken());
+    check(!introspect(renewed).isActive(), "a revoked token is inactive");
+    HTTPResponse late = query(renewed);
+    check(BearerTokenError.INVALID_TOKEN.getCode().equals(errorOf(late)), "a revoked token is refused");
 
     JSONObject result = new JSONObject();
     result.put("subject", subject);
     result.put("noncesDemanded", demanded);
-    result.put("refused", DPoPTokenError.parse(stolen.getWWWAuthenticate()).getCode());
+    result.put("refused", errorOf(stolen));
     return result;
   }
 
@@ -241,6 +252,11 @@ public final class Fapi2 {
     return UserInfoResponse.parse(answer).toSuccessResponse().getUserInfo().getSubject().getValue();
   }
 
+  private void revoke(RefreshToken token) throws Exception {
+    URI endpoint = server.getRevocationEndpointURI();
+    new TokenRevocationRequest(endpoint, assertion(), token).toHTTPRequest().send().ensureStatusCode(200);
+  }
+
   /** RFC 9701. */
   private TokenIntrospectionSuccessResponse introspect(DPoPAccessToken token) throws Exception {
     URI endpoint = server.getIntrospectionEndpointURI();
@@ -278,11 +294,15 @@ public final class Fapi2 {
   }
 
   private static boolean asksNonce(HTTPResponse answer) throws Exception {
-    if (answer.getStatusCode() == 401)
-      return answer.getWWWAuthenticate() != null
-          && DPoPTokenError.USE_DPOP_NONCE.equals(DPoPTokenError.parse(answer.getWWWAuthenticate()));
+    if (answer.getStatusCode() == 401) return DPoPTokenError.USE_DPOP_NONCE.getCode().equals(errorOf(answer));
     return answer.getStatusCode() == 400
         && OAuth2Error.USE_DPOP_NONCE.equals(TokenErrorResponse.parse(answer).getErrorObject());
+  }
+
+  /** The error of a resource, in its challenge. */
+  private static String errorOf(HTTPResponse answer) throws Exception {
+    String challenge = answer.getWWWAuthenticate();
+    return challenge == null ? null : DPoPTokenError.parse(challenge).getCode();
   }
 
   private DefaultDPoPProofFactory newProofs() throws Exception {

@@ -6,8 +6,7 @@ import { refusalOf } from './refusals.ts'
 
 /** The caret marks the position of the error in the statement above it; then what IQL does not have, and a part of the hint. */
 const REFUSED: readonly (readonly [statement: string, caret: string, name: string, hint: RegExp])[] = [
-  ['EXPLAIN ANALYZE SELECT 1', '        ^', 'EXPLAIN ANALYZE', /^write EXPLAIN SELECT/],
-  ['EXPLAIN (ANALYZE, BUFFERS) SELECT 1', '         ^', 'EXPLAIN ANALYZE', /^write EXPLAIN SELECT/],
+  ['EXPLAIN (ANALYZE, BUFFERS) SELECT 1', '        ^', 'EXPLAIN with options', /^write EXPLAIN ANALYZE SELECT/],
   ['SELECT a FROM t ORDER BY ALL', '                         ^', 'ORDER BY ALL', /ORDER BY 1, 2/],
   ['SELECT avg(a) FROM t SAMPLE BY 5m', '                     ^', 'SAMPLE BY', /time_bucket\('5 minutes'/],
   ['SELECT avg(a) FROM t WHERE b SAMPLE BY 1 h', '                             ^', 'SAMPLE BY', /time_bucket/],
