@@ -132,6 +132,7 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
           ],
         },
       ],
+      checks: [],
       rowfilter: 'owner = :username',
     })
     const odd = await get<{ name: string }>(`/catalogue/tables/${encodeURIComponent('Über 1/2')}`, 'news')

@@ -234,6 +234,7 @@ const TABLE_DETAILS = object({
   primarykey: STRINGS,
   uniques: list(STRINGS),
   indexes: list(INDEX),
+  checks: list(object({ name: text(), condition: text() }), 'CHECK constraints, in IQL.'),
   rowfilter: OPTIONAL_STRING,
   view: { ...OPTIONAL_STRING, description: 'The query of a view, as IQL.' },
 })
