@@ -120,6 +120,9 @@ such view, is as fast as the table: a query by its key or an index uses these, a
 The limits of a statement count the query of each view as often as the view is used. Like tables, views are defined with
 \`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
+**Plans.** \`EXPLAIN\` describes how a statement would run. \`EXPLAIN ANALYZE SELECT …\` runs the query too, drops its rows, and says how
+many there were, how many bytes, and how long the first and all of them took.
+
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
 

@@ -81,5 +81,6 @@ test('--version prints the version, and what the program is made of', async () =
   assert.match(lines[0] ?? '', /^gatehouse \d+\.\d+\.\d+$/)
   assert.match(stdout, /^schema +\d+ /m)
   assert.match(stdout, /^runtime +Node 24\.\d+\.\d+, V8 .*, OpenSSL \d.*, SQLite 3\./m)
+  assert.match(stdout, /^zones +20\d\d[a-z] of IANA/m)
   assert.match(stdout, /^packages .*better-sqlite3 \d+\.\d+\.\d+, .*ws \d/m)
 })

@@ -1,6 +1,7 @@
 /** The model of the grid, without a browser: exact order and filters, live rows, work in slices. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cellText } from '../../packages/console/src/grid/cell-text.ts'
 import type { GridColumn } from '../../packages/console/src/grid/column.ts'
 import { rowsAs } from '../../packages/console/src/grid/copy.ts'
 import { GridModel, type GridRow } from '../../packages/console/src/grid/model.ts'
@@ -48,12 +49,22 @@ const SORTS: readonly (readonly [type: string, values: readonly unknown[], ascen
     ['2025-12-31T23:59:59.999999Z', '2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.000002Z', null],
   ],
   [
+    'LocalTimestamp',
+    ['2026-01-01T00:00:00.5', '2026-01-01T00:00:00', null, '2026-01-01T00:00:00.25'],
+    ['2026-01-01T00:00:00', '2026-01-01T00:00:00.25', '2026-01-01T00:00:00.5', null],
+  ],
+  [
     'Text',
     ['b', '', 'abcd', 'abc', '\u{1f600}', '\uff5e', null],
     ['', 'abc', 'abcd', 'b', '\uff5e', '\u{1f600}', null],
   ],
   ['Boolean', [true, null, false], [false, true, null]],
 ]
+
+test('a LocalTimestamp is shown as it is, whatever the zone of the viewer', () => {
+  assert.equal(cellText('2026-03-08T02:30:00.5', 'LocalTimestamp', 3), '2026-03-08 02:30:00.500')
+  assert.equal(cellText('2026-03-08T02:30:00', 'LocalTimestamp'), '2026-03-08 02:30:00')
+})
 
 for (const [type, values, ascending] of SORTS)
   test(`a ${type} is sorted by value, in both directions, with NULL as ORDER BY has it`, async () => {
@@ -104,6 +115,7 @@ const FILTERS: readonly (readonly [
     ['2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.000002Z'],
     ['2026-01-01T00:00:00.000002Z'],
   ],
+  ['LocalTimestamp', '< 2026-01-01 09:30', ['2026-01-01T09:29:59', '2026-01-01T09:30:00'], ['2026-01-01T09:29:59']],
 ]
 
 for (const [type, filter, values, left] of FILTERS)

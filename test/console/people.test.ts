@@ -254,6 +254,7 @@ test('an attribute is declared, a user gets values of it, and what is wrong with
   await page.getByLabel('Claim', { exact: true }).fill('sub')
   await page.getByRole('button', { name: 'Create the attribute' }).click()
   await page.getByText(/has a meaning already/).waitFor()
+  assert.equal(await page.getByLabel('Claim', { exact: true }).getAttribute('aria-invalid'), 'true')
   await page.getByLabel('Claim', { exact: true }).fill('desk')
   await page.getByRole('combobox', { name: 'Scope' }).selectOption('profile')
   await page.getByRole('button', { name: 'Create the attribute' }).click()

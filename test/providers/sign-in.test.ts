@@ -182,7 +182,7 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     )
     assert.equal(followed.status, 400)
     const posted = pageOf(await place.newAgent().post('/external/corp/invitation', [['token', token]]))
-    assert.equal(posted.status, 400)
+    assert.equal(posted.status, 403)
     assert.equal((await takeUp(place.newAgent(), String(body.url))).kind, 'left')
   })
 

@@ -98,6 +98,8 @@ onEveryEngine('the query service', (place) => {
       "DELETE FROM CatalogueTable WHERE name = 'Trades'",
       'CREATE TABLE other (id Integer PRIMARY KEY)',
       'ALTER TABLE trades ADD COLUMN other Text',
+      'ALTER TABLE trades ADD CHECK (qty > 0)',
+      'CREATE TABLE other AS SELECT id FROM trades',
       'DROP TABLE trades',
     ])
       assert.deepEqual(await send(text, 'refused'), [422, 'Request.WritesRefused'], text)
@@ -111,6 +113,24 @@ onEveryEngine('the query service', (place) => {
     assert.deepEqual(await send('DELETE FROM trades WHERE id < 0', 'allowed'), [200, undefined])
     assert.deepEqual(await send('SELECT id FROM trades', 'some'), [400, 'Request.BadParameter'])
     assert.deepEqual((await server.query('SELECT count(*) AS n FROM trades WHERE qty > 0')).json.Rows, [{ n: 3 }])
+  })
+
+  test('EXPLAIN ANALYZE runs the query, and says how many rows there were and how long they took', async () => {
+    const analyzed = await server.call('/query', {
+      Statement: 'EXPLAIN ANALYZE SELECT id FROM trades WHERE id > :least',
+      Parameters: { least: 1 },
+    })
+    const plans: string[] = analyzed.json.Rows.map(({ plan }) => String(plan))
+    assert.match(plans.at(-1) ?? '', /^\d+ rows? in [\d.]+ ms, the first of them after [\d.]+ ms; \d+ bytes$/)
+    const { json } = await server.query('SELECT count(*) AS n FROM trades WHERE id > 1')
+    assert.equal(plans.at(-1)?.split(' ')[0], String(json.Rows[0]?.n))
+    const plain = await server.query('EXPLAIN SELECT id FROM trades WHERE id > 1')
+    assert.deepEqual(
+      plans.slice(0, -1),
+      plain.json.Rows.map(({ plan }) => String(plan)),
+    )
+    const write = await server.query('EXPLAIN ANALYZE DELETE FROM trades ALL')
+    assert.deepEqual([write.status, write.json.Position.Offset], [400, 16])
   })
 
   test('the catalogue lists the tables that the caller may read, with name and issystem', async () => {

@@ -218,14 +218,22 @@ onEveryEngine('changes in the audit log', (place) => {
     )
     assert.deepEqual(
       Object.keys(AUDIT_EVENTS).filter((name) => !unchanged.test(name) && !changes.includes(name)),
-      ['query.cancelled', 'mail.sent', 'mail.failed', 'provider.logout', 'identity.break_glass', 'backup.taken'],
+      [
+        'query.cancelled',
+        'stepup.asked',
+        'mail.sent',
+        'mail.failed',
+        'provider.logout',
+        'identity.break_glass',
+        'backup.taken',
+      ],
     )
   })
 })
 
 onEveryEngine('audit of a server', (place) => {
   test('start and stop of a node are recorded, and a stop flushes the queue', async () => {
-    const server = await startTestServer(place())
+    const server = await startTestServer(place(), { isFirstStart: true })
     await server.stop()
     const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
     const rows = await readAuditPage(database.db, { event: 'server' }, { limit: 10 })

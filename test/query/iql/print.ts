@@ -57,7 +57,7 @@ export function print(statement: Statement): string {
     case 'drop-index':
       return `DROP INDEX ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
     case 'explain':
-      return `EXPLAIN ${print(statement.statement)}`
+      return `EXPLAIN ${statement.analyze ? 'ANALYZE ' : ''}${print(statement.statement)}`
     case 'explain-live':
       return `EXPLAIN LIVE ${print(statement.query)}`
     case 'describe':

@@ -412,6 +412,12 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     at: fc.constant(at),
   }),
   fc.record({ kind: fc.constant('explain' as const), statement: trees.query, at: fc.constant(at) }),
+  fc.record({
+    kind: fc.constant('explain' as const),
+    analyze: fc.constant(true as const),
+    statement: trees.query,
+    at: fc.constant(at),
+  }),
   fc.record({ kind: fc.constant('explain-live' as const), query: trees.query, at: fc.constant(at) }),
   fc.record({ kind: fc.constant('describe'), table: name, at: fc.constant(at) }),
   fc.constant({ kind: 'show-tables' as const, at }),

@@ -114,3 +114,9 @@ export function faultsOf(error: unknown): ReadonlyMap<string, string> | undefine
   const faults = error.details.Faults as { readonly path?: string; readonly text?: string }[]
   return new Map(faults.map(({ path = '', text = '' }) => [path, text]))
 }
+
+/** Whether an error is about anything besides these fields, each of which shows its own. */
+export function isElsewhere(error: unknown, fields: readonly string[]): boolean {
+  const faults = faultsOf(error)
+  return error !== undefined && !(faults && [...faults.keys()].every((path) => fields.includes(path)))
+}

@@ -11,7 +11,9 @@ const FUNCTIONS: ReadonlySet<string> = new Set(functionNames())
 export const TYPES: readonly string[] = Object.keys(FORMS).filter((name) => name !== 'Interval')
 const TYPE_WORDS: ReadonlySet<string> = new Set(TYPES.map((name) => name.toLowerCase()))
 /** Words that are names more often than not. */
-const NAMES = new Set('columns comment current first following key last row rows scope read write tables'.split(' '))
+const NAMES = new Set(
+  'at columns comment current first following key last row rows scope read write tables window zone'.split(' '),
+)
 const WORDS: ReadonlySet<string> = new Set(
   KEYWORDS.map((word) => word.toLowerCase()).filter((word) => !NAMES.has(word) && !TYPE_WORDS.has(word)),
 )

@@ -44,7 +44,11 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
     case 'delete':
       return bindRunnable(binding, statement)
     case 'explain':
-      return { kind: 'explain', statement: bindRunnable(binding, statement.statement) }
+      return {
+        kind: 'explain',
+        statement: bindRunnable(binding, statement.statement),
+        ...(statement.analyze && statement.statement.kind === 'query' ? { analyzed: statement.statement } : {}),
+      }
     case 'explain-live':
       return { kind: 'explain-live', query: mergeQueries(bindQuery(binding, undefined, statement.query)) }
     case 'create-table':

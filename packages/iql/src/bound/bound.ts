@@ -276,9 +276,11 @@ export interface DropIndex {
 
 // ── Introspect ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** EXPLAIN statement: describes how it would run, without running it. */
+/** EXPLAIN [ANALYZE] statement: describes how it would run, without running it unless it is to be analyzed. */
 export interface Explain {
   readonly kind: 'explain'
+  /** The query of EXPLAIN ANALYZE. */
+  readonly analyzed?: Query | undefined
   readonly statement: BoundQuery | Insert | Update | Delete
 }
 

@@ -189,9 +189,11 @@ export interface CreateIndex extends Placed {
 
 // ── Introspect ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** EXPLAIN statement */
+/** EXPLAIN [ANALYZE] statement */
 export interface Explain extends Placed {
   readonly kind: 'explain'
+  /** Only of a query, which is run. */
+  readonly analyze?: true | undefined
   readonly statement: Query | Insert | Update | Delete
 }
 

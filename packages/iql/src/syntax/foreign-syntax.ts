@@ -38,11 +38,7 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   entry('MINUS', ['> minus select'], 'write EXCEPT'),
   entry('VALUES outside INSERT', ['> values ('], 'write SELECT 1 AS a, 2 AS b UNION ALL SELECT 3, 4'),
   entry('INTERVAL without quotes', ['> interval _'], "write INTERVAL '5 minutes'"),
-  entry(
-    'EXPLAIN ANALYZE',
-    ['explain > analyze', 'explain ( > analyze'],
-    'write EXPLAIN SELECT …, which shows the plan without running the statement',
-  ),
+  entry('EXPLAIN with options', ['explain > ( analyze'], 'write EXPLAIN ANALYZE SELECT …'),
   entry('TRUNCATE', ['> truncate _'], 'write DELETE FROM t ALL'),
   entry('MERGE', ['> merge into'], 'write INSERT INTO t … ON CONFLICT (key) DO UPDATE SET x = excluded.x'),
   entry('CHECK in ADD COLUMN', ['> check ('], 'write ALTER TABLE t ADD CHECK (…) after it'),

@@ -57,7 +57,7 @@ export const RESERVED_FUNCTIONS: ReadonlySet<string> = new Set(['left', 'right']
 
 /** Words of the grammar that can also be names. */
 const OTHER_KEYWORDS =
-  `acr add age alter any asc at check column columns comment conflict constraint create current date delete desc describe do drop
+  `acr add age alter analyze any asc at check column columns comment conflict constraint create current date delete desc describe do drop
 escape explain extract fetch filter first following if index insert interval json key last latest live localtimestamp next nothing
 nulls off only over partition preceding primary qualify range read rename replace require row rows scope show some table tables time
 timestamp to unbounded unique update uuid view window within write zone`.split(/\s+/)

@@ -57,10 +57,11 @@ function parseStatement(tokens: TokenStream): Statement {
   throw tokens.unexpected()
 }
 
-/** Explain = "EXPLAIN" (Query | Insert | Update | Delete | "LIVE" Query) */
+/** Explain = "EXPLAIN" (["ANALYZE"] Query | Insert | Update | Delete | "LIVE" Query) */
 function parseExplain(tokens: TokenStream): Explain | ExplainLive {
   const at = tokens.expects('explain')
   if (tokens.accepts('live')) return { kind: 'explain-live', query: parseQuery(tokens), at }
+  const analyze = tokens.accepts('analyze')
   const startsAt = tokens.token.at
   const statement = parseStatement(tokens)
   switch (statement.kind) {
@@ -68,7 +69,14 @@ function parseExplain(tokens: TokenStream): Explain | ExplainLive {
     case 'insert':
     case 'update':
     case 'delete':
-      return { kind: 'explain', statement, at }
+      if (!analyze) return { kind: 'explain', statement, at }
+      if (statement.kind === 'query') return { kind: 'explain', analyze, statement, at }
+      throw tokens.fail(
+        'EXPLAIN ANALYZE runs the statement, and takes a SELECT only',
+        startsAt,
+        'Syntax',
+        'write EXPLAIN',
+      )
     default:
       throw tokens.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
   }

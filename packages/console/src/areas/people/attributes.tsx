@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { AdminAttribute } from '../../../../client/src/index.ts'
 import { useAttributes } from '../../admin/attributes.tsx'
 import { useScopes } from '../../admin/scopes.ts'
-import { type Tagged, useTagged } from '../../admin/tagged.ts'
+import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
@@ -150,9 +150,12 @@ export function NewAttribute() {
         draft={{ name: '', type: 'Text', many: false, claim: '', scope: '', scim: '' }}
         action="Create the attribute"
         isNew
+        error={error}
         onSave={create}
       />
-      {error !== undefined && <ErrorNotice error={error} title="The attribute was not created" />}
+      {isElsewhere(error, ['name', 'claim', 'scope', 'scim']) && (
+        <ErrorNotice error={error} title="The attribute was not created" />
+      )}
     </Page>
   )
 }
@@ -163,16 +166,19 @@ function AttributeForm({
   draft: given,
   action,
   isNew = false,
+  error,
   onSave,
 }: {
   readonly draft: Draft
   readonly action: string
   readonly isNew?: boolean
+  readonly error?: unknown
   readonly onSave: (draft: Draft) => Promise<void>
 }) {
   const [draft, setDraft] = useState(given)
   const [busy, setBusy] = useState(false)
   const { data: scopes = [] } = useScopes()
+  const faults = faultsOf(error)
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   const submit = async () => {
     setBusy(true)
@@ -189,6 +195,7 @@ function AttributeForm({
             value={draft.name}
             onValue={(name) => set({ name })}
             hint="Lower-case letters, digits and underscores. It cannot be changed later, nor can the type."
+            error={faults?.get('name')}
             required
             autofocus
           />
@@ -211,6 +218,7 @@ function AttributeForm({
         value={draft.claim}
         onValue={(claim) => set({ claim })}
         hint="Its name in tokens and at userinfo. Empty: applications do not get it."
+        error={faults?.get('claim')}
       />
       <Select
         label="Scope"
@@ -221,12 +229,14 @@ function AttributeForm({
           ...new Set([...names, ...(draft.scope ? [draft.scope] : [])]),
         ]}
         hint="The scope with which the claim comes."
+        error={faults?.get('scope')}
       />
       <TextField
         label="SCIM attribute"
         value={draft.scim}
         onValue={(scim) => set({ scim })}
         hint="The path of the SCIM attribute that writes it."
+        error={faults?.get('scim')}
       />
       <div class="row">
         <Button type="submit" kind="primary" busy={busy} disabled={draft.name.trim() === ''}>

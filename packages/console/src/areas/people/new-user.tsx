@@ -1,7 +1,7 @@
 /** Adding a person: by an invitation, or with a password. */
 import { useState } from 'preact/hooks'
 import type { AdminUser } from '../../../../client/src/index.ts'
-import { faultsOf } from '../../admin/tagged.ts'
+import { faultsOf, isElsewhere } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { server } from '../../server.ts'
 import { go, href } from '../../shell/router.ts'
@@ -77,8 +77,6 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
     go(href('people', id))
   })
   const faults = faultsOf(error)
-  const known = ['username', 'name', 'email', 'password']
-  const isElsewhere = error !== undefined && !(faults && [...faults.keys()].every((path) => known.includes(path)))
   return (
     <Form onSubmit={submit}>
       <Segments
@@ -143,7 +141,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
         </>
       )}
       <RoleChoice roles={roles} onRoles={setRoles} />
-      {isElsewhere && (
+      {isElsewhere(error, ['username', 'name', 'email', 'password']) && (
         <ErrorNotice error={error} title={how === 'invite' ? 'No invitation was created' : 'No user was created'} />
       )}
       <div class="row">

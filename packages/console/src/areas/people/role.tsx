@@ -4,7 +4,7 @@ import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { useScopes } from '../../admin/scopes.ts'
-import { type Tagged, useTagged } from '../../admin/tagged.ts'
+import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
@@ -171,9 +171,10 @@ export function NewRole() {
         draft={{ name: '', description: '', scopes: [], require_second_factor: false, provisioned: false }}
         action="Create the role"
         withName
+        error={error}
         onSave={create}
       />
-      {error !== undefined && <ErrorNotice error={error} title="The role was not created" />}
+      {isElsewhere(error, ['name', 'description']) && <ErrorNotice error={error} title="The role was not created" />}
     </Page>
   )
 }
@@ -183,16 +184,19 @@ function RoleForm({
   action,
   withName = false,
   note,
+  error,
   onSave,
 }: {
   readonly draft: Draft
   readonly action: string
   readonly withName?: boolean
   readonly note?: string
+  readonly error?: unknown
   readonly onSave: (draft: Draft) => Promise<void>
 }) {
   const [draft, setDraft] = useState(given)
   const [busy, setBusy] = useState(false)
+  const faults = faultsOf(error)
   const submit = async () => {
     setBusy(true)
     await onSave(draft)
@@ -205,6 +209,7 @@ function RoleForm({
           label="Name"
           value={draft.name}
           onValue={(name) => setDraft({ ...draft, name })}
+          error={faults?.get('name')}
           required
           autofocus
         />
@@ -214,6 +219,7 @@ function RoleForm({
         value={draft.description}
         onValue={(description) => setDraft({ ...draft, description })}
         hint="For other administrators."
+        error={faults?.get('description')}
       />
       <ScopeChoice scopes={draft.scopes} onScopes={(scopes) => setDraft({ ...draft, scopes })} />
       <Checkbox

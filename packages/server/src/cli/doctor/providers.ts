@@ -9,17 +9,13 @@ export async function checkProviders(database: Database, config: Config, now: nu
   const all = await createStores(database, () => now).providers.list()
   const providers = all.filter(({ disabled }) => !disabled)
   if (providers.length === 0) return []
-  const { createRemoteKeys } = await import('../../identity/remote-keys/remote-keys.ts')
-  const { fetchOptions, readMetadata } = await import('../../identity/providers/metadata.ts')
-  const keys = createRemoteKeys({ clock: () => now, metrics: { count: () => {} }, onFailure: () => {} })
+  const { checkProvider } = await import('../../server/provider-check.ts')
   return Promise.all(
     providers.map(async (provider) => {
       const { id, issuer } = provider
       const callback = `${issuerOf(config)}/external/${encodeURIComponent(id)}/callback`
       try {
-        const { jwksUri } = await readMetadata(provider, { remoteKeys: async () => keys })
-        const found = await keys.find(jwksUri, undefined, fetchOptions(provider))
-        if (found.length === 0) throw new Error(`${jwksUri} has no key`)
+        await checkProvider(provider)
         return ok('provider', `The provider ${id} can be used; its redirect URI for this server is ${callback}`)
       } catch (error) {
         const reason = reasonOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)

@@ -7,7 +7,9 @@ import { writeNeedOf } from '../catalogue/step-up.ts'
 /** Everything that a statement needs at once, from all tables that it reads, writes or changes. */
 export function statementNeed({ statement, tables }: Bound, snapshot: CatalogueSnapshot): StepUpNeed | undefined {
   if (!snapshot.hasStepUp) return undefined
-  const read = tables.map(({ name }) => snapshot.definitionOf(name)?.stepUp?.read)
+  // Whether a check can be added depends on the rows.
+  const readTables = statement.kind === 'add-check' ? [...tables, statement.table] : tables
+  const read = readTables.map(({ name }) => snapshot.definitionOf(name)?.stepUp?.read)
   const written = writtenBy(statement)
   const definition = written && snapshot.definitionOf(written.name)
   return [...read, definition && writeNeedOf(definition)].reduce(strictest, undefined)
@@ -21,6 +23,8 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
     case 'delete':
     case 'add-column':
     case 'drop-column':
+    case 'add-check':
+    case 'drop-check':
     case 'rename-column':
     case 'set-rights':
     case 'drop-table':

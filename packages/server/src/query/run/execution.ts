@@ -9,6 +9,7 @@ import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
+import { analyze } from './analyze.ts'
 import {
   type ExecutionEnv,
   isSmall,
@@ -45,7 +46,11 @@ export async function execute(call: RunningCall, env: ExecutionEnv): Promise<Que
     case 'update':
     case 'delete':
       return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
-    case 'explain':
+    case 'explain': {
+      const plan = introspect(statement, run, env.engine)
+      const measured = statement.analyzed === undefined ? [] : await analyze(statement.analyzed, run, env)
+      return { kind: 'rows', encoders, rows: [...plan, ...measured.map((line) => [line])], isTruncated: false }
+    }
     case 'explain-live':
     case 'describe':
     case 'show-tables':
