@@ -135,7 +135,6 @@ export class Queries {
     return { ...common, distinct, items, groupBy: [], having: undefined, ...chosen }
   }
 
-  /** The outputs break ties. */
   #choice(sources: readonly Source[]): Pick<Select, 'distinctOn' | 'qualify'> {
     const { choice, used } = this.#make
     const key = choice.oneIn(2) ? columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt'])) : undefined
