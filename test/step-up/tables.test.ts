@@ -50,6 +50,8 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
 
   test('no way in leads past it', async () => {
     const { weak } = place
+    const checked = 'ALTER TABLE positions ADD CONSTRAINT known CHECK (id > 0)'
+    assert.equal((await place.query(checked, place.strong)).status, 200)
     const select = (path: string, body: unknown = []) => place.send('POST', path, weak, body)
     const statements = [
       'SELECT 1 AS one FROM positions',
@@ -71,6 +73,15 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
       'DELETE FROM positions WHERE id = 1',
       'CREATE UNIQUE INDEX guess ON positions (quantity)',
       'ALTER TABLE positions ADD COLUMN note Text',
+      'ALTER TABLE positions ADD CONSTRAINT guess CHECK (quantity < 200)',
+      'ALTER TABLE positions ADD CONSTRAINT guess CHECK (quantity < 1000)',
+      'ALTER TABLE positions DROP CONSTRAINT known',
+      'CREATE TABLE copied AS SELECT * FROM positions',
+      'CREATE TABLE copied AS SELECT total FROM nested',
+      'CREATE VIEW copied AS SELECT * FROM positions',
+      'SELECT id, ema(quantity, 3) OVER (ORDER BY id) AS e FROM positions',
+      'SELECT DISTINCT ON (id) id, quantity FROM positions ORDER BY id',
+      'SELECT id FROM positions QUALIFY row_number() OVER (ORDER BY id) = 1',
       'ALTER TABLE positions SET REQUIRE NULL',
       'DROP TABLE positions',
       "UPDATE CatalogueTable SET requireacr = NULL, requireage = NULL WHERE name = 'positions'",

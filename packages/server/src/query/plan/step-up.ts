@@ -21,6 +21,8 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
     case 'delete':
     case 'add-column':
     case 'drop-column':
+    case 'add-check':
+    case 'drop-check':
     case 'rename-column':
     case 'set-rights':
     case 'drop-table':
@@ -30,7 +32,14 @@ function writtenBy(statement: BoundStatement): TableView | undefined {
       return statement.index?.table
     case 'explain':
       return writtenBy(statement.statement)
-    default:
+    // Named one by one: a new kind of statement does not compile until it is decided here. What they read counts by `tables`.
+    case 'query':
+    case 'create-table':
+    case 'create-view':
+    case 'drop-view':
+    case 'explain-live':
+    case 'describe':
+    case 'show-tables':
       return undefined
   }
 }
