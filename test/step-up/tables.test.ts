@@ -220,6 +220,23 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     assert.partialDeepStrictEqual(await stream.next(), { Action: 'Unsub' })
   })
 
+  test('live: a demand that was removed and made again is judged again, also of a token renewed in between', async () => {
+    const run = async (statement: string) => assert.equal((await place.query(statement, place.strong)).status, 200)
+    await run("CREATE TABLE again (id Integer PRIMARY KEY) READ SCOPE 'Platform/Market' REQUIRE (acr = 2)")
+    const stream = await place.stream(await place.token(2))
+    const Data = { Statement: 'SELECT id FROM again' }
+    const about = { Controller: 'Query', Topic: 'Live/again', Action: 'Sub' }
+    assert.partialDeepStrictEqual(await stream.request({ ...about, Confirm: true, TransactionID: 1, Data }), about)
+    assert.partialDeepStrictEqual(await stream.next(), { Data: { Kind: 'Snapshot' } })
+    await run('ALTER TABLE again SET REQUIRE NULL')
+    const weaker = { Provider: 'Bearer', AccessToken: await place.token(1) }
+    const renewed = await stream.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 2, Data: weaker })
+    assert.partialDeepStrictEqual(renewed, { Data: { Result: 'Success' } })
+    await run('ALTER TABLE again SET REQUIRE (acr = 2)')
+    assert.partialDeepStrictEqual(await stream.next(), { Action: 'Error', Data: 'Authority acr=2' })
+    await run('DROP TABLE again')
+  })
+
   test('it is recorded, once a minute for each token', async () => {
     const token = await place.token(1, 100)
     const recorded = async () => (await place.asked()).filter(({ details }) => details.includes('"fresh"'))
