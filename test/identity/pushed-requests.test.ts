@@ -374,9 +374,11 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
 onSqlite('pushed requests of a public client', (at) => {
   test('one network, which need not be that of the client, takes only a part of the places', async (t) => {
     const redirect = 'https://page.example.com/cb'
-    const page = { client_id: 'page', token_endpoint_auth_method: 'none', redirect_uris: [redirect], scope: 'openid' }
     const flags = { '--trusted-proxies': '127.0.0.1,::1', '--limit-token': '' }
-    const place = await openSignInPlace(at(), { flags, clients: [page] })
+    const place = await openSignInPlace(at(), {
+      flags,
+      clients: [{ client_id: 'page', token_endpoint_auth_method: 'none', redirect_uris: [redirect], scope: 'openid' }],
+    })
     t.after(() => place.close())
     const challenge = { code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
     const form = { client_id: 'page', redirect_uri: redirect, response_type: 'code', scope: 'openid', ...challenge }
