@@ -37,6 +37,8 @@ onEveryEngineInLongRuns('rows of anonymous callers', (place) => {
       ['state', '語'.repeat(1366)],
       ['state', '\u0001'.repeat(700)],
       ['nonce', 'x'.repeat(1025)],
+      ['acr_values', 'x '.repeat(600)],
+      ['acr_values', 'x'.repeat(60_000)],
       ['claims', JSON.stringify({ userinfo: { ['x'.repeat(4096)]: null } })],
     ] as const) {
       const reply = await post('/connect/authorize', asked({ [name]: value }))

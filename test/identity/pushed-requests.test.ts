@@ -371,6 +371,35 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
   })
 })
 
+onSqlite('pushed requests of a public client', (at) => {
+  test('one network, which need not be that of the client, takes only a part of the places', async (t) => {
+    const redirect = 'https://page.example.com/cb'
+    const flags = { '--trusted-proxies': '127.0.0.1,::1', '--limit-token': '' }
+    const place = await openSignInPlace(at(), {
+      flags,
+      clients: [{ client_id: 'page', token_endpoint_auth_method: 'none', redirect_uris: [redirect], scope: 'openid' }],
+    })
+    t.after(() => place.close())
+    const challenge = { code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
+    const form = { client_id: 'page', redirect_uri: redirect, response_type: 'code', scope: 'openid', ...challenge }
+    const push = async (address: string) => {
+      const headers = { 'x-forwarded-for': address }
+      const body = new URLSearchParams(form)
+      return (await fetch(`${place.server.issuer}/connect/par`, { method: 'POST', headers, body })).status
+    }
+    const flood = async () => {
+      const statuses: number[] = []
+      for (let count = 0; count < 55; count++) statuses.push(await push(`2001:db8:5:6::${count.toString(16)}`))
+      return statuses
+    }
+    const statuses = (await Promise.all([flood(), flood(), flood(), flood()])).flat()
+    assert.deepEqual([statuses.indexOf(429) >= 0, statuses.filter((status) => status === 201).length], [true, 200])
+    assert.equal(await push('198.51.100.2'), 201)
+    place.clock.advance(121_000)
+    assert.equal(await push('2001:db8:5:6::1'), 201)
+  })
+})
+
 onSqlite('an installation that takes pushed requests only', (at) => {
   test('§5: says so in its metadata, and excepts the console alone', async (t) => {
     const flags = { '--require-pushed-authorization-requests': 'true', '--par-lifetime': '5' }

@@ -125,6 +125,14 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
         },
       ],
     )
+    recorded.length = 0
+    await server.query('ALTER TABLE desk ADD CONSTRAINT low CHECK (id < 1000)')
+    await server.query('ALTER TABLE desk DROP CONSTRAINT low')
+    const change = { statement: 'rights', table: 'desk', changed: ['checks'] }
+    assert.deepEqual(
+      recorded.map(({ details }) => details),
+      [change, change],
+    )
     const row = "SELECT description, readscope, writescope, rowfilter FROM CatalogueTable WHERE name = 'desk'"
     assert.deepEqual((await other.query(row)).json.Rows, [
       { description: 'First', readscope: 'Platform/Trading', writescope: 'Platform/Trading', rowfilter: null },

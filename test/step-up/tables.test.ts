@@ -50,6 +50,8 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
 
   test('no way in leads past it', async () => {
     const { weak } = place
+    const checked = 'ALTER TABLE positions ADD CONSTRAINT known CHECK (id > 0)'
+    assert.equal((await place.query(checked, place.strong)).status, 200)
     const select = (path: string, body: unknown = []) => place.send('POST', path, weak, body)
     const statements = [
       'SELECT 1 AS one FROM positions',
@@ -71,6 +73,15 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
       'DELETE FROM positions WHERE id = 1',
       'CREATE UNIQUE INDEX guess ON positions (quantity)',
       'ALTER TABLE positions ADD COLUMN note Text',
+      'ALTER TABLE positions ADD CONSTRAINT guess CHECK (quantity < 200)',
+      'ALTER TABLE positions ADD CONSTRAINT guess CHECK (quantity < 1000)',
+      'ALTER TABLE positions DROP CONSTRAINT known',
+      'CREATE TABLE copied AS SELECT * FROM positions',
+      'CREATE TABLE copied AS SELECT total FROM nested',
+      'CREATE VIEW copied AS SELECT * FROM positions',
+      'SELECT id, ema(quantity, 3) OVER (ORDER BY id) AS e FROM positions',
+      'SELECT DISTINCT ON (id) id, quantity FROM positions ORDER BY id',
+      'SELECT id FROM positions QUALIFY row_number() OVER (ORDER BY id) = 1',
       'ALTER TABLE positions SET REQUIRE NULL',
       'DROP TABLE positions',
       "UPDATE CatalogueTable SET requireacr = NULL, requireage = NULL WHERE name = 'positions'",
@@ -207,6 +218,23 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     assert.partialDeepStrictEqual(await renew(await place.token(1)), { Data: { Result: 'Success' } })
     assert.partialDeepStrictEqual(await stream.next(), { Action: 'Error', Data: 'Authority acr=2 max_age=300' })
     assert.partialDeepStrictEqual(await stream.next(), { Action: 'Unsub' })
+  })
+
+  test('live: a demand that was removed and made again is judged again, also of a token renewed in between', async () => {
+    const run = async (statement: string) => assert.equal((await place.query(statement, place.strong)).status, 200)
+    await run("CREATE TABLE again (id Integer PRIMARY KEY) READ SCOPE 'Platform/Market' REQUIRE (acr = 2)")
+    const stream = await place.stream(await place.token(2))
+    const Data = { Statement: 'SELECT id FROM again' }
+    const about = { Controller: 'Query', Topic: 'Live/again', Action: 'Sub' }
+    assert.partialDeepStrictEqual(await stream.request({ ...about, Confirm: true, TransactionID: 1, Data }), about)
+    assert.partialDeepStrictEqual(await stream.next(), { Data: { Kind: 'Snapshot' } })
+    await run('ALTER TABLE again SET REQUIRE NULL')
+    const weaker = { Provider: 'Bearer', AccessToken: await place.token(1) }
+    const renewed = await stream.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 2, Data: weaker })
+    assert.partialDeepStrictEqual(renewed, { Data: { Result: 'Success' } })
+    await run('ALTER TABLE again SET REQUIRE (acr = 2)')
+    assert.partialDeepStrictEqual(await stream.next(), { Action: 'Error', Data: 'Authority acr=2' })
+    await run('DROP TABLE again')
   })
 
   test('it is recorded, once a minute for each token', async () => {

@@ -3,11 +3,11 @@ import { refuse } from './authorization-error.ts'
 import type { RequestParameters } from './request.ts'
 
 /** In bytes. Others are bounded by their own checks: registered URIs, known words, the length of `scope`. */
-const LONGEST = { state: 4096, nonce: 1024, claims: 4096 } as const
+const LONGEST = { state: 4096, nonce: 1024, claims: 4096, acr_values: 1024 } as const
 const LONGEST_HINT = 200
 
 export function refuseTooLong(parameters: RequestParameters): void {
-  for (const name of ['state', 'nonce', 'claims'] as const)
+  for (const name of ['state', 'nonce', 'claims', 'acr_values'] as const)
     if (isTooLong(name, parameters)) throw refuse('invalid_request', `${name} is longer than ${LONGEST[name]} bytes`)
 }
 

@@ -1,8 +1,10 @@
 /** POST /connect/par (RFC 9126 §2): a client sends its authorization request itself, and gets a request_uri for the browser. */
 import { type Audit, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
+import { SlidingWindow } from '../../http/limits/sliding-window.ts'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { PushedRequests } from '../../store/authorizations/pushed-requests.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -23,7 +25,11 @@ export interface PushedAuthorizationEnv extends ClientAuthEnv, ReceivedEnv, Proo
   readonly metrics: Metrics
 }
 
-export function pushedAuthorizationRoute(env: PushedAuthorizationEnv): Route {
+/** Of the open requests that a client may have. Anyone can push for a public client, and must not take all its places. */
+const MOST_OF_NETWORK = 200
+
+export function pushedAuthorizationRoute(given: PushedAuthorizationEnv): Route {
+  const env: PushEnv = { ...given, networks: new SlidingWindow(given.clock) }
   return {
     method: 'POST',
     path: '/connect/par',
@@ -32,7 +38,12 @@ export function pushedAuthorizationRoute(env: PushedAuthorizationEnv): Route {
   }
 }
 
-async function push(form: Parameters, caller: ClientRequest, env: PushedAuthorizationEnv): Promise<object> {
+interface PushEnv extends PushedAuthorizationEnv {
+  /** Pushes for public clients, on this node. */
+  readonly networks: SlidingWindow
+}
+
+async function push(form: Parameters, caller: ClientRequest, env: PushEnv): Promise<object> {
   // First: a request that is answered with a nonce is repeated with the same assertion.
   const proof = await checkProof(form, caller, env)
   const client = await authenticateClient(caller, form, env)
@@ -40,7 +51,7 @@ async function push(form: Parameters, caller: ClientRequest, env: PushedAuthoriz
     const request = bind(await check(form, client, env), proof)
     // After the checks: a request that is refused for another reason can be repeated with the same proof.
     await proof?.spend()
-    const uri = await storePushed(request, env.pushed, env.stores)
+    const uri = hasPlace(client, caller, env) ? await storePushed(request, env.pushed, env.stores) : undefined
     if (uri === undefined) throw tooMany(env)
     env.metrics.count('gatehouse_pushed_requests_total', { outcome: 'accepted' })
     return { request_uri: uri, expires_in: env.pushed.lifetimeMs / 1000 }
@@ -70,6 +81,12 @@ function bind(request: AuthorizationRequest, proof: GoodProof | undefined): Auth
   if (request.boundKey !== undefined && request.boundKey !== proof.thumbprint)
     throw refuse('invalid_dpop_proof', 'The DPoP proof is by another key than that of dpop_jkt')
   return { ...request, boundKey: proof.thumbprint }
+}
+
+function hasPlace(client: Client, { address }: ClientRequest, { networks, pushed }: PushEnv): boolean {
+  if (!client.public) return true
+  const budget = { requests: MOST_OF_NETWORK, seconds: pushed.lifetimeMs / 1000 }
+  return networks.take(JSON.stringify([client.id, networkOf(address)]), budget).allowed
 }
 
 /** RFC 9126 §2.3. */

@@ -1,7 +1,14 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Principal, Refusal, type RunningSubscription, type SubscriberSink, sameNeed } from 'gatehouse-protocol'
+import {
+  type Principal,
+  Refusal,
+  type RunningSubscription,
+  type StepUpNeed,
+  type SubscriberSink,
+  sameNeed,
+} from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { StepUp } from '../../step-up/step-up.ts'
@@ -59,6 +66,8 @@ export class LiveService implements LiveQueries {
   /** By owner and request id. */
   readonly #subscribers = new Map<string, Subscriber>()
   readonly #targets = new Map<Subscriber, LiveTarget>()
+  /** What was demanded when each was judged last. A target with the same result may have been planned before that. */
+  readonly #needs = new WeakMap<Subscriber, StepUpNeed | undefined>()
   /** The targets of subscribers that have no result yet. */
   readonly #starting = new Map<Subscriber, LiveTarget>()
   readonly #attributes: AttributeWatch<Subscriber>
@@ -129,7 +138,10 @@ export class LiveService implements LiveQueries {
         if (result.endedBy !== undefined) throw result.endedBy
         const now = this.#targetOf(subscriber, request.principal)
         if (now.identity === target.identity) {
+          // Another demand may have been made of the tables while the result was read.
+          if (!sameNeed(now.stepUp, target.stepUp)) this.#requireStepUp(subscriber, request.principal, now)
           this.#targets.set(subscriber, target)
+          this.#needs.set(subscriber, now.stepUp)
           this.#followAttributes(subscriber, target)
           if (start !== undefined) this.#counts.resumes[start.kind === 'expired' ? 'reset' : 'recovered']++
           subscriber.follow(result, start)
@@ -235,13 +247,15 @@ export class LiveService implements LiveQueries {
       target = this.#targetOf(subscriber, principal)
       // Not in between: only a new token, or another demand, is judged.
       const isRenewed = principal.tokenId !== subscriber.principal.tokenId
-      if (isRenewed || !sameNeed(target.stepUp, before.stepUp)) this.#requireStepUp(subscriber, principal, target)
+      const isOther = !sameNeed(target.stepUp, this.#needs.get(subscriber))
+      if (isRenewed || isOther) this.#requireStepUp(subscriber, principal, target)
     } catch (error) {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(this.#whyUnbound(before, principal, error))
       return
     }
     subscriber.principal = principal
+    this.#needs.set(subscriber, target.stepUp)
     this.#followAttributes(subscriber, target)
     if (target.identity === before.identity) return
     this.#targets.set(subscriber, target)

@@ -100,6 +100,7 @@ const RIGHTS = [
   'writeScope',
   'rowFilter',
   'stepUp',
+  'checks',
   'description',
   'isLive',
 ] as const satisfies readonly (keyof TableDefinition)[]

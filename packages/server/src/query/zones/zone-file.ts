@@ -26,10 +26,9 @@ export const ZONE_NAMES: ZoneNames = { find: (name) => findZone(name)?.name, hin
 function hintForZone(written: string): string {
   const zones = readZones()
   const place = written.toLowerCase().replaceAll(/[\s-]+/g, '_')
-  const key =
-    zones.keys().find((name) => lastPart(name) === place) ??
-    nearest(place, zones.keys(), 1) ??
-    zones.keys().find((name) => lastPart(name) === nearest(place, zones.keys().map(lastPart), 1))
+  const ofPlace = (part: string) => zones.keys().find((name) => lastPart(name) === part)
+  const nearPlace = () => nearest(place, zones.keys().map(lastPart), 1)
+  const key = ofPlace(place) ?? nearest(place, zones.keys(), 1) ?? ofPlace(nearPlace() ?? '')
   const near = key === undefined ? undefined : zones.get(key)?.().name
   return near === undefined
     ? 'write a name of IANA’s database, such as America/New_York or UTC'
