@@ -124,8 +124,7 @@ function typesText(): string {
     return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
   })
   const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Comparisons of Integers and Decimals are exact for any digits and
-scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns and results cannot be Intervals, and columns no LocalTimestamps. Texts, also those inside a
-scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns cannot be Intervals. A result writes them as
+scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns cannot be Intervals or LocalTimestamps. A result writes Intervals as
 PostgreSQL does (\`1 day 02:30:00\`, \`1 year 2 mons\`), and a literal can be written so; an amount can have a fraction (\`0.5 seconds\`). Texts, also those inside a
 Json value, cannot contain U+0000 or half of a surrogate pair; escaped ones (\`\\u0000\`, \`\\ud800\`) are refused too.`
   return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`

@@ -323,6 +323,12 @@ test('a thousand clients with the same fault are one finding', async () => {
      insert into clients (client_id, metadata, disabled, created_at, updated_at)
      select 'bare-' || i, '{"client_id":"bare-' || i || '","redirect_uris":["https://a.example/"]}', 0, 0, 0 from n`,
   )
+  // One that has a key needs no secret.
+  const withKey = { client_id: 'key', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [] } }
+  onDatabase(
+    place,
+    `insert into clients (client_id, metadata, disabled, created_at, updated_at) values ('key', '${JSON.stringify(withKey)}', 0, 0, 0)`,
+  )
   const { config } = loadConfig({ flags: { '--data': place.dataFolder } })
   const found = (await examine(config)).filter(({ code }) => code === 'access.no_secret')
   assert.equal(found.length, 1)

@@ -138,7 +138,7 @@ onEveryEngineInLongRuns('migrate --create', EMPTY, (place) => {
       assert.equal(status, 1, command.join(' '))
       assert.match(
         stderr,
-        /^gatehouse: The migration \d+ \([\w-]+\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
+        /^gatehouse: The migration \d+ \([\w -]+\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
         command.join(' '),
       )
       assert.ok(stderr.includes(`The migration ${MIGRATIONS.length} (${MIGRATIONS.at(-1)?.name}) of`), stderr)

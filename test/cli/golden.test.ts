@@ -151,7 +151,7 @@ test('without --json the output is a table', async () => {
   const run = await runInProcess(['role', 'list', ...data])
   assert.match(
     run.stdout,
-    /^NAME +SCOPES +REQUIRE SECOND FACTOR +DESCRIPTION\nadmin +Identity\/Admin Platform\/Admin +false +Everything\n$/,
+    /^NAME +SCOPES +REQUIRE SECOND FACTOR +PROVISIONED +DESCRIPTION\nadmin +Identity\/Admin Platform\/Admin +false +- +Everything\n$/,
   )
 })
 

@@ -133,6 +133,15 @@ test('whoami says as whom commands act, and with which rights', async () => {
   assert.partialDeepStrictEqual(JSON.parse(json.stdout), { username: 'admin', roles: ['admin'] })
 })
 
+test('a flag that names the data of this machine overrides GATEHOUSE_SERVER, and is refused beside --server', async () => {
+  const folder = join(home, 'elsewhere')
+  const { status, stderr } = await here(['user', 'list', '--data', folder])
+  assert.equal(status, 1)
+  assert.ok(stderr.includes(folder), stderr)
+  const both = await here(['user', 'list', '--data', folder, '--server', server.issuer])
+  assert.deepEqual([both.status, /Give --server or --data: /.test(both.stderr)], [2, true], both.stderr)
+})
+
 test('--scope requests less, and the command reports what was not granted', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'less'), GATEHOUSE_SERVER: `${server.issuer}/` }
   const scopes = ['--scope', 'openid profile', '--scope', 'Platform/Market', '--scope', 'Platform/Nonsense']

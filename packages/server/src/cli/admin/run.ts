@@ -12,7 +12,7 @@ import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
   const loaded = await loadSettings(args)
   if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(args.positionals))
-  const { request, close } = await connect(loaded)
+  const { request, close } = await connect(loaded, args)
   try {
     const output = await command.run({ args, request, readPassword: readNewPassword })
     await print(output, args.has('--json'))
@@ -21,10 +21,19 @@ export async function runAdminCommand(command: AdminCommand, args: Arguments): P
   }
 }
 
-/** Each way is imported only when it is used. */
-async function connect(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {
+/** These flags name the data of this machine. */
+const DATA_FLAGS = ['--data', '--database-url']
+
+/** A flag that names the data here overrides a server in the environment. Each way is imported only when it is used. */
+async function connect(
+  loaded: LoadedConfig,
+  { settings: flags }: Arguments,
+): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { server } = loaded.config
-  if (server === '') return (await import('./local.ts')).connectLocally(loaded)
+  const here = DATA_FLAGS.find((flag) => flag in flags)
+  if (here !== undefined && '--server' in flags)
+    throw new UsageError(`Give --server or ${here}: a command goes to a server, or to the data of this machine`)
+  if (server === '' || here !== undefined) return (await import('./local.ts')).connectLocally(loaded)
   return (await import('./remote.ts')).connectRemotely(server)
 }
 

@@ -102,7 +102,10 @@ async function* checkAccess(database: Database): AsyncGenerator<Finding> {
       'Run "gatehouse user first-admin" for a link that creates one, or give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
     )
   const enabled = (await clients.list()).filter(({ disabled }) => !disabled)
-  const bare = enabled.filter((client) => !client.public && client.secrets.length === 0)
+  const bare = enabled.filter(
+    ({ public: isPublic, authMethods, secrets }) =>
+      !isPublic && !authMethods.has('private_key_jwt') && secrets.length === 0,
+  )
   if (bare.length > 0)
     yield fault(
       'access.no_secret',
