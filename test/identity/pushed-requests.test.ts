@@ -202,6 +202,18 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     )
   })
 
+  test('RFC 9101 §10.8: a request object, which browsers see, does not authenticate its client', async () => {
+    const seconds = Math.floor(place.clock() / 1000)
+    const claims = { iss: 'keyed', sub: 'keyed', aud: place.server.issuer, jti: randomUUID(), exp: seconds + 60 }
+    const object = { ...claims, ...ORDINARY, client_id: 'keyed', redirect_uri: KEYED }
+    const request = signJwt({ alg: 'ES256', kid: 'ec' }, ec.privateKey, object)
+    const seen = await (await signedIn()).get(authorizeUrl(place.server.issuer, { client_id: 'keyed', request }))
+    assert.ok(answerOf(seen).get('code'))
+    const form = { redirect_uri: KEYED, client_assertion_type: JWT_BEARER, client_assertion: request }
+    const { status, body } = await push(form, {})
+    assert.deepEqual([status, body.error], [401, 'invalid_client'])
+  })
+
   test('RFC 9101: a request object is welcome inside', async () => {
     const seconds = Math.floor(place.clock() / 1000)
     const claims = { iss: 'keyed', aud: place.server.issuer, client_id: 'keyed', exp: seconds + 60, nbf: seconds }

@@ -81,6 +81,22 @@ onEveryEngineInLongRuns('step-up at sign-in', (at) => {
     assert.deepEqual([issued.acr, issued.auth_time], ['2', Math.floor(place.clock() / 1000)])
   })
 
+  test('a second factor that is added to an old sign-in does not make it a new one', async () => {
+    const { id } = (await place.stores.users.findByUsername(ALICE.username)) ?? { id: '' }
+    const authTime = place.clock() - 3_600_000
+    const signedIn = { amr: ['pwd'], authTime, userAgent: '', address: '127.0.0.1' }
+    const { cookie } = await place.stores.sessions.open(id, signedIn)
+    const old = place.newAgent()
+    old.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
+    const page = pageOf(await old.get(authorizeUrl(place.server.issuer, { ...TRUSTED, acr_values: '2' })))
+    assert.equal(page.url.pathname, '/second-factor')
+    const form = page.forms.find(({ id }) => id === 'second-factor')
+    assert.ok(form)
+    place.clock.advance(STEP_MS)
+    const issued = claims(await old.submit(form, { code: code() }))
+    assert.deepEqual([issued.acr, issued.auth_time], ['2', Math.floor(authTime / 1000)])
+  })
+
   test('a client with require_acr 2 has users with two factors only, and require_age limits how old their sign-in is', async () => {
     assert.equal(claims(await ask(GUARDED)).acr, '2')
     const other = place.newAgent()

@@ -31,6 +31,8 @@ export interface HalfSignedIn {
   readonly amr: readonly string[]
   /** When the first factor was proven; it expires soon. */
   readonly at: number
+  /** Of the session that the second factor is added to: the sign-in is as old as its oldest factor. */
+  readonly authTime?: number | undefined
   readonly external?: ExternalSignIn | undefined
 }
 

@@ -191,7 +191,7 @@ async function show(step: Step, context: BrowserContext, state: FlowState, env: 
   // A session without the second factor is a sign-in to be completed.
   const half =
     step.kind === 'second-factor' && user !== undefined
-      ? { userId: user.id, amr: session?.amr ?? [], at: env.clock() }
+      ? { userId: user.id, amr: session?.amr ?? [], at: env.clock(), authTime: session?.authTime }
       : undefined
   const handle = await keep(context, state, half === undefined ? {} : { half }, env)
   return context.http.redirect(`${env.pages.base}${PAGES[step.kind]}?flow=${encodeURIComponent(handle)}`)

@@ -25,6 +25,7 @@ const LONGEST_SECONDS = 3600
 const AHEAD_SECONDS = 15
 /** RFC 8725 §3.11: no other kind of JWT is an assertion. `client-authentication+jwt` is the name in the successor of RFC 7523. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt']
+const REQUEST_CLAIMS = ['response_type', 'redirect_uri', 'code_challenge']
 
 /** Returns a function that says what is wrong with the assertion of a client; undefined if nothing is. */
 export function createAssertions(options: AssertionOptions) {
@@ -58,6 +59,8 @@ export function createAssertions(options: AssertionOptions) {
     const { header, claims } = await verifyForeignJwt(assertion, keys, acceptedAlgs(client.assertionAlg, client))
     checkType(header.typ)
     if (claims.sub !== client.id) throw new JwtFault('sub is not the client')
+    // RFC 9101 §10.8: it went through a browser, so that others may hold it.
+    if (REQUEST_CLAIMS.some((name) => Object.hasOwn(claims, name))) throw new JwtFault('it is a request object')
     const expiry = checkTimes(claims)
     // Some libraries, such as Authlib, sign for exactly an hour, by a clock that may be ahead.
     if (expiry > clock() / 1000 + LONGEST_SECONDS + AHEAD_SECONDS) throw new JwtFault('exp is more than an hour ahead')

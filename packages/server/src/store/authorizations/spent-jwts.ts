@@ -7,12 +7,15 @@ export type SpentJwts = ReturnType<typeof createSpentJwts>
 
 export function createSpentJwts(db: Kysely<Schema>) {
   return {
-    /** False if it was used before. `use` keeps the ids of different purposes apart; `issuer` and `id` are `iss` and `jti`. */
+    /**
+     * False if it was used before. `use` keeps the ids of different purposes apart; `issuer` and `id` are `iss` and `jti`. The times in a
+     * JWT may have a fraction.
+     */
     async spend(use: string, issuer: string, id: string, expiresAt: number): Promise<boolean> {
       const digest = hash('sha256', JSON.stringify([use, issuer, id]), 'base64url')
       const inserted = await db
         .insertInto('spent_jwts')
-        .values({ digest, expires_at: expiresAt })
+        .values({ digest, expires_at: Math.ceil(expiresAt) })
         .onConflict((conflict) => conflict.column('digest').doNothing())
         .executeTakeFirst()
       return inserted.numInsertedOrUpdatedRows === 1n

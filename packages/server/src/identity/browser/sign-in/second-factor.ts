@@ -104,7 +104,7 @@ const takeCode: FlowAction = async (context, flow, form, env) => {
   const method = byRecovery ? 'recovery' : 'otp'
   env.metrics.count('gatehouse_signins_total', { method, outcome: good ? 'good' : 'wrong' })
   if (!good) return refuseFactor(context, flow, user, byRecovery, 'otp', env)
-  return completeSignIn(context, flow, user, withFactor(half, 'otp'), env, half.external)
+  return completeSignIn(context, flow, user, withFactor(half, 'otp'), env, half.external ?? half)
 }
 
 /** Tries all authenticator apps of the person; a time step can be used once. */
@@ -128,7 +128,7 @@ const takePasskey: FlowAction = async (context, flow, form, env) => {
   const outcome = holder === undefined ? 'wrong' : 'good'
   env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome })
   if (holder === undefined) return refuseFactor(context, noted, user, false, 'pop', env)
-  return completeSignIn(context, noted, user, withFactor(half, 'pop', 'user'), env, half.external)
+  return completeSignIn(context, noted, user, withFactor(half, 'pop', 'user'), env, half.external ?? half)
 }
 
 function refuseFactor(

@@ -17,6 +17,7 @@ import {
   expired,
   type Flow,
   type FlowInteraction,
+  type HalfSignedIn,
   noteProgress,
   spendChallenge,
 } from '../flow.ts'
@@ -198,13 +199,13 @@ export async function completeSignIn(
   user: User,
   amr: readonly string[],
   env: BrowserEnv,
-  external?: ExternalSignIn,
+  first: ExternalSignIn | Pick<HalfSignedIn, 'authTime'> = {},
 ): Promise<void> {
   const { session } = context
+  const external = 'provider' in first ? first : undefined
   await meetBrowser(context, user, env)
   if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
-  const { authTime, boundedUntil } = external ?? {}
-  const proof = { ...context.proof(amr), authTime, boundedUntil }
+  const proof = { ...context.proof(amr), authTime: first.authTime, boundedUntil: external?.boundedUntil }
   const renewed = session?.userId === user.id ? await env.sessions.renew(session, proof) : undefined
   const opened = renewed ?? (await env.sessions.open(user.id, proof))
   if (external !== undefined) await env.providerSignIns.setOrigin(opened.session.id, external)
