@@ -227,7 +227,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       '                           ^',
       'MisplacedWindow',
       /WHERE/,
-      'filter its result in an outer query',
+      'filter its result with QUALIFY, which comes before ORDER BY',
     ],
     ['SELECT rank() OVER () FROM trades', '                   ^', 'BadArguments', /needs an order/],
     ['SELECT upper(note) OVER () FROM trades', '       ^', 'BadArguments', /used with OVER/],

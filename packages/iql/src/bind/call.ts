@@ -229,7 +229,7 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
   if (!scope.clause.windows) {
     const hint =
       scope.clause === CLAUSES.where || scope.clause === CLAUSES.having
-        ? 'filter its result in an outer query'
+        ? 'filter its result with QUALIFY, which comes before ORDER BY'
         : undefined
     throw binding.fail('MisplacedWindow', call.name.at, `${name} OVER is not allowed in ${scope.clause.name}`, { hint })
   }

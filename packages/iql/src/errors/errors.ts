@@ -52,7 +52,7 @@ export const ERRORS = {
   ),
   MisplacedWindow: entry(
     'A window function is not allowed here',
-    'Window functions are allowed in SELECT and ORDER BY. Filter their results in an outer query.',
+    'Window functions are allowed in SELECT, QUALIFY and ORDER BY. Filter their results with QUALIFY.',
   ),
   BadOrder: entry(
     'The result cannot be ordered by this',

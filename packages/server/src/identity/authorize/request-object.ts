@@ -49,7 +49,9 @@ export async function openRequestObject(
   const inner = readInner(claims)
   const resources = readResourceClaim(claims)
   const isWhole = client.requireSignedRequest || client.profile === 'fapi2'
-  if (inner.has('client_id') ? inner.get('client_id') !== client.id : isWhole)
+  if (isWhole && !inner.has('client_id'))
+    throw refuse('invalid_request_object', 'client_id is missing in the request object')
+  if (inner.has('client_id') && inner.get('client_id') !== client.id)
     throw refuse('invalid_request_object', 'client_id in the request object differs from the parameter')
   if (isWhole) return onlySigned(inner, resources)
   const [inside, outside] = [inner.get('response_type'), outer.get('response_type')]
@@ -83,7 +85,7 @@ async function verify(object: string, client: Client, env: RequestObjectEnv): Pr
     if (isFapi) checkFapiTimes(claims, env.clock() / 1000)
     if (claims.iss !== undefined && claims.iss !== client.id) throw new JwtFault('iss is not the client')
     const isForUs = claims.aud === undefined ? !isFapi : [claims.aud].flat().includes(env.issuer)
-    if (!isForUs) throw new JwtFault('aud is not this server')
+    if (!isForUs) throw new JwtFault(claims.aud === undefined ? 'aud is missing' : 'aud is not this server')
     return claims
   } catch (error) {
     if (error instanceof JwtFault)

@@ -87,6 +87,9 @@ function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
     aud: audiences.length === 1 ? audiences[0] : audiences,
     iss: issuerName,
     jti: principal.tokenId,
+    // RFC 9470 §6.2.
+    acr: principal.acr,
+    auth_time: principal.authTime,
     act: principal.actor,
   }
 }
