@@ -58,7 +58,7 @@ const WRITES = [
 
 for (const { file, check, log, write } of WRITES) {
   test(`${file} on a full disk`, async () => {
-    const connections = writers.filter(({ name }) => name === file)
+    const connections = writers.filter(({ name, database }) => name === file && database.open)
     assert.ok(connections.length > 0)
     const limit = (pages: number) => {
       for (const { database } of connections) database.pragma(`max_page_count = ${pages}`)
