@@ -91,7 +91,7 @@ the row: \`created_by Text NOT NULL DEFAULT :username\`.
 
 **\`CREATE TABLE daily [(PRIMARY KEY (…))] AS SELECT …\`** creates a table with the columns and the rows of a query, and none if the
 query fails. Others can see the table while it is being filled. It has the rights that the statement names, not those of the tables
-that the query reads: without \`READ SCOPE\`, \`ROW FILTER\` or \`REQUIRE\` of its own, everyone who may query reads the copied rows.
+that the query reads. If not everyone may read one of these, name them: \`CREATE TABLE mine READ SCOPE 'Platform/Trading' AS SELECT …\`.
 
 **Rights.** You cannot see a table that you are not allowed to read: statements say that there is no such table. With \`Platform/Admin\`, the right that defining tables requires, you can see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the

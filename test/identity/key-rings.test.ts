@@ -104,6 +104,8 @@ onEveryEngineInLongRuns('key rings', (place) => {
   })
 })
 
+const CALLBACK = 'https://app.example/callback'
+
 onEveryEngineInLongRuns('a ring added later', (place) => {
   test('is published at once and signs after the five minutes in which its absence may be cached', async () => {
     const clock = createTestClock()
@@ -112,14 +114,21 @@ onEveryEngineInLongRuns('a ring added later', (place) => {
     try {
       const metadata = await gate.stores.clients.metadata('cli')
       assert.ok(metadata !== undefined)
-      await gate.stores.clients.put({ ...metadata, access_token_alg: 'ES256' })
+      await gate.stores.clients.put({ ...metadata, access_token_alg: 'ES256', redirect_uris: [CALLBACK] })
       const jwks = await (await fetch(gate.server.issuer + JWKS)).text()
       assert.match(jwks, /"alg":"ES256"/)
       const request = { grant_type: 'password', username: 'alice', password: PASSWORD, client_id: 'cli' }
       const early = await gate.post('/connect/token', request)
       assert.equal(early.status, 503, early.text)
       assert.equal(early.body.error, 'temporarily_unavailable')
+      // A client learns of it before its user has signed in.
+      const pushed = { client_id: 'cli', response_type: 'code', redirect_uri: CALLBACK, scope: 'openid' }
+      const push = () =>
+        gate.post('/connect/par', { ...pushed, code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' })
+      const refused = await push()
+      assert.deepEqual([refused.status, refused.body.error], [503, 'temporarily_unavailable'], refused.text)
       clock.advance(301_000)
+      assert.equal((await push()).status, 201)
       assert.equal(headerOf((await gate.signIn()).access_token).alg, 'ES256')
     } finally {
       await gate.stop()

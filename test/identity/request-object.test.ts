@@ -46,7 +46,7 @@ test('FAPI 2.0 Message Signing §5.3.1: nbf and exp are there, within an hour, a
     [{ nbf: now + 30 }, /nbf is in the future/],
     [{ exp: now + HOUR + 5 }, /exp is more than an hour after nbf/],
     [{ nbf: now - 60, exp: now - 5 }, /expired/],
-    [{ aud: undefined }, /aud is not this server/],
+    [{ aud: undefined }, /aud is missing/],
     [{ aud: 'https://else.example' }, /aud is not this server/],
     [{ client_id: undefined }, /client_id/],
   ] as const)

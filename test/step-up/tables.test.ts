@@ -123,6 +123,15 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     assert.deepEqual([(await write(place.strong)).status, (await write(place.weak)).status], [200, 401])
   })
 
+  test('a copy of rows that not everyone may read says who may read it', async () => {
+    const open = await place.query('CREATE TABLE copied AS SELECT * FROM positions', place.strong)
+    assert.deepEqual([open.status, (await problemOf(open)).Code], [400, 'IQL.BadDefinition'])
+    const copy = 'CREATE TABLE copied REQUIRE (acr = 2) AS SELECT * FROM positions'
+    assert.equal((await place.query(copy, place.strong)).status, 200)
+    assert.equal((await place.query('SELECT id FROM copied', place.weak)).status, 401)
+    assert.equal((await place.query('DROP TABLE copied', place.strong)).status, 200)
+  })
+
   test('what only writing demands is not demanded of readers', async () => {
     assert.equal((await place.query('SELECT id FROM limits', place.weak)).status, 200)
     const refused = await place.query('INSERT INTO limits VALUES (1, 1)', place.weak)

@@ -157,10 +157,13 @@ export function readFeed(value: unknown, taken: TakenNames, known: KnownApis): D
   return one('feeds', check({ feeds: [value] }, [], taken, undefined, known).feeds)
 }
 
+/** The member Faults has them all. */
+const MOST_SHOWN = 5
+
 export function badBody(faults: readonly Fault[]): Refusal {
-  const [first] = faults
-  const detail =
-    first === undefined ? 'The body is invalid' : `${first.path === '' ? '' : `${first.path}: `}${first.text}`
+  const shown = faults.slice(0, MOST_SHOWN).map(({ path, text }) => (path === '' ? text : `${path}: ${text}`))
+  const more = faults.length > MOST_SHOWN ? [`and ${faults.length - MOST_SHOWN} more`] : []
+  const detail = [...shown, ...more].join('; ') || 'The body is invalid'
   return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
 }
 

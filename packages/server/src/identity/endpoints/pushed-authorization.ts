@@ -15,10 +15,12 @@ import type { AuthorizationRequest, RequestParameters } from '../authorize/reque
 import { authenticateClient, type ClientAuthEnv, type ClientRequest, formOf } from '../clients/client-request.ts'
 import type { GoodProof } from '../dpop/dpop.ts'
 import { isOAuthError, printable, refuse, replyWithOAuthError } from '../oauth-error.ts'
+import type { Signer } from '../tokens/signer.ts'
 import { checkProof, type ProofEnv } from './endpoint-proof.ts'
 
 export interface PushedAuthorizationEnv extends ClientAuthEnv, ReceivedEnv, ProofEnv {
   readonly clock: ClientAuthEnv['clock']
+  readonly signer: ReceivedEnv['signer'] & Pick<Signer, 'requireKey' | 'fapiAlg'>
   readonly stores: { readonly pushedRequests: PushedRequests }
   readonly pushed: PushedSettings
   readonly audit: Audit
@@ -49,6 +51,8 @@ async function push(form: Parameters, caller: ClientRequest, env: PushEnv): Prom
   const client = await authenticateClient(caller, form, env)
   try {
     const request = bind(await check(form, client, env), proof)
+    // Not after the user has signed in and consented.
+    await env.signer.requireKey(client.accessTokenAlg ?? env.signer.fapiAlg())
     // After the checks: a request that is refused for another reason can be repeated with the same proof.
     await proof?.spend()
     const uri = hasPlace(client, caller, env) ? await storePushed(request, env.pushed, env.stores) : undefined

@@ -107,6 +107,11 @@ export async function openSigner(options: SignerOptions) {
       return options.algs?.find((alg) => FAPI_ALGS.includes(alg)) ?? 'PS256'
     },
 
+    /** Throws while there is no key that signs with the algorithm: one that is new is published first. */
+    async requireKey(alg: SignatureAlg): Promise<void> {
+      if (!loaded.inUse().signing.has(alg)) await loaded.reloadSigningKey(alg)
+    },
+
     /** Whether tokens of this key are accepted. */
     hasKey: (kid: string): boolean => loaded.publicKey(kid) !== undefined,
 

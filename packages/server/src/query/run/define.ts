@@ -1,6 +1,6 @@
 /** Runs CREATE, ALTER and DROP, and records every change of the catalogue in the audit log. */
 
-import type { AddCheck, AddColumn, BoundStatement } from 'gatehouse-iql'
+import { type AddCheck, type AddColumn, type BoundStatement, type CreateTable, refuse } from 'gatehouse-iql'
 import type { Audit } from 'gatehouse-protocol'
 import { changeOf } from '../catalogue/change.ts'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
@@ -12,6 +12,7 @@ import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.
 import { readRows } from './read-rows.ts'
 
 export async function define(statement: BoundStatement, run: RunningCall, env: ExecutionEnv): Promise<void> {
+  if (statement.kind === 'create-table' && statement.query !== undefined) requireRights(statement, run)
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
@@ -22,6 +23,21 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
   // Rows that were written while the existing ones were read.
   if (isCheck) await refuseViolations(statement, run, env, () => removeCheck(statement, env))
   recordChanges(env.audit, run, [change])
+}
+
+/** Copied rows must not become readable for everyone by an oversight. */
+function requireRights({ exists, readScope, rowFilter, readNeed, name }: CreateTable, { planned }: RunningCall): void {
+  if (exists || readScope !== undefined || rowFilter !== undefined || readNeed !== undefined) return
+  const source = planned.bound.tables.find((table) => {
+    const definition = planned.snapshot.definitionOf(table.name)
+    return (
+      definition !== undefined && [definition.readScope, definition.rowFilter, definition.stepUp?.read].some(Boolean)
+    )
+  })
+  if (source === undefined) return
+  const text = `Not everyone may read ${source.name}: say who may read its rows in ${name}`
+  const hint = "write READ SCOPE '…', ROW FILTER (…) or REQUIRE (…) before AS"
+  throw refuse('BadDefinition', text, { statement: planned.text, at: 0, hint })
 }
 
 async function refuseViolations(

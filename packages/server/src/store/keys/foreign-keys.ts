@@ -18,6 +18,8 @@ export type Jwk = Readonly<Record<string, unknown>>
 const MOST_KEYS = 20
 const MOST_KID_LENGTH = 256
 const RSA_BITS = { least: 2048, most: 8192 }
+/** An exponent of the length of the modulus makes a verification as slow as signing. */
+const MOST_EXPONENT = 2n ** 32n
 /** The members of a private or symmetric key (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
@@ -50,6 +52,8 @@ export function readKey(jwk: unknown): ForeignKey | { readonly fault: string } {
   const bits = key.asymmetricKeyDetails?.modulusLength
   if (bits !== undefined && (bits < RSA_BITS.least || bits > RSA_BITS.most))
     return { fault: `has ${bits} bits instead of ${RSA_BITS.least} to ${RSA_BITS.most}` }
+  if ((key.asymmetricKeyDetails?.publicExponent ?? 0n) > MOST_EXPONENT)
+    return { fault: 'has an exponent that is too large' }
   return { kid, key, algs }
 }
 
