@@ -30,7 +30,7 @@ async function connect(
   { settings: flags }: Arguments,
 ): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { server } = loaded.config
-  const here = DATA_FLAGS.find((flag) => flag in flags)
+  const here = DATA_FLAGS.find((flag) => Object.hasOwn(flags, flag))
   if (here !== undefined && '--server' in flags)
     throw new UsageError(`Give --server or ${here}: a command goes to a server, or to the data of this machine`)
   if (server === '' || here !== undefined) return (await import('./local.ts')).connectLocally(loaded)
