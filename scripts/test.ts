@@ -31,7 +31,7 @@ const isMeasuring = process.argv.includes('--durations')
 const isGrouped = !isLongRun && (wanted.length === 0 || process.argv.includes('--grouped'))
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
-const FILES_AT_A_TIME = 4
+const FILES_AT_A_TIME = 5
 /** Of a file. */
 const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
 /** Of a file where files share processes, since other processes take their time too. */
@@ -48,19 +48,17 @@ const PYTHON = [process.execPath, 'scripts/python.ts', '--if-possible']
 /** These take longest, so they start first: none of them is left to run alone at the end. */
 const LONGEST = [
   'package/installed',
-  'operate/failover',
-  'move/interrupted',
   'conformance/checklist',
   'store/backup',
   'query/live/core',
   'query/corpus',
-  'query/fairness',
   'operate/stopping',
   'examples/javascript',
 ]
 
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
+  'browser/controls',
   'client/reconnects',
   'clients/authlib',
   'clients/express-openid-connect',
@@ -69,16 +67,26 @@ const LONG = [
   'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
+  'console/snippets',
   'feeds/loss',
   'identity/hash-queue',
+  'mail/nodes',
   'mail/other-servers',
+  'move/interrupted',
+  'operate/failover',
   'operate/installation',
   'operate/rolling-restart',
+  'operate/written',
   'query/aggregate-memory',
+  'query/fairness',
   'query/live/bounds',
   'query/live/crowd',
   'query/live/heavy',
   'query/live/load',
+  'query/long-rows',
+  'query/memory',
+  'query/overload',
+  'query/readers',
   'scim/many-users',
   'scim/scim2-tester',
   'streaming/memory',
