@@ -377,7 +377,7 @@ test('an application is set to bound tokens and pushed requests, and back', asyn
   await page.getByLabel('Tokens bound to a key').uncheck()
   await page.getByLabel('Pushed requests only').uncheck()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Usual').waitFor()
+  await page.getByText('Standard').waitFor()
   assert.deepEqual(await members(), [undefined, undefined, undefined])
 
   await page.getByRole('button', { name: 'Edit' }).click()

@@ -49,7 +49,7 @@ export function protectionText(client: Application): string {
     ...(isPushed ? ['pushed requests'] : []),
     ...(isSigned ? ['signed requests'] : []),
   ]
-  return parts.length === 0 ? 'Usual' : `Needs ${parts.join(' and ')}`
+  return parts.length === 0 ? 'Standard' : `Needs ${parts.join(' and ')}`
 }
 
 interface Props {
