@@ -83,7 +83,7 @@ async function open(
   }
   return openRequestObject(received, client, {
     issuer: 'https://gate.example',
-    clock: Date.now,
+    clock: () => now * 1000,
     clientKeys: async ({ jwks }) => inlineKeys(jwks),
   })
 }
