@@ -31,7 +31,7 @@ const isMeasuring = process.argv.includes('--durations')
 const isGrouped = !isLongRun && (wanted.length === 0 || process.argv.includes('--grouped'))
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
-const FILES_AT_A_TIME = 6
+const FILES_AT_A_TIME = 5
 /** Of a file. */
 const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
 /** Of a file where files share processes, since other processes take their time too. */
