@@ -281,9 +281,9 @@ test('dark and on a telephone it is free of faults; it is small, and nothing was
   await dark.page.locator('.query-chart canvas').waitFor()
   assert.deepEqual(await dark.axe(), [])
   dark.check()
-  // All that was loaded for it: shell, editor, grid and chart.
+  // All that was loaded for it: shell, typefaces, editor, grid and chart.
   const loaded = await dark.page.evaluate<number>(
-    `performance.getEntriesByType('resource').filter(({ name }) => name.includes('/console/assets/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+    `performance.getEntriesByType('resource').filter(({ name }) => name.includes('/assets/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
   )
   assert.ok(loaded > 100_000 && loaded <= 250_000, `${loaded} bytes compressed`)
   t.diagnostic(`${loaded} bytes compressed`)

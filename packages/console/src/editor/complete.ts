@@ -1,10 +1,11 @@
-/** Completion: tables, columns, functions with their signatures, keywords and parameters, by what the place expects. */
+/** Completion: tables, columns, functions with the names of their arguments, keywords and parameters, by what the place expects. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from '@codemirror/autocomplete'
 import type { EditorView } from '@codemirror/view'
-import { FUNCTIONS, KEYWORDS, RESERVED, SPECIAL_FORMS, signatureOf } from 'gatehouse-iql'
-import type { Catalogue, KnownColumn } from './catalogue.ts'
+import { FUNCTIONS, KEYWORDS, RESERVED, SPECIAL_FORMS } from 'gatehouse-iql'
+import type { Catalogue, FoundColumn, KnownColumn } from './catalogue.ts'
 import { TYPES } from './language.ts'
 import { isName, isTableExpected, nameOf, parametersOf, type Span, scan, statementAt, tablesOf } from './scan.ts'
+import { signature } from './signature.ts'
 
 const WORD = /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u
 
@@ -56,9 +57,10 @@ async function optionsFor(
   const prefix = typed.replace('"', '')
   if (isTableExpected(last)) return [...namedQueries(spans), ...(await tableOptions(prefix, catalogue))]
   const uses = tablesOf(spans)
-  const columns = await Promise.all(
-    uses.map(async ({ table }) => columnOptions(await columnsOf(table, catalogue), table)),
-  )
+  const columns =
+    uses.length === 0
+      ? [await columnsBeforeFrom(prefix, code, spans, catalogue)]
+      : await Promise.all(uses.map(async ({ table }) => columnOptions(await columnsOf(table, catalogue), table)))
   const aliases = uses.map(({ table, alias }) => ({
     label: alias ?? table,
     type: 'class',
@@ -66,6 +68,57 @@ async function optionsFor(
   }))
   const words = prefix !== '' && prefix === prefix.toLowerCase() ? LOWER_WORDS : UPPER_WORDS
   return unique([...columns.flat(), ...aliases, ...FUNCTION_OPTIONS, ...words])
+}
+
+/** Names that are compared with those of tables: more would only take time. */
+const MOST_NAMES = 6
+
+/** In `select …` without a table: the columns of all tables, first those of tables that have the columns written so far. */
+async function columnsBeforeFrom(
+  prefix: string,
+  code: readonly Span[],
+  spans: readonly Span[],
+  catalogue: Catalogue | undefined,
+): Promise<Completion[]> {
+  if (catalogue === undefined || !code.some(({ key }) => key === 'select')) return []
+  const written = new Set(spans.filter((span) => isColumnName(span)).map((span) => nameOf(span).toLowerCase()))
+  written.delete(prefix.toLowerCase())
+  const [found, ...others] = await Promise.all(
+    [prefix, ...[...written].slice(0, MOST_NAMES)].map((name) => catalogue.columnsLike(name)),
+  )
+  const having = others.map(
+    (columns, index) =>
+      new Set(
+        columns.filter(({ name }) => name.toLowerCase() === [...written][index]).map(({ tablename }) => tablename),
+      ),
+  )
+  const matches = (table: string) => having.filter((tables) => tables.has(table)).length
+  return byName(found ?? []).map((columns) =>
+    foundOption(columns, Math.max(...columns.map((c) => matches(c.tablename)))),
+  )
+}
+
+function isColumnName(span: Span): boolean {
+  return isName(span) && (span.kind === 'quoted' || (!RESERVED.has(span.key) && !FUNCTION_NAMES.has(span.key)))
+}
+
+function byName(columns: readonly FoundColumn[]): readonly (readonly FoundColumn[])[] {
+  return [...Map.groupBy(columns, ({ name }) => name).values()]
+}
+
+/** A column that one or several tables have. */
+function foundOption(columns: readonly FoundColumn[], matches: number): Completion {
+  const [{ name, type } = { name: '', type: '' }] = columns
+  const tables = columns.map(({ tablename }) => tablename)
+  const shown = tables.length > 3 ? `${tables.slice(0, 2).join(', ')} and ${tables.length - 2} more` : tables.join(', ')
+  return {
+    label: name,
+    apply: printed(name),
+    type: 'property',
+    detail: `${type} · ${shown}`,
+    boost: 2 + matches * 10,
+    info: `${columns.map((column) => `${column.tablename}.${column.name} · ${column.type}`).join('\n')}`,
+  }
 }
 
 async function columnsOfOwner(name: string, spans: readonly Span[], catalogue: Catalogue | undefined) {
@@ -127,17 +180,19 @@ const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
   word.type === 'keyword' ? { ...word, label: word.label.toLowerCase() } : word,
 )
 
+const FUNCTION_NAMES: ReadonlySet<string> = new Set([...FUNCTIONS, ...SPECIAL_FORMS].map(({ name }) => name))
+
 const FUNCTION_OPTIONS: readonly Completion[] = [
-  ...FUNCTIONS.map((entry) => functionOption(entry.name, signatureOf(entry), entry.description, entry.example)),
+  ...FUNCTIONS.map((entry) => functionOption(entry.name, signature(entry), entry.description, entry.example)),
   ...SPECIAL_FORMS.map(({ name, description, example }) => functionOption(name, `${name}(…)`, description, example)),
 ]
 
-function functionOption(name: string, signature: string, description: string, example: string): Completion {
+function functionOption(name: string, written: string, description: string, example: string): Completion {
   return {
     label: name,
     type: 'function',
-    detail: signature.slice(name.length),
-    info: () => describe(signature, description, example),
+    detail: written.slice(name.length),
+    info: () => describe(written, description, example),
     apply: (view, _, from, to) => insertCall(view, name, from, to),
   }
 }
@@ -152,10 +207,10 @@ function insertCall(view: EditorView, name: string, from: number, to: number): v
   })
 }
 
-function describe(signature: string, description: string, example: string): HTMLElement {
+function describe(written: string, description: string, example: string): HTMLElement {
   const box = document.createElement('div')
   for (const [tag, text] of [
-    ['code', signature],
+    ['code', written],
     ['p', description],
     ['code', example],
   ] as const) {

@@ -53,6 +53,8 @@ export interface EditorHandle {
   /** What Ctrl-Enter would run. */
   part(): Part | undefined
   format(): void
+  /** Puts a word at the cursor, with spaces around it where they are needed. */
+  insert(word: string): void
   /** Shows a place of the text. */
   reveal(position: number): void
 }
@@ -177,6 +179,7 @@ function handleOf(view: EditorView): EditorHandle {
     focus: () => view.focus(),
     part: () => partOf(view),
     format: () => formatIn(view),
+    insert: (word) => insertIn(view, word),
     reveal(position) {
       view.dispatch({ selection: { anchor: Math.min(position, view.state.doc.length) }, scrollIntoView: true })
       view.focus()
@@ -205,6 +208,19 @@ function formatIn(view: EditorView): boolean {
       userEvent: 'format',
     })
   return true
+}
+
+function insertIn(view: EditorView, word: string): void {
+  const { from, to } = view.state.selection.main
+  const [before, after] = [view.state.sliceDoc(from - 1, from), view.state.sliceDoc(to, to + 1)]
+  const text = (/[\w",)*]/.test(before) ? ' ' : '') + word + (/[\w"]/.test(after) ? ' ' : '')
+  view.dispatch({
+    changes: { from, to, insert: text },
+    selection: { anchor: from + text.length },
+    userEvent: 'input',
+    scrollIntoView: true,
+  })
+  view.focus()
 }
 
 /** When a selection is typed over, Chromium wraps the text in an element with an inline style, which the policy forbids. */
