@@ -24,7 +24,7 @@ import {
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
 import { type Fault, faultsOf } from './check.ts'
-import { completionSource } from './complete.ts'
+import { completionSources } from './complete.ts'
 import { format } from './format.ts'
 import { iql } from './language.ts'
 import { type Part, statementAt } from './scan.ts'
@@ -124,7 +124,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
         latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({
-        override: [completionSource(() => latest.current.complete)],
+        override: [...completionSources(() => latest.current.complete)],
         maxRenderedOptions: 60,
         // The text on the right says what kind of word it is.
         icons: false,

@@ -1,7 +1,7 @@
 /** The tree of tables beside the editor: columns, types and keys, read when a table is opened. A click puts a name into the statement. */
 import { useSignal } from '@preact/signals'
 import { type Catalogue, type KnownTable, PAGE, tableChanges } from '../../editor/catalogue.ts'
-import { printed } from '../../editor/complete.ts'
+import { printed } from '../../editor/printed.ts'
 import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, ButtonLink, classes, Icon, IconButton, SearchField, useDelayed, useLoad } from '../../ui/index.ts'
