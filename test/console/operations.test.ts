@@ -248,7 +248,7 @@ test('one who administers identities only sees keys and the audit log; on a tele
   assert.deepEqual(await page.locator('.tab').allTextContents(), ['Keys', 'Audit log'])
   await page.getByRole('link', { name: 'Audit log' }).click()
   await page
-    .getByRole('row', { name: /user\.created/ })
+    .getByRole('row', { name: /User created/ })
     .first()
     .waitFor()
   assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))

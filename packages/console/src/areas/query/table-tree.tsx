@@ -128,7 +128,7 @@ function Branch({
         {isReadable && (
           <IconButton
             icon="play"
-            label={`Show rows of ${name} in a new tab`}
+            label={`Show rows of ${name}`}
             size="small"
             onClick={() => onRows(`select * from ${printed(name)} limit 1000`)}
           />

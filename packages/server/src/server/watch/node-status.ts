@@ -40,10 +40,15 @@ export function createNodeReplies(parts: NodeParts, cleanup: Cleanup): NodeRepli
   const delay = watchLoopDelay()
   cleanup.add(() => delay.stop())
   const figures = new Figures({ metrics: parts.metrics, loopDelay: delay.read })
-  figures.sample(clock())
-  const sampling = setInterval(() => figures.sample(clock()), SAMPLE_MS)
-  sampling.unref()
-  cleanup.add(() => clearInterval(sampling))
+  const sample = () => figures.sample(clock())
+  sample()
+  // Soon, so that the charts of a node that has just started are not empty.
+  const first = setTimeout(sample, SAMPLE_MS / 5)
+  const sampling = setInterval(sample, SAMPLE_MS)
+  for (const timer of [first, sampling]) {
+    timer.unref()
+    cleanup.add(() => clearTimeout(timer))
+  }
   return { status: createNodeStatus(parts, delay), figures: (since) => figures.since(since) }
 }
 
