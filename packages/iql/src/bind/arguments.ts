@@ -63,7 +63,7 @@ export function matchArguments(
     const kind = kindAt(chosen, index)
     const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
     // It may have got another type from an earlier argument.
-    if (bound.kind === 'parameter' && !KINDS[kind].takes(bound))
+    if (bound.kind === 'parameter' && !accepts(kind, argument, bound))
       throw doesNotFit(binding, call, fitting, own.with(index, bound))
     return finish(binding, call, chosen, kind, argument, bound, momentOf(chosen, own))
   })
