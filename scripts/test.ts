@@ -59,6 +59,7 @@ const LONGEST = [
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
   'browser/controls',
+  'cli/stream-reconnect',
   'client/reconnects',
   'clients/authlib',
   'clients/express-openid-connect',
@@ -68,14 +69,18 @@ const LONG = [
   'clients/passport-openidconnect',
   'conformance/throttle',
   'console/snippets',
+  'examples/samples',
   'feeds/loss',
   'identity/hash-queue',
+  'identity/timing',
   'mail/nodes',
   'mail/other-servers',
   'move/interrupted',
   'operate/failover',
   'operate/installation',
+  'operate/open-files',
   'operate/rolling-restart',
+  'operate/start-together',
   'operate/written',
   'query/aggregate-memory',
   'query/fairness',
@@ -89,6 +94,7 @@ const LONG = [
   'query/readers',
   'scim/many-users',
   'scim/scim2-tester',
+  'store/kill',
   'streaming/memory',
 ]
 
