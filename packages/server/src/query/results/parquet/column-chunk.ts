@@ -7,7 +7,8 @@ import { writePageHeader } from 'hyparquet-writer/src/datapage.js'
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js'
 import type { Cell } from '../../model/result.ts'
 import { grown } from '../value-words.ts'
-import { type PageValues, type ParquetColumn, parquetColumn } from './columns.ts'
+import { parquetColumn } from './columns.ts'
+import type { PageValues, ParquetColumn } from './parquet-column.ts'
 import { schemaOf } from './schema.ts'
 
 /** The size at which a page ends. Compressing it takes about a millisecond, in which the event loop waits (PostgreSQL). */

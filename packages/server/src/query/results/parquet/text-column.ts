@@ -6,7 +6,7 @@ import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js'
 import type { Cell } from '../../model/result.ts'
 import { ByteValues } from './byte-values.ts'
-import type { PageValues, ParquetColumn } from './columns.ts'
+import type { PageValues, ParquetColumn } from './parquet-column.ts'
 
 /** Beyond these a dictionary is given up. */
 const MAX_ENTRIES = 20_000
