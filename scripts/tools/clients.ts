@@ -44,9 +44,28 @@ export const CLIENTS: readonly Client[] = [
   debianPsql(18, 'forky', ['libpq-oauth']),
   python('psycopg', ['psycopg[binary]']),
   python('asyncpg', ['asyncpg']),
-  python('sqlalchemy', ['sqlalchemy', 'psycopg2-binary', 'psycopg[binary]', 'asyncpg']),
+  python('sqlalchemy', ['sqlalchemy[asyncio]', 'psycopg2-binary', 'psycopg[binary]', 'asyncpg']),
   python('pandas', ['pandas', 'sqlalchemy', 'psycopg2-binary']),
   python('adbc', ['adbc-driver-postgresql', 'pyarrow']),
+  odbc(),
+  python('duckdb', ['duckdb', 'duckdb-extensions', 'duckdb-extension-postgres']),
+  {
+    name: 'node-postgres',
+    command: [process.execPath, here('node-postgres.ts')],
+    prepare: async () => ({ kind: 'ready', version: await packageVersion('pg') }),
+  },
+  {
+    name: 'pgx',
+    command: ['go', 'run', '-C', here('pgx'), '-mod=mod', '.'],
+    environment: { GOFLAGS: '-mod=mod' },
+    prepare: () => system('go', ['version'], 'apt-get install golang, at least 1.24').then(withVersion(here('pgx/go.mod'), /pgx\/v5 v(\S+)/)),
+  },
+  {
+    name: 'tokio-postgres',
+    command: ['cargo', 'run', '--quiet', '--manifest-path', here('tokio-postgres/Cargo.toml'), '--target-dir', join(CACHE, 'rust')],
+    prepare: () => system('cargo', ['--version'], 'install Rust, at least 1.85').then(withVersion(here('tokio-postgres/Cargo.lock'), /name = "tokio-postgres"\nversion = "(.*)"/)),
+  },
+  pgjdbc(),
 ]
 
 export async function prepareClient(client: Client): Promise<Prepared> {
@@ -93,7 +112,7 @@ function debianPsql(major: number, suite: string, more: readonly string[] = []):
 function python(name: string, packages: readonly string[]): Client {
   return {
     name,
-    command: [join(VENV, 'bin/python'), here(`${name}.py`)],
+    command: [join(VENV, 'bin/python'), here(`${name}_.py`)],
     async prepare() {
       const found = await system('python3', ['--version'], 'apt-get install python3-venv')
       if (found.kind === 'missing') return found
@@ -106,4 +125,49 @@ function python(name: string, packages: readonly string[]): Client {
       return { kind: 'ready', version: /Version: (\S+)/.exec(show.output)?.[1] ?? '' }
     },
   }
+}
+
+function odbc(): Client {
+  const driver = ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gnu/odbc/psqlodbcw.so`).find((file) => existsSync(file))
+  const base = python('odbc', ['pyodbc'])
+  return {
+    ...base,
+    environment: { TOOLS_ODBC_DRIVER: driver ?? '' },
+    async prepare() {
+      if (driver === undefined) return { kind: 'missing', reason: 'psqlODBC is not installed: apt-get install odbc-postgresql' }
+      const prepared = await base.prepare()
+      if (prepared.kind === 'missing') return prepared
+      const { output } = await runCommand(['dpkg-query', '-W', '-f', '${Version}', 'odbc-postgresql'], { seconds: 60 })
+      return { kind: 'ready', version: `${output} (pyodbc ${prepared.version})` }
+    },
+  }
+}
+
+function pgjdbc(): Client {
+  const target = join(CACHE, 'pgjdbc')
+  return {
+    name: 'pgjdbc',
+    command: ['java', '-XX:TieredStopAtLevel=1', '-cp', `${target}/classes:${target}/dependency/*`, 'Tools'],
+    async prepare() {
+      const found = await system('mvn', ['--version'], 'apt-get install maven default-jdk')
+      if (found.kind === 'missing') return found
+      const goals = ['compile', 'dependency:copy-dependencies', `-Dtools.target=${target}`]
+      const { status, output } = await runCommand(['mvn', '-q', '-B', '-f', here('pgjdbc/pom.xml'), ...goals], { seconds: PREPARE_SECONDS })
+      if (status !== 0) return { kind: 'missing', reason: `Maven failed: ${output.slice(-300)}` }
+      return withVersion(here('pgjdbc/pom.xml'), /<version>(\d+\.\d+\.\d+)<\/version>/)(found)
+    },
+  }
+}
+
+/** The version of the library instead of its toolchain's. */
+function withVersion(file: string, pattern: RegExp): (found: Prepared) => Promise<Prepared> {
+  return async (found) => {
+    if (found.kind === 'missing') return found
+    return { kind: 'ready', version: pattern.exec(await readFile(file, 'utf8'))?.[1] ?? '' }
+  }
+}
+
+async function packageVersion(name: string): Promise<string> {
+  const file = fileURLToPath(new URL(`../../node_modules/${name}/package.json`, import.meta.url))
+  return JSON.parse(await readFile(file, 'utf8')).version
 }

@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 
 /** Of an answer, as text: longer ones are cut, and `rowCount` says how many rows there were. */
-const MOST_ROW_BYTES = 48 * 1024
+const MOST_ROW_BYTES = 24 * 1024
 
 export interface CorpusColumn {
   readonly name: string

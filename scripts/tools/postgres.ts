@@ -100,7 +100,7 @@ async function createDemonstration(port: number): Promise<Pick<RealPostgres, 've
   const { rows } = await client.query('SHOW server_version')
   const { rows: created } = await client.query(
     `SELECT oid::int8, relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace
-     UNION ALL SELECT oid::int8, typname FROM pg_type WHERE typnamespace = 'public'::regnamespace
+     UNION ALL SELECT oid::int8, 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace
      UNION ALL SELECT oid::int8, 'constraint ' || conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace
      UNION ALL SELECT oid::int8, 'database' FROM pg_database WHERE datname = current_database()
      UNION ALL SELECT oid::int8, 'role ' || rolname FROM pg_roles WHERE rolname = '${READER}'`,
