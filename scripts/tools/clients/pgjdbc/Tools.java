@@ -152,7 +152,6 @@ public final class Tools {
       ((org.postgresql.PGResultSetMetaData) rows.getMetaData()).getBaseTableName(1);
       rows.close();
     }
-    connection.setReadOnly(false);
     connection.commit();
     connection.setAutoCommit(true);
     StringWriter copied = new StringWriter();
