@@ -44,11 +44,7 @@ export async function startRealPostgres(): Promise<RealPostgres | undefined> {
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
   const options = { ...user, cwd: folder, stdio: 'ignore' } as const
-  execFileSync(
-    join(bin, 'initdb'),
-    ['-D', data, '-U', OWNER, '--auth=trust', '--encoding=UTF8', '--locale=C'],
-    options,
-  )
+  execFileSync(join(bin, 'initdb'), ['-D', data, '-U', OWNER, '--auth=trust', '--encoding=UTF8', '--locale=C'], options)
   const settings = ['fsync=off', 'timezone=UTC', 'log_timezone=UTC', 'listen_addresses=127.0.0.1', `port=${port}`]
   const flags = [...settings, `unix_socket_directories=${folder}`].flatMap((each) => ['-c', each])
   const server = spawn(join(bin, 'postgres'), ['-D', data, ...flags], options)

@@ -34,8 +34,7 @@ export interface LocalActivity {
 
 /** Makes this node reply with what runs on it. */
 export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
-  const { streams, queries, tablesOf, topicsOf, node, figures } = here
-  const { streams, wire, queries, tablesOf, topicsOf, node } = here
+  const { streams, wire, queries, tablesOf, topicsOf, node, figures } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
       const isListed = ({ subject, connectionId }: OpenStream) =>

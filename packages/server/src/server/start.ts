@@ -26,7 +26,7 @@ import { openServices, runs, type Services } from './services.ts'
 import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
-import { createNodeReplies, createNodeStatus } from './watch/node-status.ts'
+import { createNodeReplies } from './watch/node-status.ts'
 import { openWire, openWirePort } from './wire.ts'
 
 export type { RunningServer }
@@ -92,7 +92,6 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
 function answerOtherNodes(
   { config, cluster, resources, bus, worker }: Base,
   { query, streaming, metrics }: Services,
-  { query, streaming }: Services,
   wire: Wire | undefined,
   { server }: Listener,
   readiness: Readonly<Record<string, ReadinessCheck>>,
