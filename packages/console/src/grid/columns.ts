@@ -1,9 +1,9 @@
 /** Where the columns of a grid are: widths, pinned ones first, and which of the others are in view. */
 import { signal } from '@preact/signals'
-import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
 import type { GridModel } from './model.ts'
+import { digitsOf, shownText } from './shown-text.ts'
 
 /** Columns in view, as rows draw them. A new object whenever anything about it changes. */
 export interface ColumnWindow {
@@ -161,9 +161,10 @@ export class Columns {
 
   #fitting(index: number, from: number, to: number, most: number): number {
     const column = this.#model.columns[index] as GridColumn
-    const texts: string[] = []
-    for (let row = from; row < Math.min(to, this.#model.size); row++)
-      texts.push(cellText(this.#model.row(row)[index], column.type))
+    const count = Math.max(0, Math.min(to, this.#model.size) - from)
+    const values = Array.from({ length: count }, (_, at) => this.#model.row(from + at)[index])
+    const digits = values.reduce<number>((most, value) => Math.max(most, digitsOf(value, column)), 0)
+    const texts = values.map((value) => shownText(value, column, digits))
     return Math.min(most, widthFor(column, texts, this.#hasTypes))
   }
 
@@ -180,9 +181,10 @@ export class Columns {
 
 function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes: boolean): number {
   const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
-  // Sort arrow and menu follow the name.
-  const header = Math.max(name.length * 8.2 * wideness() + 52, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
-  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : 72
+  // Sort arrow and menu follow the name; without types they lie over it.
+  const room = hasTypes ? 52 : 26
+  const header = Math.max(name.length * 8.2 * wideness() + room, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
+  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : hasTypes ? 72 : 56
   return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + 20))
 }
 
@@ -207,9 +209,4 @@ function firstAfter(numbers: readonly number[], value: number): number {
     else high = middle
   }
   return low
-}
-
-/** Numbers and intervals stand at the right, so that their digits line up. */
-export function isNumeric(type: string): boolean {
-  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(kindOf(type))
 }

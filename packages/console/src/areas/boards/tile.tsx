@@ -66,7 +66,7 @@ export function TileContent({
 function Rows({ model, label }: { readonly model: Parameters<typeof Grid>[0]['model']; readonly label: string }) {
   model.version.value
   if (model.size === 0 && model.filters.value.size === 0) return <Empty icon="table" title="No rows" />
-  return <Grid model={model} label={label} fill types={false} />
+  return <Grid model={model} label={label} fill types={false} numbers={false} />
 }
 
 function TileError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
+import { suitableKind } from '../../chart/choose.ts'
 import { connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
@@ -65,7 +66,8 @@ export function Result(props: ResultProps) {
               onValue={(wanted) => {
                 isPlan.value = wanted === 'plan'
                 if (wanted === 'table') onChart({ ...chart, view: 'table' })
-                if (wanted === 'chart' && chart.view === 'table') onChart({ ...chart, view: 'line' })
+                if (wanted === 'chart' && chart.view === 'table')
+                  onChart({ ...chart, view: suitableKind(model?.columns ?? []) })
               }}
               choices={[
                 { value: 'table', title: 'Table' },
