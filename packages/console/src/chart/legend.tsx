@@ -19,7 +19,7 @@ export function Legend({ points, at, hidden, onToggle }: LegendProps) {
   const candles = kind === 'candles' ? series.slice(0, 4) : []
   const averages = series.findIndex(({ role }) => role === 'average')
   return (
-    <ul class="chart-legend">
+    <ul class={classes('chart-legend', candles.length > 0 && 'one-row')}>
       {candles.length === 4 && <CandleEntries candles={candles} at={at} />}
       {series.map((one, index) =>
         index < candles.length ? null : (
@@ -59,9 +59,9 @@ function CandleEntries({ candles, at }: { readonly candles: readonly Series[]; r
   const percent = numberText(((close / open - 1) * 100).toFixed(2), { signed: true, decimals: 2 })
   return (
     <>
-      {candles.map((one) => (
-        <li key={one.name} class="chart-entry">
-          <span class="quiet">{one.name}</span>
+      {candles.map((one, index) => (
+        <li key={one.name} class="chart-entry" title={one.name}>
+          <span class="quiet">{'OHLC'[index]}</span>
           <b class={direction}>{valueText(one, at)}</b>
         </li>
       ))}
