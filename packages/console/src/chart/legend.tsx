@@ -4,7 +4,7 @@ import { numberText } from '../ui/number.ts'
 import { markOf } from './colours.ts'
 import type { Points, Series } from './points.ts'
 import { compactText } from './ticks.ts'
-import { valueAt, valueText } from './words.ts'
+import { valueAt, valueText, xText } from './words.ts'
 
 export interface LegendProps {
   readonly points: Points
@@ -15,11 +15,14 @@ export interface LegendProps {
 }
 
 export function Legend({ points, at, hidden, onToggle }: LegendProps) {
-  const { kind, series } = points
+  const { kind, scale, series, exactX, xType } = points
   const candles = kind === 'candles' ? series.slice(0, 4) : []
   const averages = series.findIndex(({ role }) => role === 'average')
   return (
     <ul class={classes('chart-legend', candles.length > 0 && 'one-row')}>
+      {scale === 'places' && at !== undefined && at < exactX.length && (
+        <li class="chart-entry chart-when">{xText(exactX[at], xType)}</li>
+      )}
       {candles.length === 4 && <CandleEntries candles={candles} at={at} />}
       {series.map((one, index) =>
         index < candles.length ? null : (

@@ -132,15 +132,14 @@ export class Plot {
     this.#plot.setCursor({ left: this.#plot.valToPos(x, 'x'), top })
   }
 
-  /** Shows the crosshair of another chart, at a time. */
+  /** Shows the crosshair of another chart, at the last point up to its time: a candle is known by its beginning. */
   follow(time: number | undefined): void {
     const { scale, x } = this.#points
     if (scale !== 'time') return
-    const isIn = time !== undefined && time >= (x[0] ?? 0) && time <= (x.at(-1) ?? 0)
+    const isIn = time !== undefined && time <= (x.at(-1) ?? 0) + smallestStep(x)
+    const at = isIn ? this.#plot.data[0][x.findLastIndex((own) => own <= time)] : undefined
     this.#isFollowing = true
-    this.#plot.setCursor(
-      isIn ? { left: this.#plot.valToPos(this.#axis.at(time), 'x'), top: -10 } : { left: -10, top: -10 },
-    )
+    this.#plot.setCursor({ left: at === undefined ? -10 : this.#plot.valToPos(at, 'x'), top: -10 })
     this.#isFollowing = false
   }
 

@@ -24,7 +24,7 @@ export interface PlacedColumn {
 const NARROWEST = 48
 const WIDEST = 1200
 /** How much narrower columns of text may be made to fit; a number that is cut would be another number. */
-const NARROWER = 0.6
+const NARROWER = 0.8
 /** The width of a character of the data in pixels, in a font of usual width. */
 const CHARACTER = 7.4
 
@@ -183,7 +183,8 @@ export class Columns {
 }
 
 function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes: boolean): number {
-  const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
+  // A sign is wider than a digit.
+  const longest = texts.reduce((most, text) => Math.max(most, text.length + (/^[+\u2212]/.test(text) ? 0.5 : 0)), 0)
   // Sort arrow and menu follow the name; without types they lie over it.
   const room = hasTypes ? 52 : 26
   const header = Math.max(name.length * 8.2 * wideness() + room, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)

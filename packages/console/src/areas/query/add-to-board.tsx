@@ -13,15 +13,13 @@ const NEW_BOARD = ''
 /** Of a new tile, on the grid of 12 columns. */
 const SIZE = { w: 6, h: 6 }
 
-export function AddToBoard({
-  tab,
-  outcome,
-  onClose,
-}: {
+export interface AddToBoardProps {
   readonly tab: QueryTab
   readonly outcome: Outcome
   readonly onClose: () => void
-}) {
+}
+
+export function AddToBoard({ tab, outcome, onClose }: AddToBoardProps) {
   const boards = useLoad((signal) => listBoards(signal), [])
   const board = useSignal<string | undefined>(undefined)
   const boardName = useSignal('')

@@ -27,9 +27,10 @@ import {
   Segments,
   Spinner,
   Switch,
+  useLoad,
   useSlow,
 } from '../../ui/index.ts'
-import { AddToBoard } from './add-to-board.tsx'
+import type { AddToBoardProps } from './add-to-board.tsx'
 import { ChartPanel } from './chart-panel.tsx'
 import { download, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
@@ -306,11 +307,12 @@ function ResultMenus({
       <Button
         size="small"
         icon="board"
+        aria-label="Add to board"
         onClick={() => {
           isAdding.value = true
         }}
       >
-        Add to board
+        <span class="query-wide">Add to board</span>
       </Button>
       {isAdding.value && (
         <AddToBoard
@@ -323,6 +325,17 @@ function ResultMenus({
       )}
     </>
   )
+}
+
+/** Loaded when it is first opened. */
+function AddToBoard(props: AddToBoardProps) {
+  const { data, error } = useLoad(() => import('./add-to-board.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The dialog could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.AddToBoard {...props} />
 }
 
 function rowsOf(number: number): string {

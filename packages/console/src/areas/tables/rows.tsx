@@ -130,14 +130,17 @@ export function Rows({ table }: { readonly table: TableDetail }) {
   )
 }
 
-/** Of a table whose key or an index begins with a time, which makes that order cheap. */
+/** Of a table whose key or an index begins with a time, or whose key is a number that rises with a time: that order is cheap. */
 function newestFirst({ columns, primarykey, indexes }: TableDetail): Sort | undefined {
   const firsts = [
     primarykey[0],
     ...indexes.map(({ columns: [first] }) => (typeof first === 'object' ? first.name : first)),
   ]
   const column = columns.findIndex(({ name, type }) => firsts.includes(name) && /^(Timestamp|Date)/.test(type))
-  return column === -1 ? undefined : { column, descending: true }
+  if (column !== -1) return { column, descending: true }
+  const key = columns.findIndex(({ name }) => primarykey.length === 1 && name === primarykey[0])
+  const isRising = columns[key]?.type === 'Integer' && columns.some(({ type }) => type.startsWith('Timestamp'))
+  return isRising ? { column: key, descending: true } : undefined
 }
 
 interface Pages {
