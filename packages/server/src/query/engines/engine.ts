@@ -108,6 +108,8 @@ export interface ReadLimits {
 /** A small result in memory. */
 export interface WholeRead {
   readonly text: string
+  /** In place of the text, in the format `wire`. */
+  readonly bytes?: Uint8Array
   readonly outcome: ReadOutcome
 }
 
