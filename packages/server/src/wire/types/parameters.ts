@@ -6,10 +6,13 @@ import { isUtf8 } from 'node:buffer'
 import {
   type IqlType,
   type IqlValue,
+  MAX_DATE,
+  MAX_TIMESTAMP,
   MICROS_PER_DAY,
+  MIN_DATE,
+  MIN_TIMESTAMP,
   readDigits,
   readValue,
-  typeName,
   writeDate,
   writeInterval,
   writeLocalTimestamp,
@@ -113,7 +116,7 @@ function textOf(bytes: Buffer): string {
   return bytes.toString()
 }
 
-function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
+export function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
   switch (sent) {
     case 'bool':
       return exactly(bytes, 1).readUInt8() === 0 ? 'false' : 'true'
@@ -132,7 +135,7 @@ function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
     case 'numeric':
       return readNumeric(bytes) ?? malformed(sent)
     case 'date':
-      return writeDate(BigInt(exactly(bytes, 4).readInt32BE() + DAYS_TO_2000))
+      return writeDate(dayOf(bytes))
     case 'time':
       return writeTime(exactly(bytes, 8).readBigInt64BE())
     case 'timestamp':
@@ -157,13 +160,21 @@ function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
   }
 }
 
-const FIRST_MOMENT = BigInt(Date.UTC(0, 0, 1)) * 1000n * 100n
-
 /** Infinity has no place in IQL, and neither have years beyond those of a Timestamp. */
 function momentOf(bytes: Buffer): bigint {
   const micros = exactly(bytes, 8).readBigInt64BE() + MICROS_TO_2000
-  if (micros < FIRST_MOMENT || micros > -FIRST_MOMENT) throw new BadParameter('is not within the years 0001 to 9999', '22008')
+  if (micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw beyondYears()
   return micros
+}
+
+function dayOf(bytes: Buffer): bigint {
+  const day = BigInt(exactly(bytes, 4).readInt32BE() + DAYS_TO_2000)
+  if (day < MIN_DATE || day > MAX_DATE) throw beyondYears()
+  return day
+}
+
+function beyondYears(): BadParameter {
+  return new BadParameter('is not within the years 0001 to 9999', '22008')
 }
 
 function exactly(bytes: Buffer, length: number): Buffer {
@@ -218,8 +229,3 @@ export function readBytesText(text: string): Uint8Array {
 }
 
 const BACKSLASH = 0x5c
-
-/** For messages: what the context wants. */
-export function wantedName(type: IqlType): string {
-  return typeName(type)
-}
