@@ -72,6 +72,13 @@ export const AUDIT_EVENTS = {
     'path',
   ),
   'access.refused': event('A caller lacked the required scope.', 'method', 'path', 'needs', 'reason'),
+  'wire.opened': event(
+    "A tool signed in by PostgreSQL's protocol. The request id is that of the connection.",
+    'method',
+    'application',
+  ),
+  'wire.refused': event('A connection to the wire port was refused.', 'reason'),
+  'wire.closed': event('A connection to the wire port ended.', 'reason'),
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),

@@ -26,6 +26,7 @@ import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/back
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
 import { createNodeStatus } from './watch/node-status.ts'
+import { openWire, openWirePort } from './wire.ts'
 
 export type { RunningServer }
 
@@ -50,12 +51,15 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     ports.add(() => listener.close(0))
     const metricsListener = await openMetricsPort(config, isLater)
     ports.add(() => metricsListener?.close(0))
+    const wirePort = await openWirePort(config, isLater, logger)
+    ports.add(() => wirePort?.close())
 
     const base = await openBase(config, listener.port, options, cleanup)
     const services = await openServices(base, faults, cleanup)
     const state = new ServerState()
     const readiness = readinessChecks(base, services, state)
     answerOtherNodes(base, services, listener, readiness, cleanup)
+    const wire = wirePort && (await openWire(wirePort, base, services, cleanup))
     await finishStart(base, services, cleanup)
     const expiry =
       tls && watchCertificateExpiry(tls.cert, { clock: base.clock, logger, metrics: services.metrics }, cleanup)
@@ -68,10 +72,12 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       ports: { listener, metricsListener, expiry, cleanup: ports },
       base,
       services,
+      wire,
       cleanup,
     }
     const front = answerRequests(base, services, listener, { state, readiness, settings: () => running.settings })
-    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
+    wire?.serve()
+    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen(), wirePort?.listen()])
     announceStart(base, services, listener, cleanup)
     return runServer(running, front)
   } catch (error) {
