@@ -5,7 +5,7 @@ import type { Expression, Query, TypeName } from '../syntax/ast.ts'
 import { translateCall } from './call.ts'
 import type { Scope } from './scope.ts'
 import type { Translation } from './translation.ts'
-import { commonType, convert, isText, NO_NAME, quoteText, type Typed, typed, unify, unifyPair } from './typed.ts'
+import { commonType, convert, isText, NO_NAME, parameterName, quoteText, type Typed, typed, unify, unifyPair } from './typed.ts'
 
 export function translate(node: Expression, scope: Scope, translation: Translation): Typed {
   const inner = (expression: Expression): Typed => translate(expression, scope, translation)
@@ -19,7 +19,7 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     case 'number':
       return translateNumber(node.value, node.at)
     case 'parameter':
-      return { ...typed(`?${node.index}`, translation.parameterType(node.index)), parameter: node.index, at: node.at }
+      return { ...typed(`:${parameterName(node.index)}`, translation.parameterType(node.index)), parameter: node.index, at: node.at }
     case 'column': {
       const { sql, type, modifier, name, fields } = scope.column(node.path, node.at)
       return { sql, type, modifier, name, ...(fields === undefined ? {} : { fields }), at: node.at }

@@ -30,6 +30,11 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
+/** Parameters are bound by name, because one can be used several times. */
+export function parameterName(index: number): string {
+  return `p${index}`
+}
+
 const TEXTS: ReadonlySet<number> = new Set([OID.text, OID.name, OID.varchar, OID.bpchar, OID.char])
 
 export function isText(type: number): boolean {
