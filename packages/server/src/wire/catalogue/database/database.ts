@@ -3,8 +3,8 @@ import Sqlite, { type Database } from 'better-sqlite3'
 import type { CatalogueResult } from '../contract.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { representationOf } from '../data/types.ts'
-import { registerFunctions, type ServerFacts } from '../functions/register.ts'
+import { isNamedId, representationOf } from '../data/types.ts'
+import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
 import { tableName, type TranslatedStatement, translateStatement } from '../translate/query.ts'
@@ -79,7 +79,7 @@ export class CatalogueDatabase {
   run(text: string, parameters: readonly (string | null)[], declared: readonly number[], user: string): CatalogueResult {
     const { sql, columns, parameterTypes } = this.describe(text, declared, user)
     const values = Object.fromEntries(
-      parameterTypes.map((type, index) => [parameterName(index + 1), readParameter(parameters[index] ?? null, type)]),
+      parameterTypes.map((type, index) => [parameterName(index + 1), this.#readParameter(parameters[index] ?? null, type)]),
     )
     const statement = this.#prepare(sql)
     const rows: (string | null)[][] = []
@@ -91,6 +91,23 @@ export class CatalogueDatabase {
       rows.push(texts)
     }
     return { columns, rows }
+  }
+
+  #readParameter(text: string | null, type: number): Value {
+    if (text === null) return null
+    if (isNamedId(type)) return BigInt(findObject(this.#model, type, text))
+    switch (representationOf(type)) {
+      case 'integer':
+        return BigInt(readInteger(text, type))
+      case 'boolean':
+        return BigInt(readBoolean(text))
+      case 'real':
+        return readNumber(text)
+      case 'array':
+        return JSON.stringify(readArray(text, type))
+      case 'text':
+        return text
+    }
   }
 
   close(): void {
@@ -184,20 +201,4 @@ function asCatalogueError(error: unknown): unknown {
   if (error.code === 'SQLITE_TOOBIG') return new CatalogueError('tooLarge', 'A value of the statement is too large')
   // What the grammar lets through and SQLite refuses.
   return error.code === 'SQLITE_ERROR' ? new CatalogueError('unsupported', `The catalogue cannot run this statement: ${error.message}`) : error
-}
-
-function readParameter(text: string | null, type: number): Value {
-  if (text === null) return null
-  switch (representationOf(type)) {
-    case 'integer':
-      return /^[+-]?\d+$/.test(text.trim()) ? readInteger(text, type) : text
-    case 'boolean':
-      return Number(readBoolean(text))
-    case 'real':
-      return readNumber(text)
-    case 'array':
-      return JSON.stringify(readArray(text, type))
-    case 'text':
-      return text
-  }
 }

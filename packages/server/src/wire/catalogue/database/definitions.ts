@@ -3,7 +3,8 @@ import type { CatalogueModel } from './catalogue-model.ts'
 import { quoteIdentifier } from './catalogue-model.ts'
 import type { ConstraintObject, IndexObject } from './objects.ts'
 
-export function indexDefinition(model: CatalogueModel, oid: number, position: number): string | null {
+/** The whole, or the column at a position from 1; `isPretty` leaves out the schema. */
+export function indexDefinition(model: CatalogueModel, oid: number, position = 0, isPretty = false): string | null {
   const found = model.index(oid)
   if (found === undefined) return null
   const { index, table } = found
@@ -12,7 +13,7 @@ export function indexDefinition(model: CatalogueModel, oid: number, position: nu
     return part === undefined ? '' : quoteIdentifier(part.column.name)
   }
   const [unique, name] = [index.isUnique ? 'UNIQUE ' : '', quoteIdentifier(index.name)]
-  return `CREATE ${unique}INDEX ${name} ON public.${quoteIdentifier(table.name)} USING btree (${indexColumns(index)})`
+  return `CREATE ${unique}INDEX ${name} ON ${isPretty ? '' : 'public.'}${quoteIdentifier(table.name)} USING btree (${indexColumns(index)})`
 }
 
 function indexColumns({ columns }: IndexObject): string {

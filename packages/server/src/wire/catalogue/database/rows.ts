@@ -20,6 +20,8 @@ const BTREE = 403
 const CLASS_OID = 1259
 /** The collation `default`. */
 const COLLATION = 100
+/** That of the catalogue's own texts. */
+const C_COLLATION = 950
 
 /** By table. Tables that are not here are empty. */
 export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<string, (model: CatalogueModel) => Filling>([
@@ -139,7 +141,7 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     (model) => ({
       columns: ['tablename', 'indexname', 'indexdef'],
       constants: { schemaname: 'public' },
-      rows: model.tables.flatMap(({ name, indexes: own }) => own.map((index) => [name, index.name, indexDefinition(model, index.oid, 0)])),
+      rows: model.tables.flatMap(({ name, indexes: own }) => own.map((index) => [name, index.name, indexDefinition(model, index.oid)])),
     }),
   ],
 ])
@@ -200,7 +202,7 @@ function attributes({ tables }: CatalogueModel): Filling {
         }
       }
       for (const { oid, columns } of systemRelations()) {
-        for (const [at, column] of columns.entries()) yield attribute(oid, { ...column, hasDefault: false }, at + 1)
+        for (const [at, column] of columns.entries()) yield attribute(oid, { ...column, hasDefault: false }, at + 1, C_COLLATION)
       }
     })(),
   }
@@ -209,7 +211,7 @@ function attributes({ tables }: CatalogueModel): Filling {
 /** What an attribute takes over from its type; looked up once for each. */
 const traits = new Map<number, readonly Value[]>()
 
-function attribute(relation: number, { name, type, modifier, isRequired, hasDefault }: Attribute, number: number): Value[] {
+function attribute(relation: number, { name, type, modifier, isRequired, hasDefault }: Attribute, number: number, textCollation = COLLATION): Value[] {
   let known = traits.get(type)
   if (known === undefined) {
     const row = typeRow(type)
@@ -217,7 +219,7 @@ function attribute(relation: number, { name, type, modifier, isRequired, hasDefa
     traits.set(type, known)
   }
   const [length = null, byValue = null, align = null, storage = null, collation = null, dimensions = null] = known
-  return [relation, name, type, length, number, modifier, byValue, align, storage, isRequired ? 1 : 0, hasDefault ? 1 : 0, collation, dimensions]
+  return [relation, name, type, length, number, modifier, byValue, align, storage, isRequired ? 1 : 0, hasDefault ? 1 : 0, collation === COLLATION ? textCollation : collation, dimensions]
 }
 
 function types({ tables }: CatalogueModel): Filling {

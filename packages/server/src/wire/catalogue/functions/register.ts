@@ -25,7 +25,7 @@ export function strict(body: (...args: readonly Exclude<Value, null>[]) => Value
 
 export function registerFunctions(database: Database, model: CatalogueModel, server: ServerFacts): void {
   const define = (name: string, body: (...args: readonly Value[]) => Value): void => {
-    database.function(`gh_${name}`, { varargs: true, deterministic: !VOLATILE.has(name) }, (...args: unknown[]) => body(...(args as Value[])))
+    database.function(`gh_${name}`, { varargs: true, deterministic: !VOLATILE.has(name) }, (...args: unknown[]) => exact(body(...(args as Value[]))))
   }
   registerObjects(define, model)
   registerArrays(define, model)
@@ -55,6 +55,11 @@ export function registerFunctions(database: Database, model: CatalogueModel, ser
   })
 }
 
+/** SQLite would take every number for a double, and write 1.0. */
+function exact(value: Value): Value {
+  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+}
+
 const VOLATILE: ReadonlySet<string> = new Set(['now', 'user'])
 
 function timestampText(milliseconds: number): string {
@@ -65,7 +70,7 @@ export type Define = (name: string, body: (...args: readonly Value[]) => Value) 
 
 function registerObjects(define: Define, model: CatalogueModel): void {
   define('format_type', (type, modifier) => (type === null || type === undefined ? null : formatType(model, Number(type), modifier == null ? null : Number(modifier))))
-  define('indexdef', strict((oid, position) => indexDefinition(model, Number(oid), Number(position))))
+  define('indexdef', strict((oid, position, isPretty) => indexDefinition(model, Number(oid), Number(position), isPretty === 1)))
   define('constraintdef', strict((oid) => {
     const constraint = model.constraint(Number(oid))
     return constraint === undefined ? null : constraintDefinition(constraint)
@@ -118,7 +123,8 @@ const NOUNS: ReadonlyMap<number, string> = new Map<number, string>([
   [OID.regproc, 'function'],
 ])
 
-function findObject(model: CatalogueModel, type: number, text: Exclude<Value, null>): number {
+/** The id of an object by its name, or by its id as a text. */
+export function findObject(model: CatalogueModel, type: number, text: Exclude<Value, null>): number {
   if (typeof text === 'number') return text
   const oid = model.find(type, String(text))
   if (oid !== undefined) return oid

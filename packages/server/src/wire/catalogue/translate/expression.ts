@@ -15,7 +15,7 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     case 'null':
       return typed('NULL', OID.unknown)
     case 'boolean':
-      return typed(node.value ? '1' : '0', OID.bool, 'bool')
+      return { ...typed(node.value ? '1' : '0', OID.bool, 'bool'), isNameWeak: true }
     case 'number':
       return translateNumber(node.value, node.at)
     case 'parameter':
@@ -231,9 +231,8 @@ function translateIn(node: Extract<Expression, { kind: 'in' }>, scope: Scope, tr
 function translateCast(operand: Typed, name: TypeName, translation: Translation): Typed {
   const type = typeOf(name)
   const converted = convert(operand, type, translation)
-  // A literal or a value without a name of its own is called by its type.
-  const column = operand.name === NO_NAME || operand.literal !== undefined || operand.sql === 'NULL' ? typeName(elementOf(type) ?? type) : operand.name
-  return { ...converted, type, name: column }
+  const isNameWeak = operand.isNameWeak === true
+  return { ...converted, type, name: isNameWeak ? typeName(elementOf(type) ?? type) : operand.name, isNameWeak }
 }
 
 export function typeOf({ path, isArray, at }: TypeName): number {
@@ -253,8 +252,10 @@ function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner
   })
   const last = node.otherwise === undefined ? undefined : values.at(-1)
   const otherwise = last === undefined ? '' : ` ELSE ${sameText(last, type, translation)}`
-  const name = node.otherwise?.kind === 'column' ? (last?.name ?? 'case') : 'case'
-  return typed(`CASE ${subject === undefined ? '' : `${subject.sql} `}${whens.join(' ')}${otherwise} END`, type, name)
+  const sql = `CASE ${subject === undefined ? '' : `${subject.sql} `}${whens.join(' ')}${otherwise} END`
+  const named = results.at(-1)
+  const isNameWeak = node.otherwise === undefined || named === undefined || named.isNameWeak === true
+  return { ...typed(sql, type, isNameWeak ? 'case' : named.name), isNameWeak }
 }
 
 /** A branch whose value is not kept as the others are. */

@@ -1,5 +1,5 @@
 /** The scalar functions of catalogue statements: the type of each, and its SQL. Those without SQL are registered in ../functions. */
-import { arrayOf, elementOf, isVector, OID } from '../data/types.ts'
+import { isVector, OID } from '../data/types.ts'
 import type { Typed } from './typed.ts'
 
 export interface Scalar {
@@ -14,7 +14,7 @@ export interface Scalar {
   readonly resultName?: string
 }
 
-const { bool, char, float8, int2, int4, int8, name, oid, text, timestamptz, regclass, regtype, xid } = OID
+const { bool, float8, int2, int4, int8, name, oid, text, timestamptz, regclass, regtype, xid } = OID
 const NAMES = 1003
 const TEXTS = 1009
 
@@ -46,12 +46,11 @@ const plain =
     `${sqlite}(${args.join(', ')})`
 
 const sameAsFirst = ([first]: readonly Typed[]): number => first?.type ?? text
-const elementOfFirst = ([first]: readonly Typed[]): number => elementOf(first?.type ?? text) ?? text
 
 export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   // Objects.
   ['format_type', entry(text, [oid, int4])],
-  ['pg_get_indexdef', entry(text, [oid], (args) => `gh_indexdef(${args[0]}, ${args[1] ?? '0'})`, [int4, bool])],
+  ['pg_get_indexdef', entry(text, [oid], (args) => `gh_indexdef(${args[0]}, ${args[1] ?? '0'}, ${args[2] ?? '0'})`, [int4, bool])],
   ['pg_get_constraintdef', entry(text, [oid], (args) => `gh_constraintdef(${args[0]})`, [bool])],
   ['pg_get_expr', entry(text, ['any', oid], (args) => args[0] ?? 'NULL', [bool])],
   ['pg_get_viewdef', entry(text, [regclass], (args) => `gh_viewdef(${args[0]})`, ['any'])],
@@ -119,6 +118,7 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['inet_client_addr', constant(869, 'NULL')],
   ['inet_server_port', constant(int4, 'NULL')],
   ['inet_client_port', constant(int4, 'NULL')],
+  ...all('pg_advisory_unlock_all pg_stat_clear_snapshot', () => constant(OID.void, "''")),
   ['pg_my_temp_schema', constant(oid, '0')],
   ['pg_is_other_temp_schema', constant(bool, '0', [oid])],
   ['pg_jit_available', constant(bool, '0')],
@@ -167,6 +167,7 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['starts_with', entry(bool, [text, text], (args) => `(substr(${args[0]}, 1, length(${args[1]})) = ${args[1]})`)],
   ['regexp_replace', entry(text, [text, text, text], (args) => `gh_regexp_replace(${args[0]}, ${args[1]}, ${args[2]}, ${args[3] ?? "''"})`, [text])],
   ['regexp_match', entry(TEXTS, [text, text], (args) => `gh_regexp_match(${args[0]}, ${args[1]}, ${args[2] ?? "''"})`, [text])],
+  ...all('json_build_object jsonb_build_object', () => variadic(OID.json, 'any', (args, values) => `json_object(${args.map((arg, at) => jsonMember(arg, values[at])).join(', ')})`)),
   ['initcap', entry(text, [text])],
   ['repeat', entry(text, [text, int4])],
   ['ascii', entry(int4, [text], plain('unicode'))],
@@ -202,6 +203,11 @@ function asTable(sql: string | undefined, value: Typed | undefined): string {
   return value?.type === oid || value?.type === regclass || value?.type === int4 || value?.type === int8
     ? (sql ?? 'NULL')
     : `gh_find_object(${regclass}, ${sql})`
+}
+
+/** Booleans are 0 and 1 elsewhere. */
+function jsonMember(sql: string, value: Typed | undefined): string {
+  return value?.type === bool ? `json(CASE ${sql} WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)` : sql
 }
 
 /** By position, or by a regular expression. */

@@ -9,6 +9,8 @@ export interface Typed {
   readonly modifier: number
   /** What PostgreSQL calls a result column with this value. */
   readonly name: string
+  /** A cast or a CASE around it gives another name. */
+  readonly isNameWeak?: boolean
   /** The text of a literal whose type the context determines. */
   readonly literal?: string
   /** The number of a parameter whose type the context determines. */
@@ -21,7 +23,7 @@ export interface Typed {
 export const NO_NAME = '?column?'
 
 export function typed(sql: string, type: number, name = NO_NAME, modifier = -1): Typed {
-  return { sql, type, name, modifier }
+  return { sql, type, name, modifier, isNameWeak: name === NO_NAME }
 }
 
 export function quoteText(text: string): string {
@@ -48,7 +50,7 @@ export interface ParameterTypes {
 
 /** The value in the other type, as by a cast. */
 export function convert(value: Typed, type: number, parameters: ParameterTypes): Typed {
-  const to = (sql: string): Typed => ({ sql, type, name: value.name, modifier: -1 })
+  const to = (sql: string): Typed => ({ ...typed(sql, type, value.name), isNameWeak: value.isNameWeak === true })
   if (value.parameter !== undefined && value.type === OID.unknown) {
     parameters.settle(value.parameter, type)
     return to(value.sql)
