@@ -1,6 +1,6 @@
 /** One database of the catalogue: SQLite in memory, whose tables are filled when a statement first reads them. */
-import Sqlite, { type Database } from 'better-sqlite3'
-import type { CatalogueResult } from '../contract.ts'
+import Sqlite, { type Database, type Statement } from 'better-sqlite3'
+import { LruMap } from '../../../lib/lru-map.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import { RELATIONS, type Relation } from '../data/relations.ts'
 import { isNamedId, representationOf } from '../data/types.ts'
@@ -22,7 +22,7 @@ const RESULT_BYTES = 32 * 1024 * 1024
 const TABLES: ReadonlyMap<string, Relation> = new Map([...RELATIONS.values()].map((relation) => [tableName(relation), relation]))
 
 /** Tables that differ between callers, or are parts of others. */
-const VIEWS: ReadonlyMap<string, { readonly sql: string; readonly needs: readonly string[] }> = new Map([
+const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
   ['pg_roles', { needs: [], sql: roles('rolpassword', "'********'") }],
   ['pg_authid', { needs: [], sql: roles('rolpassword', 'NULL') }],
   [
@@ -33,18 +33,21 @@ const VIEWS: ReadonlyMap<string, { readonly sql: string; readonly needs: readonl
         '********' AS passwd, NULL AS valuntil, NULL AS useconfig`,
     },
   ],
-  ...['table_privileges', 'role_table_grants'].map(
-    (name) =>
-      [
-        `info_${name}`,
-        {
-          needs: [PRIVILEGES],
-          sql: `SELECT 'gatehouse' AS grantor, gh_user() AS grantee, 'gatehouse' AS table_catalog, 'public' AS table_schema, table_name,
-            privilege_type, 'NO' AS is_grantable, 'NO' AS with_hierarchy FROM ${PRIVILEGES}`,
-        },
-      ] as const,
-  ),
+  ...['table_privileges', 'role_table_grants'].map((name): [string, View] => [
+    `info_${name}`,
+    {
+      needs: [PRIVILEGES],
+      sql: `SELECT 'gatehouse' AS grantor, gh_user() AS grantee, 'gatehouse' AS table_catalog, 'public' AS table_schema, table_name,
+        privilege_type, 'NO' AS is_grantable, 'NO' AS with_hierarchy FROM ${PRIVILEGES}`,
+    },
+  ]),
 ])
+
+interface View {
+  readonly sql: string
+  /** Tables that it reads. */
+  readonly needs: readonly string[]
+}
 
 function roles(passwordColumn: string, password: string): string {
   const role = (oid: number, name: string, canLogIn: number): string =>
@@ -53,10 +56,16 @@ function roles(passwordColumn: string, password: string): string {
   return `${role(OWNER_OID, "'gatehouse'", 0)} UNION ALL ${role(CALLER_OID, 'gh_user()', 1)}`
 }
 
+interface Prepared {
+  readonly translated: TranslatedStatement
+  readonly prepared: Statement<unknown[], Value[]>
+}
+
 export class CatalogueDatabase {
   readonly #database: Database
   readonly #model: CatalogueModel
   readonly #created = new Set<string>()
+  readonly #statements = new LruMap<Prepared>(100)
 
   constructor(tables: readonly VisibleTable[], server: ServerFacts) {
     this.#model = new CatalogueModel(tables)
@@ -68,29 +77,41 @@ export class CatalogueDatabase {
   }
 
   describe(text: string, declared: readonly number[], user: string): TranslatedStatement {
-    this.#model.user = user
-    const translated = translateStatement(parseStatement(text), declared)
-    for (const table of translated.relations) this.#create(table)
-    // Faults that only SQLite finds.
-    this.#prepare(translated.sql)
-    return translated
+    return this.#statement(text, declared, user).translated
   }
 
-  run(text: string, parameters: readonly (string | null)[], declared: readonly number[], user: string): CatalogueResult {
-    const { sql, columns, parameterTypes } = this.describe(text, declared, user)
+  /** The rows in PostgreSQL's text form. */
+  run(text: string, parameters: readonly (string | null)[], declared: readonly number[], user: string): (string | null)[][] {
+    const { translated, prepared } = this.#statement(text, declared, user)
+    const { columns, parameterTypes } = translated
     const values = Object.fromEntries(
       parameterTypes.map((type, index) => [parameterName(index + 1), this.#readParameter(parameters[index] ?? null, type)]),
     )
-    const statement = this.#prepare(sql)
     const rows: (string | null)[][] = []
     let bytes = 0
-    for (const row of iterate(statement, values)) {
+    for (const row of iterate(prepared, values)) {
       const texts = columns.map(({ type }, index) => writeText(row[index] ?? null, type, this.#model))
       for (const one of texts) bytes += (one?.length ?? 0) + 8
       if (bytes > RESULT_BYTES) throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
       rows.push(texts)
     }
-    return { columns, rows }
+    return rows
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #statement(text: string, declared: readonly number[], user: string): Prepared {
+    this.#model.user = user
+    const key = `${declared.join(' ')} ${text}`
+    const known = this.#statements.get(key)
+    if (known !== undefined) return known
+    const translated = translateStatement(parseStatement(text), declared)
+    for (const table of translated.relations) this.#create(table)
+    const statement = { translated, prepared: this.#prepare(translated.sql) }
+    this.#statements.set(key, statement)
+    return statement
   }
 
   #readParameter(text: string | null, type: number): Value {
@@ -108,10 +129,6 @@ export class CatalogueDatabase {
       case 'text':
         return text
     }
-  }
-
-  close(): void {
-    this.#database.close()
   }
 
   #prepare(sql: string) {

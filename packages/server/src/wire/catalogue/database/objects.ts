@@ -5,7 +5,7 @@ import { OID } from '../data/types.ts'
 
 /** What a set of scopes sees of a table. */
 export interface VisibleTable {
-  readonly definition: TableDefinition
+  readonly definition: Omit<TableDefinition, 'rowFilter' | 'readScope' | 'writeScope' | 'stepUp'>
   readonly isWritable: boolean
 }
 

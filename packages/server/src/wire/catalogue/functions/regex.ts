@@ -2,7 +2,7 @@
 import { LruMap } from '../../../lib/lru-map.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 
-const compiled = new LruMap<string, RegExp>(200)
+const compiled = new LruMap<RegExp>(200)
 
 export function regexOf(pattern: string, flags: string): RegExp {
   const key = `${flags} ${pattern}`

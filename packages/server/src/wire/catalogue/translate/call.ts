@@ -11,9 +11,9 @@ import { convert, quoteText, type Typed, typed, unify } from './typed.ts'
 
 type Translate = (node: Expression, scope: Scope, translation: Translation) => Typed
 
-/** Whether the catalogue has a function with that name. */
-export function isCatalogueFunction(name: string): boolean {
-  return SCALARS.has(name) || AGGREGATES.has(name) || SET_FUNCTIONS.has(name) || CONDITIONALS.has(name)
+/** The names of all functions. */
+export function catalogueFunctions(): string[] {
+  return [...SCALARS.keys(), ...AGGREGATES.keys(), ...SET_FUNCTIONS.keys(), ...CONDITIONALS]
 }
 
 const CONDITIONALS: ReadonlySet<string> = new Set(['coalesce', 'nullif', 'greatest', 'least'])
@@ -33,7 +33,10 @@ export function translateCall(node: Call, scope: Scope, translation: Translation
     const inside = `${node.isDistinct ? 'DISTINCT ' : ''}${list}${order === '' ? '' : ` ORDER BY ${order}`}`
     const filter = node.filter === undefined ? '' : ` FILTER (WHERE ${print(node.filter)})`
     const over = node.over === undefined ? '' : ` OVER (${windowOf(node.over, scope, print, node.at)})`
-    return typed(aggregate.sql(separated(name, node, inside, values, order), `${filter}${over}`), aggregate.returns(values), name)
+    // SQLite takes no separator with DISTINCT.
+    if (name === 'string_agg' && node.isDistinct)
+      return typed(`gh_join(nullif(json_group_array(DISTINCT ${values[0]?.sql}${order === '' ? '' : ` ORDER BY ${order}`})${filter}, '[]'), ${values[1]?.sql})`, OID.text, name)
+    return typed(aggregate.sql(inside, `${filter}${over}`), aggregate.returns(values), name)
   }
   const set = SET_FUNCTIONS.get(name)
   if (set !== undefined) return setInSelect(name, set, node, args, scope, translation)
@@ -44,12 +47,6 @@ export function translateCall(node: Call, scope: Scope, translation: Translation
   const sql = scalar.sql === undefined ? `gh_${name}(${list.join(', ')})` : scalar.sql(list, given)
   const type = typeof scalar.returns === 'number' ? scalar.returns : scalar.returns(given)
   return typed(sql, type, name)
-}
-
-/** SQLite takes no separator with DISTINCT: it is always a comma there. */
-function separated(name: string, { isDistinct }: Call, inside: string, values: readonly Typed[], order: string): string {
-  if (name !== 'string_agg' || !isDistinct) return inside
-  return `DISTINCT ${values[0]?.sql}${order === '' ? '' : ` ORDER BY ${order}`}`
 }
 
 function settle(arg: Typed, type: number | 'any', translation: Translation): Typed {

@@ -5,7 +5,7 @@ import type { Expression, Query, TypeName } from '../syntax/ast.ts'
 import { translateCall } from './call.ts'
 import type { Scope } from './scope.ts'
 import type { Translation } from './translation.ts'
-import { commonType, convert, isText, NO_NAME, parameterName, quoteText, type Typed, typed, unify, unifyPair } from './typed.ts'
+import { commonType, convert, isText, parameterName, quoteText, type Typed, typed, unify, unifyPair } from './typed.ts'
 
 export function translate(node: Expression, scope: Scope, translation: Translation): Typed {
   const inner = (expression: Expression): Typed => translate(expression, scope, translation)
