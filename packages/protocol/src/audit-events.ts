@@ -78,6 +78,7 @@ export const AUDIT_EVENTS = {
     'application',
   ),
   'wire.refused': event('A connection to the wire port was refused.', 'reason'),
+  'wire.kicked': event('An operator closed connections to the wire port.', 'connection', 'count'),
   'wire.closed': event('A connection to the wire port ended.', 'reason'),
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),

@@ -114,6 +114,10 @@ function check(config: Config): Config {
   if ((config.tlsCertificate === '') !== (config.tlsKey === '')) {
     throw new BadSetting('GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together')
   }
+  if (config.demo && config.wireHost !== '' && !isLoopback(config.wireHost))
+    throw new BadSetting(
+      `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or --wire-host ${config.wireHost}`,
+    )
   if (config.demo && !isLoopback(config.host)) {
     throw new BadSetting(
       `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,

@@ -61,6 +61,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
       return event.withdrawn !== undefined && event.withdrawn === principal.keyId ? { kind: 'revoked' } : NO_EFFECT
+    case 'wire-kick':
     case 'user-changed':
     case 'clients-changed':
     case 'catalogue-changed':

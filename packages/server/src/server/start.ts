@@ -11,6 +11,7 @@ import { Pipeline } from '../http/pipeline.ts'
 import { resourceMetadataOf } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
+import type { Wire } from '../wire/wire.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
 import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
@@ -58,8 +59,8 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     const services = await openServices(base, faults, cleanup)
     const state = new ServerState()
     const readiness = readinessChecks(base, services, state)
-    answerOtherNodes(base, services, listener, readiness, cleanup)
     const wire = wirePort && (await openWire(wirePort, base, services, cleanup))
+    answerOtherNodes(base, services, wire, listener, readiness, cleanup)
     await finishStart(base, services, cleanup)
     const expiry =
       tls && watchCertificateExpiry(tls.cert, { clock: base.clock, logger, metrics: services.metrics }, cleanup)
@@ -91,6 +92,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
 function answerOtherNodes(
   { config, cluster, resources, bus, worker }: Base,
   { query, streaming }: Services,
+  wire: Wire | undefined,
   { server }: Listener,
   readiness: Readonly<Record<string, ReadinessCheck>>,
   cleanup: Cleanup,
@@ -98,6 +100,7 @@ function answerOtherNodes(
   const gateway = streaming?.gateway
   handleActivityCalls(cluster, {
     streams: gateway && { list: () => gateway.connections() },
+    wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
     tablesOf: query && ((user, page) => query.tablesOf(user, page)),
     topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),

@@ -129,12 +129,9 @@ export class WireConnection implements SessionCaller {
   }
 
   onEvent(event: GateEvent): void {
-    if (event.kind === 'stream-kick' && event.connectionId !== undefined) {
-      if (event.connectionId === this.id) this.terminate('kicked')
-      return
-    }
-    if (event.kind === 'stream-kick' && event.subject === this.#principal.subject) {
-      this.terminate('kicked')
+    if (event.kind === 'stream-kick') return
+    if (event.kind === 'wire-kick') {
+      if (event.connectionId === this.id || event.subject === this.#principal.subject) this.terminate('kicked')
       return
     }
     if (event.kind === 'user-changed' && event.renamed === true && event.subject === this.#principal.subject)

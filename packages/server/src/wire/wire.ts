@@ -50,7 +50,7 @@ export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 
 }
 
 /** For the administration. */
-export interface OpenWireConnection {
+interface OpenWireConnection {
   readonly connectionId: string
   readonly subject: string
   readonly username: string | undefined
