@@ -23,10 +23,12 @@ export interface CorpusResult {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
+/** `recorded`: a real client sent it. `modelled`: we wrote it after what the tool asks for, since the tool itself cannot be run here. */
+export type CorpusSource = 'recorded' | 'modelled'
+
 export interface CorpusLine extends CorpusResult {
   readonly text: string
-  /** `published`: from the sources of a client that was not run, sent by us. */
-  readonly source: 'recorded' | 'published'
+  readonly source: CorpusSource
   readonly protocol: 'simple' | 'extended'
   /** The client wanted at least one column in binary. */
   readonly binary?: true
@@ -45,8 +47,14 @@ export interface CorpusParameter {
 /** One line for each text with its parameters; the first answer stays. */
 export class CorpusLines {
   readonly #lines = new Map<string, CorpusLine>()
+  readonly #source: CorpusSource
 
-  add(line: CorpusLine): void {
+  constructor(source: CorpusSource = 'recorded') {
+    this.#source = source
+  }
+
+  add(sent: Omit<CorpusLine, 'source'>): void {
+    const line: CorpusLine = { source: this.#source, ...sent }
     const values = line.parameters?.map(({ value }) => value) ?? []
     const key = JSON.stringify([line.text, values])
     const known = this.#lines.get(key)
@@ -61,7 +69,7 @@ export class CorpusLines {
     const all = [...this.#lines.values()]
     const executed = new Set(all.filter(isExecuted).map(({ text }) => text))
     const kept = all.filter((line) => isExecuted(line) || !executed.has(line.text))
-    const lines = kept.map((line) => `${JSON.stringify(cut(line))}\n`)
+    const lines = kept.map((line) => `${JSON.stringify(cutAll(line))}\n`)
     await writeFile(file, lines.join(''))
   }
 }
@@ -77,6 +85,10 @@ export async function readCorpus(file: string | URL): Promise<CorpusLine[]> {
 /** Otherwise the client only described it. */
 function isExecuted({ rows, tag, error }: CorpusLine): boolean {
   return rows !== undefined || tag !== undefined || error !== undefined
+}
+
+function cutAll(line: CorpusLine): CorpusLine {
+  return line.further === undefined ? cut(line) : { ...cut(line), further: line.further.map(cut) }
 }
 
 function cut<Result extends CorpusResult>(result: Result): Result {

@@ -1,8 +1,10 @@
 /** `npm run tools -- --record`: what each client sends, and what PostgreSQL 15 answers, written to test/wire/corpus. */
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import pg from 'pg'
 import { CLIENTS, type Client, prepareClient, runClient } from './clients.ts'
 import { CorpusLines } from './corpus-file.ts'
+import { MODELLED } from './modelled.ts'
 import { DATABASE, READER, type RealPostgres } from './postgres.ts'
 import { startRecorder } from './recorder.ts'
 
@@ -21,7 +23,26 @@ export async function recordClients(postgres: RealPostgres, wanted: readonly str
         : `recorded  ${client.name} ${prepared.version}: ${await record(client, postgres)}`,
     )
   }
+  for (const [name, statements] of Object.entries(MODELLED)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    summary.push(`modelled  ${name}: ${await recordModelled(name, statements, postgres)}`)
+  }
   return summary
+}
+
+/** Simple protocol, as node-postgres sends statements without parameters. */
+async function recordModelled(name: string, statements: readonly string[], postgres: RealPostgres): Promise<string> {
+  const lines = new CorpusLines('modelled')
+  const recorder = await startRecorder(postgres.port, lines)
+  const client = new pg.Client({ host: '127.0.0.1', port: recorder.port, user: READER, database: DATABASE })
+  await client.connect()
+  const failures: string[] = []
+  for (const text of statements)
+    await client.query(text).catch((error: Error) => failures.push(`\n${error.message}: ${text}`))
+  await client.end()
+  await recorder.close()
+  await lines.write(`${FOLDER}${name}.jsonl`)
+  return `${lines.size} statements${failures.join('')}`
 }
 
 async function record(client: Client, postgres: RealPostgres): Promise<string> {

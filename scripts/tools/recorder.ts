@@ -235,7 +235,7 @@ class ServerMessages {
     if (asked?.kind === 'query') {
       const [first, ...further] = asked.results
       const more = further.length === 0 ? {} : { further }
-      this.#lines.add({ text: asked.text, source: 'recorded', protocol: 'simple', ...first, ...more })
+      this.#lines.add({ text: asked.text, protocol: 'simple', ...first, ...more })
       this.#expected.shift()
     } else if (asked?.kind === 'sync') this.#expected.shift()
   }
@@ -259,7 +259,7 @@ async function replay(
     const parameters = types.map((type, at) => ({ type, declared: declared[at] ?? 0, value: values[at] ?? null }))
     const { parameterTypes: _, ...result } = again
     lines.add({
-      ...{ text, source: 'recorded', protocol: 'extended' },
+      ...{ text, protocol: 'extended' },
       ...(portal?.isBinary === true ? { binary: true } : {}),
       ...(parameters.length === 0 ? {} : { parameters }),
       ...(isRun && result.error === undefined ? result : withoutBinary(was, portal)),
