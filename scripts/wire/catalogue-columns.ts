@@ -37,6 +37,8 @@ const FUNCTIONS = `SELECT concat_ws(' ', p.oid, p.proname, p.prorettype, replace
   FROM pg_proc p WHERE EXISTS (SELECT 1 FROM pg_type t WHERE ${TYPE_FILTER}
     AND p.oid IN (t.typinput, t.typoutput, t.typreceive, t.typsend, t.typmodin, t.typmodout, t.typanalyze, t.typsubscript)) ORDER BY p.oid`
 
+const KEYWORDS = `SELECT word || ' ' || catcode::text AS line FROM pg_get_keywords()`
+
 async function main(): Promise<void> {
   const [, , url] = process.argv
   if (url === undefined) throw new Error('Give the URL of a PostgreSQL 15, such as postgres://postgres@127.0.0.1:5432/postgres')
@@ -63,6 +65,9 @@ async function main(): Promise<void> {
         '',
         '/** A line for each function that a type names: OID, name, type of its result, types of its arguments. */',
         `export const FUNCTION_LINES = \`\n${await lines(FUNCTIONS)}\``,
+        '',
+        '/** A line for each keyword: the word and its category. */',
+        `export const KEYWORD_LINES = \`\n${await lines(KEYWORDS)}\``,
         '',
       ].join('\n'),
     )

@@ -145,7 +145,7 @@ export class CatalogueModel implements ObjectNames {
 }
 
 /** `schema.name`, where unquoted parts are in lower case. */
-function readPath(text: string): string[] {
+export function readPath(text: string): string[] {
   return [...text.matchAll(/"((?:[^"]|"")*)"|([^".]+)/g)].map(([, quoted, plain]) =>
     quoted === undefined ? (plain ?? '').trim().toLowerCase() : quoted.replaceAll('""', '"'),
   )

@@ -63,7 +63,7 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     'pg_database',
     () => ({
       columns: ['oid', 'datname'],
-      constants: { datdba: OWNER_OID, encoding: 6, datlocprovider: 'c', datallowconn: 1, datconnlimit: -1, dattablespace: 1663, datcollate: 'C.UTF-8', datctype: 'C.UTF-8' },
+      constants: { datdba: OWNER_OID, encoding: 6, datlocprovider: 'c', datallowconn: 1, datconnlimit: -1, dattablespace: 1663, datcollate: 'C', datctype: 'C' },
       rows: [[DATABASE_OID, 'gatehouse']],
     }),
   ],

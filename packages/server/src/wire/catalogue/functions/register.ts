@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { CatalogueError } from '../catalogue-error.ts'
-import { type CatalogueModel, quoteIdentifier } from '../database/catalogue-model.ts'
+import { type CatalogueModel, quoteIdentifier, readPath } from '../database/catalogue-model.ts'
 import { constraintDefinition, formatType, indexDefinition, viewDefinition } from '../database/definitions.ts'
+import { KEYWORD_LINES } from '../data/postgres-catalogue.ts'
 import { findSetting } from '../data/settings.ts'
 import { elementOf, OID } from '../data/types.ts'
-import { RESERVED } from '../syntax/keywords.ts'
 import { registerTexts } from './texts.ts'
 import { type ArrayItem, itemsOf, readArray, readBoolean, readInteger, readNumber, type Value, writeText } from './values.ts'
 
@@ -41,7 +41,7 @@ export function registerFunctions(database: Database, model: CatalogueModel, ser
   })
   // Settings belong to the session, which answers SET and SHOW; this one says what was asked for.
   define('set_config', (_name, value) => value ?? null)
-  define('keywords', () => JSON.stringify([...RESERVED].sort().map((word) => [word, 'R', 'reserved'])))
+  define('keywords', () => JSON.stringify(KEYWORD_LINES.trim().split('\n').map((line) => line.split(' '))))
   database.table('gh_series', {
     columns: ['key', 'value'],
     parameters: ['first', 'last', 'step'],
@@ -183,6 +183,18 @@ function registerArrays(define: Define, model: CatalogueModel): void {
   define('greatest', extreme((a, b) => a !== null && b !== null && a > b))
   define('least', extreme((a, b) => a !== null && b !== null && a < b))
   define('quote_ident', strict((name) => quoteIdentifier(String(name))))
+  define('parse_ident', strict((path) => JSON.stringify(readPath(String(path)))))
+  // %s a text, %I a name, %L a literal, each perhaps with a position as in %1$s.
+  define('format', (format, ...args) => {
+    let next = 0
+    return format == null ? null : String(format).replaceAll(/%(?:(\d+)\$)?([sIL%])/g, (_whole, position: string | undefined, kind: string) => {
+      if (kind === '%') return '%'
+      next = position === undefined ? next + 1 : Number(position)
+      const text = args[next - 1] ?? null
+      if (kind === 'I') return quoteIdentifier(String(text ?? ''))
+      return kind === 's' ? String(text ?? '') : text === null ? 'NULL' : `'${String(text).replaceAll("'", "''")}'`
+    })
+  })
   define('md5', strict((text) => createHash('md5').update(String(text)).digest('hex')))
 }
 

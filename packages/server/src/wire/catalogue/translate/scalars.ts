@@ -168,6 +168,8 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['regexp_replace', entry(text, [text, text, text], (args) => `gh_regexp_replace(${args[0]}, ${args[1]}, ${args[2]}, ${args[3] ?? "''"})`, [text])],
   ['regexp_match', entry(TEXTS, [text, text], (args) => `gh_regexp_match(${args[0]}, ${args[1]}, ${args[2] ?? "''"})`, [text])],
   ...all('json_build_object jsonb_build_object', () => variadic(OID.json, 'any', (args, values) => `json_object(${args.map((arg, at) => jsonMember(arg, values[at])).join(', ')})`)),
+  ['format', variadic(text, 'any', (args, values) => `gh_format(${args.map((arg, at) => (at === 0 ? arg : `gh_text(${arg}, ${values[at]?.type ?? text})`)).join(', ')})`)],
+  ['parse_ident', entry(TEXTS, [text], (args) => `gh_parse_ident(${args[0]})`, [bool])],
   ['initcap', entry(text, [text])],
   ['repeat', entry(text, [text, int4])],
   ['ascii', entry(int4, [text], plain('unicode'))],
