@@ -13,7 +13,7 @@ import {
   writeDate,
   writeLocalTimestamp,
 } from 'gatehouse-iql'
-import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
+import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder, wireForm } from '../model/result.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'
 
@@ -26,6 +26,14 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
   }
   const { ParquetEncoder } = await import('./parquet/encoder.ts')
   return new ParquetEncoder(columns)
+  if (encoding.format === 'wire') {
+    const { createWireEncoder } = await import('./wire-rows.ts')
+    return createWireEncoder(wireForm(encoding), columns)
+  }
+  if (encoding.format !== 'arrow') return createByteEncoder(encoding, columns)
+  // Most servers never need it.
+  const { createArrowEncoder } = await import('./arrow.ts')
+  return createArrowEncoder(columns)
 }
 
 type CellWriter = (out: TextBytes, cell: NonNullable<Cell>) => void
