@@ -34,7 +34,10 @@ export function encodeBatch({ rows, columns }: ColumnBatch): Buffer {
   return whole
 }
 
-function partsOf(vector: Vector): { readonly kind: (typeof KINDS)[number]; readonly bytes: readonly ArrayBufferView[] } {
+function partsOf(vector: Vector): {
+  readonly kind: (typeof KINDS)[number]
+  readonly bytes: readonly ArrayBufferView[]
+} {
   const nulls = vector.nulls ?? new Uint8Array(0)
   if (vector.kind === 'bytes') return { kind: 'bytes', bytes: [nulls, vector.lengths, vector.data] }
   if (vector.kind === 'doubles') return { kind: 'doubles', bytes: [nulls, vector.values] }
