@@ -170,6 +170,24 @@ export function limitsOf(
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
 }
 
+/** The key of a request whose body is hashed as it arrives; `kind` and the query string are part of the request. */
+export function idempotencyKeyOf(
+  context: Context,
+  clock: Clock,
+  kind: string,
+): ((digest: string) => IdempotencyKey) | undefined {
+  const given = context.headers['idempotency-key']
+  if (given === undefined) return undefined
+  const parts = [kind, context.headers['content-type'] ?? '', context.target.toLowerCase()]
+  // Refused before the body is read.
+  readIdempotencyKey(context, clock, () => [])
+  return (digest) => {
+    const key = readIdempotencyKey(context, clock, () => [`${JSON.stringify(parts)}\n`, digest])
+    if (key === undefined) throw new Error('A request has lost its Idempotency-Key')
+    return key
+  }
+}
+
 /** `request` identifies a repeated request as the same one. */
 export function readIdempotencyKey(
   context: Context,
