@@ -7,7 +7,6 @@ const PLACE = {
   host: 'gate.example.com',
   port: 5433,
   tls: true,
-  passwords: true,
   issuer: 'https://gate.example.com',
   username: 'ann+ops',
 }

@@ -2,7 +2,7 @@
 import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
-import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire-settings.ts'
+import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire.ts'
 import type { Identity } from '../identity/identity.ts'
 import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
 import type { Logger } from '../telemetry/log.ts'

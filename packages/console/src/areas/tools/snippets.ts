@@ -1,7 +1,9 @@
 /** How tools connect by PostgreSQL's protocol to this server: what to paste, with its address filled in. */
-import type { WireAddress } from '../../server.ts'
 
-export interface Place extends WireAddress {
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
   readonly issuer: string
   /** The name of the user who reads the page. */
   readonly username: string

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../../config/config.ts'
-import { wireHostOf, wirePasswordsOf, wirePortOf } from '../../config/wire-settings.ts'
+import { wireHostOf, wirePasswordsOf, wirePortOf } from '../../config/wire.ts'
 import { collect, type Finding, fault, ok, warning } from './finding.ts'
 
 export function checkSettings(config: Config): readonly Finding[] {
