@@ -16,8 +16,7 @@ export interface Encoding {
 /** Rows as DataRow messages, or as CopyData messages of COPY … TO STDOUT. */
 export type WireForm =
   /** Whether a column is sent in binary, by its ordinal; in text where there is none. */
-  | { readonly kind: 'rows'; readonly binary: readonly boolean[] }
-  | CopyForm
+  { readonly kind: 'rows'; readonly binary: readonly boolean[] } | CopyForm
 
 export type CopyForm =
   | { readonly kind: 'copy-binary' }
