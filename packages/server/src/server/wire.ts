@@ -1,5 +1,5 @@
 /** The wire in a server: loaded and opened where its port is set. */
-import { isLoopback } from 'gatehouse-protocol'
+import { isLoopback, VERSION } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire.ts'
@@ -70,10 +70,21 @@ export async function openWire(
   if (query === undefined) return undefined
   const { config, issuer, bus, clock, cluster, logger } = base
   const { audit } = base.resources
-  const [{ Wire: WireServer }, { openSession }] = await Promise.all([
+  const [{ Wire: WireServer }, { createSessions }, { openCatalogue }] = await Promise.all([
     import('../wire/wire.ts'),
     import('../wire/session/session.ts'),
+    import('../wire/catalogue/catalogue.ts'),
   ])
+  const systemCatalogue = openCatalogue({ version: VERSION, startedAt: clock(), dataFolder: config.data })
+  cleanup.add(() => systemCatalogue.close())
+  const openSession = createSessions({
+    ...query.sessionParts(metrics),
+    rateLimits,
+    systemCatalogue,
+    allowsWrites: () => config.wireWrites,
+    version: VERSION,
+    onError: (error, requestId) => logger.error({ err: error, reqId: requestId }, 'failed'),
+  })
   const wire = new WireServer(
     {
       ...{ issuer, bus, clock, rateLimits, audit, metrics, logger, openSession },
