@@ -25,7 +25,11 @@ async function endOf(client: WireClient, most = 1_000): Promise<string> {
   return M ?? ''
 }
 
-async function admin(method: string, path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }> {
+async function admin(
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: Record<string, unknown> }> {
   const { access_token: token } = await signIn(steady, ADMIN)
   const response = await fetch(`http://127.0.0.1:${steady.port}${path}`, {
     method,

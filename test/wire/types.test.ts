@@ -51,7 +51,10 @@ const CASES: readonly TypeCase[] = [
     oid: 1700,
     modifier: ((38 << 16) | 10) + 4,
     values: [
-      ['-1234567890123456789012345678.0123456789', numeric([1234, 5678, 9012, 3456, 7890, 1234, 5678, 123, 4567, 8900], 6, 0x4000, 10)],
+      [
+        '-1234567890123456789012345678.0123456789',
+        numeric([1234, 5678, 9012, 3456, 7890, 1234, 5678, 123, 4567, 8900], 6, 0x4000, 10),
+      ],
     ],
   },
   {
@@ -125,7 +128,9 @@ onEveryEngine('types over the wire', (place) => {
   let server: TestServer
   let session: WireSession
   before(async () => {
-    server = await startTestServer(place(), { flags: { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' } })
+    server = await startTestServer(place(), {
+      flags: { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' },
+    })
     session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
   })
   after(async () => {
@@ -144,7 +149,10 @@ onEveryEngine('types over the wire', (place) => {
           const written = await session.run(`INSERT INTO ${table} (id, v) VALUES ($1, $2)`, [String(++id), sent])
           assert.deepEqual([written.errors, written.tags], [[], ['INSERT 0 1']], text)
           for (const compared of column === 'Json' ? [] : [text, binary]) {
-            const found = await session.run(`SELECT count(*) AS n FROM ${table} WHERE id = $1 AND v = $2`, [String(id), compared])
+            const found = await session.run(`SELECT count(*) AS n FROM ${table} WHERE id = $1 AND v = $2`, [
+              String(id),
+              compared,
+            ])
             assert.deepEqual([found.errors, texts(found)], [[], [['1']]], `${text} compared`)
           }
           const inText = await session.run(`SELECT v FROM ${table} WHERE id = ${id}`)
@@ -159,16 +167,25 @@ onEveryEngine('types over the wire', (place) => {
         all.rows.map(([cell]) => cell?.toString('hex')),
         values.flatMap(([, binary]) => [binary.toString('hex'), binary.toString('hex')]),
       )
-      const unindexed = await session.query(`SELECT a.v FROM ${table} AS a JOIN ${table} AS b ON a.id + 0 = b.id + 0 ORDER BY a.id`)
-      assert.deepEqual(texts(unindexed), values.flatMap(([text]) => [[text], [text]]))
+      const unindexed = await session.query(
+        `SELECT a.v FROM ${table} AS a JOIN ${table} AS b ON a.id + 0 = b.id + 0 ORDER BY a.id`,
+      )
+      assert.deepEqual(
+        texts(unindexed),
+        values.flatMap(([text]) => [[text], [text]]),
+      )
       assert.deepEqual(texts(await session.run(`SELECT CAST(NULL AS ${column}) AS v`)), [[null]])
     })
 
   test('a local timestamp and an interval are results', async () => {
-    const statement = "SELECT TIMESTAMP '2026-07-01T12:00:00Z' AT TIME ZONE 'Europe/Zurich' AS l, INTERVAL '1 month 3 days 4 hours' AS i"
+    const statement =
+      "SELECT TIMESTAMP '2026-07-01T12:00:00Z' AT TIME ZONE 'Europe/Zurich' AS l, INTERVAL '1 month 3 days 4 hours' AS i"
     const inText = await session.run(statement)
     assert.deepEqual(texts(inText), [['2026-07-01 14:00:00', '1 mon 3 days 04:00:00']])
-    assert.deepEqual(inText.columns.map(({ type }) => type), [1114, 1186])
+    assert.deepEqual(
+      inText.columns.map(({ type }) => type),
+      [1114, 1186],
+    )
     const inBinary = await session.run(statement, [], { result: 1 })
     const days = BigInt(Date.UTC(2026, 6, 1, 14) / 1000 - 946_684_800) * 1_000_000n
     const interval = Buffer.concat([int64(4n * 3_600_000_000n), int32(3), int32(1)])
@@ -192,11 +209,26 @@ onEveryEngine('types over the wire', (place) => {
   test('arrays are for = ANY and <> ALL', async () => {
     const ids = async (where: string, value: string | Buffer | null, types: number[] = []) => {
       const answer = await session.run(`SELECT id FROM instruments_a WHERE ${where} ORDER BY id`, [value], { types })
-      return answer.errors[0]?.C ?? texts(answer).map(([id]) => id).join()
+      return (
+        answer.errors[0]?.C ??
+        texts(answer)
+          .map(([id]) => id)
+          .join()
+      )
     }
     await session.query('CREATE TABLE instruments_a (id Integer PRIMARY KEY, name Text)')
     await session.query("INSERT INTO instruments_a (id, name) VALUES (1, 'a'), (2, 'b, \"c\"'), (3, 'd'), (4, NULL)")
-    const binary = Buffer.concat([int32(1), int32(0), int32(20), int32(2), int32(1), int32(8), int64(1n), int32(8), int64(3n)])
+    const binary = Buffer.concat([
+      int32(1),
+      int32(0),
+      int32(20),
+      int32(2),
+      int32(1),
+      int32(8),
+      int64(1n),
+      int32(8),
+      int64(3n),
+    ])
     assert.equal(await ids('id = ANY($1)', binary, [1016]), '1,3')
     assert.equal(await ids('id = ANY($1)', '{3,1,2}'), '1,2,3')
     assert.equal(await ids('id <> ALL($1)', '{3,1,2}'), '4')
