@@ -76,6 +76,14 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, (model: CatalogueModel) =
     }),
   ],
   [
+    'info_character_sets',
+    () => ({
+      columns: ['character_set_name'],
+      constants: { character_repertoire: 'UCS', form_of_use: 'UTF8', default_collate_catalog: DATABASE, default_collate_schema: 'pg_catalog', default_collate_name: 'C' },
+      rows: [['UTF8']],
+    }),
+  ],
+  [
     'info_information_schema_catalog_name',
     () => ({ columns: ['catalog_name'], rows: [[DATABASE]] }),
   ],
