@@ -3,7 +3,7 @@ import Sqlite, { type Database, type Statement } from 'better-sqlite3'
 import { LruMap } from '../../../lib/lru-map.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { isNamedId, representationOf } from '../data/types.ts'
+import { isNamedId, OID, representationOf } from '../data/types.ts'
 import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
@@ -64,7 +64,8 @@ interface Prepared {
 export class CatalogueDatabase {
   readonly #database: Database
   readonly #model: CatalogueModel
-  readonly #created = new Set<string>()
+  /** The tables that exist: whole, or with the rows of some tables. */
+  readonly #provided = new Map<string, 'whole' | ReadonlySet<number>>()
   readonly #statements = new LruMap<Prepared>(100)
 
   constructor(tables: readonly VisibleTable[], server: ServerFacts) {
@@ -108,7 +109,7 @@ export class CatalogueDatabase {
     const known = this.#statements.get(key)
     if (known !== undefined) return known
     const translated = translateStatement(parseStatement(text), declared)
-    for (const table of translated.relations) this.#create(table)
+    for (const [table, owner] of translated.relations) this.#provide(table, owner)
     const statement = { translated, prepared: this.#prepare(translated.sql) }
     this.#statements.set(key, statement)
     return statement
@@ -139,36 +140,50 @@ export class CatalogueDatabase {
     }
   }
 
-  #create(table: string): void {
-    if (this.#created.has(table)) return
-    this.#created.add(table)
+  /** Makes the table, with all its rows or at least those that belong to one table. */
+  #provide(table: string, owner: number | undefined): void {
+    const known = this.#provided.get(table)
+    if (known === 'whole' || (owner !== undefined && known?.has(owner) === true)) return
     const view = VIEWS.get(table)
     if (view !== undefined) {
-      for (const needed of view.needs) this.#create(needed)
+      for (const needed of view.needs) this.#provide(needed, undefined)
       this.#database.exec(`CREATE VIEW "${table}" AS ${view.sql}`)
+      this.#provided.set(table, 'whole')
       return
     }
-    const filling = (FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table))?.(this.#model)
-    const columns = TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: 25, isRequired: false }))
-    const declared = columns.map(({ name, type }) => `"${name}" ${name === 'oid' ? 'INTEGER PRIMARY KEY' : (AFFINITIES.get(representationOf(type)) ?? '')}`)
+    const fill = FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table)
+    const owning = owner === undefined ? undefined : this.#model.table(owner)
+    const isWhole = owning === undefined
+    const tables = isWhole ? this.#model.tables : [owning]
+    const filling = fill?.({ tables, index: (oid) => this.#model.index(oid) }, isWhole)
+    if (known === undefined) this.#create(table, filling)
+    else if (isWhole) this.#database.exec(`DELETE FROM "${table}"`)
+    if (filling !== undefined) this.#insert(table, filling)
+    this.#provided.set(table, isWhole ? 'whole' : new Set([...(known ?? []), owning.oid]))
+  }
+
+  /** Values that all rows share are not stored. */
+  #create(table: string, filling: Filling | undefined): void {
+    const constants = new Map(Object.entries(filling?.constants ?? {}))
+    const columns = TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
+    const declared = columns.map(({ name, type, isRequired }) => {
+      const kind = representationOf(type)
+      if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
+      const column = `"${name}" ${AFFINITIES.get(kind) ?? ''}`
+      if (filling === undefined || filling.columns.includes(name)) return column
+      const constant = constants.get(name)
+      const value = typeof constant === 'string' ? `'${constant}'` : (constant ?? (isRequired ? DEFAULTS.get(kind) : undefined) ?? 'NULL')
+      return `${column} AS (${value}) VIRTUAL`
+    })
     this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
-    if (filling !== undefined) this.#fill(table, columns, filling)
     for (const index of INDEXES.get(table) ?? []) this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
   }
 
-  #fill(table: string, columns: readonly Pick<Relation['columns'][number], 'name' | 'type' | 'isRequired'>[], filling: Filling): void {
-    const constants = new Map(Object.entries(filling.constants ?? {}))
-    const others = columns.filter(({ name }) => !filling.columns.includes(name))
-    const values = others.map(({ name, type, isRequired }) => {
-      const constant = constants.get(name)
-      if (constant !== undefined) return typeof constant === 'string' ? `'${constant}'` : String(constant ?? 'NULL')
-      return isRequired ? (DEFAULTS.get(representationOf(type)) ?? 'NULL') : 'NULL'
-    })
-    const names = [...filling.columns, ...others.map(({ name }) => name)].map((name) => `"${name}"`)
-    const marks = [...filling.columns.map(() => '?'), ...values]
-    const insert = this.#database.prepare(`INSERT INTO "${table}" (${names.join(', ')}) VALUES (${marks.join(', ')})`)
+  #insert(table: string, { columns, rows }: Filling): void {
+    const names = columns.map((name) => `"${name}"`).join(', ')
+    const insert = this.#database.prepare(`INSERT INTO "${table}" (${names}) VALUES (${columns.map(() => '?').join(', ')})`)
     this.#database.transaction(() => {
-      for (const row of filling.rows) insert.run(...row)
+      for (const row of rows) insert.run(row)
     })()
   }
 }

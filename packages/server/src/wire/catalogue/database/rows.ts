@@ -15,6 +15,9 @@ export interface Filling {
   readonly rows: Iterable<readonly Value[]>
 }
 
+/** `tables` are those of the model, or the one that a statement asks for. */
+export type Fill = (model: Pick<CatalogueModel, 'tables' | 'index'>, isWhole: boolean) => Filling
+
 const HEAP = 2
 const BTREE = 403
 const CLASS_OID = 1259
@@ -24,7 +27,7 @@ const COLLATION = 100
 const C_COLLATION = 950
 
 /** By table. Tables that are not here are empty. */
-export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<string, (model: CatalogueModel) => Filling>([
+export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   [
     'pg_namespace',
     () => ({ columns: ['oid', 'nspname'], constants: { nspowner: OWNER_OID }, rows: [...NAMESPACES].map(([name, oid]) => [oid, name]) }),
@@ -146,11 +149,13 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
   ],
 ])
 
+type Tables = Pick<CatalogueModel, 'tables'>
+
 function* systemRelations(): Generator<Relation> {
   for (const relation of RELATIONS.values()) yield relation
 }
 
-function classes({ tables }: CatalogueModel): Filling {
+function classes({ tables }: Tables): Filling {
   return {
     columns: [
       ...['oid', 'relname', 'relnamespace', 'reltype', 'relam', 'relfilenode', 'relkind', 'relnatts', 'relhasindex', 'relchecks'],
@@ -160,10 +165,9 @@ function classes({ tables }: CatalogueModel): Filling {
     rows: (function* () {
       for (const table of tables) {
         const isTable = table.kind === 'r'
-        const checks = table.constraints.filter(({ kind }) => kind === 'c').length
         yield [
           ...[table.oid, table.name, PUBLIC_OID, table.rowType, isTable ? HEAP : 0, isTable ? table.oid : 0, table.kind],
-          ...[table.columns.length, table.indexes.length > 0 ? 1 : 0, checks, isTable ? 0 : 1, isTable ? 'd' : 'n', isTable ? -1 : 0],
+          ...[table.columnCount, table.indexes.length > 0 ? 1 : 0, table.checkCount, isTable ? 0 : 1, isTable ? 'd' : 'n', isTable ? -1 : 0],
         ]
         for (const index of table.indexes)
           yield [index.oid, index.name, PUBLIC_OID, 0, BTREE, index.oid, 'i', index.columns.length, 0, 0, 0, 'n', 0]
@@ -185,7 +189,7 @@ interface Attribute {
   readonly hasDefault: boolean
 }
 
-function attributes({ tables }: CatalogueModel): Filling {
+function attributes({ tables }: Tables, isWhole: boolean): Filling {
   return {
     columns: [
       ...['attrelid', 'attname', 'atttypid', 'attlen', 'attnum', 'atttypmod', 'attbyval', 'attalign', 'attstorage', 'attnotnull'],
@@ -196,11 +200,13 @@ function attributes({ tables }: CatalogueModel): Filling {
       for (const table of tables) {
         for (const column of table.columns)
           yield attribute(table.oid, { ...column, hasDefault: column.default !== undefined }, column.number)
-        for (const index of table.indexes) {
+        // Those of an index are found by its own id.
+        for (const index of isWhole ? table.indexes : []) {
           for (const [at, { column }] of index.columns.entries())
             yield attribute(index.oid, { ...column, isRequired: false, hasDefault: false }, at + 1)
         }
       }
+      if (!isWhole) return
       for (const { oid, columns } of systemRelations()) {
         for (const [at, column] of columns.entries()) yield attribute(oid, { ...column, hasDefault: false }, at + 1, C_COLLATION)
       }
@@ -222,7 +228,7 @@ function attribute(relation: number, { name, type, modifier, isRequired, hasDefa
   return [relation, name, type, length, number, modifier, byValue, align, storage, isRequired ? 1 : 0, hasDefault ? 1 : 0, collation === COLLATION ? textCollation : collation, dimensions]
 }
 
-function types({ tables }: CatalogueModel): Filling {
+function types({ tables }: Tables): Filling {
   const columns = [...(TYPE_ROWS[0]?.keys() ?? []), 'typnamespace', 'typrelid']
   const booleans = new Set(['typbyval', 'typispreferred'])
   const texts = new Set(['typname', 'typtype', 'typcategory', 'typdelim', 'typalign', 'typstorage'])
@@ -254,7 +260,7 @@ const OPERATOR_CLASSES: ReadonlyMap<number, number> = new Map<number, number>([
   [OID.float8, 3123],
 ])
 
-function indexes({ tables }: CatalogueModel): Filling {
+function indexes({ tables }: Tables): Filling {
   const list = (index: IndexObject, value: (part: IndexObject['columns'][number]) => number): string => JSON.stringify(index.columns.map(value))
   return {
     columns: ['indexrelid', 'indrelid', 'indnatts', 'indnkeyatts', 'indisunique', 'indisprimary', 'indkey', 'indcollation', 'indclass', 'indoption'],
@@ -272,7 +278,7 @@ function indexes({ tables }: CatalogueModel): Filling {
   }
 }
 
-function constraints({ tables }: CatalogueModel): Filling {
+function constraints({ tables }: Tables): Filling {
   return {
     columns: ['oid', 'conname', 'contype', 'conrelid', 'conindid', 'conkey', 'connoinherit', 'conbin'],
     constants: { connamespace: PUBLIC_OID, convalidated: 1, confupdtype: ' ', confdeltype: ' ', confmatchtype: ' ', conislocal: 1 },
