@@ -12,7 +12,7 @@ import { parameterName } from '../translate/typed.ts'
 import { CatalogueModel } from './catalogue-model.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
 import { CALLER_OID, OWNER_OID, type VisibleTable } from './objects.ts'
-import { FILLINGS, type Filling } from './rows.ts'
+import { FILLINGS, type Filling, type RowSet } from './rows.ts'
 
 /** SQLite's own memory; the rest of the limit is for the process. */
 const HEAP_BYTES = 128 * 1024 * 1024
@@ -158,7 +158,10 @@ export class CatalogueDatabase {
     const filling = fill?.({ tables, index: (oid) => this.#model.index(oid) }, isWhole)
     if (known === undefined) this.#create(table, filling)
     else if (isWhole) this.#database.exec(`DELETE FROM "${table}"`)
-    if (filling !== undefined) this.#insert(table, filling)
+    for (const set of filling === undefined ? [] : [filling, ...(filling.more ?? [])]) this.#insert(table, set)
+    // After the rows, which is quicker.
+    for (const columns of known === undefined ? (INDEXES.get(table) ?? []) : [])
+      this.#database.exec(`CREATE INDEX "${table}_${columns[0]}" ON "${table}" (${columns.join(', ')})`)
     this.#provided.set(table, isWhole ? 'whole' : new Set([...(known ?? []), owning.oid]))
   }
 
@@ -170,22 +173,41 @@ export class CatalogueDatabase {
       const kind = representationOf(type)
       if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
       const column = `"${name}" ${AFFINITIES.get(kind) ?? ''}`
+      const derived = filling?.derived?.[name]
+      if (derived !== undefined) return `${column} AS (${derived}) VIRTUAL`
       if (filling === undefined || filling.columns.includes(name)) return column
       const constant = constants.get(name)
-      const value = typeof constant === 'string' ? `'${constant}'` : (constant ?? (isRequired ? DEFAULTS.get(kind) : undefined) ?? 'NULL')
+      const value = constant === undefined ? (isRequired ? (DEFAULTS.get(kind) ?? 'NULL') : 'NULL') : literal(constant)
       return `${column} AS (${value}) VIRTUAL`
     })
     this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
-    for (const index of INDEXES.get(table) ?? []) this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
   }
 
-  #insert(table: string, { columns, rows }: Filling): void {
-    const names = columns.map((name) => `"${name}"`).join(', ')
-    const insert = this.#database.prepare(`INSERT INTO "${table}" (${names}) VALUES (${columns.map(() => '?').join(', ')})`)
+  /** Many rows at once, which takes a third less time. */
+  #insert(table: string, { columns, fixed = {}, rows }: RowSet): void {
+    const others = Object.entries(fixed)
+    const names = [...columns, ...others.map(([name]) => name)].map((name) => `"${name}"`).join(', ')
+    const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
+    const prepare = (count: number) =>
+      this.#database.prepare<Value[]>(`INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`)
+    const [many, one] = [prepare(ROWS_AT_ONCE), prepare(1)]
     this.#database.transaction(() => {
-      for (const row of rows) insert.run(row)
+      let waiting: (readonly Value[])[] = []
+      for (const values of rows) {
+        waiting.push(values)
+        if (waiting.length < ROWS_AT_ONCE) continue
+        many.run(waiting.flat())
+        waiting = []
+      }
+      for (const values of waiting) one.run([...values])
     })()
   }
+}
+
+const ROWS_AT_ONCE = 40
+
+function literal(value: Value): string {
+  return typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')
 }
 
 const AFFINITIES: ReadonlyMap<string, string> = new Map([
@@ -205,13 +227,12 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
 
 /** For joins of many tables. Tables with a column oid are found by it anyway. */
 const INDEXES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
-  ['pg_class', [['relname'], ['relnamespace']]],
+  ['pg_class', [['relname']]],
   ['pg_attribute', [['attrelid', 'attnum']]],
   ['pg_attrdef', [['adrelid', 'adnum']]],
   ['pg_index', [['indrelid'], ['indexrelid']]],
   ['pg_constraint', [['conrelid'], ['conindid']]],
   ['pg_description', [['objoid', 'objsubid']]],
-  ['pg_type', [['typname'], ['typrelid'], ['typelem']]],
   ['info_columns', [['table_name']]],
   ['info_tables', [['table_name']]],
 ])

@@ -61,7 +61,13 @@ export interface IndexObject {
   readonly name: string
   readonly isUnique: boolean
   readonly isPrimary: boolean
-  readonly columns: readonly { readonly column: ColumnObject; readonly isDescending: boolean }[]
+  readonly columnCount: number
+  readonly columns: readonly IndexColumn[]
+}
+
+export interface IndexColumn {
+  readonly column: ColumnObject
+  readonly isDescending: boolean
 }
 
 export interface ConstraintObject {
@@ -159,15 +165,27 @@ export class TableObject {
 
   #makeIndexes(): IndexObject[] {
     const idOf = partIds(this.oid + FIRST_PART + PARTS)
-    const keys = this.#keys().map(({ name, isPrimary, columns }): IndexObject => {
-      const parts = this.#find(columns).map((column) => ({ column, isDescending: false }))
-      return { oid: idOf(name), name, isUnique: true, isPrimary, columns: parts }
+    const keys = this.#keys().map(({ name, isPrimary, columns }) => {
+      const parts = columns.map((column) => ({ name: column, descending: false }))
+      return this.#index(idOf(name), { name, unique: true, columns: parts }, isPrimary)
     })
-    const others = this.#table.indexes.map(({ name, unique, columns }): IndexObject => {
-      const parts = columns.flatMap((part) => this.#find([part.name]).map((column) => ({ column, isDescending: part.descending })))
-      return { oid: idOf(name), name, isUnique: unique, isPrimary: false, columns: parts }
-    })
+    const others = this.#table.indexes.map((index) => this.#index(idOf(index.name), index, false))
     return [...keys, ...others]
+  }
+
+  #index(oid: number, { name, unique, columns }: VisibleTable['indexes'][number], isPrimary: boolean): IndexObject {
+    const find = (): IndexColumn[] =>
+      columns.flatMap((part) => this.#find([part.name]).map((column) => ({ column, isDescending: part.descending })))
+    return {
+      oid,
+      name,
+      isUnique: unique,
+      isPrimary,
+      columnCount: columns.length,
+      get columns() {
+        return find()
+      },
+    }
   }
 
   get constraints(): readonly ConstraintObject[] {

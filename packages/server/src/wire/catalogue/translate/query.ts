@@ -131,9 +131,9 @@ function translateSelect(select: Select, scope: Scope, translation: Translation)
   scope.windows = select.windows
   const firstRead = translation.reads.length
   const from = select.from.map((source) => translateFrom(source, scope, translation))
+  findOwners(select, scope, translation.reads.slice(firstRead))
   const print = (value: Expression): string => translate(value, scope, translation).sql
   const where = select.where === undefined ? undefined : convert(translate(select.where, scope, translation), OID.bool, translation).sql
-  findOwners(select.where, scope, translation.reads.slice(firstRead))
   const setJoins: string[] = []
   scope.setJoins = setJoins
   const items = select.items.flatMap((item) => (item.kind === 'star' ? expandStar(item, scope) : [translateItem(item, scope, translation)]))
