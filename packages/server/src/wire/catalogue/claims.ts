@@ -19,6 +19,11 @@ const OBJECT_TYPES: ReadonlySet<string> = new Set([
   'regnamespace',
   'regoper',
 ])
+/** Functions that IQL does not have. Times are IQL's, in all their spellings. */
+const ownFunctions: ReadonlySet<string> = new Set(
+  catalogueFunctions().filter((name) => !iqlFunctions.has(name) && !/_timestamp$/.test(name)),
+)
+const OBJECT_TYPES: ReadonlySet<string> = new Set(['regclass', 'regtype', 'regproc', 'regprocedure', 'regrole', 'regnamespace', 'regoper'])
 
 /** A statement without a match is not the catalogue's; most statements need no more than this. */
 const HINT = new RegExp(
