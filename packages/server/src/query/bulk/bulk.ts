@@ -7,6 +7,7 @@ import type { TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { findColumn } from '../catalogue/find-column.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
+import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
@@ -26,8 +27,7 @@ export interface BulkCall {
   readonly format: BulkFormat
   readonly source: ByteSource
   readonly duplicates: Duplicates
-  /** NULL means the default in a column that must have a value and has a default. */
-  readonly fillsDefaults: boolean
+  readonly fillsDefaults: BulkEmission['fillsDefaults']
   readonly running: Stoppable
   /** The key of the request, given a digest of the body. */
   readonly idempotencyKey?: ((digest: string) => IdempotencyKey) | undefined
@@ -158,7 +158,7 @@ function columnsOf(table: TableView, names: readonly string[], call: BulkCall, e
     const column = table.columns.find((one) => one.name === name)
     if (column === undefined) throw new Error(`${table.name} has no column ${name}`)
     const { type, nullable, hasDefault } = column
-    const isRequired = !nullable && !(hasDefault && call.fillsDefaults)
+    const isRequired = !nullable && !(hasDefault && call.fillsDefaults !== 'never')
     return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimitOf(table, name) }
   })
 }
