@@ -6,9 +6,9 @@ import {
   type Duplicates,
   delimiterName,
   delimiterOf,
+  doubtOf,
   inZone,
   isZone,
-  NUMBER_FORMATS,
   type PendingRow,
   type RefusedRow,
   readDelimiter,
@@ -29,7 +29,6 @@ import {
   checkKeys,
   createTable,
   describeTable,
-  type GuessedColumn,
   guessColumns,
   matchColumns,
   openCsv,
@@ -135,7 +134,7 @@ async function prepareTable(
   if (!args.has('--create') && !args.has('--dry-run'))
     throw new UsageError(`There is no table ${table}; use --create to create it`)
   show(source, guessed)
-  const doubts = guessed.flatMap(doubtsOf)
+  const doubts = guessed.flatMap(({ name, guess, sample }) => doubtOf(name, guess, sample.values, sample.lines) ?? [])
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) return guessed
   if (doubts.length > 0 && !args.has('--yes'))
@@ -164,26 +163,6 @@ function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void 
     ['COLUMN', 'TYPE', ...(hasFormats ? ['FORMAT'] : [])],
     columns.map(({ name, type, format }) => [name, typeName(type), ...(hasFormats ? [format?.name ?? ''] : [])]),
   )
-}
-
-const SHOWN_CELLS = 5
-
-/** What may be wrong in the guessed type of a column. */
-function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
-  if (guess.ambiguous !== undefined) {
-    const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)
-    const what = NUMBER_FORMATS.includes(first) ? 'numbers' : 'dates'
-    return [`${name} becomes Text: its ${what} may be ${first} or ${second}`]
-  }
-  if (guess.nearly === undefined) return []
-  const { type, misfits } = guess.nearly
-  const cells = misfits
-    .slice(0, SHOWN_CELLS)
-    .map((index) => `line ${sample.lines[index]} ${JSON.stringify(sample.values[index])}`)
-  const more = misfits.length > SHOWN_CELLS ? ', …' : ''
-  return [
-    `${name} becomes Text, not ${typeName(type)}, because of ${misfits.length} of ${sample.values.length} values: ${cells.join(', ')}${more}`,
-  ]
 }
 
 interface Transfer extends CsvSource, PartTarget {
