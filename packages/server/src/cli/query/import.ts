@@ -183,10 +183,15 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
   openRejected(work, state)
   writeState(file, state)
   try {
-    for await (const batch of batchesOf(work, state)) {
+    const batches = batchesOf(work, state)
+    let next = batches.next()
+    for (let { value: batch, done } = await next; !done && batch !== undefined; { value: batch, done } = await next) {
+      // The next rows are read while the server inserts these.
+      next = batches.next()
+      next.catch(() => {})
       state = await send(work, state, batch)
       writeState(file, state)
-      progress.show(state.offset, state.inserted)
+      progress.show(state.offset, state.inserted + state.replaced + state.skipped)
       if (stopped) throw new CommandError(`Stopped after line ${state.line - 1}; repeat the command to resume`)
     }
   } finally {
@@ -204,7 +209,7 @@ interface Batch {
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch> {
+async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch, undefined, void> {
   let rows: PendingRow[] = []
   let bad: RefusedRow[] = []
   let bytes = 0
@@ -222,6 +227,7 @@ async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Ba
     bytes = 0
   }
   if (rows.length + bad.length > 0) yield { rows, bad, ...place }
+  return undefined
 }
 
 async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
