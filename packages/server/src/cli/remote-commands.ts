@@ -177,7 +177,10 @@ ${LOGIN}`,
     positionals: ['[STATEMENT]'],
     options: {
       '--table': { value: 'NAME', help: 'export this table instead of the result of a statement' },
-      '--format': { value: 'FORMAT', help: 'csv, ndjson or arrow (default: by the extension of the file, else csv)' },
+      '--format': {
+        value: 'FORMAT',
+        help: 'csv, ndjson, arrow or parquet (default: by the extension of the file, else csv)',
+      },
       '--output': {
         value: 'FILE',
         help: 'the file to write, created only once the output is complete (default stdout)',
@@ -185,7 +188,7 @@ ${LOGIN}`,
       ...PARAMETER,
       ...SERVER,
     },
-    summary: 'Writes a table or the result of a statement as CSV, NDJSON or Arrow.',
+    summary: 'Writes a table or the result of a statement as CSV, NDJSON, Arrow or Parquet.',
     notes: `
 Without STATEMENT and --table, or with "-", the statement is read from stdin. Roles, users, clients and the definitions of
 tables are exported by "gatehouse config export".

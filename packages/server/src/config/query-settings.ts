@@ -19,12 +19,12 @@ export const QUERY_SETTINGS = {
   querySeconds: setting(
     '30',
     parseSeconds,
-    'Timeout of a query in seconds, from when it starts to run; for CSV, NDJSON and Arrow, until the first rows are sent. A query that waits this long to start gets 503.',
+    'Timeout of a query in seconds, from when it starts to run; for CSV, NDJSON, Arrow and Parquet, until the first rows are sent. A query that waits this long to start gets 503.',
   ),
   queryExportSeconds: setting(
     '600',
     parseSeconds,
-    'Timeout in seconds of a result in CSV, NDJSON or Arrow, from its first rows to its last.',
+    'Timeout in seconds of a result in CSV, NDJSON, Arrow or Parquet, from its first rows to its last.',
   ),
   queryPerUser: setting('32', parseInteger, 'Maximum concurrent queries of one user.'),
   queryConcurrency: setting(

@@ -38,7 +38,7 @@ export const QUERY_ERRORS = {
   'Request.NotAcceptable': entry(
     406,
     'No result format matches the Accept header',
-    'Accept JSON, NDJSON, CSV or an Arrow stream.',
+    'Accept JSON, NDJSON, CSV, an Arrow stream or Parquet.',
   ),
   'Request.WritesRefused': entry(
     422,
@@ -136,7 +136,7 @@ export const QUERY_ERRORS = {
   'Limit.Time': entry(
     408,
     'The time limit was reached',
-    'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON and Arrow.',
+    'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
   ),
   'Limit.WriteTime': entry(
     408,

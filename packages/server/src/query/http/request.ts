@@ -81,6 +81,7 @@ export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
 }
 
 const FORMATS: ReadonlyMap<string, Format> = new Map([
@@ -89,6 +90,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['application/ndjson', 'ndjson'],
   ['text/csv', 'csv'],
   ['application/vnd.apache.arrow.stream', 'arrow'],
+  ['application/vnd.apache.parquet', 'parquet'],
   ['*/*', 'json'],
   ['application/*', 'json'],
   ['text/*', 'csv'],

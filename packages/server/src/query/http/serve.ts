@@ -131,7 +131,9 @@ class Exchange {
     this.shown = shown
     this.#encoding = encoding
     this.#span = env.trace?.begin('query')
-    this.#compression = negotiateCompression(context.headers['accept-encoding'])
+    // Parquet is compressed already.
+    this.#compression =
+      encoding.format === 'parquet' ? 'identity' : negotiateCompression(context.headers['accept-encoding'])
   }
 
   callOf(planned: PlannedRequest): QueryCall {

@@ -1,6 +1,6 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet'
 
 export interface Encoding {
   readonly format: Format
@@ -11,9 +11,14 @@ export interface Encoding {
   readonly header?: 'none' | 'columns'
 }
 
-/** Whether the format can report that rows were left out. CSV and Arrow cannot. */
+/** Whether the format can report that rows were left out. The others cannot. */
 export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
+}
+
+/** Whether results are text, so that small ones are made as strings. */
+export function isText({ format }: Encoding): boolean {
+  return format !== 'arrow' && format !== 'parquet'
 }
 
 /**
@@ -30,6 +35,8 @@ export interface ReadOutcome {
   readonly truncated: 'no' | 'rows' | 'bytes'
   /** The key of the last row that was written. */
   readonly lastKey: readonly Cell[]
+  /** What follows the rows in a format that describes them at its end: Parquet. */
+  readonly trailer?: Uint8Array | undefined
 }
 
 export interface RowEncoder {
@@ -37,8 +44,12 @@ export interface RowEncoder {
   add(row: readonly Cell[]): void
   /** An estimate of the bytes waiting to be taken. */
   readonly pending: number
-  /** The rows added since the last call, preceded by the header on the first. */
+  /** The rows added since the last call, preceded by the header on the first. Parquet: a part of those that can be taken. */
   take(): Uint8Array
+  /** Bytes of rows that cannot be taken yet, because their row group is not complete. */
+  readonly held?: number
+  /** Completes the last row group and returns the trailer. What is pending then is to be taken, in several calls if need be. */
+  finish?(): Uint8Array
 }
 
 /** The encoder of a text format. A small result is sent as one string together with its trailer. */

@@ -111,8 +111,10 @@ async function read(
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
-  send()
-  return rows.outcome(job.columns.length)
+  const trailer = encoder.finish?.()
+  do send()
+  while (encoder.pending > 0)
+  return { ...rows.outcome(job.columns.length), trailer }
 }
 
 function writeJobs(file: string): void {
