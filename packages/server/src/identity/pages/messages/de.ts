@@ -229,6 +229,8 @@ export const de: Messages = {
   discovery: 'OpenID-Connect-Discovery',
   openApi: 'OpenAPI-Beschreibung',
   keys: 'Signaturschlüssel (JWKS)',
+  prices: 'Kurse, live',
+  pricesLead: 'Vom Markt der Demonstration erfunden. In der Konsole können Sie sie abfragen, zeichnen und abonnieren.',
   health: 'Zustand',
   healthy: 'Alles läuft',
   unhealthy: 'Nicht alles läuft',

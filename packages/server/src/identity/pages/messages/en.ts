@@ -225,6 +225,8 @@ export const en = {
   discovery: 'OpenID Connect discovery',
   openApi: 'OpenAPI description',
   keys: 'Signing keys (JWKS)',
+  prices: 'Prices, live',
+  pricesLead: 'Invented by the demonstration market. In the console you can query, chart and subscribe to them.',
   health: 'Health',
   healthy: 'Everything is running',
   unhealthy: 'Not everything is running',
