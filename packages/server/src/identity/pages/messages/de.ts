@@ -53,6 +53,7 @@ export const de: Messages = {
 
   setUpSecondFactor: 'Zwei-Faktor-Authentifizierung einrichten',
   setUpRequired: 'Ihre Organisation verlangt die Zwei-Faktor-Authentifizierung.',
+  setUpAsked: (client) => `${client} verlangt eine Anmeldung in zwei Schritten.`,
   setUpScan: 'Scannen Sie diesen QR-Code mit einer Authenticator-App und geben Sie dann den angezeigten Code ein.',
   setUpQr: 'QR-Code für Ihre Authenticator-App',
   setUpByHand: 'Schlüssel manuell eingeben',

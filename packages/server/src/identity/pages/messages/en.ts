@@ -49,6 +49,8 @@ export const en = {
 
   setUpSecondFactor: 'Set up two-step verification',
   setUpRequired: 'Your organisation requires two-step verification.',
+  /** Where it was the application that asked. */
+  setUpAsked: (client: string) => `${client} asks for a sign-in with two steps.`,
   setUpScan: 'Scan this QR code with an authenticator app, then enter the code it shows.',
   setUpQr: 'QR code for your authenticator app',
   setUpByHand: 'Enter the key manually',
