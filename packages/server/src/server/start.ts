@@ -196,6 +196,7 @@ function answerRequests(
       feeds,
       mail,
       stopping: state.stopping,
+      prices: query && base.market?.prices(query, base.clock),
     }),
     base: basePath,
     problemPage: pages.problemPage,
