@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { tableFromIPC } from 'apache-arrow'
 import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-in/credentials.ts'
+import { readWhole } from '../query/parquet/files.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -100,7 +101,7 @@ test('a usage error is one line and status 2', async () => {
     [['import', passwordFile, '--table', 'x', '--batch', '0'], /--batch takes a whole number from 1 to 99999/],
     [['import', passwordFile, '--table', 'nosuch'], /--create/],
     [['export', 'SELECT 1 AS a', '--table', 'notes'], /not both/],
-    [['export', 'SELECT 1 AS a', '--format', 'xml'], /csv, ndjson, arrow/],
+    [['export', 'SELECT 1 AS a', '--format', 'xml'], /csv, ndjson, arrow, parquet/],
   ] as const) {
     const { status, stderr } = await run(args)
     assert.equal(status, 2, `${args.join(' ')}: ${stderr}`)
@@ -262,7 +263,7 @@ test('the state of another import is not resumed', async () => {
   assert.equal((await run(['import', file, '--table', 'notes', '--restart'])).status, 0)
 })
 
-test('export writes a table or the result of a statement as CSV, NDJSON and Arrow', async () => {
+test('export writes a table or the result of a statement as CSV, NDJSON, Arrow and Parquet', async () => {
   const csv = join(base, 'out.csv')
   const done = await run(['export', '--table', 'notes', '--output', csv])
   assert.equal(done.status, 0, done.stderr)
@@ -285,12 +286,18 @@ test('export writes a table or the result of a statement as CSV, NDJSON and Arro
       { id: 3n, body: '日本' },
     ],
   )
+
+  const parquet = join(base, 'out.parquet')
+  const written = await run(['export', '--table', 'notes', '--output', parquet])
+  assert.match(written.stderr, /out\.parquet: \d+ bytes of parquet/)
+  const { values } = await readWhole(readFileSync(parquet))
+  assert.deepEqual(values.get('price')?.slice(0, 1), [451_000n])
 })
 
 test('a result that fails midway leaves no file', async () => {
   const statement =
     'SELECT a.n, 1 / (CASE WHEN a.n * 1000 + b.n = 198900 THEN 0 ELSE 1 END) AS x FROM long a CROSS JOIN long b WHERE a.n < 200'
-  for (const format of ['csv', 'ndjson', 'arrow']) {
+  for (const format of ['csv', 'ndjson', 'arrow', 'parquet']) {
     const output = join(base, `broken.${format}`)
     const { status, stderr } = await run(['export', statement, '--output', output])
     assert.equal(status, 1, `${format}: ${stderr}`)

@@ -24,7 +24,7 @@ import {
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
 import { type Fault, faultsOf } from './check.ts'
-import { completionSource } from './complete.ts'
+import { completionSources } from './complete.ts'
 import { format } from './format.ts'
 import { iql } from './language.ts'
 import { type Part, statementAt } from './scan.ts'
@@ -53,6 +53,8 @@ export interface EditorHandle {
   /** What Ctrl-Enter would run. */
   part(): Part | undefined
   format(): void
+  /** Puts a word at the cursor, with spaces around it where they are needed. */
+  insert(word: string): void
   /** Shows a place of the text. */
   reveal(position: number): void
 }
@@ -122,7 +124,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
         latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({
-        override: [completionSource(() => latest.current.complete)],
+        override: [...completionSources(() => latest.current.complete)],
         maxRenderedOptions: 60,
         // The text on the right says what kind of word it is.
         icons: false,
@@ -177,6 +179,7 @@ function handleOf(view: EditorView): EditorHandle {
     focus: () => view.focus(),
     part: () => partOf(view),
     format: () => formatIn(view),
+    insert: (word) => insertIn(view, word),
     reveal(position) {
       view.dispatch({ selection: { anchor: Math.min(position, view.state.doc.length) }, scrollIntoView: true })
       view.focus()
@@ -205,6 +208,19 @@ function formatIn(view: EditorView): boolean {
       userEvent: 'format',
     })
   return true
+}
+
+function insertIn(view: EditorView, word: string): void {
+  const { from, to } = view.state.selection.main
+  const [before, after] = [view.state.sliceDoc(from - 1, from), view.state.sliceDoc(to, to + 1)]
+  const text = (/[\w",)*]/.test(before) ? ' ' : '') + word + (/[\w"]/.test(after) ? ' ' : '')
+  view.dispatch({
+    changes: { from, to, insert: text },
+    selection: { anchor: from + text.length },
+    userEvent: 'input',
+    scrollIntoView: true,
+  })
+  view.focus()
 }
 
 /** When a selection is typed over, Chromium wraps the text in an element with an inline style, which the policy forbids. */

@@ -12,6 +12,7 @@ import { isKiosk } from './kiosk.ts'
 import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
+import { openShortcuts, Shortcuts } from './shortcuts.tsx'
 import { Start } from './start.tsx'
 import { StepUpDialog } from './step-up.tsx'
 import { setTheme } from './theme.ts'
@@ -32,6 +33,7 @@ export function Shell({ areas }: { readonly areas: readonly Area[] }) {
         <Content areas={areas} name={name} />
       </main>
       <Palette />
+      <Shortcuts />
       <Questions />
       <StepUpDialog />
       <Toasts />
@@ -121,6 +123,23 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       words: 'password passkey sessions',
       icon: 'user',
       act: () => location.assign(`${server.base}/account`),
+    },
+    {
+      id: 'go-documentation',
+      title: 'Documentation',
+      group: 'Go to',
+      words: 'docs help manual reference',
+      icon: 'book',
+      act: () => void window.open(`${server.base}/docs`, '_blank', 'noopener'),
+    },
+    {
+      id: 'shortcuts',
+      title: 'Keyboard shortcuts',
+      group: 'Console',
+      words: 'keys help',
+      icon: 'info',
+      keys: '?',
+      act: openShortcuts,
     },
     {
       id: 'theme-light',

@@ -8,9 +8,9 @@ import { cursorQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
 
-const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
+export const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
 const LIST_REPLY = '{"items": […], "total": how many there are, "silent": [nodes that did not reply]}'
-const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
+export const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
 
 export const activityRoutes: readonly AdminRoute[] = [
   {
@@ -21,6 +21,22 @@ export const activityRoutes: readonly AdminRoute[] = [
     reply: LIST_REPLY,
     async run(_call, { activity }) {
       return { body: await activity.nodes() }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/nodes/figures',
+    scope: 'Platform/Admin',
+    summary:
+      'The figures of each node over the last hour, a sample every 5 seconds: rates, latencies, event-loop lag, memory. Nodes keep them in memory.',
+    query: { since: 'Only samples after this time, in milliseconds since 1970.' },
+    reply:
+      '{"items": [{"node": …, "figures": [names], "samples": [[milliseconds since 1970, a value for each figure or null]]}], "silent": [nodes that did not reply]}',
+    async run({ query: { since = '0' } }, { activity }) {
+      const at = Number(since)
+      if (!Number.isSafeInteger(at) || at < 0)
+        throw new Refusal('admin.bad_parameter', 400, 'since must be a number of milliseconds, such as 1767225600000')
+      return { body: await activity.figures(at) }
     },
   },
   {
@@ -99,12 +115,12 @@ export const activityRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
+export function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
   const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
   return { body: { ...body, ...rest } }
 }
 
-async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
+export async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
   const { user, kind } = call.query
   const { after, limit } = readPage(call)
   readActivityCursor(after)

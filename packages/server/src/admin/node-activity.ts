@@ -8,6 +8,8 @@ import type {
   ClusterActivity,
   OpenStream,
   OpenStreams,
+  OpenWireConnection,
+  OpenWireConnections,
   RunningQueries,
   RunningQuery,
   TablePage,
@@ -20,21 +22,30 @@ import { readTimeCursor, type TimeCursor, writeTimeCursor } from './request/page
 export interface LocalActivity {
   /** Undefined where the service does not run on this node. */
   readonly streams?: OpenStreams | undefined
+  readonly wire?: OpenWireConnections | undefined
   readonly queries?: RunningQueries | undefined
   readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
   readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
   /** The state of this node. */
   readonly node?: (() => Promise<JsonObject>) | undefined
+  /** Its figures after a time, in milliseconds since the epoch. */
+  readonly figures?: ((since: number) => object) | undefined
 }
 
 /** Makes this node reply with what runs on it. */
 export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
-  const { streams, queries, tablesOf, topicsOf, node } = here
+  const { streams, wire, queries, tablesOf, topicsOf, node, figures } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
       const isListed = ({ subject, connectionId }: OpenStream) =>
         isWanted(params.user, subject) && isWanted(params.id, connectionId)
       return listing([...streams.list()].filter(isListed), params, presentStream)
+    })
+  if (wire !== undefined)
+    cluster.handle('wire', (params) => {
+      const isListed = ({ subject, connectionId }: OpenWireConnection) =>
+        isWanted(params.user, subject) && isWanted(params.id, connectionId)
+      return listing([...wire.list()].filter(isListed), params, presentWireConnection)
     })
   if (queries !== undefined) {
     cluster.handle('queries', (params) => {
@@ -48,11 +59,13 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
     cluster.handle('tables', ({ user = '', page = '' }) => tablesOf(JSON.parse(user), JSON.parse(page)))
   if (topicsOf !== undefined) cluster.handle('topics', ({ scopes = '' }) => topicsOf(JSON.parse(scopes)))
   if (node !== undefined) cluster.handle('node', node)
+  if (figures !== undefined) cluster.handle('figures', ({ since = '0' }) => figures(Number(since)))
 }
 
 export function createClusterActivity({ callAll, callAny }: ClusterCaller): ClusterActivity {
   return {
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
+    wire: async (filter) => itemsOf(await callAll('wire', paramsOf(filter)), 'wire', filter.limit),
     async countStreams(user) {
       const { replies } = await callAll('streams', { user, limit: '0' })
       return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
@@ -62,11 +75,8 @@ export function createClusterActivity({ callAll, callAny }: ClusterCaller): Clus
       const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
       return replies.some(({ body }) => body === true)
     },
-    async nodes() {
-      const { replies, timedOut } = await callAll('node')
-      const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
-      return { items, total: items.length, silent: timedOut }
-    },
+    nodes: async () => byNode(await callAll('node')),
+    figures: async (since) => byNode(await callAll('figures', { since: String(since) })),
     async tablesOf(user, page) {
       const reply = await callAny('tables', { user: JSON.stringify(user), page: JSON.stringify(page) })
       return isObject(reply) && isList(reply.items)
@@ -85,7 +95,7 @@ function isWanted(wanted: string | undefined, found: string | undefined): boolea
 }
 
 /** The newest first, at most `limit` of them. */
-function listing<Item extends OpenStream | RunningQuery>(
+function listing<Item extends OpenStream | OpenWireConnection | RunningQuery>(
   found: readonly Item[],
   { limit, after = '' }: Params,
   present: (item: Item) => JsonObject,
@@ -97,7 +107,7 @@ function listing<Item extends OpenStream | RunningQuery>(
   return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
 }
 
-function placeOf(item: OpenStream | RunningQuery): TimeCursor {
+function placeOf(item: OpenStream | OpenWireConnection | RunningQuery): TimeCursor {
   return 'openedAt' in item
     ? { createdAt: item.openedAt, id: item.connectionId }
     : { createdAt: item.startedAt, id: item.requestId }
@@ -138,8 +148,15 @@ function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: 
   return { items: items.slice(0, limit), total: lists.reduce((sum, { total }) => sum + total, 0), silent: timedOut }
 }
 
+/** One object of each node. */
+function byNode({ replies, timedOut }: ClusterReplies): ActivityItems {
+  const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
+  return { items, total: items.length, silent: timedOut }
+}
+
 function notHere(service: string): Refusal {
-  return new Refusal('admin.not_here', 409, `No node that uses this data runs the ${service} service`)
+  const what = service === 'wire' ? 'has a wire port' : `runs the ${service} service`
+  return new Refusal('admin.not_here', 409, `No node that uses this data ${what}`)
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -160,6 +177,20 @@ function presentStream(stream: OpenStream): JsonObject {
     opened_at: instant(stream.openedAt),
     expires_at: instant(stream.expiresAt),
     subscriptions: stream.subscriptions,
+  }
+}
+
+function presentWireConnection(connection: OpenWireConnection): JsonObject {
+  return {
+    id: connection.connectionId,
+    user: connection.subject,
+    username: connection.username ?? null,
+    client: connection.clientId,
+    address: connection.address,
+    application: connection.application,
+    opened_at: instant(connection.openedAt),
+    expires_at: instant(connection.expiresAt),
+    state: connection.isIdle ? 'idle' : 'active',
   }
 }
 

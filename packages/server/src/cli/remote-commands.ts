@@ -167,7 +167,10 @@ ${LOGIN}`,
     positionals: ['[STATEMENT]'],
     options: {
       '--table': { value: 'NAME', help: 'export this table instead of the result of a statement' },
-      '--format': { value: 'FORMAT', help: 'csv, ndjson or arrow (default: by the extension of the file, else csv)' },
+      '--format': {
+        value: 'FORMAT',
+        help: 'csv, ndjson, arrow or parquet (default: by the extension of the file, else csv)',
+      },
       '--output': {
         value: 'FILE',
         help: 'the file to write, created only once the output is complete (default stdout)',
@@ -175,7 +178,7 @@ ${LOGIN}`,
       ...PARAMETER,
       ...SERVER,
     },
-    summary: 'Writes a table or the result of a statement as CSV, NDJSON or Arrow.',
+    summary: 'Writes a table or the result of a statement as CSV, NDJSON, Arrow or Parquet.',
     notes: `
 Without STATEMENT and --table, or with "-", the statement is read from stdin. Roles, users, clients and the definitions of
 tables are exported by "gatehouse config export".
@@ -194,6 +197,16 @@ ${LOGIN}`,
     notes: LOGIN,
     examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
     load: async () => (await import('./sign-in/whoami.ts')).whoami,
+  },
+  {
+    name: 'token',
+    options: SERVER,
+    summary: "Prints an access token, for tools that connect by PostgreSQL's protocol and for other programs.",
+    notes: `
+The token is that of the stored login, renewed if it is about to expire. Whoever has it has your rights until it
+expires: pass it on in the environment, not on a command line. ${LOGIN}`,
+    examples: ['token', 'token --server https://gate.example.com > token.txt'],
+    load: async () => (await import('./sign-in/token.ts')).token,
   },
   {
     name: 'types',

@@ -207,6 +207,7 @@ function consoleRoutes(
     limit: 'pages',
     async load() {
       const { consoleGroup } = await import('../console/routes.ts')
+      const { fontFaces, interfaceFont } = await import('../identity/pages/fonts.ts')
       const { designTokens } = await import('../identity/pages/tokens.ts')
       const { logoType } = await import('../identity/pages/brand.ts')
       const { currentNonce } = await identity.dpop()
@@ -218,7 +219,8 @@ function consoleRoutes(
         version: VERSION,
         name: brand.name,
         logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
-        tokens: designTokens(brand.colour),
+        font: interfaceFont(base),
+        tokens: fontFaces(base) + designTokens(brand.colour),
       })
       return [group]
     },

@@ -5,11 +5,11 @@ import { constants, createBrotliCompress, createGzip, createZstdCompress } from 
 import type { Context } from '../../http/context.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
-import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
+import { type Encoding, isText, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
 import { createEncoder } from '../results/byte-encoder.ts'
 import { endOfResult, type ResultEnd } from '../results/encoders.ts'
 import type { QueryResult } from '../run/call.ts'
-import { type Compression, MEDIA_TYPES } from './request.ts'
+import { type Compression, mediaTypeOf } from './request.ts'
 
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
@@ -53,7 +53,7 @@ export async function sendStream(
     return Buffer.concat(bytes)
   }
   result.onRows()
-  const type = MEDIA_TYPES[encoding.format]
+  const type = mediaTypeOf(encoding)
   const bytes = rest(first.value, second, result)
   if (compression === 'identity') {
     const response = context.stream(type)
@@ -134,10 +134,11 @@ export async function encodeRows(
   outcome: ReadOutcome,
   end: ResultEnd,
 ): Promise<Buffer> {
-  const isText = encoding.format !== 'arrow'
-  const encoder = isText ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
+  const encoder = isText(encoding) ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
   const chunks = await inTurns(encodeAll(encoder, rows))
-  return Buffer.concat([...chunks, endOfResult(encoding, outcome, end)])
+  const trailer = encoder.finish?.()
+  while (encoder.pending > 0) chunks.push(encoder.take())
+  return Buffer.concat([...chunks, endOfResult(encoding, { ...outcome, trailer }, end)])
 }
 
 function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {

@@ -1,6 +1,7 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'wire'
 
 export interface Encoding {
   readonly format: Format
@@ -9,11 +10,43 @@ export interface Encoding {
   readonly integers: 'numbers' | 'strings'
   /** Whether NDJSON begins with a line that describes the columns. */
   readonly header?: 'none' | 'columns'
+  /** Of the format `wire`: which messages of PostgreSQL's protocol hold the rows. */
+  readonly wire?: WireForm
 }
 
-/** Whether the format can report that rows were left out. CSV and Arrow cannot. */
+/** Whether the format can report that rows were left out. The others cannot. */
+/** Rows as DataRow messages, or as CopyData messages of COPY … TO STDOUT. */
+export type WireForm =
+  /** Whether a column is sent in binary, by its ordinal; in text where there is none. */
+  | { readonly kind: 'rows'; readonly binary: readonly boolean[] }
+  | CopyForm
+
+export type CopyForm =
+  | { readonly kind: 'copy-binary' }
+  | { readonly kind: 'copy-text'; readonly delimiter: string; readonly absent: string }
+  | {
+      readonly kind: 'copy-csv'
+      readonly delimiter: string
+      readonly absent: string
+      readonly quote: string
+      readonly escape: string
+      /** Whether a value is always quoted, by the ordinal of its column. */
+      readonly quoted: readonly boolean[]
+    }
+
+export function wireForm({ wire }: Encoding): WireForm {
+  if (wire === undefined) throw new TypeError('The format wire without a form')
+  return wire
+}
+
+/** Whether the format can report that rows were left out. CSV, Arrow and PostgreSQL's messages cannot. */
 export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
+}
+
+/** Whether results are text, so that small ones are made as strings. */
+export function isText({ format }: Encoding): boolean {
+  return format !== 'arrow' && format !== 'parquet'
 }
 
 /**
@@ -30,6 +63,8 @@ export interface ReadOutcome {
   readonly truncated: 'no' | 'rows' | 'bytes'
   /** The key of the last row that was written. */
   readonly lastKey: readonly Cell[]
+  /** What follows the rows in a format that describes them at its end: Parquet. */
+  readonly trailer?: Uint8Array | undefined
 }
 
 export interface RowEncoder {
@@ -37,8 +72,12 @@ export interface RowEncoder {
   add(row: readonly Cell[]): void
   /** An estimate of the bytes waiting to be taken. */
   readonly pending: number
-  /** The rows added since the last call, preceded by the header on the first. */
+  /** The rows added since the last call, preceded by the header on the first. Parquet: a part of those that can be taken. */
   take(): Uint8Array
+  /** Bytes of rows that cannot be taken yet, because their row group is not complete. */
+  readonly held?: number
+  /** Completes the last row group and returns the trailer. What is pending then is to be taken, in several calls if need be. */
+  finish?(): Uint8Array
 }
 
 /** The encoder of a text format. A small result is sent as one string together with its trailer. */

@@ -59,8 +59,11 @@ export function textForm(
       }
     case 'csv':
       return { header: csvHeader(columns), between: '', after: '\r\n' }
+    default:
+      throw new TypeError(`${format} is not a text`)
     case 'arrow':
-      throw new TypeError('Arrow is not a text')
+    case 'wire':
+      throw new TypeError(`The format ${format} is not a text`)
   }
 }
 
@@ -223,7 +226,10 @@ export interface ResultEnd {
 
 /** The bytes after the last row. */
 export function endOfResult(encoding: Encoding, outcome: ReadOutcome, end: ResultEnd): Uint8Array {
-  return encoding.format === 'arrow' ? ARROW_END : Buffer.from(endOfText(encoding, outcome, end))
+  if (encoding.format === 'arrow') return ARROW_END
+  if (encoding.format !== 'parquet') return Buffer.from(endOfText(encoding, outcome, end))
+  if (outcome.trailer === undefined) throw new Error('A Parquet file without its footer')
+  return outcome.trailer
 }
 
 /** The trailer of a text format; empty in formats without one. */

@@ -112,7 +112,7 @@ export const en = {
   unlinkLead: 'You can no longer use it to sign in here. Sessions that it began end.',
   linkAsk: (provider: string) => `Link your account at ${provider}?`,
   linkLead: (label: string, username: string) =>
-    `From then on, whoever signs in as ${label} there is ${username} here. Continue only if both are you.`,
+    `From then on, anyone who signs in as ${label} there is ${username} here. Continue only if both are you.`,
   link: 'Link accounts',
   doNotLink: 'Do not link',
   signInToLink: 'Sign in and link it',
