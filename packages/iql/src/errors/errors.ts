@@ -26,12 +26,20 @@ export const ERRORS = {
     'Use Text, Integer, Decimal(p, s), Double, Boolean, Timestamp, Date, Time, Uuid, Json or Binary.',
   ),
   UnknownIndex: entry('42704', 'No such index', 'Check the name of the index.'),
-  AmbiguousColumn: entry('42702', 'The column exists in several tables', 'Write the table or its alias before the column.'),
+  AmbiguousColumn: entry(
+    '42702',
+    'The column exists in several tables',
+    'Write the table or its alias before the column.',
+  ),
   DuplicateColumn: entry('42701', 'A column appears twice', 'Give each its own name with AS, or name it once.'),
   DuplicateTable: entry('42712', 'A table or alias appears twice', 'Give each use its own alias.'),
   DuplicateIndex: entry('42P07', 'An index with this name exists', 'Choose another name.', 409),
   TableExists: entry('42P07', 'A table with this name exists', 'Choose another name, or write IF NOT EXISTS.', 409),
-  BadName: entry('42602', 'The name cannot be used', 'A name has 1 to 63 bytes in UTF-8, the name of an index 1 to 53.'),
+  BadName: entry(
+    '42602',
+    'The name cannot be used',
+    'A name has 1 to 63 bytes in UTF-8, the name of an index 1 to 53.',
+  ),
 
   TypeMismatch: entry('42804', 'The types do not match', 'Convert one side with CAST.'),
   BadArguments: entry('42883', 'The arguments do not match the function', 'Expected lists the signatures.'),
@@ -41,7 +49,11 @@ export const ERRORS = {
     'The type cannot be used here',
     'A Decimal has at most 38 digits. Interval and LocalTimestamp are not column types.',
   ),
-  ParameterType: entry('42P18', 'The type of a parameter is unknown', 'Write CAST(:name AS Type), or compare it with a column.'),
+  ParameterType: entry(
+    '42P18',
+    'The type of a parameter is unknown',
+    'Write CAST(:name AS Type), or compare it with a column.',
+  ),
   MissingParameter: entry('08P01', 'A parameter has no value', 'Pass a value for every parameter of the statement.'),
   UnknownParameter: entry(
     '42P02',
@@ -50,7 +62,11 @@ export const ERRORS = {
   ),
   BadValue: entry('22P02', 'The value does not fit its type', 'Correct the value that the message names.', 422),
 
-  NotGrouped: entry('42803', 'The column is neither grouped nor aggregated', 'Name it in GROUP BY, or put it in an aggregate.'),
+  NotGrouped: entry(
+    '42803',
+    'The column is neither grouped nor aggregated',
+    'Name it in GROUP BY, or put it in an aggregate.',
+  ),
   MisplacedAggregate: entry(
     '42803',
     'An aggregate is not allowed here',
@@ -68,11 +84,19 @@ export const ERRORS = {
   ),
   BadLimit: entry('42804', 'LIMIT and OFFSET take a whole number', 'Write a number, 0 or greater, or a parameter.'),
   ColumnCount: entry('42601', 'The numbers of columns differ', 'Give both sides the same number of columns.'),
-  BadJoin: entry('42P10', 'The join condition cannot be used', 'ASOF JOIN takes equalities and exactly one of >=, >, <=, <.'),
+  BadJoin: entry(
+    '42P10',
+    'The join condition cannot be used',
+    'ASOF JOIN takes equalities and exactly one of >=, >, <=, <.',
+  ),
 
   NotWritable: entry('42809', 'The table is read-only', 'Write to another table.', 403),
   Forbidden: entry('42501', 'A scope is missing', 'Request a token with the scope that the message names.', 403),
-  MissingColumn: entry('23502', 'A column needs a value', 'Give a value for every column that is NOT NULL and has no default.'),
+  MissingColumn: entry(
+    '23502',
+    'A column needs a value',
+    'Give a value for every column that is NOT NULL and has no default.',
+  ),
   NotNull: entry('23502', 'The column cannot be NULL', 'Give a value.'),
   BadConflict: entry(
     '42P10',

@@ -14,8 +14,18 @@ interface ErrorEntry {
 
 export const QUERY_ERRORS = {
   'Request.BadJson': entry(400, '22P02', 'The body is not JSON', 'Send valid JSON in UTF-8.'),
-  'Request.BadBody': entry(400, '22023', 'The body has the wrong structure', 'Follow the structure that the detail describes.'),
-  'Request.BadParameter': entry(400, '22023', 'A query parameter is invalid', 'Correct the parameter that the detail names.'),
+  'Request.BadBody': entry(
+    400,
+    '22023',
+    'The body has the wrong structure',
+    'Follow the structure that the detail describes.',
+  ),
+  'Request.BadParameter': entry(
+    400,
+    '22023',
+    'A query parameter is invalid',
+    'Correct the parameter that the detail names.',
+  ),
   'Request.BadRequestId': entry(
     400,
     '22023',
@@ -34,7 +44,12 @@ export const QUERY_ERRORS = {
     'The position does not belong to a live statement',
     'Resume with a position from the server, or without one.',
   ),
-  'Request.TooLarge': entry(413, '54000', 'The request is too large', 'Send less at once, or raise the limit in the settings.'),
+  'Request.TooLarge': entry(
+    413,
+    '54000',
+    'The request is too large',
+    'Send less at once, or raise the limit in the settings.',
+  ),
   'Request.Unsupported': entry(
     415,
     '0A000',
@@ -53,7 +68,12 @@ export const QUERY_ERRORS = {
     'The statement writes, and the request refuses writes',
     'Run it on its own, without `writes=refused`; boards show only statements that read.',
   ),
-  'Request.UnknownRequest': entry(404, '22023', 'No running query has this Request-Id', 'It may have finished already.'),
+  'Request.UnknownRequest': entry(
+    404,
+    '22023',
+    'No running query has this Request-Id',
+    'It may have finished already.',
+  ),
   'Request.IdempotencyMismatch': entry(
     422,
     '22023',
@@ -79,7 +99,12 @@ export const QUERY_ERRORS = {
     'The DPoP proof needs a nonce',
     'Repeat the request with a proof that has the nonce of the header `DPoP-Nonce`.',
   ),
-  'Auth.MissingScope': entry(403, '42501', 'The access token lacks a scope', 'Request a token with the scope in `Scope`.'),
+  'Auth.MissingScope': entry(
+    403,
+    '42501',
+    'The access token lacks a scope',
+    'Request a token with the scope in `Scope`.',
+  ),
   'Data.UnknownTable': entry(
     404,
     '42P01',
@@ -87,7 +112,12 @@ export const QUERY_ERRORS = {
     'The table cataloguetables lists the tables that you may read.',
   ),
   'Data.BadValue': entry(422, '22P02', 'A value does not fit its type', 'Correct the value that the detail names.'),
-  'Data.UniqueViolation': entry(409, '23505', 'A row with this key already exists', 'Change the key, or use ON CONFLICT.'),
+  'Data.UniqueViolation': entry(
+    409,
+    '23505',
+    'A row with this key already exists',
+    'Change the key, or use ON CONFLICT.',
+  ),
   'Data.CheckViolation': entry(
     409,
     '23514',
@@ -108,7 +138,12 @@ export const QUERY_ERRORS = {
     'A view uses it',
     'Drop the views in `Views`, or replace them so that they no longer use it.',
   ),
-  'Data.ReadOnly': entry(403, '42501', 'The table cannot be written', 'System tables other than CatalogueTable are read-only.'),
+  'Data.ReadOnly': entry(
+    403,
+    '42501',
+    'The table cannot be written',
+    'System tables other than CatalogueTable are read-only.',
+  ),
   'Data.WritesStopped': entry(
     503,
     '57P03',
@@ -121,7 +156,13 @@ export const QUERY_ERRORS = {
     'Writes are stopped after a failover',
     'The database lacks writes that were acknowledged: an operator must find out which, and [accept the loss](high-availability.md#when-writes-are-stopped) or bring back the server that has them. Reads continue.',
   ),
-  'Data.Unavailable': entry(503, '57P03', 'The database is not available', 'Try again after the seconds in Retry-After.', 5),
+  'Data.Unavailable': entry(
+    503,
+    '57P03',
+    'The database is not available',
+    'Try again after the seconds in Retry-After.',
+    5,
+  ),
   'Criteria.UnknownOperator': entry(400, '42883', 'The operator is unknown', 'Use one of the operators in `Expected`.'),
   'Criteria.UnknownColumn': entry(400, '42703', 'The column is unknown', 'Use one of the columns in `Expected`.'),
   'Criteria.BadNull': entry(400, '22004', 'The operator cannot compare with null', 'Use `is null` or `is not null`.'),
@@ -155,7 +196,12 @@ export const QUERY_ERRORS = {
     'If-Match is required',
     'Send `If-Match` with the `ETag` that you have read, or `*`.',
   ),
-  'Saved.TooMany': entry(409, '54000', 'The owner has too many saved documents', 'Delete some that are no longer needed.'),
+  'Saved.TooMany': entry(
+    409,
+    '54000',
+    'The owner has too many saved documents',
+    'Delete some that are no longer needed.',
+  ),
   'Limit.Time': entry(
     408,
     '57014',
@@ -170,7 +216,13 @@ export const QUERY_ERRORS = {
     5,
   ),
   'Limit.Cancelled': entry(499, '57014', 'The query was cancelled', 'You or an administrator cancelled it.'),
-  'Limit.Concurrency': entry(429, '53300', 'Too many queries at once', 'Wait until one of your queries has finished.', 1),
+  'Limit.Concurrency': entry(
+    429,
+    '53300',
+    'Too many queries at once',
+    'Wait until one of your queries has finished.',
+    1,
+  ),
   'Limit.Live': entry(
     429,
     '53000',

@@ -1,7 +1,6 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet'
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'wire'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet' | 'wire'
 
 export interface Encoding {
   readonly format: Format
@@ -14,12 +13,10 @@ export interface Encoding {
   readonly wire?: WireForm
 }
 
-/** Whether the format can report that rows were left out. The others cannot. */
 /** Rows as DataRow messages, or as CopyData messages of COPY … TO STDOUT. */
 export type WireForm =
   /** Whether a column is sent in binary, by its ordinal; in text where there is none. */
-  | { readonly kind: 'rows'; readonly binary: readonly boolean[] }
-  | CopyForm
+  { readonly kind: 'rows'; readonly binary: readonly boolean[] } | CopyForm
 
 export type CopyForm =
   | { readonly kind: 'copy-binary' }
@@ -39,14 +36,14 @@ export function wireForm({ wire }: Encoding): WireForm {
   return wire
 }
 
-/** Whether the format can report that rows were left out. CSV, Arrow and PostgreSQL's messages cannot. */
+/** Whether the format can report that rows were left out. The others cannot. */
 export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
 }
 
 /** Whether results are text, so that small ones are made as strings. */
 export function isText({ format }: Encoding): boolean {
-  return format !== 'arrow' && format !== 'parquet'
+  return format === 'json' || format === 'ndjson' || format === 'csv'
 }
 
 /**

@@ -145,9 +145,6 @@ export class Planner {
     const { text = '', options } = built
     const bound = bind(built.statement(), text, viewFor(snapshot, scopes), undefined, options)
     const given = { text, scopes, snapshot, bound, autoParameters: [], literals: [] }
-    const planned = this.#emit(given, built.keys?.(bound) ?? [])
-    const bound = bind(built.statement(), '', viewFor(snapshot, scopes))
-    const given = { text: '', scopes, snapshot, bound, autoParameters: [], literals: [] }
     const planned = this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
     this.#built.add(built.key, planned)
     return planned

@@ -24,16 +24,12 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
     const { createArrowEncoder } = await import('./arrow.ts')
     return createArrowEncoder(columns)
   }
-  const { ParquetEncoder } = await import('./parquet/encoder.ts')
-  return new ParquetEncoder(columns)
   if (encoding.format === 'wire') {
     const { createWireEncoder } = await import('./wire-rows.ts')
     return createWireEncoder(wireForm(encoding), columns)
   }
-  if (encoding.format !== 'arrow') return createByteEncoder(encoding, columns)
-  // Most servers never need it.
-  const { createArrowEncoder } = await import('./arrow.ts')
-  return createArrowEncoder(columns)
+  const { ParquetEncoder } = await import('./parquet/encoder.ts')
+  return new ParquetEncoder(columns)
 }
 
 type CellWriter = (out: TextBytes, cell: NonNullable<Cell>) => void

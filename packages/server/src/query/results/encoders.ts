@@ -61,9 +61,6 @@ export function textForm(
       return { header: csvHeader(columns), between: '', after: '\r\n' }
     default:
       throw new TypeError(`${format} is not a text`)
-    case 'arrow':
-    case 'wire':
-      throw new TypeError(`The format ${format} is not a text`)
   }
 }
 

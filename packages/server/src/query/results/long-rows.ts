@@ -42,9 +42,6 @@ export class LongRows {
   /** Binary formats copy texts as they are. */
   add(row: readonly Cell[]): void {
     if (!this.#isText || !row.some(isLong)) {
-  /** Arrow and PostgreSQL's messages copy texts as they are. */
-  add(row: readonly Cell[]): void {
-    if (this.#format === 'arrow' || this.#format === 'wire' || !row.some(isLong)) {
       this.#encoder.add(row)
       return
     }

@@ -225,4 +225,3 @@ function groupAt(text: string, start: number, point: number, group: number): num
   }
   return value
 }
-

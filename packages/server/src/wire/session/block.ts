@@ -130,7 +130,11 @@ export class Block {
     if (this.#kept.tables.size === 0) return
     const unread = tables.find(({ name }) => this.#kept.tables.has(name))
     if (unread !== undefined)
-      throw new WireError('0A000', `The block has rows for ${unread.name} that are written at COMMIT, and cannot be read before`, AUTOCOMMIT)
+      throw new WireError(
+        '0A000',
+        `The block has rows for ${unread.name} that are written at COMMIT, and cannot be read before`,
+        AUTOCOMMIT,
+      )
   }
 
   savepoint(name: string): void {
@@ -173,4 +177,3 @@ export class Block {
     return index
   }
 }
-

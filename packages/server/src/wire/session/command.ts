@@ -166,9 +166,17 @@ class CommandParser {
 
   #level(): void {
     if (this.#acceptsAll('read', 'committed') || this.#acceptsAll('read', 'uncommitted')) return
-    const level = this.#acceptsAll('repeatable', 'read') ? 'REPEATABLE READ' : this.#accepts('serializable') ? 'SERIALIZABLE' : undefined
+    const level = this.#acceptsAll('repeatable', 'read')
+      ? 'REPEATABLE READ'
+      : this.#accepts('serializable')
+        ? 'SERIALIZABLE'
+        : undefined
     if (level === undefined) throw this.#unexpected()
-    throw new WireError('0A000', `The isolation level ${level} is not supported`, 'Every statement has its own snapshot: use READ COMMITTED')
+    throw new WireError(
+      '0A000',
+      `The isolation level ${level} is not supported`,
+      'Every statement has its own snapshot: use READ COMMITTED',
+    )
   }
 
   #chain(): boolean {

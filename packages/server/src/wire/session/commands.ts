@@ -1,6 +1,6 @@
 /** Runs the commands of a session: transactions, settings, prepared statements and COPY. */
 import { type ResultColumn, TEXT } from 'gatehouse-iql'
-import type { FrontendMessage, Format } from '../protocol/messages.ts'
+import type { Format, FrontendMessage } from '../protocol/messages.ts'
 import { commandComplete, dataRow, noticeResponse, rowDescription } from '../protocol/replies.ts'
 import type { Block } from './block.ts'
 import type { Command, TransactionModes } from './command.ts'

@@ -36,7 +36,11 @@ export function parseCopy(text: string, tokens: readonly CommandToken[]): CopyCo
   const direction = reader.accepts('to') ? 'to' : reader.accepts('from') ? 'from' : reader.fail()
   if (direction === 'from' && query !== undefined) reader.fail()
   if (!reader.accepts(direction === 'to' ? 'stdout' : 'stdin'))
-    throw new WireError('0A000', 'COPY reads and writes no files', `Use ${direction === 'to' ? 'STDOUT' : 'STDIN'}, or \\copy in psql`)
+    throw new WireError(
+      '0A000',
+      'COPY reads and writes no files',
+      `Use ${direction === 'to' ? 'STDOUT' : 'STDIN'}, or \\copy in psql`,
+    )
   reader.accepts('with')
   const options = optionsOf(reader.sees('(') ? reader.optionList() : reader.oldOptions())
   reader.end()
@@ -54,10 +58,12 @@ function optionsOf(given: readonly Option[]): CopyOptions {
   const quote = character(options, 'quote', '"')
   const delimiter = character(options, 'delimiter', isCsv ? ',' : '\t')
   const absent = textOf(options, 'null') ?? (isCsv ? '' : '\\N')
-  if (/[\r\n]/.test(absent) || absent.includes(delimiter)) throw new WireError('22023', 'NULL of COPY cannot contain a line break or the delimiter')
+  if (/[\r\n]/.test(absent) || absent.includes(delimiter))
+    throw new WireError('22023', 'NULL of COPY cannot contain a line break or the delimiter')
   if (format !== 'csv' && (options.has('quote') || options.has('escape') || options.has('force_quote')))
     throw new WireError('0A000', 'QUOTE, ESCAPE and FORCE_QUOTE are options of CSV')
-  if (!isCsv && /[\\.a-z0-9]/.test(delimiter)) throw new WireError('22023', `The delimiter of COPY cannot be ${JSON.stringify(delimiter)}`)
+  if (!isCsv && /[\\.a-z0-9]/.test(delimiter))
+    throw new WireError('22023', `The delimiter of COPY cannot be ${JSON.stringify(delimiter)}`)
   const header = headerOf(options)
   if (format === 'binary' && (header !== false || options.has('delimiter') || options.has('null')))
     throw new WireError('0A000', 'The binary format of COPY has no header, delimiter and NULL')
@@ -100,7 +106,17 @@ export function copyFormOf(options: CopyOptions, names: readonly string[]): Copy
   return { kind: 'copy-csv', delimiter, absent, quote, escape, quoted }
 }
 
-const OPTIONS = new Set(['format', 'delimiter', 'null', 'header', 'quote', 'escape', 'force_quote', 'encoding', 'freeze'])
+const OPTIONS = new Set([
+  'format',
+  'delimiter',
+  'null',
+  'header',
+  'quote',
+  'escape',
+  'force_quote',
+  'encoding',
+  'freeze',
+])
 
 class Tokens {
   readonly #text: string

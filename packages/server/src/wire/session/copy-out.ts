@@ -1,7 +1,8 @@
 /** COPY … TO STDOUT: of a query or a table, in text, CSV or binary. */
-import { commandComplete, COPY_DONE, copyData, copyOutResponse } from '../protocol/replies.ts'
-import { copyHeader } from '../../query/results/wire-rows.ts'
+
 import { reads } from 'gatehouse-iql'
+import { copyHeader } from '../../query/results/wire-rows.ts'
+import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../protocol/replies.ts'
 import type { Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import { type CopyCommand, copyFormOf } from './copy-command.ts'
@@ -24,7 +25,11 @@ export interface CopyOutEnv {
   readonly block: Block
 }
 
-export async function copyOut(command: CopyCommand, sent: SentText, { env, caller, replies, runner, block }: CopyOutEnv): Promise<void> {
+export async function copyOut(
+  command: CopyCommand,
+  sent: SentText,
+  { env, caller, replies, runner, block }: CopyOutEnv,
+): Promise<void> {
   const { options } = command
   const { text, at } = queryOf(command, sent)
   const statement = new IqlStatement(text, at, [], caller.principal, env)
@@ -32,7 +37,10 @@ export async function copyOut(command: CopyCommand, sent: SentText, { env, calle
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)
     throw new WireError('0A000', 'COPY copies the rows of a SELECT')
   block.requireReadable(bound.planned.bound.tables)
-  const form = copyFormOf(options, statement.columns.map(({ name }) => name))
+  const form = copyFormOf(
+    options,
+    statement.columns.map(({ name }) => name),
+  )
   const isBinary = form.kind === 'copy-binary'
   const execution = runner.begin(text)
   try {
@@ -53,9 +61,22 @@ export async function copyOut(command: CopyCommand, sent: SentText, { env, calle
 }
 
 /** Errors point into the query, or to the beginning of COPY. */
-function queryOf({ query, table, columns }: CopyCommand, sent: SentText): { readonly text: string; readonly at: SentText } {
+function queryOf(
+  { query, table, columns }: CopyCommand,
+  sent: SentText,
+): { readonly text: string; readonly at: SentText } {
   if (query !== undefined) return { text: query.text, at: { text: sent.text, offset: sent.offset + query.offset } }
-  return { text: `SELECT ${columns.length === 0 ? '*' : columns.join(', ')} FROM ${table}`, at: { text: '', offset: 0 } }
+  return {
+    text: `SELECT ${columns.length === 0 ? '*' : columns.join(', ')} FROM ${table}`,
+    at: { text: '', offset: 0 },
+  }
 }
 
-const UNBOUND = { kind: 'bind', portal: '', statement: '', parameterFormats: [], values: [], resultFormats: [] } as const
+const UNBOUND = {
+  kind: 'bind',
+  portal: '',
+  statement: '',
+  parameterFormats: [],
+  values: [],
+  resultFormats: [],
+} as const

@@ -186,7 +186,9 @@ export class Portals {
     const { statement } = portal.bound.planned.bound
     if (!reads(statement)) return this.#write(portal, maxRows, protocol)
     const pending = this.writePending()
-    return pending === undefined ? this.#read(portal, maxRows, protocol) : pending.then(() => this.#read(portal, maxRows, protocol))
+    return pending === undefined
+      ? this.#read(portal, maxRows, protocol)
+      : pending.then(() => this.#read(portal, maxRows, protocol))
   }
 
   #read(portal: IqlPortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
@@ -218,7 +220,12 @@ export class Portals {
     if (description !== undefined) this.#replies.write(description)
   }
 
-  async #runLater(portal: IqlPortal, execution: Execution, maxRows: number, protocol: 'simple' | 'extended'): Promise<void> {
+  async #runLater(
+    portal: IqlPortal,
+    execution: Execution,
+    maxRows: number,
+    protocol: 'simple' | 'extended',
+  ): Promise<void> {
     const { bound } = portal
     try {
       const call = this.#runner.callOf(bound, execution.requestId, bound.encoding)
@@ -288,7 +295,9 @@ export class Portals {
         systemCatalogue.run(prepared.text, texts, this.#catalogueCaller, signal, prepared.declared),
       )
       if (protocol === 'simple') this.#replies.write(catalogueDescription(columns, []))
-      const encoded = rows.map((row) => dataRow(row.map((text, index) => catalogueCell(text, columns[index], resultFormats, index))))
+      const encoded = rows.map((row) =>
+        dataRow(row.map((text, index) => catalogueCell(text, columns[index], resultFormats, index))),
+      )
       execution.rows = new PortalRows(Buffer.concat(encoded), undefined)
       execution.rowCount = rows.length
     } catch (error) {

@@ -41,7 +41,11 @@ export function prepare(
     case 'yes':
       return { kind: 'catalogue', text, sent, declared }
     case 'mixed':
-      throw new WireError('0A000', 'A statement cannot join the catalogue with other tables', 'Read them in two statements')
+      throw new WireError(
+        '0A000',
+        'A statement cannot join the catalogue with other tables',
+        'Read them in two statements',
+      )
     case 'no':
       return new IqlStatement(text, sent, declared, principal, env)
   }

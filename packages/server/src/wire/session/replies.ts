@@ -1,6 +1,7 @@
 /** The replies of a session. Those of INSERTs that share a write are held back until it is done. */
-import type { RowOutput } from './runner.ts'
+
 import type { SessionOutput } from './contract.ts'
+import type { RowOutput } from './runner.ts'
 
 export class Replies implements RowOutput {
   readonly #output: Pick<SessionOutput, 'write' | 'drained'>

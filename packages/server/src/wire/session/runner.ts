@@ -269,8 +269,14 @@ export class Runner {
   /** The client may write: the setting, and the mode of the transaction. */
   requireWritable(): void {
     if (!this.#env.allowsWrites())
-      throw new WireError('25006', 'Connections of PostgreSQL clients only read here', 'An operator can allow writes: the setting wire_writes')
-    const isReadOnly = this.#block.isOpen ? this.#block.isReadOnly : this.#settings.get('default_transaction_read_only') === 'on'
+      throw new WireError(
+        '25006',
+        'Connections of PostgreSQL clients only read here',
+        'An operator can allow writes: the setting wire_writes',
+      )
+    const isReadOnly = this.#block.isOpen
+      ? this.#block.isReadOnly
+      : this.#settings.get('default_transaction_read_only') === 'on'
     if (isReadOnly) throw new WireError('25006', 'The transaction only reads')
   }
 
@@ -285,7 +291,8 @@ export class Runner {
   keep(portal: BoundPortal, kept: KeptInserts): number {
     const call = this.callOf(portal, this.requestId, TEXT_ROWS)
     const { statement } = call.planned.bound
-    if (statement.kind !== 'insert' || statement.rows.kind !== 'values') throw new Error('Only an INSERT of values is kept')
+    if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
+      throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
     kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
     return statement.rows.rows.length
@@ -294,7 +301,11 @@ export class Runner {
   /** In a block, everything else is refused. */
   requireOutsideBlock({ planned }: BoundPortal): void {
     if (!this.#block.isOpen || reads(planned.bound.statement)) return
-    throw new WireError('0A000', 'In a transaction block, only INSERT … VALUES without RETURNING and ON CONFLICT can write', AUTOCOMMIT)
+    throw new WireError(
+      '0A000',
+      'In a transaction block, only INSERT … VALUES without RETURNING and ON CONFLICT can write',
+      AUTOCOMMIT,
+    )
   }
 
   /** Writes kept rows, all or nothing. */
@@ -343,7 +354,10 @@ function tooLarge() {
 }
 
 /** Rows that a write returns, or of EXPLAIN and SHOW. */
-function* encodeRows({ encoders, rows }: Extract<QueryResult, { kind: 'rows' }>, encoding: Encoding): Steps<Uint8Array> {
+function* encodeRows(
+  { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,
+  encoding: Encoding,
+): Steps<Uint8Array> {
   const write = wireRowWriter(wireForm(encoding), encoders.columns)
   const out = new TextBytes()
   const chunks: Uint8Array[] = []
@@ -355,4 +369,3 @@ function* encodeRows({ encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,
   chunks.push(out.take())
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 }
-

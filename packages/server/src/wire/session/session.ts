@@ -159,9 +159,14 @@ class WireSession implements Session {
     this.#sent = { text, offset: 0 }
     const prepared = this.#prepare(text, this.#sent, parameterTypes)
     if (name !== '') {
-      if (this.#statements.has(name)) throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
+      if (this.#statements.has(name))
+        throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
       if (this.#statements.size >= MAX_STATEMENTS)
-        throw new WireError('54000', `A connection has at most ${MAX_STATEMENTS} prepared statements`, 'Close or DEALLOCATE some')
+        throw new WireError(
+          '54000',
+          `A connection has at most ${MAX_STATEMENTS} prepared statements`,
+          'Close or DEALLOCATE some',
+        )
     }
     this.#statements.set(name, prepared)
     this.#replies.write(PARSE_COMPLETE)
@@ -171,7 +176,8 @@ class WireSession implements Session {
   #prepare(text: string, sent: SentText, parameterTypes: readonly number[]): Prepared {
     const statements = splitStatements(text)
     const [only, another] = statements
-    if (another !== undefined) throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
+    if (another !== undefined)
+      throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
     if (only === undefined) return { kind: 'empty', sent }
     const offset = sent.offset + only.offset
     const placed = { text: sent.text, offset }
@@ -213,7 +219,10 @@ class WireSession implements Session {
         this.#replies.write(EMPTY_QUERY_RESPONSE)
         return undefined
       case 'command':
-        return this.#portals.writePending()?.then(() => this.#commands.run(portal, protocol)) ?? this.#commands.run(portal, protocol)
+        return (
+          this.#portals.writePending()?.then(() => this.#commands.run(portal, protocol)) ??
+          this.#commands.run(portal, protocol)
+        )
       case 'catalogue':
       case 'iql':
         this.#block.requireUsable()
@@ -290,7 +299,10 @@ class WireSession implements Session {
     this.#portals.dropPending()
     this.#report(error)
     this.#commands.failed()
-    const isSimple = message.kind === 'query' || (message.kind === 'refused' && message.endsWithReady) || this.#commands.endsWithReady(message)
+    const isSimple =
+      message.kind === 'query' ||
+      (message.kind === 'refused' && message.endsWithReady) ||
+      this.#commands.endsWithReady(message)
     if (isSimple) this.#ready()
     else this.#isSkipping = true
   }
@@ -323,4 +335,3 @@ function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonl
     yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
   for (const [name, value] of startup) if (name !== 'options') yield [name, value]
 }
-

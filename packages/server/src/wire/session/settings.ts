@@ -34,7 +34,9 @@ function never(): undefined {
 function whole(low: number, high: number): Setting['read'] {
   return (value) => {
     const number = Number(value)
-    return value.trim() !== '' && Number.isInteger(number) && number >= low && number <= high ? String(number) : undefined
+    return value.trim() !== '' && Number.isInteger(number) && number >= low && number <= high
+      ? String(number)
+      : undefined
   }
 }
 
@@ -66,12 +68,29 @@ function readDuration(value: string): string | undefined {
 }
 
 function readStyle(value: string): string | undefined {
-  const words = value.toLowerCase().split(/[\s,]+/).filter((word) => word !== '')
+  const words = value
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((word) => word !== '')
   return words.length > 0 && words.every((word) => STYLES.has(word)) ? 'ISO, MDY' : undefined
 }
 
 const STYLES = new Set(['iso', 'mdy', 'dmy', 'ymd', 'us', 'european', 'default'])
-const ZONES = ['UTC', 'Etc/UTC', 'GMT', 'Etc/GMT', 'Z', 'Zulu', 'Universal', '0', '+00', '+00:00', '00:00', 'UCT', 'default']
+const ZONES = [
+  'UTC',
+  'Etc/UTC',
+  'GMT',
+  'Etc/GMT',
+  'Z',
+  'Zulu',
+  'Universal',
+  '0',
+  '+00',
+  '+00:00',
+  '00:00',
+  'UCT',
+  'default',
+]
 const NO_ZONE = "Times are sent in UTC; write t AT TIME ZONE 'Europe/Zurich' for a local time"
 const MAX_DIGITS = 3
 const ONE_ISOLATION = 'Every statement has its own snapshot: use READ COMMITTED'
@@ -80,25 +99,74 @@ const readIsolation = only('read committed', 'read uncommitted', 'default')
 /** `server_version` and `session_authorization` are those of the server and the caller. */
 const SETTINGS: readonly Setting[] = [
   { name: 'application_name', initial: '', about: 'The name of the client program.', isReported: true, read: anything },
-  { name: 'client_encoding', initial: 'UTF8', about: 'The encoding of texts.', isReported: true, read: only('UTF8', 'utf-8', 'unicode', 'default') },
+  {
+    name: 'client_encoding',
+    initial: 'UTF8',
+    about: 'The encoding of texts.',
+    isReported: true,
+    read: only('UTF8', 'utf-8', 'unicode', 'default'),
+  },
   { name: 'DateStyle', initial: 'ISO, MDY', about: 'The format of dates.', isReported: true, read: readStyle },
-  { name: 'default_transaction_read_only', initial: 'off', about: 'Whether transactions only read.', isReported: true, read: readSwitch },
+  {
+    name: 'default_transaction_read_only',
+    initial: 'off',
+    about: 'Whether transactions only read.',
+    isReported: true,
+    read: readSwitch,
+  },
   { name: 'in_hot_standby', initial: 'off', about: 'Whether the server is a standby.', isReported: true, read: never },
-  { name: 'integer_datetimes', initial: 'on', about: 'Whether times are integers in binary.', isReported: true, read: never },
-  { name: 'IntervalStyle', initial: 'postgres', about: 'The format of intervals.', isReported: true, read: only('postgres', 'default') },
+  {
+    name: 'integer_datetimes',
+    initial: 'on',
+    about: 'Whether times are integers in binary.',
+    isReported: true,
+    read: never,
+  },
+  {
+    name: 'IntervalStyle',
+    initial: 'postgres',
+    about: 'The format of intervals.',
+    isReported: true,
+    read: only('postgres', 'default'),
+  },
   { name: 'is_superuser', initial: 'off', about: 'Whether the caller is a superuser.', isReported: true, read: never },
   { name: 'server_encoding', initial: 'UTF8', about: 'The encoding of the server.', isReported: true, read: never },
   { name: 'server_version', initial: '', about: 'The version of the server.', isReported: true, read: never },
   { name: 'session_authorization', initial: '', about: 'The caller.', isReported: true, read: only('default') },
-  { name: 'standard_conforming_strings', initial: 'on', about: 'Whether a backslash in a text is a character.', isReported: true, read: only('on', 'true', '1', 'yes') },
-  { name: 'TimeZone', initial: 'UTC', about: 'The time zone of results.', isReported: true, isOptional: true, read: only('UTC', ...ZONES), hint: NO_ZONE },
+  {
+    name: 'standard_conforming_strings',
+    initial: 'on',
+    about: 'Whether a backslash in a text is a character.',
+    isReported: true,
+    read: only('on', 'true', '1', 'yes'),
+  },
+  {
+    name: 'TimeZone',
+    initial: 'UTC',
+    about: 'The time zone of results.',
+    isReported: true,
+    isOptional: true,
+    read: only('UTC', ...ZONES),
+    hint: NO_ZONE,
+  },
   { name: 'backslash_quote', initial: 'safe_encoding', about: 'Accepted, without effect.', read: anything },
   { name: 'bytea_output', initial: 'hex', about: 'The format of bytes in text.', read: only('hex') },
   { name: 'check_function_bodies', initial: 'on', about: 'Accepted, without effect.', read: readSwitch },
   { name: 'client_min_messages', initial: 'notice', about: 'Accepted, without effect.', read: anything },
-  { name: 'default_transaction_isolation', initial: 'read committed', about: 'The isolation of transactions.', read: readIsolation, hint: ONE_ISOLATION },
+  {
+    name: 'default_transaction_isolation',
+    initial: 'read committed',
+    about: 'The isolation of transactions.',
+    read: readIsolation,
+    hint: ONE_ISOLATION,
+  },
   { name: 'escape_string_warning', initial: 'on', about: 'Accepted, without effect.', read: readSwitch },
-  { name: 'extra_float_digits', initial: '1', about: 'Accepted: a Double always has its shortest digits.', read: whole(-15, MAX_DIGITS) },
+  {
+    name: 'extra_float_digits',
+    initial: '1',
+    about: 'Accepted: a Double always has its shortest digits.',
+    read: whole(-15, MAX_DIGITS),
+  },
   { name: 'geqo', initial: 'on', about: 'Accepted, without effect.', read: readSwitch },
   { name: 'idle_in_transaction_session_timeout', initial: '0', about: 'Accepted, without effect.', read: readDuration },
   { name: 'idle_session_timeout', initial: '0', about: 'Accepted, without effect.', read: readDuration },
@@ -113,10 +181,26 @@ const SETTINGS: readonly Setting[] = [
   { name: 'max_index_keys', initial: '32', about: 'The columns of an index.', read: never },
   { name: 'row_security', initial: 'on', about: 'Row filters always apply.', read: readSwitch },
   { name: 'search_path', initial: '"$user", public', about: 'Accepted: there is one schema.', read: anything },
-  { name: 'server_version_num', initial: '150000', about: 'The version of PostgreSQL that the protocol follows.', read: never },
-  { name: 'statement_timeout', initial: '0', about: 'Milliseconds of a statement; it can only shorten query_seconds.', read: readDuration },
+  {
+    name: 'server_version_num',
+    initial: '150000',
+    about: 'The version of PostgreSQL that the protocol follows.',
+    read: never,
+  },
+  {
+    name: 'statement_timeout',
+    initial: '0',
+    about: 'Milliseconds of a statement; it can only shorten query_seconds.',
+    read: readDuration,
+  },
   { name: 'synchronous_commit', initial: 'on', about: 'Accepted: a commit is always durable.', read: anything },
-  { name: 'transaction_isolation', initial: 'read committed', about: 'The isolation of the transaction.', read: readIsolation, hint: ONE_ISOLATION },
+  {
+    name: 'transaction_isolation',
+    initial: 'read committed',
+    about: 'The isolation of the transaction.',
+    read: readIsolation,
+    hint: ONE_ISOLATION,
+  },
   { name: 'transaction_read_only', initial: 'off', about: 'Whether the transaction only reads.', read: readSwitch },
   { name: 'work_mem', initial: '4MB', about: 'Accepted, without effect.', read: anything },
   { name: 'xmloption', initial: 'content', about: 'Accepted, without effect.', read: oneOf('content', 'document') },

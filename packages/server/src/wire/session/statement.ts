@@ -8,8 +8,8 @@ import {
   type IqlValue,
   parse,
   type ResultColumn,
-  sameType,
   type Statement,
+  sameType,
   TEXT,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
@@ -98,7 +98,12 @@ export class IqlStatement {
       const declared = types[index] ?? 0
       const isKnown = element === undefined ? typeNamed(declared) : elementType(declared)
       if (isKnown === undefined)
-        throw new WireError(elementType(declared) === undefined ? '42704' : '42804', `$${number} cannot have the type with the OID ${declared}`, 'Arrays are for = ANY($1) and <> ALL($1)', at)
+        throw new WireError(
+          elementType(declared) === undefined ? '42704' : '42804',
+          `$${number} cannot have the type with the OID ${declared}`,
+          'Arrays are for = ANY($1) and <> ALL($1)',
+          at,
+        )
     }
     const { oid: text } = POSTGRES_TYPES.text
     return Array.from(types, (oid) => oid || text)
@@ -111,7 +116,11 @@ export class IqlStatement {
       : env.planner.plan(principal, env.catalogue.snapshot, this.text)
     const { columns } = planned.bound
     if (columns !== this.columns && !areSame(columns, this.columns))
-      throw new WireError('0A000', 'cached plan must not change result type', 'A table was changed: prepare the statement again')
+      throw new WireError(
+        '0A000',
+        'cached plan must not change result type',
+        'A table was changed: prepare the statement again',
+      )
     return planned
   }
 
@@ -145,7 +154,9 @@ export class IqlStatement {
     return this.#slots.positions
   }
 
-  #value(...[bytes, isBinary, declared, type, position]: [Buffer, boolean, ReturnType<typeof typeNamed>, IqlType, number]): IqlValue {
+  #value(
+    ...[bytes, isBinary, declared, type, position]: [Buffer, boolean, ReturnType<typeof typeNamed>, IqlType, number]
+  ): IqlValue {
     try {
       return readParameter(bytes, isBinary, declared, type)
     } catch (error) {
@@ -252,4 +263,3 @@ export function columnFields(columns: readonly ResultColumn[], formats: readonly
     return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format }
   })
 }
-

@@ -1,6 +1,7 @@
 /** Decodes arrays of one dimension, in text and binary: the parameters of `= ANY($1)` and `<> ALL($1)`. */
-import { BadParameter } from './parameters.ts'
+
 import { typeNamed } from './oids.ts'
+import { BadParameter } from './parameters.ts'
 
 /** The elements, each as its own value would be sent; null for NULL. */
 export function readArray(bytes: Buffer, isBinary: boolean): readonly (Buffer | null)[] {

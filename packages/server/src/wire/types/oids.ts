@@ -1,5 +1,20 @@
 /** PostgreSQL's types: object ids, sizes, and the type of each IQL type. */
-import { type IqlType, BINARY, BOOLEAN, DATE, DOUBLE, decimal, INTEGER, INTERVAL, JSON_TYPE, LOCAL_TIMESTAMP, TEXT, TIME, TIMESTAMP, UUID } from 'gatehouse-iql'
+import {
+  BINARY,
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  decimal,
+  INTEGER,
+  INTERVAL,
+  type IqlType,
+  JSON_TYPE,
+  LOCAL_TIMESTAMP,
+  TEXT,
+  TIME,
+  TIMESTAMP,
+  UUID,
+} from 'gatehouse-iql'
 
 /** A type that clients may declare parameters as. */
 interface PostgresType {

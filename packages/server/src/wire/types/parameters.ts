@@ -220,7 +220,8 @@ export function readBytesText(text: string): Uint8Array {
     else if (source[at + 1] === BACKSLASH) bytes.push(source[++at] ?? 0)
     else {
       const digits = source.toString('latin1', at + 1, at + 4)
-      if (!/^[0-3][0-7]{2}$/.test(digits)) throw new BadParameter('has a backslash before something else than octal digits')
+      if (!/^[0-3][0-7]{2}$/.test(digits))
+        throw new BadParameter('has a backslash before something else than octal digits')
       bytes.push(Number.parseInt(digits, 8))
       at += 3
     }

@@ -7,7 +7,7 @@ import { isNamedId, representationOf } from '../data/types.ts'
 import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
-import { tableName, type TranslatedStatement, translateStatement } from '../translate/query.ts'
+import { type TranslatedStatement, tableName, translateStatement } from '../translate/query.ts'
 import { parameterName } from '../translate/typed.ts'
 import { CatalogueModel } from './catalogue-model.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
@@ -19,7 +19,9 @@ const HEAP_BYTES = 128 * 1024 * 1024
 /** The most that a result has, as text. */
 const RESULT_BYTES = 32 * 1024 * 1024
 
-const TABLES: ReadonlyMap<string, Relation> = new Map([...RELATIONS.values()].map((relation) => [tableName(relation), relation]))
+const TABLES: ReadonlyMap<string, Relation> = new Map(
+  [...RELATIONS.values()].map((relation) => [tableName(relation), relation]),
+)
 
 /** Tables that differ between callers, or are parts of others. */
 const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
@@ -81,18 +83,27 @@ export class CatalogueDatabase {
   }
 
   /** The rows in PostgreSQL's text form. */
-  run(text: string, parameters: readonly (string | null)[], declared: readonly number[], user: string): (string | null)[][] {
+  run(
+    text: string,
+    parameters: readonly (string | null)[],
+    declared: readonly number[],
+    user: string,
+  ): (string | null)[][] {
     const { translated, prepared } = this.#statement(text, declared, user)
     const { columns, parameterTypes } = translated
     const values = Object.fromEntries(
-      parameterTypes.map((type, index) => [parameterName(index + 1), this.#readParameter(parameters[index] ?? null, type)]),
+      parameterTypes.map((type, index) => [
+        parameterName(index + 1),
+        this.#readParameter(parameters[index] ?? null, type),
+      ]),
     )
     const rows: (string | null)[][] = []
     let bytes = 0
     for (const row of iterate(prepared, values)) {
       const texts = columns.map(({ type }, index) => writeText(row[index] ?? null, type, this.#model))
       for (const one of texts) bytes += (one?.length ?? 0) + 8
-      if (bytes > RESULT_BYTES) throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
+      if (bytes > RESULT_BYTES)
+        throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
       rows.push(texts)
     }
     return rows
@@ -149,14 +160,23 @@ export class CatalogueDatabase {
       return
     }
     const filling = (FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table))?.(this.#model)
-    const columns = TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: 25, isRequired: false }))
-    const declared = columns.map(({ name, type }) => `"${name}" ${name === 'oid' ? 'INTEGER PRIMARY KEY' : (AFFINITIES.get(representationOf(type)) ?? '')}`)
+    const columns =
+      TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: 25, isRequired: false }))
+    const declared = columns.map(
+      ({ name, type }) =>
+        `"${name}" ${name === 'oid' ? 'INTEGER PRIMARY KEY' : (AFFINITIES.get(representationOf(type)) ?? '')}`,
+    )
     this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
     if (filling !== undefined) this.#fill(table, columns, filling)
-    for (const index of INDEXES.get(table) ?? []) this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
+    for (const index of INDEXES.get(table) ?? [])
+      this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
   }
 
-  #fill(table: string, columns: readonly Pick<Relation['columns'][number], 'name' | 'type' | 'isRequired'>[], filling: Filling): void {
+  #fill(
+    table: string,
+    columns: readonly Pick<Relation['columns'][number], 'name' | 'type' | 'isRequired'>[],
+    filling: Filling,
+  ): void {
     const constants = new Map(Object.entries(filling.constants ?? {}))
     const others = columns.filter(({ name }) => !filling.columns.includes(name))
     const values = others.map(({ name, type, isRequired }) => {
@@ -217,5 +237,7 @@ function asCatalogueError(error: unknown): unknown {
   if (error.code === 'SQLITE_NOMEM') return new CatalogueError('outOfMemory', 'The statement needs too much memory')
   if (error.code === 'SQLITE_TOOBIG') return new CatalogueError('tooLarge', 'A value of the statement is too large')
   // What the grammar lets through and SQLite refuses.
-  return error.code === 'SQLITE_ERROR' ? new CatalogueError('unsupported', `The catalogue cannot run this statement: ${error.message}`) : error
+  return error.code === 'SQLITE_ERROR'
+    ? new CatalogueError('unsupported', `The catalogue cannot run this statement: ${error.message}`)
+    : error
 }

@@ -17,7 +17,9 @@ export function indexDefinition(model: CatalogueModel, oid: number, position = 0
 }
 
 function indexColumns({ columns }: IndexObject): string {
-  return columns.map(({ column, isDescending }) => `${quoteIdentifier(column.name)}${isDescending ? ' DESC' : ''}`).join(', ')
+  return columns
+    .map(({ column, isDescending }) => `${quoteIdentifier(column.name)}${isDescending ? ' DESC' : ''}`)
+    .join(', ')
 }
 
 export function constraintDefinition({ kind, columns, condition }: ConstraintObject): string {

@@ -79,10 +79,17 @@ export function tableObject({ definition, isWritable }: VisibleTable): TableObje
       default: text === undefined ? undefined : { oid: idOf(`default ${column.name}`), text },
     }
   })
-  const find = (names: readonly string[]): ColumnObject[] => names.flatMap((one) => columns.find((column) => column.name === one) ?? [])
+  const find = (names: readonly string[]): ColumnObject[] =>
+    names.flatMap((one) => columns.find((column) => column.name === one) ?? [])
   const keys = [
-    ...(definition.primaryKey.length === 0 ? [] : [{ name: shortName(`${name}_pkey`), isPrimary: true, columns: find(definition.primaryKey) }]),
-    ...definition.uniques.map((unique) => ({ name: shortName(`${name}_${unique.join('_')}_key`), isPrimary: false, columns: find(unique) })),
+    ...(definition.primaryKey.length === 0
+      ? []
+      : [{ name: shortName(`${name}_pkey`), isPrimary: true, columns: find(definition.primaryKey) }]),
+    ...definition.uniques.map((unique) => ({
+      name: shortName(`${name}_${unique.join('_')}_key`),
+      isPrimary: false,
+      columns: find(unique),
+    })),
   ]
   const keyIndexes = keys.map(
     (key): IndexObject => ({
@@ -99,7 +106,9 @@ export function tableObject({ definition, isWritable }: VisibleTable): TableObje
       name: index.name,
       isUnique: index.unique,
       isPrimary: false,
-      columns: index.columns.flatMap((part) => find([part.name]).map((column) => ({ column, isDescending: part.descending }))),
+      columns: index.columns.flatMap((part) =>
+        find([part.name]).map((column) => ({ column, isDescending: part.descending })),
+      ),
     }),
   )
   const constraints = [
@@ -114,7 +123,14 @@ export function tableObject({ definition, isWritable }: VisibleTable): TableObje
       }),
     ),
     ...(definition.checks ?? []).map(
-      (check): ConstraintObject => ({ oid: idOf(`constraint ${check.name}`), name: check.name, kind: 'c', index: 0, columns: [], condition: check.condition }),
+      (check): ConstraintObject => ({
+        oid: idOf(`constraint ${check.name}`),
+        name: check.name,
+        kind: 'c',
+        index: 0,
+        columns: [],
+        condition: check.condition,
+      }),
     ),
   ]
   return {

@@ -24,10 +24,17 @@ const COLLATION = 100
 const C_COLLATION = 950
 
 /** By table. Tables that are not here are empty. */
-export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<string, (model: CatalogueModel) => Filling>([
+export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<
+  string,
+  (model: CatalogueModel) => Filling
+>([
   [
     'pg_namespace',
-    () => ({ columns: ['oid', 'nspname'], constants: { nspowner: OWNER_OID }, rows: [...NAMESPACES].map(([name, oid]) => [oid, name]) }),
+    () => ({
+      columns: ['oid', 'nspname'],
+      constants: { nspowner: OWNER_OID },
+      rows: [...NAMESPACES].map(([name, oid]) => [oid, name]),
+    }),
   ],
   ['pg_class', classes],
   ['pg_attribute', attributes],
@@ -36,7 +43,9 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     ({ tables }) => ({
       columns: ['oid', 'adrelid', 'adnum', 'adbin'],
       rows: tables.flatMap((table) =>
-        table.columns.flatMap((column) => (column.default === undefined ? [] : [[column.default.oid, table.oid, column.number, column.default.text]])),
+        table.columns.flatMap((column) =>
+          column.default === undefined ? [] : [[column.default.oid, table.oid, column.number, column.default.text]],
+        ),
       ),
     }),
   ],
@@ -55,15 +64,40 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     'pg_proc',
     () => ({
       columns: ['oid', 'proname', 'prorettype', 'proargtypes', 'pronargs', 'prosrc'],
-      constants: { pronamespace: 11, proowner: OWNER_OID, prolang: 12, procost: 1, prokind: 'f', proisstrict: 1, provolatile: 'i', proparallel: 's' },
-      rows: FUNCTIONS.map(({ oid, name, returns, takes }) => [oid, name, returns, JSON.stringify(takes), takes.length, name]),
+      constants: {
+        pronamespace: 11,
+        proowner: OWNER_OID,
+        prolang: 12,
+        procost: 1,
+        prokind: 'f',
+        proisstrict: 1,
+        provolatile: 'i',
+        proparallel: 's',
+      },
+      rows: FUNCTIONS.map(({ oid, name, returns, takes }) => [
+        oid,
+        name,
+        returns,
+        JSON.stringify(takes),
+        takes.length,
+        name,
+      ]),
     }),
   ],
   [
     'pg_database',
     () => ({
       columns: ['oid', 'datname'],
-      constants: { datdba: OWNER_OID, encoding: 6, datlocprovider: 'c', datallowconn: 1, datconnlimit: -1, dattablespace: 1663, datcollate: 'C', datctype: 'C' },
+      constants: {
+        datdba: OWNER_OID,
+        encoding: 6,
+        datlocprovider: 'c',
+        datallowconn: 1,
+        datconnlimit: -1,
+        dattablespace: 1663,
+        datcollate: 'C',
+        datctype: 'C',
+      },
       rows: [[DATABASE_OID, 'gatehouse']],
     }),
   ],
@@ -117,7 +151,13 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     () => ({
       columns: ['name', 'setting', 'boot_val', 'reset_val', 'vartype'],
       constants: { category: 'Preset Options', context: 'user', source: 'default', pending_restart: 0 },
-      rows: [...SETTINGS].map(([name, value]) => [name, value, value, value, /^(on|off)$/.test(value) ? 'bool' : /^-?\d+$/.test(value) ? 'integer' : 'string']),
+      rows: [...SETTINGS].map(([name, value]) => [
+        name,
+        value,
+        value,
+        value,
+        /^(on|off)$/.test(value) ? 'bool' : /^-?\d+$/.test(value) ? 'integer' : 'string',
+      ]),
     }),
   ],
   [
@@ -141,7 +181,9 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
     (model) => ({
       columns: ['tablename', 'indexname', 'indexdef'],
       constants: { schemaname: 'public' },
-      rows: model.tables.flatMap(({ name, indexes: own }) => own.map((index) => [name, index.name, indexDefinition(model, index.oid)])),
+      rows: model.tables.flatMap(({ name, indexes: own }) =>
+        own.map((index) => [name, index.name, indexDefinition(model, index.oid)]),
+      ),
     }),
   ],
 ])
@@ -153,7 +195,18 @@ function* systemRelations(): Generator<Relation> {
 function classes({ tables }: CatalogueModel): Filling {
   return {
     columns: [
-      ...['oid', 'relname', 'relnamespace', 'reltype', 'relam', 'relfilenode', 'relkind', 'relnatts', 'relhasindex', 'relchecks'],
+      ...[
+        'oid',
+        'relname',
+        'relnamespace',
+        'reltype',
+        'relam',
+        'relfilenode',
+        'relkind',
+        'relnatts',
+        'relhasindex',
+        'relchecks',
+      ],
       ...['relhasrules', 'relreplident', 'reltuples'],
     ],
     constants: { relowner: OWNER_OID, relpersistence: 'p', relispopulated: 1 },
@@ -162,8 +215,23 @@ function classes({ tables }: CatalogueModel): Filling {
         const isTable = table.kind === 'r'
         const checks = table.constraints.filter(({ kind }) => kind === 'c').length
         yield [
-          ...[table.oid, table.name, PUBLIC_OID, table.rowType, isTable ? HEAP : 0, isTable ? table.oid : 0, table.kind],
-          ...[table.columns.length, table.indexes.length > 0 ? 1 : 0, checks, isTable ? 0 : 1, isTable ? 'd' : 'n', isTable ? -1 : 0],
+          ...[
+            table.oid,
+            table.name,
+            PUBLIC_OID,
+            table.rowType,
+            isTable ? HEAP : 0,
+            isTable ? table.oid : 0,
+            table.kind,
+          ],
+          ...[
+            table.columns.length,
+            table.indexes.length > 0 ? 1 : 0,
+            checks,
+            isTable ? 0 : 1,
+            isTable ? 'd' : 'n',
+            isTable ? -1 : 0,
+          ],
         ]
         for (const index of table.indexes)
           yield [index.oid, index.name, PUBLIC_OID, 0, BTREE, index.oid, 'i', index.columns.length, 0, 0, 0, 'n', 0]
@@ -171,7 +239,21 @@ function classes({ tables }: CatalogueModel): Filling {
       for (const { oid, name, schema, kind, columns } of systemRelations()) {
         const isTable = kind === 'r'
         const namespace = NAMESPACES.get(schema) ?? 11
-        yield [oid, name, namespace, 0, isTable ? HEAP : 0, 0, kind, columns.length, isTable ? 1 : 0, 0, isTable ? 0 : 1, 'n', 0]
+        yield [
+          oid,
+          name,
+          namespace,
+          0,
+          isTable ? HEAP : 0,
+          0,
+          kind,
+          columns.length,
+          isTable ? 1 : 0,
+          0,
+          isTable ? 0 : 1,
+          'n',
+          0,
+        ]
       }
     })(),
   }
@@ -188,10 +270,28 @@ interface Attribute {
 function attributes({ tables }: CatalogueModel): Filling {
   return {
     columns: [
-      ...['attrelid', 'attname', 'atttypid', 'attlen', 'attnum', 'atttypmod', 'attbyval', 'attalign', 'attstorage', 'attnotnull'],
+      ...[
+        'attrelid',
+        'attname',
+        'atttypid',
+        'attlen',
+        'attnum',
+        'atttypmod',
+        'attbyval',
+        'attalign',
+        'attstorage',
+        'attnotnull',
+      ],
       ...['atthasdef', 'attcollation', 'attndims'],
     ],
-    constants: { attstattarget: -1, attcacheoff: -1, attislocal: 1, attcompression: '', attidentity: '', attgenerated: '' },
+    constants: {
+      attstattarget: -1,
+      attcacheoff: -1,
+      attislocal: 1,
+      attcompression: '',
+      attidentity: '',
+      attgenerated: '',
+    },
     rows: (function* () {
       for (const table of tables) {
         for (const column of table.columns)
@@ -202,7 +302,8 @@ function attributes({ tables }: CatalogueModel): Filling {
         }
       }
       for (const { oid, columns } of systemRelations()) {
-        for (const [at, column] of columns.entries()) yield attribute(oid, { ...column, hasDefault: false }, at + 1, C_COLLATION)
+        for (const [at, column] of columns.entries())
+          yield attribute(oid, { ...column, hasDefault: false }, at + 1, C_COLLATION)
       }
     })(),
   }
@@ -211,15 +312,41 @@ function attributes({ tables }: CatalogueModel): Filling {
 /** What an attribute takes over from its type; looked up once for each. */
 const traits = new Map<number, readonly Value[]>()
 
-function attribute(relation: number, { name, type, modifier, isRequired, hasDefault }: Attribute, number: number, textCollation = COLLATION): Value[] {
+function attribute(
+  relation: number,
+  { name, type, modifier, isRequired, hasDefault }: Attribute,
+  number: number,
+  textCollation = COLLATION,
+): Value[] {
   let known = traits.get(type)
   if (known === undefined) {
     const row = typeRow(type)
-    known = [Number(row?.get('typlen') ?? -1), row?.get('typbyval') === 't' ? 1 : 0, row?.get('typalign') ?? 'i', row?.get('typstorage') ?? 'x', Number(row?.get('typcollation') ?? 0), row?.get('typcategory') === 'A' && type !== OID.int2vector && type !== OID.oidvector ? 1 : 0]
+    known = [
+      Number(row?.get('typlen') ?? -1),
+      row?.get('typbyval') === 't' ? 1 : 0,
+      row?.get('typalign') ?? 'i',
+      row?.get('typstorage') ?? 'x',
+      Number(row?.get('typcollation') ?? 0),
+      row?.get('typcategory') === 'A' && type !== OID.int2vector && type !== OID.oidvector ? 1 : 0,
+    ]
     traits.set(type, known)
   }
   const [length = null, byValue = null, align = null, storage = null, collation = null, dimensions = null] = known
-  return [relation, name, type, length, number, modifier, byValue, align, storage, isRequired ? 1 : 0, hasDefault ? 1 : 0, collation === COLLATION ? textCollation : collation, dimensions]
+  return [
+    relation,
+    name,
+    type,
+    length,
+    number,
+    modifier,
+    byValue,
+    align,
+    storage,
+    isRequired ? 1 : 0,
+    hasDefault ? 1 : 0,
+    collation === COLLATION ? textCollation : collation,
+    dimensions,
+  ]
 }
 
 function types({ tables }: CatalogueModel): Filling {
@@ -227,7 +354,10 @@ function types({ tables }: CatalogueModel): Filling {
   const booleans = new Set(['typbyval', 'typispreferred'])
   const texts = new Set(['typname', 'typtype', 'typcategory', 'typdelim', 'typalign', 'typstorage'])
   const builtIn = TYPE_ROWS.map((row) => [
-    ...[...row].map(([column, value]): Value => (booleans.has(column) ? (value === 't' ? 1 : 0) : texts.has(column) ? value : Number(value))),
+    ...[...row].map(
+      ([column, value]): Value =>
+        booleans.has(column) ? (value === 't' ? 1 : 0) : texts.has(column) ? value : Number(value),
+    ),
     11,
     0,
   ])
@@ -237,8 +367,56 @@ function types({ tables }: CatalogueModel): Filling {
     rows: (function* () {
       yield* builtIn
       for (const table of tables) {
-        yield [table.rowType, table.name, -1, 0, 'c', 'C', 0, ',', 0, table.arrayType, 2290, 2291, 2402, 2403, 0, 0, 0, 0, 'd', 'x', 0, PUBLIC_OID, table.oid]
-        yield [table.arrayType, `_${table.name}`, -1, 0, 'b', 'A', 0, ',', table.rowType, 0, 750, 751, 2400, 2401, 0, 0, 3816, 6179, 'd', 'x', 0, PUBLIC_OID, 0]
+        yield [
+          table.rowType,
+          table.name,
+          -1,
+          0,
+          'c',
+          'C',
+          0,
+          ',',
+          0,
+          table.arrayType,
+          2290,
+          2291,
+          2402,
+          2403,
+          0,
+          0,
+          0,
+          0,
+          'd',
+          'x',
+          0,
+          PUBLIC_OID,
+          table.oid,
+        ]
+        yield [
+          table.arrayType,
+          `_${table.name}`,
+          -1,
+          0,
+          'b',
+          'A',
+          0,
+          ',',
+          table.rowType,
+          0,
+          750,
+          751,
+          2400,
+          2401,
+          0,
+          0,
+          3816,
+          6179,
+          'd',
+          'x',
+          0,
+          PUBLIC_OID,
+          0,
+        ]
       }
     })(),
   }
@@ -255,13 +433,32 @@ const OPERATOR_CLASSES: ReadonlyMap<number, number> = new Map<number, number>([
 ])
 
 function indexes({ tables }: CatalogueModel): Filling {
-  const list = (index: IndexObject, value: (part: IndexObject['columns'][number]) => number): string => JSON.stringify(index.columns.map(value))
+  const list = (index: IndexObject, value: (part: IndexObject['columns'][number]) => number): string =>
+    JSON.stringify(index.columns.map(value))
   return {
-    columns: ['indexrelid', 'indrelid', 'indnatts', 'indnkeyatts', 'indisunique', 'indisprimary', 'indkey', 'indcollation', 'indclass', 'indoption'],
+    columns: [
+      'indexrelid',
+      'indrelid',
+      'indnatts',
+      'indnkeyatts',
+      'indisunique',
+      'indisprimary',
+      'indkey',
+      'indcollation',
+      'indclass',
+      'indoption',
+    ],
     constants: { indimmediate: 1, indisvalid: 1, indisready: 1, indislive: 1 },
     rows: tables.flatMap((table) =>
       table.indexes.map((index) => [
-        ...[index.oid, table.oid, index.columns.length, index.columns.length, index.isUnique ? 1 : 0, index.isPrimary ? 1 : 0],
+        ...[
+          index.oid,
+          table.oid,
+          index.columns.length,
+          index.columns.length,
+          index.isUnique ? 1 : 0,
+          index.isPrimary ? 1 : 0,
+        ],
         list(index, ({ column }) => column.number),
         list(index, ({ column }) => (column.type === OID.text ? COLLATION : 0)),
         list(index, ({ column }) => OPERATOR_CLASSES.get(column.type) ?? 0),
@@ -275,10 +472,25 @@ function indexes({ tables }: CatalogueModel): Filling {
 function constraints({ tables }: CatalogueModel): Filling {
   return {
     columns: ['oid', 'conname', 'contype', 'conrelid', 'conindid', 'conkey', 'connoinherit', 'conbin'],
-    constants: { connamespace: PUBLIC_OID, convalidated: 1, confupdtype: ' ', confdeltype: ' ', confmatchtype: ' ', conislocal: 1 },
+    constants: {
+      connamespace: PUBLIC_OID,
+      convalidated: 1,
+      confupdtype: ' ',
+      confdeltype: ' ',
+      confmatchtype: ' ',
+      conislocal: 1,
+    },
     rows: tables.flatMap((table: TableObject) =>
       table.constraints.map(({ oid, name, kind, index, columns, condition }) => [
-        ...[oid, name, kind, table.oid, index, JSON.stringify(columns.map(({ number }) => number)), kind === 'c' ? 0 : 1],
+        ...[
+          oid,
+          name,
+          kind,
+          table.oid,
+          index,
+          JSON.stringify(columns.map(({ number }) => number)),
+          kind === 'c' ? 0 : 1,
+        ],
         condition ?? null,
       ]),
     ),

@@ -9,7 +9,14 @@ import { decodePayload, encodeFrame, FRAME, PipeReader } from '../../../query/en
 import { residentKib, withLimits } from '../../../query/engines/sqlite/processes/process-limits.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import type { VisibleTable } from '../database/objects.ts'
-import { type CatalogueFailure, type CatalogueJob, reviveFailure, type RowChunk, type StatementJob, type StatementReply } from './jobs.ts'
+import {
+  type CatalogueFailure,
+  type CatalogueJob,
+  type RowChunk,
+  reviveFailure,
+  type StatementJob,
+  type StatementReply,
+} from './jobs.ts'
 
 const PROGRAM = fileURLToPath(new URL('./catalogue-process-main.ts', import.meta.url))
 
@@ -152,7 +159,12 @@ export class CatalogueProcess {
     const end = performance.now() + STATEMENT_MS
     return setInterval(async () => {
       if (performance.now() > end)
-        return this.#exceed(new CatalogueError('cancelled', `The statement on the catalogue took longer than ${STATEMENT_MS / 1000} seconds`))
+        return this.#exceed(
+          new CatalogueError(
+            'cancelled',
+            `The statement on the catalogue took longer than ${STATEMENT_MS / 1000} seconds`,
+          ),
+        )
       const { pid } = this.#process
       if (process.platform !== 'linux' || pid === undefined) return
       if ((await residentKib(pid)) > MAX_RESIDENT_KIB) this.#exceed(tooMuchMemory())

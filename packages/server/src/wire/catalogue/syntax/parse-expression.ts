@@ -26,7 +26,8 @@ function leftAssociative(
   for (let count = 0; ; count++) {
     const operator = operatorNext()
     if (operator === undefined) return left
-    if (count > MAX_CHAIN) throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, tokens.at)
+    if (count > MAX_CHAIN)
+      throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, tokens.at)
     const { at } = tokens.take()
     left = { kind: 'binary', operator, left, right: operand(tokens), at }
   }
@@ -53,7 +54,8 @@ function is(tokens: TokenStream): Expression {
       const isNegated = tokens.accepts('not')
       if (tokens.accepts('distinct', 'from')) {
         operand = { kind: 'distinct', left: operand, right: comparison(tokens), isNegated, at }
-      } else if (tokens.accepts('null') || tokens.accepts('unknown')) operand = { kind: 'is', operand, what: 'NULL', isNegated, at }
+      } else if (tokens.accepts('null') || tokens.accepts('unknown'))
+        operand = { kind: 'is', operand, what: 'NULL', isNegated, at }
       else if (tokens.accepts('true')) operand = { kind: 'is', operand, what: 'TRUE', isNegated, at }
       else if (tokens.accepts('false')) operand = { kind: 'is', operand, what: 'FALSE', isNegated, at }
       else throw tokens.unexpected()
@@ -135,7 +137,13 @@ function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean,
   const low = other(tokens)
   tokens.expects('and')
   const compare = (operator: string, right: Expression): Expression => ({ kind: 'binary', operator, left, right, at })
-  const inside = { kind: 'binary', operator: 'AND', left: compare('>=', low), right: compare('<=', other(tokens)), at } as const
+  const inside = {
+    kind: 'binary',
+    operator: 'AND',
+    left: compare('>=', low),
+    right: compare('<=', other(tokens)),
+    at,
+  } as const
   return isNegated ? { kind: 'unary', operator: 'NOT', operand: inside, at } : inside
 }
 
@@ -148,7 +156,8 @@ function other(tokens: TokenStream): Expression {
     const { at } = tokens
     const operator = otherOperator(tokens)
     if (operator === undefined) return left
-    if (count > MAX_CHAIN) throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, at)
+    if (count > MAX_CHAIN)
+      throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, at)
     left = quantified(tokens, operator, left, at) ?? { kind: 'binary', operator, left, right: sum(tokens), at }
   }
 }
@@ -167,7 +176,8 @@ function otherOperator(tokens: TokenStream): string | undefined {
     tokens.expects(')')
     return operator
   }
-  const isOther = kind === 'symbol' && !COMPARISONS.has(key) && !ARITHMETIC.has(key) && /^[+\-*/<>=~!@#%^&|`?]+$/.test(key)
+  const isOther =
+    kind === 'symbol' && !COMPARISONS.has(key) && !ARITHMETIC.has(key) && /^[+\-*/<>=~!@#%^&|`?]+$/.test(key)
   return isOther ? tokens.take().key : undefined
 }
 
@@ -177,7 +187,8 @@ function sum(tokens: TokenStream): Expression {
 }
 
 function product(tokens: TokenStream): Expression {
-  const next = (): string | undefined => (tokens.sees('*') || tokens.sees('/') || tokens.sees('%') ? tokens.token.key : undefined)
+  const next = (): string | undefined =>
+    tokens.sees('*') || tokens.sees('/') || tokens.sees('%') ? tokens.token.key : undefined
   return leftAssociative(tokens, unary, next)
 }
 
@@ -368,7 +379,8 @@ function parseWordedCall(tokens: TokenStream): Expression {
   const side = tokens.sees('leading') || tokens.sees('trailing') || tokens.sees('both') ? tokens.take().key : undefined
   const args = tokens.sees('from') ? [] : [other(tokens)]
   const isFrom = tokens.sees('from')
-  while (tokens.accepts(',') || tokens.accepts('from') || tokens.accepts('for') || tokens.accepts('in')) args.push(other(tokens))
+  while (tokens.accepts(',') || tokens.accepts('from') || tokens.accepts('for') || tokens.accepts('in'))
+    args.push(other(tokens))
   tokens.expects(')')
   const name = key === 'trim' ? (side === 'leading' ? 'ltrim' : side === 'trailing' ? 'rtrim' : 'btrim') : key
   return callOf([name], key === 'trim' && isFrom ? args.reverse() : args, at)

@@ -9,7 +9,11 @@ export function parseStatement(statement: string): Query {
   const tokens = new TokenStream(tokenize(statement), parseQuery)
   const { key, text, kind, at } = tokens.token
   if (kind === 'word' && NOT_QUERIES.has(key))
-    throw new CatalogueError('unsupported', `${text.toUpperCase()} cannot be used on the catalogue, which is read by SELECT`, at)
+    throw new CatalogueError(
+      'unsupported',
+      `${text.toUpperCase()} cannot be used on the catalogue, which is read by SELECT`,
+      at,
+    )
   const query = parseQuery(tokens)
   tokens.accepts(';')
   if (tokens.token.kind !== 'end') throw tokens.unexpected()
@@ -17,7 +21,9 @@ export function parseStatement(statement: string): Query {
 }
 
 const NOT_QUERIES: ReadonlySet<string> = new Set(
-  'insert update delete merge truncate create alter drop explain analyze vacuum copy call do lock comment grant revoke declare'.split(' '),
+  'insert update delete merge truncate create alter drop explain analyze vacuum copy call do lock comment grant revoke declare'.split(
+    ' ',
+  ),
 )
 
 /** Query = ["WITH" Cte {"," Cte}] Body ["ORDER BY" …] ["LIMIT" …] ["OFFSET" …] */
@@ -35,7 +41,8 @@ function parseQuery(tokens: TokenStream): Query {
       offset = parseExpression(tokens)
       void (tokens.accepts('rows') || tokens.accepts('row'))
     } else if (tokens.accepts('fetch')) limit = parseFetch(tokens)
-    else if (tokens.sees('for')) throw new CatalogueError('unsupported', 'Rows of the catalogue cannot be locked', tokens.at)
+    else if (tokens.sees('for'))
+      throw new CatalogueError('unsupported', 'Rows of the catalogue cannot be locked', tokens.at)
     else return { isRecursive, ctes, body, orderBy, limit, offset }
   }
 }
@@ -70,7 +77,8 @@ function parseNames(tokens: TokenStream): string[] {
 function parseSetOperations(tokens: TokenStream): Body {
   let left = parseIntersections(tokens)
   for (let count = 0; tokens.sees('union') || tokens.sees('except'); count++) {
-    if (count > MAX_SET_OPERATIONS) throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, tokens.at)
+    if (count > MAX_SET_OPERATIONS)
+      throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, tokens.at)
     const word = tokens.take().key
     const isAll = tokens.accepts('all')
     tokens.accepts('distinct')
@@ -107,7 +115,8 @@ function parseBody(tokens: TokenStream): Body {
 function parseSelect(tokens: TokenStream): Select {
   tokens.expects('select')
   const isDistinct = tokens.accepts('distinct')
-  if (isDistinct && tokens.sees('on')) throw new CatalogueError('unsupported', 'DISTINCT ON is not supported on the catalogue', tokens.at)
+  if (isDistinct && tokens.sees('on'))
+    throw new CatalogueError('unsupported', 'DISTINCT ON is not supported on the catalogue', tokens.at)
   if (!isDistinct) tokens.accepts('all')
   const items = EMPTY_LIST_ENDS.has(tokens.token.key) || tokens.token.kind === 'end' ? [] : tokens.list(parseItem)
   const from = tokens.accepts('from') ? tokens.list(parseFrom) : []
@@ -143,16 +152,17 @@ function parseItem(tokens: TokenStream): SelectItem {
   return { kind: 'value', value, alias }
 }
 
-const JOINS: readonly (readonly [words: readonly string[], join: 'JOIN' | 'LEFT JOIN' | 'RIGHT JOIN' | 'FULL JOIN'])[] = [
-  [['join'], 'JOIN'],
-  [['inner', 'join'], 'JOIN'],
-  [['left', 'join'], 'LEFT JOIN'],
-  [['left', 'outer', 'join'], 'LEFT JOIN'],
-  [['right', 'join'], 'RIGHT JOIN'],
-  [['right', 'outer', 'join'], 'RIGHT JOIN'],
-  [['full', 'join'], 'FULL JOIN'],
-  [['full', 'outer', 'join'], 'FULL JOIN'],
-]
+const JOINS: readonly (readonly [words: readonly string[], join: 'JOIN' | 'LEFT JOIN' | 'RIGHT JOIN' | 'FULL JOIN'])[] =
+  [
+    [['join'], 'JOIN'],
+    [['inner', 'join'], 'JOIN'],
+    [['left', 'join'], 'LEFT JOIN'],
+    [['left', 'outer', 'join'], 'LEFT JOIN'],
+    [['right', 'join'], 'RIGHT JOIN'],
+    [['right', 'outer', 'join'], 'RIGHT JOIN'],
+    [['full', 'join'], 'FULL JOIN'],
+    [['full', 'outer', 'join'], 'FULL JOIN'],
+  ]
 
 /** From = Source {("CROSS" | "NATURAL" | …) "JOIN" Source ["ON" … | "USING" …]} */
 function parseFrom(tokens: TokenStream): From {
@@ -191,7 +201,8 @@ function opensJoin(tokens: TokenStream): boolean {
     if (kind === 'end') return false
     if (key === '(') depth++
     else if (key === ')' && --depth < 0) return false
-    else if (depth === 0 && (key === 'on' || key === 'using' || key === 'where' || key === ',' || key === 'cross')) return false
+    else if (depth === 0 && (key === 'on' || key === 'using' || key === 'where' || key === ',' || key === 'cross'))
+      return false
     else if (depth === 0 && key === 'join') return true
   }
 }
@@ -226,7 +237,8 @@ function subqueryOrUndefined(tokens: TokenStream): Query | undefined {
       if (key === '(') depth++
       else if (key === ')' && --depth === 0) {
         const after = tokens.ahead(distance + 1).key
-        if (after !== ')' && after !== 'union' && after !== 'except' && after !== 'intersect' && after !== 'order') return undefined
+        if (after !== ')' && after !== 'union' && after !== 'except' && after !== 'intersect' && after !== 'order')
+          return undefined
         break
       }
     }

@@ -95,7 +95,8 @@ export class TokenStream {
   }
 
   nested<Tree>(parse: () => Tree): Tree {
-    if (++this.#nesting > MAX_NESTING) throw new CatalogueError('tooComplex', `A statement nests at most ${MAX_NESTING} levels deep`, this.at)
+    if (++this.#nesting > MAX_NESTING)
+      throw new CatalogueError('tooComplex', `A statement nests at most ${MAX_NESTING} levels deep`, this.at)
     const tree = parse()
     this.#nesting--
     return tree
@@ -111,7 +112,8 @@ export class TokenStream {
 
   unexpected(expected?: string): CatalogueError {
     const { kind, text, at } = this.token
-    const hint = expected === undefined ? undefined : `Expected ${/^[a-z]+$/.test(expected) ? expected.toUpperCase() : expected}`
+    const hint =
+      expected === undefined ? undefined : `Expected ${/^[a-z]+$/.test(expected) ? expected.toUpperCase() : expected}`
     if (kind === 'end') return new CatalogueError('syntax', 'syntax error at end of input', at, hint)
     return new CatalogueError('syntax', `syntax error at or near "${text}"`, at, hint)
   }
