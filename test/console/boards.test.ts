@@ -109,6 +109,12 @@ test('values are exact at the pointer and in the table of a chart, and the theme
 test('the crosshair of a chart is shown by the others; a chart is zoomed and saved as a picture', async () => {
   const { page } = hers
   const [lines, candles] = [tile(hers, 'Bid and ask of ACME'), tile(hers, 'Candles of ACME')]
+  await admin.table('quotes').insert(
+    Array.from({ length: 20 }, (_, at) => ({
+      ...{ symbol: 'ACME', quoted_at: new Date(Date.now() - at * 100), bid: 101, ask: 102, bid_size: 1, ask_size: 1 },
+    })),
+  )
+  await lines.getByRole('img', { name: /: 22 points/ }).waitFor()
   await lines.locator('.u-over').hover({ position: { x: 200, y: 60 } })
   await candles.locator('.chart-tag.below').waitFor()
   assert.equal(await candles.locator('.chart-tag.right').count(), 0, 'the value is that of the pointer')

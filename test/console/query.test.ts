@@ -228,6 +228,34 @@ test('Live: rows change and move to their places; the method is named, and why a
   await summary().getByText('2 rows').waitFor()
 })
 
+test('a result is added to a board; several stand side by side; the plan has rows and times', async () => {
+  await run('select symbol from ticks; select id from ticks order by id')
+  await page.getByRole('button', { name: 'All results side by side' }).click()
+  await page.getByRole('grid').nth(1).waitFor()
+  await page.getByRole('button', { name: 'All results side by side' }).click()
+  await page.getByRole('radio', { name: 'Plan' }).check({ force: true })
+  await page.getByText(/3 rows in .* ms/).waitFor()
+  await page.getByRole('button', { name: 'Add to board' }).click()
+  const dialog = page.locator('dialog')
+  await dialog.getByRole('textbox', { name: 'Title of the tile' }).fill('Ids')
+  await dialog.getByRole('combobox', { name: 'Board' }).selectOption('A new board')
+  await dialog.getByRole('textbox', { name: 'Name of the board' }).fill('Mine')
+  assert.deepEqual(await view.axe(), [])
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('“Ids” was added to “Mine”').waitFor()
+  const [board] = await Array.fromAsync(admin.saved.list({ kind: 'board', prefix: 'Mine' }))
+  const { body } = await admin.saved.get(board?.id ?? '')
+  assert.deepEqual(body, {
+    tiles: [
+      {
+        ...{ title: 'Ids', statement: 'select id from ticks order by id', view: 'table', live: false },
+        position: { x: 0, y: 0, w: 6, h: 6 },
+      },
+    ],
+  })
+  await page.getByRole('radio', { name: 'Table' }).check({ force: true })
+})
+
 test('a saved query survives a reload, is shared with others, and is not overwritten by accident', async () => {
   await run('select symbol, price from ticks where symbol = :symbol')
   await page.getByRole('textbox', { name: ':symbol' }).fill('B')
