@@ -28,14 +28,28 @@ export interface ColumnText {
 }
 
 /** The key is the first column. */
-export function tableOf(id: number, name: string, columns: readonly ColumnText[], rest: Partial<TableDefinition> = {}): TableDefinition {
+export function tableOf(
+  id: number,
+  name: string,
+  columns: readonly ColumnText[],
+  rest: Partial<TableDefinition> = {},
+): TableDefinition {
   const definition = {
     columns: columns.map((column) => ({ nullable: true, default: null, ...column })),
     primaryKey: [columns[0]?.name ?? ''],
     uniques: [],
     indexes: [],
   }
-  const row = { name, definition: JSON.stringify(definition), readScope: null, writeScope: null, rowFilter: null, description: null, created: 0n, id: BigInt(id) }
+  const row = {
+    name,
+    definition: JSON.stringify(definition),
+    readScope: null,
+    writeScope: null,
+    rowFilter: null,
+    description: null,
+    created: 0n,
+    id: BigInt(id),
+  }
   return { ...readDefinition(row), ...rest }
 }
 
@@ -48,20 +62,39 @@ export function demoTables(): TableDefinition[] {
       type: type.replace(/,(\d)/, ', $1'),
       nullable: isKey === true ? false : nullable !== false,
     }))
-    return tableOf(index + 1, table.name, columns, { primaryKey: keys, description: table.description, readScope: table.read_scope, writeScope: table.write_scope })
+    return tableOf(index + 1, table.name, columns, {
+      primaryKey: keys,
+      description: table.description,
+      readScope: table.read_scope,
+      writeScope: table.write_scope,
+    })
   })
 }
 
-export function callerOf(tables: readonly TableDefinition[], scopes: readonly string[] = ['Platform/Market'], user = 'alice'): CatalogueCaller {
+export function callerOf(
+  tables: readonly TableDefinition[],
+  scopes: readonly string[] = ['Platform/Market'],
+  user = 'alice',
+): CatalogueCaller {
   return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user }
 }
 
 const NEVER = new AbortController().signal
 
-export function ask(catalogue: Catalogue, caller: CatalogueCaller, text: string, ...parameters: (string | null)[]): Promise<CatalogueResult> {
+export function ask(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+): Promise<CatalogueResult> {
   return catalogue.run(text, parameters, caller, NEVER)
 }
 
-export async function rowsOf(catalogue: Catalogue, caller: CatalogueCaller, text: string, ...parameters: (string | null)[]) {
+export async function rowsOf(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+) {
   return (await ask(catalogue, caller, text, ...parameters)).rows
 }

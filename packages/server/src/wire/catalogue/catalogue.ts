@@ -161,15 +161,6 @@ function* visibleTables({ snapshot, scopes }: CatalogueCaller): Generator<readon
   for (const definition of snapshot.definitions) {
     const table = view.lookup(definition.name)
     if (table === undefined) continue
-    // Row filters and scopes are nobody's business here.
-    const {
-      rowFilter: _rowFilter,
-      readScope: _readScope,
-      writeScope: _writeScope,
-      stepUp: _stepUp,
-      ...visible
-    } = definition
-    part.push({ definition: visible, isWritable: table.isWritable && view.missingWriteScope(table) === undefined })
     part.push(visibleTable(definition, table.isWritable && view.missingWriteScope(table) === undefined))
     if (part.length < TABLES_PER_PART) continue
     yield part

@@ -162,27 +162,6 @@ export class CatalogueDatabase {
       this.#provided.set(table, 'whole')
       return
     }
-    const filling = (FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table))?.(this.#model)
-    const columns =
-      TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: 25, isRequired: false }))
-    const declared = columns.map(
-      ({ name, type }) =>
-        `"${name}" ${name === 'oid' ? 'INTEGER PRIMARY KEY' : (AFFINITIES.get(representationOf(type)) ?? '')}`,
-    )
-    this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
-    if (filling !== undefined) this.#fill(table, columns, filling)
-    for (const index of INDEXES.get(table) ?? [])
-      this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
-  }
-
-  #fill(
-    table: string,
-    columns: readonly Pick<Relation['columns'][number], 'name' | 'type' | 'isRequired'>[],
-    filling: Filling,
-  ): void {
-    const constants = new Map(Object.entries(filling.constants ?? {}))
-    const others = columns.filter(({ name }) => !filling.columns.includes(name))
-    const values = others.map(({ name, type, isRequired }) => {
     const fill = FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table)
     const owning = owner === undefined ? undefined : this.#model.table(owner)
     const isWhole = owning === undefined
@@ -200,7 +179,9 @@ export class CatalogueDatabase {
   /** Values that all rows share are not stored. */
   #create(table: string, filling: Filling | undefined): void {
     const constants = new Map(Object.entries(filling?.constants ?? {}))
-    const columns = TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
+    const columns =
+      TABLES.get(table)?.columns ??
+      (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
     const declared = columns.map(({ name, type, isRequired }) => {
       const kind = representationOf(type)
       if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
@@ -221,7 +202,9 @@ export class CatalogueDatabase {
     const names = [...columns, ...others.map(([name]) => name)].map((name) => `"${name}"`).join(', ')
     const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
     const prepare = (count: number) =>
-      this.#database.prepare<Value[]>(`INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`)
+      this.#database.prepare<Value[]>(
+        `INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`,
+      )
     const [many, one] = [prepare(ROWS_AT_ONCE), prepare(1)]
     this.#database.transaction(() => {
       let waiting: (readonly Value[])[] = []

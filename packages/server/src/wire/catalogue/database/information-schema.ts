@@ -11,10 +11,6 @@ const SCHEMA = 'public'
 /** What callers with these scopes may do; the views of privileges add the caller. */
 export const PRIVILEGES = 'gh_privileges'
 
-export const INFORMATION_FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<
-  string,
-  (model: CatalogueModel) => Filling
->([
 export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   [
     'info_schemata',
@@ -95,19 +91,21 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
       rows: tables.flatMap((table) => privileges(table).map((privilege) => [table.name, privilege])),
     }),
   ],
-  ['info_information_schema_catalog_name', () => ({ columns: ['catalog_name'], rows: [[DATABASE]] })],
   [
     'info_character_sets',
     () => ({
       columns: ['character_set_name'],
-      constants: { character_repertoire: 'UCS', form_of_use: 'UTF8', default_collate_catalog: DATABASE, default_collate_schema: 'pg_catalog', default_collate_name: 'C' },
+      constants: {
+        character_repertoire: 'UCS',
+        form_of_use: 'UTF8',
+        default_collate_catalog: DATABASE,
+        default_collate_schema: 'pg_catalog',
+        default_collate_name: 'C',
+      },
       rows: [['UTF8']],
     }),
   ],
-  [
-    'info_information_schema_catalog_name',
-    () => ({ columns: ['catalog_name'], rows: [[DATABASE]] }),
-  ],
+  ['info_information_schema_catalog_name', () => ({ columns: ['catalog_name'], rows: [[DATABASE]] })],
 ])
 
 const UNCHANGEABLE = {

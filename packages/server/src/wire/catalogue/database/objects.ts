@@ -18,100 +18,27 @@ export interface VisibleTable {
   readonly isWritable: boolean
 }
 
-type VisibleColumn = readonly [name: string, type: number, modifier: number, isRequired: boolean, default_: string | null]
+type VisibleColumn = readonly [
+  name: string,
+  type: number,
+  modifier: number,
+  isRequired: boolean,
+  default_: string | null,
+]
 
 /** Without scopes and row filters, which nobody reads here. */
 export function visibleTable(definition: TableDefinition, isWritable: boolean): VisibleTable {
   const { id = 0, name, description, view, primaryKey, uniques, indexes, checks } = definition
   const columns = definition.columns.map((column): VisibleColumn => {
     const modifier = column.type.kind === 'Decimal' ? column.type.precision * 65_536 + column.type.scale + 4 : -1
-    return [column.name, TYPES[column.type.kind], modifier, !column.nullable && view === undefined, column.default ?? null]
+    return [
+      column.name,
+      TYPES[column.type.kind],
+      modifier,
+      !column.nullable && view === undefined,
+      column.default ?? null,
+    ]
   })
-  const find = (names: readonly string[]): ColumnObject[] =>
-    names.flatMap((one) => columns.find((column) => column.name === one) ?? [])
-  const keys = [
-    ...(definition.primaryKey.length === 0
-      ? []
-      : [{ name: shortName(`${name}_pkey`), isPrimary: true, columns: find(definition.primaryKey) }]),
-    ...definition.uniques.map((unique) => ({
-      name: shortName(`${name}_${unique.join('_')}_key`),
-      isPrimary: false,
-      columns: find(unique),
-    })),
-  ]
-  const keyIndexes = keys.map(
-    (key): IndexObject => ({
-      oid: idOf(`index ${key.name}`),
-      name: key.name,
-      isUnique: true,
-      isPrimary: key.isPrimary,
-      columns: key.columns.map((column) => ({ column, isDescending: false })),
-    }),
-  )
-  const indexes = definition.indexes.map(
-    (index): IndexObject => ({
-      oid: idOf(`index ${index.name}`),
-      name: index.name,
-      isUnique: index.unique,
-      isPrimary: false,
-      columns: index.columns.flatMap((part) =>
-        find([part.name]).map((column) => ({ column, isDescending: part.descending })),
-      ),
-    }),
-  )
-  const constraints = [
-    ...keys.map(
-      (key, index): ConstraintObject => ({
-        oid: idOf(`constraint ${key.name}`),
-        name: key.name,
-        kind: key.isPrimary ? 'p' : 'u',
-        index: keyIndexes[index]?.oid ?? 0,
-        columns: key.columns,
-        condition: undefined,
-      }),
-    ),
-    ...(definition.checks ?? []).map(
-      (check): ConstraintObject => ({
-        oid: idOf(`constraint ${check.name}`),
-        name: check.name,
-        kind: 'c',
-        index: 0,
-        columns: [],
-        condition: check.condition,
-      }),
-    ),
-  ]
-  return {
-    oid,
-    rowType: oid + 2,
-    arrayType: oid + 1,
-    name,
-    kind: view === undefined ? 'r' : 'v',
-    description: definition.description,
-    viewText: view?.text,
-    columns,
-    indexes: [...keyIndexes, ...indexes],
-    constraints,
-    isWritable,
-  }
-}
-
-/** By name, so that an index keeps its id when another one is dropped; the next free id if two names meet. */
-function partIds(oid: number): (name: string) => number {
-  const taken = new Set<number>()
-  return (name) => {
-    let hash = 0x811c9dc5
-    for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0
-    let part = hash % (IDS_PER_TABLE - FIRST_PART)
-    while (taken.has(part) && taken.size < IDS_PER_TABLE - FIRST_PART) part = (part + 1) % (IDS_PER_TABLE - FIRST_PART)
-    taken.add(part)
-    return oid + FIRST_PART + part
-  }
-}
-
-/** PostgreSQL's names have at most 63 bytes. */
-function shortName(name: string): string {
-  return name.length <= 63 ? name : name.slice(0, 63)
   return { id, name, description, view: view?.text, columns, primaryKey, uniques, indexes, checks, isWritable }
 }
 
@@ -282,7 +209,14 @@ export class TableObject {
     const idOf = partIds(this.oid + FIRST_PART + 2 * PARTS)
     const keys = this.#keys().map(({ name, isPrimary, columns }, position): ConstraintObject => {
       const index = this.indexes[position]?.oid ?? 0
-      return { oid: idOf(name), name, kind: isPrimary ? 'p' : 'u', index, columns: this.#find(columns), condition: undefined }
+      return {
+        oid: idOf(name),
+        name,
+        kind: isPrimary ? 'p' : 'u',
+        index,
+        columns: this.#find(columns),
+        condition: undefined,
+      }
     })
     const checks = (this.#table.checks ?? []).map(({ name, condition }): ConstraintObject => {
       return { oid: idOf(name), name, kind: 'c', index: 0, columns: [], condition }

@@ -290,8 +290,6 @@ function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner
     ...node.branches.map(({ then }) => then),
     ...(node.otherwise === undefined ? [] : [node.otherwise]),
   ].map(inner)
-  const { type, values } = unify(results, translation)
-  const results = [...node.branches.map(({ then }) => then), ...(node.otherwise === undefined ? [] : [node.otherwise])].map(inner)
   const { values } = unify(results, translation)
   // PostgreSQL looks at ELSE first.
   const common = commonType(results.toReversed().map((result) => result.type))

@@ -294,16 +294,18 @@ function translateTable(
   if (relation === undefined)
     throw new CatalogueError('unknownTable', `relation "${path.join('.')}" does not exist`, at)
   const table = tableName(relation)
-  translation.relations.add(table)
+  const owned = OWNER_COLUMNS.get(table)
+  translation.reads.push({
+    table,
+    ownerColumn: owned === undefined ? undefined : `${sqlAlias}."${owned}"`,
+    owner: undefined,
+  })
   const columns: Column[] = relation.columns.map(({ name, type, modifier }) => ({
     name,
     type,
     modifier,
     sql: `${sqlAlias}."${name}"`,
   }))
-  const owned = OWNER_COLUMNS.get(table)
-  translation.reads.push({ table, ownerColumn: owned === undefined ? undefined : `${sqlAlias}."${owned}"`, owner: undefined })
-  const columns: Column[] = relation.columns.map(({ name, type, modifier }) => ({ name, type, modifier, sql: `${sqlAlias}."${name}"` }))
   if (relation.schema === PG_CATALOG) columns.push(...systemColumns(relation, sqlAlias))
   addSource(scope, { alias: { ...alias, name: alias.name ?? relation.name } }, relation.schema, columns)
   return `${quoteName(table)} AS ${sqlAlias}`
