@@ -68,6 +68,7 @@ const LONG = [
   'clients/passport-openidconnect',
   'conformance/throttle',
   'console/snippets',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
   'mail/nodes',
