@@ -70,6 +70,7 @@ const LONG = [
   'conformance/throttle',
   'console/snippets',
   'examples/samples',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
   'identity/timing',
