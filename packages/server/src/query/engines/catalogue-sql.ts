@@ -109,7 +109,10 @@ export function selectStoredEntries(dialect: CatalogueDialect): Sql {
 /** Selects the entry that a change is checked against. */
 export function selectEntry(change: CatalogueChange, dialect: CatalogueDialect): SqlStatement {
   const name = change.kind === 'create' ? change.table.name : change.name
-  return { sql: `${select(dialect, ID_COLUMN)} WHERE key = ${dialect.placeholder(1)}`, parameters: [name.toLowerCase()] }
+  return {
+    sql: `${select(dialect, ID_COLUMN)} WHERE key = ${dialect.placeholder(1)}`,
+    parameters: [name.toLowerCase()],
+  }
 }
 
 function select({ schema, selectTimestamp }: CatalogueDialect, id: Sql): Sql {
