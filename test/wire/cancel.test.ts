@@ -8,7 +8,10 @@ import { sessionOf, startWire, type TestWire } from '../support/wire-server.ts'
 
 function counted(): { cancelled: string[]; openSession: OpenSession } {
   const cancelled: string[] = []
-  return { cancelled, openSession: ({ user }, output) => sessionOf(output, { cancel: () => void cancelled.push(user) }) }
+  return {
+    cancelled,
+    openSession: ({ user }, output) => sessionOf(output, { cancel: () => void cancelled.push(user) }),
+  }
 }
 
 async function connect({ port, mint }: TestWire, version?: number) {

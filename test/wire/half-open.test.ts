@@ -64,7 +64,9 @@ test(`${HALF_OPEN} half-open connections from exempt addresses: 500 wait, the ot
   assert.equal(HALF_OPEN - closed, 500)
   assert.equal([...wire.connections()].length, 1)
   // The clients are in this process too, so that the times are those of both sides.
-  context.diagnostic(`p99 ${alone.toFixed(1)} ms alone, ${time.toFixed(1)} ms beside them; ${grown.toFixed(0)} MiB more`)
+  context.diagnostic(
+    `p99 ${alone.toFixed(1)} ms alone, ${time.toFixed(1)} ms beside them; ${grown.toFixed(0)} MiB more`,
+  )
   assert.ok(grown < 300, `${grown} MiB`)
   // After their deadline there is room again.
   await sleep(10_500)

@@ -23,7 +23,8 @@ function codeOf(replies: readonly Reply[]): string {
 
 test('an access token is accepted as the password of "token", of its user and of its client, and of nobody else', async () => {
   const { access_token: token } = await signIn(server)
-  for (const user of ['token', 'alice', 'Alice', 'demo-cli']) assert.equal(await outcome(user, token), 'signed in', user)
+  for (const user of ['token', 'alice', 'Alice', 'demo-cli'])
+    assert.equal(await outcome(user, token), 'signed in', user)
   for (const user of ['admin', 'demo-service']) assert.equal(await outcome(user, token), '28P01', user)
 })
 
@@ -124,7 +125,13 @@ describe('OAUTHBEARER (RFC 7628)', () => {
   })
 
   test('messages that are none of the mechanism end the connection', async () => {
-    for (const text of ['', 'n,,', 'p=tls-unique,,\x01auth=Bearer x\x01\x01', 'n,,\x01auth=Basic x\x01\x01', 'n,,\x01\x01']) {
+    for (const text of [
+      '',
+      'n,,',
+      'p=tls-unique,,\x01auth=Bearer x\x01\x01',
+      'n,,\x01auth=Basic x\x01\x01',
+      'n,,\x01\x01',
+    ]) {
       const client = await begin()
       client.send(initial(text))
       assert.equal((await client.error()).C, '08P01', JSON.stringify(text))

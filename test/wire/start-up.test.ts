@@ -63,7 +63,10 @@ describe('without a certificate', () => {
       [0x30002, 32],
     ] as const) {
       const { client, replies } = await signInTo(port(), ALICE.username, ALICE.password, {}, version)
-      assert.equal(replies.find(({ type }) => type === 'v'), undefined)
+      assert.equal(
+        replies.find(({ type }) => type === 'v'),
+        undefined,
+      )
       assert.equal(replies.find(({ type }) => type === 'K')?.body.length, 4 + length)
       assert.equal(replies.at(-1)?.type, 'Z')
       client.close()
@@ -206,7 +209,12 @@ describe('with a certificate', () => {
   })
 
   test('TLS from the first byte needs the protocol postgresql', async () => {
-    const named = connectTls({ port: port(), host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['postgresql'] })
+    const named = connectTls({
+      port: port(),
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+      ALPNProtocols: ['postgresql'],
+    })
     const client = new WireClient(named)
     client.send(startUp({ user: ALICE.username }))
     assert.equal((await client.reply())?.type, 'R')
