@@ -90,6 +90,7 @@ const LONG = [
   'scim/many-users',
   'scim/scim2-tester',
   'streaming/memory',
+  'wire/half-open',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */

@@ -36,6 +36,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   streaming: [...DATA, 'http', 'step-up'],
   query: [...DATA, 'http', 'schema', 'step-up'],
   feeds: [...DATA, 'http', 'step-up'],
+  wire: [...DATA, 'http', 'step-up', 'query'],
   mail: [...BASE, 'store'],
   scim: [...DATA, 'http'],
   console: ['lib', 'http'],
@@ -46,7 +47,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [
     ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
-    ...['console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
+    ...['wire', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],

@@ -36,6 +36,8 @@ export async function startTestServer(
       '--database-url': place.databaseUrl,
       // The rows of the demonstration stay as they are, unless a test wants it to trade.
       '--demo-market': 'false',
+      // Its port is one for the whole machine.
+      '--wire-port': 'off',
       ...flags,
     },
   })

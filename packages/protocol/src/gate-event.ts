@@ -51,6 +51,8 @@ export type GateEvent =
     }
   /** An operator closes one streaming connection, or all of a user. */
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
+  /** An operator closes one connection of PostgreSQL's protocol, or all of a user. */
+  | { readonly kind: 'wire-kick'; readonly connectionId?: string; readonly subject?: string }
   /** A signing key was created, retired or withdrawn; tokens signed with a withdrawn key are invalid. */
   | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
   /** The profile, the username or attributes of a user changed. `attributes` names those with other values. */

@@ -8,9 +8,9 @@ import { cursorQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
 
-const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
+export const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
 const LIST_REPLY = '{"items": […], "total": how many there are, "silent": [nodes that did not reply]}'
-const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
+export const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
 
 export const activityRoutes: readonly AdminRoute[] = [
   {
@@ -99,12 +99,12 @@ export const activityRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
+export function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
   const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
   return { body: { ...body, ...rest } }
 }
 
-async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
+export async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
   const { user, kind } = call.query
   const { after, limit } = readPage(call)
   readActivityCursor(after)

@@ -8,6 +8,8 @@ import type {
   ClusterActivity,
   OpenStream,
   OpenStreams,
+  OpenWireConnection,
+  OpenWireConnections,
   RunningQueries,
   RunningQuery,
   TablePage,
@@ -20,6 +22,7 @@ import { readTimeCursor, type TimeCursor, writeTimeCursor } from './request/page
 export interface LocalActivity {
   /** Undefined where the service does not run on this node. */
   readonly streams?: OpenStreams | undefined
+  readonly wire?: OpenWireConnections | undefined
   readonly queries?: RunningQueries | undefined
   readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
   readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
@@ -29,12 +32,18 @@ export interface LocalActivity {
 
 /** Makes this node reply with what runs on it. */
 export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
-  const { streams, queries, tablesOf, topicsOf, node } = here
+  const { streams, wire, queries, tablesOf, topicsOf, node } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
       const isListed = ({ subject, connectionId }: OpenStream) =>
         isWanted(params.user, subject) && isWanted(params.id, connectionId)
       return listing([...streams.list()].filter(isListed), params, presentStream)
+    })
+  if (wire !== undefined)
+    cluster.handle('wire', (params) => {
+      const isListed = ({ subject, connectionId }: OpenWireConnection) =>
+        isWanted(params.user, subject) && isWanted(params.id, connectionId)
+      return listing([...wire.list()].filter(isListed), params, presentWireConnection)
     })
   if (queries !== undefined) {
     cluster.handle('queries', (params) => {
@@ -53,6 +62,7 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
 export function createClusterActivity({ callAll, callAny }: ClusterCaller): ClusterActivity {
   return {
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
+    wire: async (filter) => itemsOf(await callAll('wire', paramsOf(filter)), 'wire', filter.limit),
     async countStreams(user) {
       const { replies } = await callAll('streams', { user, limit: '0' })
       return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
@@ -85,7 +95,7 @@ function isWanted(wanted: string | undefined, found: string | undefined): boolea
 }
 
 /** The newest first, at most `limit` of them. */
-function listing<Item extends OpenStream | RunningQuery>(
+function listing<Item extends OpenStream | OpenWireConnection | RunningQuery>(
   found: readonly Item[],
   { limit, after = '' }: Params,
   present: (item: Item) => JsonObject,
@@ -97,7 +107,7 @@ function listing<Item extends OpenStream | RunningQuery>(
   return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
 }
 
-function placeOf(item: OpenStream | RunningQuery): TimeCursor {
+function placeOf(item: OpenStream | OpenWireConnection | RunningQuery): TimeCursor {
   return 'openedAt' in item
     ? { createdAt: item.openedAt, id: item.connectionId }
     : { createdAt: item.startedAt, id: item.requestId }
@@ -139,7 +149,8 @@ function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: 
 }
 
 function notHere(service: string): Refusal {
-  return new Refusal('admin.not_here', 409, `No node that uses this data runs the ${service} service`)
+  const what = service === 'wire' ? 'has a wire port' : `runs the ${service} service`
+  return new Refusal('admin.not_here', 409, `No node that uses this data ${what}`)
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -160,6 +171,20 @@ function presentStream(stream: OpenStream): JsonObject {
     opened_at: instant(stream.openedAt),
     expires_at: instant(stream.expiresAt),
     subscriptions: stream.subscriptions,
+  }
+}
+
+function presentWireConnection(connection: OpenWireConnection): JsonObject {
+  return {
+    id: connection.connectionId,
+    user: connection.subject,
+    username: connection.username ?? null,
+    client: connection.clientId,
+    address: connection.address,
+    application: connection.application,
+    opened_at: instant(connection.openedAt),
+    expires_at: instant(connection.expiresAt),
+    state: connection.isIdle ? 'idle' : 'active',
   }
 }
 

@@ -19,6 +19,25 @@ export interface OpenStreams {
   list(): Iterable<OpenStream>
 }
 
+/** A connection of PostgreSQL's protocol. */
+export interface OpenWireConnection {
+  readonly connectionId: string
+  readonly subject: string
+  readonly username: string | undefined
+  readonly clientId: string
+  readonly address: string
+  /** Milliseconds. */
+  readonly openedAt: number
+  readonly expiresAt: number
+  /** What the client calls itself. */
+  readonly application: string
+  readonly isIdle: boolean
+}
+
+export interface OpenWireConnections {
+  list(): Iterable<OpenWireConnection>
+}
+
 export interface RunningQuery {
   readonly requestId: string
   readonly subject: string
@@ -69,6 +88,8 @@ export interface ActivityFilter {
 /** What runs on all nodes, and what any node of a service knows. */
 export interface ClusterActivity {
   streams(filter: ActivityFilter): Promise<ActivityItems>
+  /** Connections of PostgreSQL's protocol. */
+  wire(filter: ActivityFilter): Promise<ActivityItems>
   /** The open connections of a user; 0 where no node has the service. */
   countStreams(user: string): Promise<number>
   queries(filter: ActivityFilter): Promise<ActivityItems>

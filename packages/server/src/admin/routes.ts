@@ -19,6 +19,7 @@ import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
 import { userRoutes } from './users.ts'
+import { wireRoutes } from './wire.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRoutes,
@@ -37,6 +38,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,
+  ...wireRoutes,
   ...auditRoutes,
   ...backupRoutes,
   ...declarationRoutes,

@@ -196,6 +196,16 @@ ${LOGIN}`,
     load: async () => (await import('./sign-in/whoami.ts')).whoami,
   },
   {
+    name: 'token',
+    options: SERVER,
+    summary: "Prints an access token, for tools that connect by PostgreSQL's protocol and for other programs.",
+    notes: `
+The token is that of the stored login, renewed if it is about to expire. Whoever has it has your rights until it
+expires: pass it on in the environment, not on a command line. ${LOGIN}`,
+    examples: ['token', 'token --server https://gate.example.com > token.txt'],
+    load: async () => (await import('./sign-in/token.ts')).token,
+  },
+  {
     name: 'types',
     options: {
       '--integer': { value: 'FORM', help: 'the form of Integers: number, bigint or text (default number)' },

@@ -4,6 +4,7 @@ import { MAIL_SETTINGS } from './mail-settings.ts'
 import { NODE_SETTINGS } from './node-settings.ts'
 import { QUERY_SETTINGS } from './query-settings.ts'
 import { STREAMING_SETTINGS } from './streaming-settings.ts'
+import { WIRE_SETTINGS } from './wire-settings.ts'
 
 /** The key determines the other names: `databaseUrl` is `GATEHOUSE_DATABASE_URL`, `--database-url`, and `database_url` in a file. */
 export const SETTINGS = {
@@ -12,6 +13,7 @@ export const SETTINGS = {
   ...MAIL_SETTINGS,
   ...QUERY_SETTINGS,
   ...STREAMING_SETTINGS,
+  ...WIRE_SETTINGS,
 } as const
 
 export type SettingName = keyof typeof SETTINGS

@@ -114,11 +114,19 @@ function check(config: Config): Config {
   if ((config.tlsCertificate === '') !== (config.tlsKey === '')) {
     throw new BadSetting('GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together')
   }
+  if (config.demo && config.wireHost !== '' && !isLoopback(config.wireHost))
+    throw new BadSetting(
+      `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or --wire-host ${config.wireHost}`,
+    )
   if (config.demo && !isLoopback(config.host)) {
     throw new BadSetting(
       `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,
     )
   }
+  if (config.wireHost !== '' && config.tlsCertificate === '' && !isLoopback(config.wireHost))
+    throw new BadSetting(
+      `GATEHOUSE_WIRE_HOST: without a TLS certificate, passwords and tokens would cross the network in clear text: set GATEHOUSE_TLS_CERTIFICATE, or listen on 127.0.0.1 instead of ${config.wireHost}`,
+    )
   if (config.mailUrl !== undefined && config.mailFrom === undefined)
     throw new BadSetting('GATEHOUSE_MAIL_FROM must be set with GATEHOUSE_MAIL_URL: the sender of all mail')
   if ((config.mailUrl?.user ?? '') === '' && config.mailPassword !== '')

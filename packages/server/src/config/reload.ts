@@ -52,6 +52,8 @@ const NEVER: ReadonlySet<string> = new Set<SettingName>([
   'port',
   'metricsHost',
   'metricsPort',
+  'wireHost',
+  'wirePort',
   'workers',
   'data',
   'databaseUrl',

@@ -176,6 +176,7 @@ export class RevocationList {
         keepLater(this.#clientScopes, event.clientId, { ...event, scopes: new Set(event.scopes) })
         break
       case 'stream-kick':
+      case 'wire-kick':
       case 'keys-changed':
       case 'user-changed':
       case 'clients-changed':

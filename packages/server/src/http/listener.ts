@@ -26,7 +26,7 @@ const CIPHERS = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
   ...['AES128-GCM-SHA256', 'AES256-GCM-SHA384'].flatMap((name) => [`ECDHE-ECDSA-${name}`, `ECDHE-RSA-${name}`]),
 ]
-const TLS = { minVersion: 'TLSv1.2', ciphers: CIPHERS.join(':') } as const
+export const TLS_OPTIONS = { minVersion: 'TLSv1.2', ciphers: CIPHERS.join(':') } as const
 const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {
@@ -93,7 +93,7 @@ export class Listener {
 
   /** New connections use this certificate; open ones keep theirs. */
   setCertificate(certificate: Certificate): void {
-    if (this.server instanceof TlsServer) this.server.setSecureContext({ ...certificate, ...TLS })
+    if (this.server instanceof TlsServer) this.server.setSecureContext({ ...certificate, ...TLS_OPTIONS })
   }
 
   /** From now on every reply says `Connection: close`, so that clients and proxies open their next connection elsewhere. */
@@ -123,7 +123,10 @@ export class Listener {
     }
     return tls === undefined
       ? nodeHttp.createServer(options, this.#waitForAnswer)
-      : nodeHttps.createServer({ ...tls, ...options, ...TLS, handshakeTimeout: headerTimeoutMs }, this.#waitForAnswer)
+      : nodeHttps.createServer(
+          { ...tls, ...options, ...TLS_OPTIONS, handshakeTimeout: headerTimeoutMs },
+          this.#waitForAnswer,
+        )
   }
 
   get #takesUpgrades(): boolean {

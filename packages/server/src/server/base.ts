@@ -2,6 +2,7 @@
 import { type Clock, systemClock } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { issuerOf } from '../config/issuer.ts'
+import { wirePortOf } from '../config/wire-settings.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { createDemoMarket, type DemoMarket } from '../demo/market.ts'
 import type { Bus } from '../events/bus.ts'
@@ -95,6 +96,6 @@ export async function openBase(config: Config, port: number, options: BaseOption
     mailTemplates,
     controllers: startedControllers,
     loadedControllers,
-    builtInClients: builtInClients({ ...config, issuer }),
+    builtInClients: builtInClients({ ...config, issuer, wire: wirePortOf(config) !== undefined }),
   }
 }

@@ -11,6 +11,7 @@ import type { Mail } from '../mail/mail.ts'
 import type { QueryService } from '../query/service.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
+import type { Wire } from '../wire/wire.ts'
 import type { Feeds } from './feeds.ts'
 import { mailSettingsOf } from './mail.ts'
 import {
@@ -28,6 +29,8 @@ import type { CertificateExpiry } from './watch/certificate-expiry.ts'
 export interface ReloadParts {
   readonly issuer: string
   readonly listener: Pick<Listener, 'setCertificate'>
+  /** Undefined where its port is off. */
+  readonly wire: Pick<Wire, 'setCertificate'> | undefined
   /** Undefined without TLS. */
   readonly expiry: CertificateExpiry | undefined
   readonly rateLimits: Pick<RateLimits, 'setLimits'>
@@ -58,6 +61,7 @@ export async function reloadSettings(
   await parts.applyDeclared()
   if (certificate !== undefined) {
     listener.setCertificate(certificate)
+    parts.wire?.setCertificate(certificate)
     expiry?.setCertificate(certificate.cert)
   }
   parts.rateLimits.setLimits(rateLimitsOf(config))

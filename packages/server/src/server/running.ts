@@ -6,6 +6,7 @@ import type { Listener } from '../http/listener.ts'
 import type { ClientAddresses } from '../http/request/request-head.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import { hasAdministrator } from '../store/accounts/administrators.ts'
+import type { Wire } from '../wire/wire.ts'
 import type { Base } from './base.ts'
 import type { ConnectionLimits } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
@@ -24,6 +25,8 @@ export interface RunningServer {
   readonly port: number
   /** Where /metrics is served without a token, if it is. */
   readonly metricsPort: number | undefined
+  /** Where tools connect by PostgreSQL's protocol, if they can. */
+  readonly wirePort: number | undefined
   hasAdministrator(): Promise<boolean>
   /** A new one-time link with which the first administrator is created; undefined where there is one. */
   offerAdministrator(): Promise<AdministratorLink | undefined>
@@ -52,6 +55,8 @@ export interface Running {
   }
   readonly base: Base
   readonly services: Services
+  /** Undefined where its port is off. */
+  readonly wire: Wire | undefined
   readonly cleanup: Cleanup
 }
 
@@ -75,6 +80,7 @@ export function runServer(running: Running, front: Front): RunningServer {
     issuer: base.issuer,
     port: ports.listener.port,
     metricsPort: ports.metricsListener?.port,
+    wirePort: running.wire?.port,
     hasAdministrator: () => hasAdministrator(base.resources.stores),
     offerAdministrator: () => offerAdministrator(base.resources, base.issuer),
     async reload(next) {
@@ -94,7 +100,7 @@ export function runServer(running: Running, front: Front): RunningServer {
 function reload(
   started: LoadedConfig,
   next: LoadedConfig,
-  { ports, base, services, cleanup }: Running,
+  { ports, base, services, wire, cleanup }: Running,
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
   const { config, issuer, logger } = base
@@ -105,6 +111,7 @@ function reload(
     feeds,
     mail,
     listener: ports.listener,
+    wire,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
@@ -120,7 +127,7 @@ function reload(
  * waits until everything is closed.
  */
 function closeOnConflict(running: Running, { basePath, addresses }: Front): () => Promise<void> | undefined {
-  const { state, ports, base, services, cleanup } = running
+  const { state, ports, base, services, wire, cleanup } = running
   const { cluster, logger } = base
   let closing: Promise<void> | undefined
   const close = async (reason: string): Promise<void> => {
@@ -132,7 +139,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
       base: basePath,
     })
     state.beginStop()
-    await endStreams(services)
+    await Promise.all([endStreams(services), wire?.drain()])
     await cleanup.run()
   }
   const conflicts = watchConflicts(
@@ -148,20 +155,21 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
 }
 
 async function stop(reason: StopReason, running: Running, closed: () => Promise<void> | undefined): Promise<void> {
-  const { settings, state, ports, base, services, cleanup } = running
+  const { settings, state, ports, base, services, wire, cleanup } = running
   const { logger, worker } = base
   if (reason !== 'replaced') state.beginStop()
   const delayMs = stopDelayOf(settings, reason, worker !== undefined)
   logger.info({ delayMs }, 'stopping')
   ports.listener.announceClose()
   // The messages of streams are requests too.
-  const ended = reason === 'failed' ? endStreams(services) : undefined
+  const ended = reason === 'failed' ? Promise.all([endStreams(services), wire?.drain()]) : undefined
   await closed()
   await sleep(delayMs)
   state.beginStop()
   if (reason === 'stopped') await worker?.closePorts()
   await Promise.all([
     ended ?? endStreams(services),
+    wire?.drain(),
     ports.listener.close(STOP_GRACE_MS + running.settings.config.streamDrainTime),
   ])
   base.resources.servers?.hurry()

@@ -11,6 +11,7 @@ import { Pipeline } from '../http/pipeline.ts'
 import { resourceMetadataOf } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
+import type { Wire } from '../wire/wire.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
 import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
@@ -26,6 +27,7 @@ import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/back
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
 import { createNodeStatus } from './watch/node-status.ts'
+import { openWire, openWirePort } from './wire.ts'
 
 export type { RunningServer }
 
@@ -50,12 +52,15 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     ports.add(() => listener.close(0))
     const metricsListener = await openMetricsPort(config, isLater)
     ports.add(() => metricsListener?.close(0))
+    const wirePort = await openWirePort(config, isLater, logger)
+    ports.add(() => wirePort?.close())
 
     const base = await openBase(config, listener.port, options, cleanup)
     const services = await openServices(base, faults, cleanup)
     const state = new ServerState()
     const readiness = readinessChecks(base, services, state)
-    answerOtherNodes(base, services, listener, readiness, cleanup)
+    const wire = wirePort && (await openWire(wirePort, base, services, cleanup))
+    answerOtherNodes(base, services, wire, listener, readiness, cleanup)
     await finishStart(base, services, cleanup)
     const expiry =
       tls && watchCertificateExpiry(tls.cert, { clock: base.clock, logger, metrics: services.metrics }, cleanup)
@@ -68,10 +73,12 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       ports: { listener, metricsListener, expiry, cleanup: ports },
       base,
       services,
+      wire,
       cleanup,
     }
     const front = answerRequests(base, services, listener, { state, readiness, settings: () => running.settings })
-    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
+    wire?.serve()
+    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen(), wirePort?.listen()])
     announceStart(base, services, listener, cleanup)
     return runServer(running, front)
   } catch (error) {
@@ -85,6 +92,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
 function answerOtherNodes(
   { config, cluster, resources, bus, worker }: Base,
   { query, streaming }: Services,
+  wire: Wire | undefined,
   { server }: Listener,
   readiness: Readonly<Record<string, ReadinessCheck>>,
   cleanup: Cleanup,
@@ -92,6 +100,7 @@ function answerOtherNodes(
   const gateway = streaming?.gateway
   handleActivityCalls(cluster, {
     streams: gateway && { list: () => gateway.connections() },
+    wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
     tablesOf: query && ((user, page) => query.tablesOf(user, page)),
     topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, parseTexts } from '../config/load.ts'
+import { wireHostOf } from '../config/wire-settings.ts'
 
 /** Maxima that protect the memory and the processors of a machine. Each worker gets an equal part, as it gets an equal part of the connections. */
 const DIVIDED = [
@@ -15,6 +16,7 @@ const DIVIDED = [
   'streamReceiveQueueBytesPerNode',
   'streamSendQueueBytesPerNode',
   'streamMaxConnections',
+  'wireConnections',
 ] as const
 /** With one query slot, a user could have none: a user never gets the last one. */
 const LEAST_PART = 2
@@ -33,11 +35,12 @@ export function partOf(config: Config): Config {
 
 /** Replaces port 0 by a free port: workers that start later must open the same port. */
 export async function withPorts(settings: LoadedConfig): Promise<LoadedConfig> {
-  const { host, port, metricsHost, metricsPort } = settings.config
+  const { host, port, metricsHost, metricsPort, wirePort } = settings.config
   const texts = {
     ...settings.texts,
     ...(port === 0 && { port: await freePort(host) }),
     ...(metricsPort === 0 && { metricsPort: await freePort(metricsHost) }),
+    ...(wirePort === 0 && { wirePort: await freePort(wireHostOf(settings.config)) }),
   }
   return { ...settings, texts, config: parseTexts(texts) }
 }

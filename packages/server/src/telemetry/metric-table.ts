@@ -84,6 +84,23 @@ export const METRICS = {
   gatehouse_provider_signin_seconds: histogram('Time of the requests to a provider for one sign-in.', SLOW, 'provider'),
   gatehouse_hash_queue: gauge('Password hashes in progress ("running") and queued ("waiting").', 'state'),
   gatehouse_hash_seconds: histogram('Time of a password check, including the wait.', SLOW),
+  gatehouse_wire_connections: gauge(
+    'Connections of PostgreSQL\'s protocol: "open" (signed in) or "signing in".',
+    'state',
+  ),
+  gatehouse_wire_signins_total: counter(
+    'Sign-ins on the wire port by method ("oauth", "token", "client secret", "password").',
+    'method',
+  ),
+  gatehouse_wire_refused_total: counter(
+    'Connections to the wire port refused before they were open: by a limit ("node", "user", "waiting", "address"), by the sign-in ("signin", "delayed", "deadline"), "start-up", "protocol", or "discovery", after which a client comes back with a token.',
+    'reason',
+  ),
+  gatehouse_wire_closes_total: counter(
+    'Closed connections to the wire port by reason: "client", "expired", "revoked", "kicked", "idle", "stopping", "protocol" or "error".',
+    'reason',
+  ),
+  gatehouse_wire_cancels_total: counter('CancelRequests on the wire port, right or wrong.'),
   gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),
   gatehouse_streaming_connections_total: counter(
     'Streaming upgrades by outcome: "accepted" or the error code.',

@@ -7,6 +7,7 @@ import { createClusterActivity } from '../../admin/node-activity.ts'
 import { showSettings } from '../../admin/settings.ts'
 import { issuerOf } from '../../config/issuer.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import { wirePortOf } from '../../config/wire-settings.ts'
 import { readDefinitions } from '../../declarative/export.ts'
 import { openMailIfSet } from '../../server/mail.ts'
 import { type Offline, withData } from '../../server/offline.ts'
@@ -32,7 +33,11 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
-    builtInClients: builtInClients({ ...loaded.config, issuer: issuerOf(loaded.config) }),
+    builtInClients: builtInClients({
+      ...loaded.config,
+      issuer: issuerOf(loaded.config),
+      wire: wirePortOf(loaded.config) !== undefined,
+    }),
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),
     definitions: async () => (loaded.config.services.includes('query') ? data.withTables(readDefinitions) : undefined),

@@ -95,6 +95,42 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
+    name: 'wire list',
+    options: { '--user': { value: 'USER', help: 'only connections of this user or client' }, ...PAGE_OPTIONS },
+    summary: "Lists the connections of tools by PostgreSQL's protocol, of all nodes, newest first.",
+    examples: ['wire list', 'wire list --user alice --server https://gate.example.com'],
+    run: listPage(
+      '/admin/wire',
+      ['id', 'username', 'client', 'address', 'application', 'state', 'opened_at', 'expires_at', 'node'],
+      (args) => ({ user: args.value('--user') }),
+    ),
+  },
+  {
+    name: 'wire kick',
+    options: {
+      '--connection': { value: 'ID', help: 'close this connection' },
+      '--user': { value: 'USER', help: 'close every connection of this user or client' },
+    },
+    summary: "Closes connections of tools by PostgreSQL's protocol on any node.",
+    examples: ['wire kick --user alice --yes'],
+    confirm: () => 'Close these connections?',
+    async run({ args, request }) {
+      const [connection, user] = [args.value('--connection'), args.value('--user')]
+      if ((connection === undefined) === (user === undefined))
+        throw new UsageError('wire kick needs either --connection ID or --user USER')
+      const { body } = await request(
+        'DELETE',
+        user === undefined ? `/admin/wire/${segment(connection)}` : `/admin/wire?user=${segment(user)}`,
+      )
+      const { closed } = membersOf(body)
+      const text =
+        closed === 0
+          ? 'There were no connections to close.'
+          : `${closed} ${closed === 1 ? 'connection was' : 'connections were'} closed.`
+      return { kind: 'text', text, body }
+    },
+  },
+  {
     name: 'queries list',
     summary: 'Lists the running queries and live statements of all nodes.',
     examples: ['queries list', 'queries list --server https://gate.example.com'],

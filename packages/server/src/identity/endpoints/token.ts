@@ -122,11 +122,11 @@ function audienceOf(
 }
 
 /** The grant may have been revoked since it was read: a token issued now would be newer than the revocation, and survive it. */
-async function refuseRevoked(
-  { onBehalfOf, asOf, exchange }: Redeemed,
+export async function refuseRevoked(
+  { onBehalfOf, asOf, exchange }: Pick<Redeemed, 'onBehalfOf' | 'asOf' | 'exchange'>,
   client: Client,
   began: number,
-  { revocationList, revocations }: TokenEnv,
+  { revocationList, revocations }: Pick<GrantEnv, 'revocationList' | 'revocations'>,
 ): Promise<void> {
   if (onBehalfOf === undefined) return
   const { user, grant } = onBehalfOf

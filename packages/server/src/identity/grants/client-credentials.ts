@@ -6,8 +6,8 @@ import { parseScope, requireAllowedScopes, scopeNames, sortScopes } from '../tok
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 
 export async function redeemClientCredentials(
-  { form, client, audience: named }: GrantRequest,
-  { apis }: GrantEnv,
+  { form, client, audience: named }: Pick<GrantRequest, 'form' | 'client' | 'audience'>,
+  { apis }: Pick<GrantEnv, 'apis'>,
 ): Promise<Redeemed> {
   const known = apis.known()
   if (client.public) throw refuse('unauthorized_client', 'A public client cannot use this grant')

@@ -1,7 +1,10 @@
 /** The password grant (RFC 6749 §4.3): only for clients that are registered for it. */
 
+import type { User } from '../../store/accounts/user.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
+import type { PasswordAttempt } from '../passwords/password-check.ts'
 import { acrOf } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
@@ -14,32 +17,11 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   const requested = parseScope(form.get('scope'), env.apis.known())
   const allowed = dropUnusableOfflineAccess(requireAllowedScopes(requested, client), client)
 
-  const verdict = await env.checkPassword({
-    username,
-    password,
-    address: caller.address,
-    clientId: client.id,
-    requestId: caller.id,
-  })
-  if (verdict.outcome === 'busy')
-    throw refuse('temporarily_unavailable', 'Too many concurrent sign-ins', { headers: { 'retry-after': '1' } })
-  if (verdict.outcome === 'delayed')
-    throw refuse('temporarily_unavailable', 'Too many failed sign-ins: the password was not checked', {
-      status: 429,
-      why: 'delayed',
-      headers: { 'retry-after': String(verdict.seconds) },
-    })
-  if (verdict.outcome === 'wrong') throw notAccepted('wrong')
-  const { user } = verdict
-  // C-64: a password alone does not replace the second factor.
-  const needsSecondFactor = user.hasSecondFactor || user.requiresSecondFactor || client.requireSecondFactor
-  if (needsSecondFactor) throw notAccepted('second factor required')
-  // Said plainly: the holder of the right password can do something about it.
-  if (user.mustChangePassword)
-    throw refuse('invalid_grant', 'The password must be changed first: sign in to the account page with a browser', {
-      why: 'password must be changed',
-    })
-
+  const user = await userWithPassword(
+    { username, password, address: caller.address, clientId: client.id, requestId: caller.id },
+    client,
+    env,
+  )
   countUser(user)
   const amr = ['pwd']
   const granted = limitToRights(allowed, user)
@@ -74,6 +56,34 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
     refreshToken,
     ...(isOpenIdAsked ? { idToken: {} } : {}),
   }
+}
+
+/** The user whose password this is; refuses users for whom a password alone is not enough. */
+export async function userWithPassword(
+  attempt: PasswordAttempt,
+  client: Client,
+  env: Pick<GrantEnv, 'checkPassword'>,
+): Promise<User> {
+  const verdict = await env.checkPassword(attempt)
+  if (verdict.outcome === 'busy')
+    throw refuse('temporarily_unavailable', 'Too many concurrent sign-ins', { headers: { 'retry-after': '1' } })
+  if (verdict.outcome === 'delayed')
+    throw refuse('temporarily_unavailable', 'Too many failed sign-ins: the password was not checked', {
+      status: 429,
+      why: 'delayed',
+      headers: { 'retry-after': String(verdict.seconds) },
+    })
+  if (verdict.outcome === 'wrong') throw notAccepted('wrong')
+  const { user } = verdict
+  // C-64: a password alone does not replace the second factor.
+  const needsSecondFactor = user.hasSecondFactor || user.requiresSecondFactor || client.requireSecondFactor
+  if (needsSecondFactor) throw notAccepted('second factor required')
+  // Said plainly: the holder of the right password can do something about it.
+  if (user.mustChangePassword)
+    throw refuse('invalid_grant', 'The password must be changed first: sign in to the account page with a browser', {
+      why: 'password must be changed',
+    })
+  return user
 }
 
 /** C-64: the same reply for every cause. */

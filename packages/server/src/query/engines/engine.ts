@@ -108,6 +108,8 @@ export interface ReadLimits {
 /** A small result in memory. */
 export interface WholeRead {
   readonly text: string
+  /** In place of the text, in the format `wire`. */
+  readonly bytes?: Uint8Array
   readonly outcome: ReadOutcome
 }
 
@@ -119,8 +121,6 @@ export interface WriteRequest {
   readonly steps: readonly WriteStep[]
   /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]
-  /** The statements return one more column, the verdict on the written row (emit/write.ts); undefined if they do not. */
-  readonly constraints: readonly ConstraintText[] | undefined
   /** The statement tracks the rows that it writes, so that it changes none of them twice. */
   readonly tracksRows: boolean
   /** Short writes share a commit. Others run apart from the event loop and can be cancelled. */
@@ -165,6 +165,8 @@ export interface WriteStep {
   readonly sql: string
   /** The statement returns nothing, but inserts one row for each set of parameters; these parameters are the returned rows. */
   readonly returned?: readonly number[] | undefined
+  /** The statement returns one more column, the verdict on the written row (emit/write.ts); undefined if it does not. */
+  readonly constraints?: readonly ConstraintText[] | undefined
   readonly parameterSets: readonly (readonly Bindable[])[]
 }
 

@@ -76,11 +76,16 @@ export function checkContentType(contentType: string | undefined): void {
   }
 }
 
-export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
+export const MEDIA_TYPES: Readonly<Record<Exclude<Format, 'wire'>, string>> = {
   json: 'application/json; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   arrow: 'application/vnd.apache.arrow.stream',
+}
+
+export function mediaTypeOf({ format }: Encoding): string {
+  if (format === 'wire') throw new TypeError('HTTP does not have the format wire')
+  return MEDIA_TYPES[format]
 }
 
 const FORMATS: ReadonlyMap<string, Format> = new Map([

@@ -1,5 +1,6 @@
 /** From a statement to a plan: parsed, bound with the caller's rights and turned into SQL. Plans are cached. */
 import {
+  type BindOptions,
   type Bound,
   type BoundExpression,
   type BoundQuery,
@@ -72,6 +73,9 @@ export interface BuiltStatement {
   readonly key: string
   readonly statement: () => Statement
   readonly keys?: (bound: Bound) => readonly KeyColumn[]
+  /** Of a statement that has a text after all: errors point into it. */
+  readonly text?: string
+  readonly options?: BindOptions
 }
 
 export class Planner {
@@ -136,8 +140,9 @@ export class Planner {
   }
 
   #planBuilt(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, built: BuiltStatement): Planned {
-    const bound = bind(built.statement(), '', viewFor(snapshot, scopes))
-    const given = { text: '', scopes, snapshot, bound, autoParameters: [], literals: [] }
+    const { text = '', options } = built
+    const bound = bind(built.statement(), text, viewFor(snapshot, scopes), undefined, options)
+    const given = { text, scopes, snapshot, bound, autoParameters: [], literals: [] }
     const planned = this.#emit(given, built.keys?.(bound) ?? [])
     this.#built.add(built.key, planned)
     return planned

@@ -60,7 +60,8 @@ export function textForm(
     case 'csv':
       return { header: csvHeader(columns), between: '', after: '\r\n' }
     case 'arrow':
-      throw new TypeError('Arrow is not a text')
+    case 'wire':
+      throw new TypeError(`The format ${format} is not a text`)
   }
 }
 

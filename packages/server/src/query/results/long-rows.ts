@@ -33,9 +33,9 @@ export class LongRows {
     return this.#texts.length > 0
   }
 
-  /** Arrow copies texts as they are. */
+  /** Arrow and PostgreSQL's messages copy texts as they are. */
   add(row: readonly Cell[]): void {
-    if (this.#format === 'arrow' || !row.some(isLong)) {
+    if (this.#format === 'arrow' || this.#format === 'wire' || !row.some(isLong)) {
       this.#encoder.add(row)
       return
     }

@@ -11,6 +11,7 @@ import {
   stepUpContext,
 } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import { type CurrentRights, effectOf, survives } from '../../events/token-effect.ts'
 import { isBearer, isDpop } from '../controllers/auth.ts'
 import {
   AcceptedSignIn,
@@ -21,17 +22,7 @@ import {
   type SignIn,
   type SignInResult,
 } from '../topics/controller.ts'
-import {
-  type Authority,
-  activate,
-  activeAuthority,
-  type CurrentRights,
-  describeAuthority,
-  effectOf,
-  satisfies,
-  survives,
-  withRights,
-} from './authority.ts'
+import { type Authority, activate, activeAuthority, describeAuthority, satisfies, withRights } from './authority.ts'
 import type { ConnectionEnv, ConnectionIdentity } from './types.ts'
 import type { SessionConnection } from './user-sessions.ts'
 

@@ -50,9 +50,9 @@ export async function writeApart(
 }
 
 /** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */
-function isOneStatement({ steps, constraints, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
+function isOneStatement({ steps, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
-  return isSingle && constraints === undefined && !tracksRows && !mustBeWhole && idempotencyKey === undefined
+  return isSingle && steps[0]?.constraints === undefined && !tracksRows && !mustBeWhole && idempotencyKey === undefined
 }
 
 export async function change(

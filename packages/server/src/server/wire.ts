@@ -1,0 +1,106 @@
+/** The wire in a server: loaded and opened where its port is set. */
+import { VERSION } from 'gatehouse-protocol'
+import type { Config } from '../config/config.ts'
+import { BadSetting } from '../config/parsers.ts'
+import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire-settings.ts'
+import type { Identity } from '../identity/identity.ts'
+import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { WirePort } from '../wire/listener/port.ts'
+import type { Wire } from '../wire/wire.ts'
+import type { Base } from './base.ts'
+import { readTls } from './options.ts'
+import type { Services } from './services.ts'
+import type { Cleanup } from './watch/cleanup.ts'
+
+const PORT_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'is in use'],
+  ['EACCES', 'cannot be opened by this user'],
+  ['EADDRNOTAVAIL', 'is not an address of this machine'],
+])
+
+/** Opened with the main port, before anything is written; undefined where it is off. */
+export async function openWirePort(config: Config, isLater: boolean, logger: Logger): Promise<WirePort | undefined> {
+  const port = wirePortOf(config)
+  if (port === undefined || !config.services.includes('query')) return undefined
+  const host = wireHostOf(config)
+  const { openPort } = await import('../wire/listener/port.ts')
+  try {
+    return await openPort({ host, port, isLater })
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const text = PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
+    if (config.wirePort === 'auto') {
+      logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; set wire_port to another one`)
+      return undefined
+    }
+    throw new BadSetting(`The wire port ${port} on ${host} ${text}: change GATEHOUSE_WIRE_PORT or GATEHOUSE_WIRE_HOST.`)
+  }
+}
+
+/** Serves the port. */
+export async function openWire(
+  port: WirePort,
+  base: Base,
+  { identity, query, metrics, rateLimits }: Pick<Services, 'identity' | 'query' | 'metrics' | 'rateLimits'>,
+  cleanup: Cleanup,
+): Promise<Wire | undefined> {
+  if (query === undefined) return undefined
+  const { config, issuer, bus, clock, cluster, logger } = base
+  const { audit } = base.resources
+  const [{ Wire: WireServer }, { createSessions }, { openCatalogue }] = await Promise.all([
+    import('../wire/wire.ts'),
+    import('../wire/session/session.ts'),
+    import('../wire/catalogue/catalogue.ts'),
+  ])
+  const systemCatalogue = openCatalogue({ version: VERSION, startedAt: clock(), dataFolder: config.data })
+  cleanup.add(() => systemCatalogue.close())
+  const openSession = createSessions({
+    ...query.sessionParts(metrics),
+    rateLimits,
+    systemCatalogue,
+    allowsWrites: () => config.wireWrites,
+    version: VERSION,
+    onError: (error, requestId) => logger.error({ err: error, reqId: requestId }, 'failed'),
+  })
+  const wire = new WireServer(
+    {
+      ...{ issuer, bus, clock, rateLimits, audit, metrics, logger, openSession },
+      authenticate: identity.authenticate,
+      checkSecret: await createCheckSecret(base, identity, rateLimits),
+      usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
+      certificate: readTls(config),
+      settings: {
+        statementBytes: config.queryStatementBytes,
+        bindBytes: config.queryBodyBytes,
+        connections: config.wireConnections,
+        idleMs: config.wireIdle,
+        exempt: config.limitExempt,
+      },
+      async passCancelOn(processId, digest) {
+        const { replies } = await cluster.callAll('wire-cancel', { process: String(processId), digest })
+        return replies.some(({ body }) => body === true)
+      },
+    },
+    port,
+  )
+  cluster.handle('wire-cancel', ({ process: processId = '', digest = '' }) => wire.cancel(Number(processId), digest))
+  cleanup.add(() => wire.close())
+  return wire
+}
+
+async function createCheckSecret(
+  { config, resources, clock }: Base,
+  identity: Identity,
+  rateLimits: Services['rateLimits'],
+) {
+  const { createConnectionSignIn } = await import('../identity/endpoints/connection-sign-in.ts')
+  const { stores, audit } = resources
+  return createConnectionSignIn({
+    ...identity,
+    ...{ stores, audit, clock, rateLimits },
+    clientId: TOOLS_CLIENT,
+    passwords: wirePasswordsOf(config),
+    sessionMs: config.wireSession,
+  })
+}

@@ -1,0 +1,258 @@
+/** One signed-in connection: reads messages for its session, and ends with its token, by an event, by a kick, or when it is idle. */
+import type { Socket } from 'node:net'
+import type { GateEvent, Principal } from 'gatehouse-protocol'
+import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
+import { Output } from './output.ts'
+import type { MessageReader } from './protocol/reader.ts'
+import { errorResponse } from './protocol/replies.ts'
+import { ProtocolViolation } from './protocol/violation.ts'
+import type { OpenSession, Session, SessionCaller } from './session/contract.ts'
+import { mayUsePlatform } from './sign-in/sign-in.ts'
+
+export interface ConnectionParts {
+  readonly id: string
+  readonly socket: Socket
+  /** With what has arrived already. */
+  readonly reader: MessageReader
+  readonly caller: Omit<SessionCaller, 'principal'>
+  readonly principal: Principal
+  readonly openedAt: number
+}
+
+export interface ConnectionEnv {
+  readonly openSession: OpenSession
+  readonly monotonic: () => number
+  /** The current name of a user. */
+  readonly usernameOf: (subject: string) => Promise<string | undefined>
+  /** Called once. */
+  onClosed(connection: WireConnection, reason: CloseReason): void
+  onError(error: unknown): void
+}
+
+export type CloseReason = 'client' | 'protocol' | 'error' | keyof typeof ENDINGS
+
+/** Why the server ends a connection: FATAL 57P01, on which pools connect again. */
+const ENDINGS = {
+  expired: 'The access token has expired: sign in again',
+  revoked: 'The sign-in was revoked: sign in again',
+  kicked: 'The connection was ended by an operator',
+  idle: 'The connection was idle for too long',
+  stopping: 'The server is stopping: connect again',
+} as const
+export type Ending = keyof typeof ENDINGS
+
+/** What a client may send ahead while a statement runs; more waits in the socket. */
+const READ_AHEAD_BYTES = 64 * 1024
+/** How long a client has to take the last message. */
+const LAST_MESSAGE_MS = 500
+/** How long the messages of one connection are handled in one turn of the event loop, and after how many the clock is read. */
+const TURN_MS = 8
+const MESSAGES_PER_LOOK = 16
+
+export class WireConnection implements SessionCaller {
+  readonly id: string
+  readonly openedAt: number
+  readonly user: string
+  readonly address: string
+  readonly database: string
+  readonly startup: ReadonlyMap<string, string>
+  readonly processId: number
+  readonly #env: ConnectionEnv
+  readonly #socket: Socket
+  readonly #reader: MessageReader
+  readonly #output: Output
+  readonly #session: Session
+  readonly #tokenScopes: ReadonlySet<string>
+  #rights: CurrentRights = UNCHANGED
+  #principal: Principal
+  /** A message is being handled, or waits for its turn. */
+  #isBusy = false
+  #lastMessageAt: number
+  #aheadBytes = 0
+  #isClosed = false
+
+  constructor({ id, socket, reader, caller, principal, openedAt }: ConnectionParts, env: ConnectionEnv) {
+    this.id = id
+    this.openedAt = openedAt
+    this.user = caller.user
+    this.address = caller.address
+    this.database = caller.database
+    this.startup = caller.startup
+    this.processId = caller.processId
+    this.#env = env
+    this.#socket = socket
+    this.#reader = reader
+    this.#principal = principal
+    this.#tokenScopes = principal.scopes
+    this.#lastMessageAt = env.monotonic()
+    this.#output = new Output(socket)
+    const { write, drained, flush } = this.#output
+    this.#session = env.openSession(this, { write, drained, flush, close: () => this.#close('client') })
+  }
+
+  /** Begins the session; `first` goes before it. */
+  begin(first: Uint8Array): void {
+    this.#socket.on('data', this.#onData)
+    this.#socket.on('close', this.#onSocketClosed)
+    this.#output.hold()
+    this.#output.write(first)
+    this.#session.begin()
+    this.#output.release()
+    this.#handleMessages()
+    this.#socket.resume()
+  }
+
+  get principal(): Principal {
+    return this.#principal
+  }
+
+  get expiresAt(): number {
+    return this.#principal.expiresAt * 1000
+  }
+
+  /** Whether it waits for a statement. */
+  get isIdle(): boolean {
+    return !this.#isBusy && this.#session.isIdle
+  }
+
+  cancel(): void {
+    if (!this.#isClosed) this.#session.cancel()
+  }
+
+  /** Ends it with the reason, also amid rows: what the session has written are whole messages. */
+  terminate(ending: Ending): void {
+    if (this.#isClosed) return
+    this.#close(
+      ending,
+      errorResponse({ severity: 'FATAL', sqlstate: '57P01', message: ENDINGS[ending], hint: HINTS[ending] }),
+    )
+  }
+
+  onEvent(event: GateEvent): void {
+    if (event.kind === 'stream-kick') return
+    if (event.kind === 'wire-kick') {
+      if (event.connectionId === this.id || event.subject === this.#principal.subject) this.terminate('kicked')
+      return
+    }
+    if (event.kind === 'user-changed' && event.renamed === true && event.subject === this.#principal.subject)
+      void this.#readName()
+    const effect = effectOf(event, this.#principal)
+    switch (effect.kind) {
+      case 'none':
+        break
+      case 'revoked':
+      case 'ended':
+        this.terminate('revoked')
+        break
+      case 'rights-changed':
+        this.#rights = laterRights(this.#rights, effect.rights)
+        this.#principal = limitPrincipal(this.#principal, this.#tokenScopes, this.#rights)
+        if (!mayUsePlatform(this.#principal)) this.terminate('revoked')
+        break
+    }
+  }
+
+  /** Called several times a second. */
+  tick(now: number, monotonic: number, idleMs: number): void {
+    if (now >= this.expiresAt) this.terminate('expired')
+    else if (!this.#isBusy && monotonic - this.#lastMessageAt >= idleMs) this.terminate('idle')
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    try {
+      this.#reader.add(chunk)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    if (!this.#isBusy) {
+      this.#handleMessages()
+      return
+    }
+    this.#aheadBytes += chunk.length
+    if (this.#aheadBytes >= READ_AHEAD_BYTES) this.#socket.pause()
+  }
+
+  /** Handles what has arrived, one message after the other. By-key reads are answered without a promise. */
+  #handleMessages(): void {
+    const output = this.#output
+    this.#isBusy = true
+    output.hold()
+    try {
+      const began = this.#env.monotonic()
+      for (let count = 1; !this.#isClosed; count += 1) {
+        const message = this.#reader.next()
+        if (message === undefined) break
+        const handled = this.#session.handle(message)
+        if (handled !== undefined) {
+          output.release()
+          handled.then(this.#continue, this.#onHandlerError)
+          return
+        }
+        if (output.isFull) {
+          output.release()
+          output.drained().then(this.#continue, this.#onHandlerError)
+          return
+        }
+        if (count % MESSAGES_PER_LOOK === 0 && this.#env.monotonic() - began > TURN_MS) {
+          output.release()
+          setImmediate(this.#continue)
+          return
+        }
+      }
+      this.#lastMessageAt = began
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
+    output.release()
+    this.#isBusy = false
+    this.#aheadBytes = 0
+    if (this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  readonly #continue = (): void => {
+    if (!this.#isClosed) this.#handleMessages()
+  }
+
+  readonly #onHandlerError = (error: unknown): void => this.#fail(error)
+
+  #fail(error: unknown): void {
+    if (this.#isClosed) return
+    if (error instanceof ProtocolViolation) {
+      this.#close('protocol', errorResponse({ severity: 'FATAL', sqlstate: '08P01', message: error.message }))
+      return
+    }
+    this.#env.onError(error)
+    this.#close('error', errorResponse({ severity: 'FATAL', sqlstate: 'XX000', message: 'Internal error' }))
+  }
+
+  #close(reason: CloseReason, last?: Uint8Array): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#socket.off('data', this.#onData)
+    this.#session.end()
+    this.#output.end(last)
+    // A client that does not read its last message is not waited for.
+    const cut = setTimeout(() => this.#socket.destroy(), LAST_MESSAGE_MS)
+    this.#socket.once('close', () => clearTimeout(cut))
+    // What still arrives is dropped: with unread bytes the kernel would reset the connection, and the last message with it.
+    this.#socket.resume()
+    this.#env.onClosed(this, reason)
+  }
+
+  readonly #onSocketClosed = (): void => this.#close('client')
+
+  async #readName(): Promise<void> {
+    try {
+      const username = await this.#env.usernameOf(this.#principal.subject)
+      if (username !== undefined) this.#principal = { ...this.#principal, username }
+    } catch (error) {
+      this.#env.onError(error)
+    }
+  }
+}
+
+const HINTS: { readonly [E in Ending]?: string } = {
+  expired: 'gatehouse token prints an access token of the stored login',
+}

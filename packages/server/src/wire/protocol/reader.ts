@@ -1,0 +1,134 @@
+/** Splits the bytes of a connection into messages. Type and length are checked before anything of a message is kept. */
+import { type FrontendMessage, MESSAGE_TYPES, parseMessage } from './messages.ts'
+import { ProtocolViolation } from './violation.ts'
+
+export interface MessageLimits {
+  /** Query and Parse. */
+  readonly statementBytes: number
+  /** Bind. */
+  readonly bindBytes: number
+}
+
+const SIGN_IN_BYTES = 64 * 1024
+const COPY_DATA_BYTES = 1024 * 1024
+/** Messages that hold a name at most. */
+const SMALL_BYTES = 10_000
+/** Type and length. */
+const HEADER_BYTES = 5
+const NOTHING = Buffer.alloc(0)
+
+export class MessageReader {
+  readonly #limits: MessageLimits
+  /** What has arrived and is not read yet. */
+  #bytes: Buffer = NOTHING
+  #at = 0
+  /** Parts of a message of which the rest is still to come: joined once, so that a long message is not copied at each chunk. */
+  #parts: Buffer[] = []
+  #partBytes = 0
+  #wanted = 0
+
+  constructor(limits: MessageLimits) {
+    this.#limits = limits
+  }
+
+  /** Takes a chunk, of which it keeps views until its messages are read. */
+  add(chunk: Buffer): void {
+    if (this.#wanted > 0) {
+      this.#parts.push(chunk)
+      this.#partBytes += chunk.length
+      if (this.#partBytes < this.#wanted) return
+      this.#bytes = Buffer.concat(this.#parts, this.#partBytes)
+      this.#at = 0
+      this.#parts = []
+      this.#partBytes = 0
+      this.#wanted = 0
+      return
+    }
+    this.#bytes = this.#at === this.#bytes.length ? chunk : Buffer.concat([this.#bytes.subarray(this.#at), chunk])
+    this.#at = 0
+  }
+
+  /** Undefined until a whole message is there. */
+  next(): FrontendMessage | undefined {
+    const body = this.#take()
+    if (body === undefined) return undefined
+    return parseMessage(this.#type, body)
+  }
+
+  /** The body of a message of the sign-in. */
+  nextPassword(): Buffer | undefined {
+    if (this.#at < this.#bytes.length && this.#bytes[this.#at] !== MESSAGE_TYPES.password)
+      throw new ProtocolViolation('Sign-in needs a password message')
+    return this.#take()
+  }
+
+  /** Whether bytes wait that are not read yet. */
+  get isEmpty(): boolean {
+    return this.#wanted === 0 && this.#at === this.#bytes.length
+  }
+
+  #type = 0
+
+  #take(): Buffer | undefined {
+    const available = this.#bytes.length - this.#at
+    if (this.#wanted > 0) return undefined
+    if (available === 0) {
+      // Holds no chunk of an idle connection.
+      this.#bytes = NOTHING
+      this.#at = 0
+      return undefined
+    }
+    const type = this.#bytes[this.#at] ?? 0
+    const most = this.#mostBytes(type)
+    if (available < HEADER_BYTES) return undefined
+    const length = this.#bytes.readUInt32BE(this.#at + 1)
+    if (length < 4) throw new ProtocolViolation(`A message cannot have the length ${length}`)
+    if (length - 4 > most)
+      throw new ProtocolViolation(
+        `A message of type ${printable(type)} has at most ${most} bytes here, not ${length - 4}`,
+      )
+    if (available < length + 1) {
+      this.#wanted = length + 1
+      // Copied: a view would hold the whole chunk.
+      this.#parts = [Buffer.from(this.#bytes.subarray(this.#at))]
+      this.#partBytes = available
+      this.#bytes = NOTHING
+      this.#at = 0
+      return undefined
+    }
+    const start = this.#at + HEADER_BYTES
+    this.#at += length + 1
+    this.#type = type
+    return this.#bytes.subarray(start, this.#at)
+  }
+
+  #mostBytes(type: number): number {
+    switch (type) {
+      case MESSAGE_TYPES.query:
+      case MESSAGE_TYPES.parse:
+        return this.#limits.statementBytes + SMALL_BYTES
+      case MESSAGE_TYPES.bind:
+        return this.#limits.bindBytes
+      case MESSAGE_TYPES.copyData:
+        return COPY_DATA_BYTES
+      case MESSAGE_TYPES.password:
+        return SIGN_IN_BYTES
+      case MESSAGE_TYPES.functionCall:
+      case MESSAGE_TYPES.describe:
+      case MESSAGE_TYPES.execute:
+      case MESSAGE_TYPES.close:
+      case MESSAGE_TYPES.sync:
+      case MESSAGE_TYPES.flush:
+      case MESSAGE_TYPES.copyDone:
+      case MESSAGE_TYPES.copyFail:
+      case MESSAGE_TYPES.terminate:
+        return SMALL_BYTES
+      default:
+        throw new ProtocolViolation(`There is no message of type ${printable(type)}`)
+    }
+  }
+}
+
+function printable(type: number): string {
+  return type > 0x20 && type < 0x7f ? String.fromCharCode(type) : `0x${type.toString(16).padStart(2, '0')}`
+}

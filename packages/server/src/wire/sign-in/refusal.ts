@@ -1,0 +1,78 @@
+/** Why a connection is refused before it is open, and what the client is told. */
+import { Refusal } from 'gatehouse-protocol'
+import type { Limit } from '../listener/admission.ts'
+import type { ErrorFields } from '../protocol/replies.ts'
+import { ProtocolViolation } from '../protocol/violation.ts'
+import type { SignInResult } from './sign-in.ts'
+import { StartUpRefused } from './start-up.ts'
+
+export const TOO_MANY = { sqlstate: '53300', message: 'Too many connections: try again later' }
+
+export class Limited extends Error {
+  readonly limit: Limit
+
+  constructor(limit: Limit) {
+    super(limit)
+    this.limit = limit
+  }
+}
+
+export class NotAccepted extends Error {
+  readonly result: Exclude<SignInResult, { outcome: 'good' }>
+
+  constructor(result: Exclude<SignInResult, { outcome: 'good' }>) {
+    super(result.outcome)
+    this.result = result
+  }
+}
+
+export interface SignInRefusal {
+  readonly fields: Omit<ErrorFields, 'severity'>
+  /** For metrics. */
+  readonly reason: string
+  /** For the audit log. */
+  readonly detail: string
+}
+
+/** Undefined for our own faults. */
+export function refusalOf(error: unknown): SignInRefusal | undefined {
+  if (error instanceof NotAccepted) return notAccepted(error.result)
+  if (error instanceof Limited)
+    return { fields: TOO_MANY, reason: error.limit, detail: `too many connections: ${error.limit}` }
+  if (error instanceof StartUpRefused) {
+    const { sqlstate, message, hint } = error
+    return { fields: { sqlstate, message, hint }, reason: 'start-up', detail: message }
+  }
+  if (error instanceof ProtocolViolation)
+    return { fields: { sqlstate: '08P01', message: error.message }, reason: 'protocol', detail: error.message }
+  if (error instanceof Refusal && error.status === 429) return notAccepted({ outcome: 'delayed' })
+  return undefined
+}
+
+/** One reply for every cause: wrong, unknown, disabled, second factor, password to be changed. */
+function notAccepted(result: NotAccepted['result']): SignInRefusal {
+  switch (result.outcome) {
+    case 'wrong':
+      return {
+        fields: {
+          sqlstate: '28P01',
+          message: 'The sign-in failed',
+          hint: 'Use the user "token" with an access token as the password; "gatehouse token" prints one',
+        },
+        reason: 'signin',
+        detail: result.reason,
+      }
+    case 'delayed':
+      return {
+        fields: { sqlstate: '53300', message: 'Too many sign-ins: try again later' },
+        reason: 'delayed',
+        detail: 'delayed',
+      }
+    case 'discovery':
+      return {
+        fields: { sqlstate: '28P01', message: 'An access token is needed' },
+        reason: 'discovery',
+        detail: 'discovery',
+      }
+  }
+}
