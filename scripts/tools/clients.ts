@@ -39,7 +39,12 @@ export interface Target {
 const PSQL_FLAGS = ['-X', '-a', '-P', 'pager=off']
 
 export const CLIENTS: readonly Client[] = [
-  { name: 'psql-15', prepare: () => system('psql', ['--version'], 'apt-get install postgresql-client'), command: ['psql', ...PSQL_FLAGS], input: 'psql.sql' },
+  {
+    name: 'psql-15',
+    prepare: () => system('psql', ['--version'], 'apt-get install postgresql-client'),
+    command: ['psql', ...PSQL_FLAGS],
+    input: 'psql.sql',
+  },
   debianPsql(17, 'trixie'),
   debianPsql(18, 'forky', ['libpq-oauth']),
   python('psycopg', ['psycopg[binary]']),
@@ -58,12 +63,26 @@ export const CLIENTS: readonly Client[] = [
     name: 'pgx',
     command: ['go', 'run', '-C', here('pgx'), '-mod=mod', '.'],
     environment: { GOFLAGS: '-mod=mod' },
-    prepare: () => system('go', ['version'], 'apt-get install golang, at least 1.24').then(withVersion(here('pgx/go.mod'), /pgx\/v5 v(\S+)/)),
+    prepare: () =>
+      system('go', ['version'], 'apt-get install golang, at least 1.24').then(
+        withVersion(here('pgx/go.mod'), /pgx\/v5 v(\S+)/),
+      ),
   },
   {
     name: 'tokio-postgres',
-    command: ['cargo', 'run', '--quiet', '--manifest-path', here('tokio-postgres/Cargo.toml'), '--target-dir', join(CACHE, 'rust')],
-    prepare: () => system('cargo', ['--version'], 'install Rust, at least 1.85').then(withVersion(here('tokio-postgres/Cargo.lock'), /name = "tokio-postgres"\nversion = "(.*)"/)),
+    command: [
+      'cargo',
+      'run',
+      '--quiet',
+      '--manifest-path',
+      here('tokio-postgres/Cargo.toml'),
+      '--target-dir',
+      join(CACHE, 'rust'),
+    ],
+    prepare: () =>
+      system('cargo', ['--version'], 'install Rust, at least 1.85').then(
+        withVersion(here('tokio-postgres/Cargo.lock'), /name = "tokio-postgres"\nversion = "(.*)"/),
+      ),
   },
   pgjdbc(),
 ]
@@ -116,10 +135,12 @@ function python(name: string, packages: readonly string[]): Client {
     async prepare() {
       const found = await system('python3', ['--version'], 'apt-get install python3-venv')
       if (found.kind === 'missing') return found
-      if (!existsSync(join(VENV, 'bin/pip'))) await runCommand(['python3', '-m', 'venv', VENV], { seconds: PREPARE_SECONDS })
+      if (!existsSync(join(VENV, 'bin/pip')))
+        await runCommand(['python3', '-m', 'venv', VENV], { seconds: PREPARE_SECONDS })
       const install = [join(VENV, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check', ...packages]
       const { status, output } = await runCommand(install, { seconds: PREPARE_SECONDS })
-      if (status !== 0) return { kind: 'missing', reason: `pip install ${packages.join(' ')} failed: ${output.slice(-300)}` }
+      if (status !== 0)
+        return { kind: 'missing', reason: `pip install ${packages.join(' ')} failed: ${output.slice(-300)}` }
       const [first = ''] = packages
       const show = await runCommand([join(VENV, 'bin/pip'), 'show', first.replace(/\[.*/, '')], { seconds: 60 })
       return { kind: 'ready', version: /Version: (\S+)/.exec(show.output)?.[1] ?? '' }
@@ -128,17 +149,20 @@ function python(name: string, packages: readonly string[]): Client {
 }
 
 function odbc(): Client {
-  const driver = ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gnu/odbc/psqlodbcw.so`).find((file) => existsSync(file))
+  const driver = ['x86_64', 'aarch64']
+    .map((arch) => `/usr/lib/${arch}-linux-gnu/odbc/psqlodbcw.so`)
+    .find((file) => existsSync(file))
   const base = python('odbc', ['pyodbc'])
   return {
     ...base,
     environment: { TOOLS_ODBC_DRIVER: driver ?? '' },
     async prepare() {
-      if (driver === undefined) return { kind: 'missing', reason: 'psqlODBC is not installed: apt-get install odbc-postgresql' }
+      if (driver === undefined)
+        return { kind: 'missing', reason: 'psqlODBC is not installed: apt-get install odbc-postgresql' }
       const prepared = await base.prepare()
       if (prepared.kind === 'missing') return prepared
-      const { output } = await runCommand(['dpkg-query', '-W', '-f', '${Version}', 'odbc-postgresql'], { seconds: 60 })
-      return { kind: 'ready', version: `${output} (pyodbc ${prepared.version})` }
+      const { output } = await runCommand(['dpkg-query', '--show', 'odbc-postgresql'], { seconds: 60 })
+      return { kind: 'ready', version: `${output.trim().split('\t')[1]} (pyodbc ${prepared.version})` }
     },
   }
 }
@@ -152,7 +176,9 @@ function pgjdbc(): Client {
       const found = await system('mvn', ['--version'], 'apt-get install maven default-jdk')
       if (found.kind === 'missing') return found
       const goals = ['compile', 'dependency:copy-dependencies', `-Dtools.target=${target}`]
-      const { status, output } = await runCommand(['mvn', '-q', '-B', '-f', here('pgjdbc/pom.xml'), ...goals], { seconds: PREPARE_SECONDS })
+      const { status, output } = await runCommand(['mvn', '-q', '-B', '-f', here('pgjdbc/pom.xml'), ...goals], {
+        seconds: PREPARE_SECONDS,
+      })
       if (status !== 0) return { kind: 'missing', reason: `Maven failed: ${output.slice(-300)}` }
       return withVersion(here('pgjdbc/pom.xml'), /<version>(\d+\.\d+\.\d+)<\/version>/)(found)
     },

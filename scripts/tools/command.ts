@@ -30,4 +30,3 @@ export function runCommand(
     child.on('close', (status) => resolve({ status: status ?? 1, output }))
   })
 }
-

@@ -10,12 +10,18 @@ const SECONDS = 600
 const DONE = 'unpacked'
 
 /** Returns the reason why they cannot be had. */
-export async function fetchDebian(suite: string, packages: readonly string[], root: string): Promise<string | undefined> {
+export async function fetchDebian(
+  suite: string,
+  packages: readonly string[],
+  root: string,
+): Promise<string | undefined> {
   if (existsSync(join(root, DONE))) return undefined
-  if (!existsSync(KEYRING)) return `needs apt and ${KEYRING}, as Debian has them, to fetch ${packages.join(', ')} of ${suite}`
+  if (!existsSync(KEYRING))
+    return `needs apt and ${KEYRING}, as Debian has them, to fetch ${packages.join(', ')} of ${suite}`
   const apt = join(root, 'apt')
   await rm(root, { recursive: true, force: true })
-  for (const folder of ['lists/partial', 'cache', 'archives/partial']) await mkdir(join(apt, folder), { recursive: true })
+  for (const folder of ['lists/partial', 'cache', 'archives/partial'])
+    await mkdir(join(apt, folder), { recursive: true })
   await writeFile(join(apt, 'sources.list'), `deb [signed-by=${KEYRING}] ${MIRROR} ${suite} main\n`)
   await writeFile(join(apt, 'status'), '')
   const options = [

@@ -62,7 +62,10 @@ export class ReplayConnection {
         message('D', Buffer.from('S'), cstring('')),
         message(
           ...(['B', cstring(''), cstring(''), int16(formats.length), ...formats.map(int16)] as const),
-          ...[int16(values.length), ...values.flatMap((value) => [int32(value?.length ?? -1), value ?? Buffer.alloc(0)])],
+          ...[
+            int16(values.length),
+            ...values.flatMap((value) => [int32(value?.length ?? -1), value ?? Buffer.alloc(0)]),
+          ],
           int16(0),
         ),
         message('E', cstring(''), int32(0)),

@@ -23,7 +23,11 @@ assert.deepEqual((await client.query('SELECT $1::timestamptz AS value', [moment]
 assert.deepEqual((await client.query('SELECT $1::json AS value', [{ a: [1] }])).rows[0].value, { a: [1] })
 assert.equal((await client.query('SELECT $1::text AS value', [null])).rows[0].value, null)
 for (const id of [1, 2, 3]) {
-  const { rows } = await client.query({ name: 'by-id', text: 'SELECT id, price FROM trades WHERE id = $1', values: [id] })
+  const { rows } = await client.query({
+    name: 'by-id',
+    text: 'SELECT id, price FROM trades WHERE id = $1',
+    values: [id],
+  })
   assert.equal(rows[0].id, String(id))
 }
 const { rows, fields } = await client.query({ text: 'SELECT * FROM instruments ORDER BY symbol', rowMode: 'array' })
