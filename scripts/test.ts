@@ -97,6 +97,7 @@ const LONG = [
   'scim/scim2-tester',
   'store/kill',
   'streaming/memory',
+  'wire/catalogue-many',
   'wire/half-open',
 ]
 

@@ -161,8 +161,8 @@ function odbc(): Client {
         return { kind: 'missing', reason: 'psqlODBC is not installed: apt-get install odbc-postgresql' }
       const prepared = await base.prepare()
       if (prepared.kind === 'missing') return prepared
-      const { output } = await runCommand(['dpkg-query', '-W', '-f', '${Version}', 'odbc-postgresql'], { seconds: 60 })
-      return { kind: 'ready', version: `${output} (pyodbc ${prepared.version})` }
+      const { output } = await runCommand(['dpkg-query', '--show', 'odbc-postgresql'], { seconds: 60 })
+      return { kind: 'ready', version: `${output.trim().split('\t')[1]} (pyodbc ${prepared.version})` }
     },
   }
 }
