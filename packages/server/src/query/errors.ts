@@ -33,7 +33,7 @@ export const QUERY_ERRORS = {
   'Request.Unsupported': entry(
     415,
     'The content type is not supported',
-    'Send text/plain in UTF-8 or application/json.',
+    'Send text/plain in UTF-8 or application/json; an Insert also takes CSV, NDJSON, Arrow and Parquet.',
   ),
   'Request.NotAcceptable': entry(
     406,
