@@ -106,15 +106,15 @@ async function read(
   const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
       if (!rows.add(raw)) return
-      if (encoder.pending >= CHUNK_BYTES) send()
+      while (encoder.pending >= CHUNK_BYTES) send()
     }
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
-  const trailer = encoder.finish?.()
+  encoder.end?.()
   do send()
   while (encoder.pending > 0)
-  return { ...rows.outcome(job.columns.length), trailer }
+  return { ...rows.outcome(job.columns.length), trailer: encoder.trailer?.() }
 }
 
 function writeJobs(file: string): void {
