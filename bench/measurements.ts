@@ -18,6 +18,7 @@ import {
   streamSignIns,
 } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
+import { wire } from './wire.ts'
 import { workers } from './workers.ts'
 
 export const MEASUREMENTS: readonly Measurement[] = [
@@ -35,6 +36,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamMemory,
   streamMemoryDeflate,
   streamFanOut,
+  ...wire,
   ...feeds,
   ...live,
   ...workers,

@@ -96,6 +96,7 @@ const LONG = [
   'scim/scim2-tester',
   'store/kill',
   'streaming/memory',
+  'wire/half-open',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */

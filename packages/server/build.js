@@ -26,6 +26,7 @@ const SERVERS = {
   'verifier-thread': 'identity/tokens/verifier-thread.ts',
   'proof-thread': 'identity/dpop/proof-thread.ts',
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
+  'catalogue-process-main': 'wire/catalogue/process/catalogue-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
   'writer-thread': 'feeds/sqlite/writer-thread.ts',
 }

@@ -46,15 +46,15 @@ ${table(
 ## Queries
 
 ${table(
-  ['code', 'status', 'what', 'what to do'],
-  rows(QUERY_ERRORS, ({ status, title, advice }) => [status, title, advice]),
+  ['code', 'status', 'SQLSTATE', 'what', 'what to do'],
+  rows(QUERY_ERRORS, ({ status, sqlstate, title, advice }) => [status, sqlstate, title, advice]),
 )}
 
 ## Statements
 
 ${table(
-  ['code', 'status', 'what', 'what to do'],
-  rows(IQL_ERRORS, ({ status, title, advice }) => [status, title, advice], 'IQL.'),
+  ['code', 'status', 'SQLSTATE', 'what', 'what to do'],
+  rows(IQL_ERRORS, ({ status, sqlstate, title, advice }) => [status, sqlstate, title, advice], 'IQL.'),
 )}
 
 ## Streaming messages

@@ -161,13 +161,14 @@ function functionsText(): string {
 }
 
 function errorsText(): string {
-  const rows = Object.entries(ERRORS).map(([name, { status, title, advice }]) => [
+  const rows = Object.entries(ERRORS).map(([name, { status, sqlstate, title, advice }]) => [
     `\`IQL.${name}\``,
     String(status),
+    sqlstate,
     title,
     advice,
   ])
-  return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'meaning', 'what to do'], rows)}`
+  return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'SQLSTATE', 'meaning', 'what to do'], rows)}`
 }
 
 function foreignText(): string {

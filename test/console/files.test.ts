@@ -195,6 +195,17 @@ test('before it is built the page says what to do; afterwards it is there withou
     nonce: () => undefined,
     ...{ folder, base: '', issuer: 'http://localhost', version: '1', services: [], mail: false, demo: false },
     ...{ name: 'Gate', tokens: ':root{}', font: '', logo: undefined },
+    ...{
+      folder,
+      base: '',
+      issuer: 'http://localhost',
+      version: '1',
+      services: [],
+      mail: false,
+      wire: undefined,
+      demo: false,
+    },
+    ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
   const metrics = new Metrics()

@@ -212,7 +212,7 @@ test('Live: rows change and move to their places; the method is named, and why a
   assert.equal(await cell(0, 0).textContent(), 'C')
   await admin.query`update ticks set price = 100 where symbol = 'A'`
   await cell(0, 0).getByText('A').waitFor()
-  await cell(0, 1).getByText('100.0000').waitFor()
+  await cell(0, 1).getByText('100', { exact: true }).waitFor()
   await admin.query`insert into ticks values (4, 'D', 50)`
   await cell(1, 0).getByText('D').waitFor()
   await admin.query`delete from ticks where id = 4`
@@ -226,6 +226,34 @@ test('Live: rows change and move to their places; the method is named, and why a
   await page.getByText('This result cannot be live').waitFor()
   await page.getByRole('button', { name: 'Switch off' }).click()
   await summary().getByText('2 rows').waitFor()
+})
+
+test('a result is added to a board; several stand side by side; the plan has rows and times', async () => {
+  await run('select symbol from ticks; select id from ticks order by id')
+  await page.getByRole('button', { name: 'All results side by side' }).click()
+  await page.getByRole('grid').nth(1).waitFor()
+  await page.getByRole('button', { name: 'All results side by side' }).click()
+  await page.getByRole('radio', { name: 'Plan' }).check({ force: true })
+  await page.getByText(/3 rows in .* ms/).waitFor()
+  await page.getByRole('button', { name: 'Add to board' }).click()
+  const dialog = page.locator('dialog')
+  await dialog.getByRole('textbox', { name: 'Title of the tile' }).fill('Ids')
+  await dialog.getByRole('combobox', { name: 'Board' }).selectOption('A new board')
+  await dialog.getByRole('textbox', { name: 'Name of the board' }).fill('Mine')
+  assert.deepEqual(await view.axe(), [])
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('“Ids” was added to “Mine”').waitFor()
+  const [board] = await Array.fromAsync(admin.saved.list({ kind: 'board', prefix: 'Mine' }))
+  const { body } = await admin.saved.get(board?.id ?? '')
+  assert.deepEqual(body, {
+    tiles: [
+      {
+        ...{ title: 'Ids', statement: 'select id from ticks order by id', view: 'table', live: false },
+        position: { x: 0, y: 0, w: 6, h: 6 },
+      },
+    ],
+  })
+  await page.getByRole('radio', { name: 'Table' }).check({ force: true })
 })
 
 test('a saved query survives a reload, is shared with others, and is not overwritten by accident', async () => {

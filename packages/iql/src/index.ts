@@ -53,6 +53,8 @@ export {
   type WindowId,
   zoneIndex,
 } from './functions/functions.ts'
+export { arrayParameters, elementName, expandArrays } from './rewrite/expand-arrays.ts'
+export type { BindOptions } from './scope/binding.ts'
 export type { Statement } from './syntax/ast.ts'
 export {
   AT,

@@ -117,7 +117,6 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),
         returning: [],
-        constraints: undefined,
         tracksRows: false,
         isShort: true,
         rowLimit: 0,

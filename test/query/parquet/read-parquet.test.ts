@@ -2,52 +2,18 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { type IqlValue, readTimestamp, writeDate, writeDecimal, writeLocalTimestamp, writeTime } from 'gatehouse-iql'
+import { readTimestamp } from 'gatehouse-iql'
 import { ParquetError } from '../../../packages/server/src/query/bulk/parquet/file.ts'
 import { IS_LONG_RUN } from '../../support/engines.ts'
-import { readWhole } from './files.ts'
+import { assertSame, type PythonRows, readWhole } from './files.ts'
 
 const FOLDER = new URL('./fixtures/', import.meta.url)
 const fixture = (name: string): Buffer => readFileSync(new URL(name, FOLDER))
-const rows: Record<string, (string | boolean | null)[]> = JSON.parse(fixture('rows.json').toString())
+const rows: PythonRows = JSON.parse(fixture('rows.json').toString())
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.parquet'))
 /** Every seventh byte in npm run test:all. */
 const STEP = IS_LONG_RUN ? 7 : 101
 const SPECIAL = /refused|more-types|int96/
-
-/** The values of the fixtures as their script writes them in rows.json. */
-const SHOWN: Readonly<Record<string, (value: NonNullable<IqlValue>) => unknown>> = {
-  Decimal: (value) => value,
-  Timestamp: (value) => writeLocalTimestamp(value as bigint),
-  LocalTimestamp: (value) => writeLocalTimestamp(value as bigint),
-  Date: (value) => writeDate(value as bigint),
-  Time: (value) => writeTime(value as bigint),
-  Binary: (value) => Buffer.from(value as Uint8Array).toString('hex'),
-  Double: Number,
-  Boolean: Boolean,
-}
-
-function shown(type: string, value: IqlValue): unknown {
-  if (value === null) return null
-  const [, scale] = /^Decimal\(\d+, (\d+)\)$/.exec(type) ?? []
-  if (scale !== undefined)
-    return Number(writeDecimal(value as bigint, Number(scale))) === 0 && value === 0n
-      ? '0'
-      : writeDecimal(value as bigint, Number(scale))
-  return (SHOWN[type] ?? String)(value)
-}
-
-/** Python writes times with six digits of a fraction or none, and zero in its own ways. */
-function expected(type: string, value: string | boolean | null): unknown {
-  if (value === null || typeof value === 'boolean') return value
-  if (type.startsWith('Decimal')) {
-    const text = value.includes('E') ? Number(value).toFixed(18) : value
-    return /^-?[0.]+$/.test(text) ? '0' : text
-  }
-  if (type === 'Double') return Number(value.replace('inf', 'Infinity'))
-  if (type.endsWith('Timestamp')) return writeLocalTimestamp(readTimestamp(`${value}Z`) ?? 0n)
-  return value
-}
 
 for (const name of names.filter((each) => !SPECIAL.test(each))) {
   test(`${name}: every value, exactly`, async () => {
@@ -70,16 +36,8 @@ for (const name of names.filter((each) => !SPECIAL.test(each))) {
       m: 'Time',
       b: 'Binary',
     })
-    for (const [column, found] of values) {
-      const type = types[column] ?? ''
-      const wanted = (rows[column] ?? []).slice(0, found.length).map((value) => expected(type, value))
-      assert.ok(found.length >= 60)
-      assert.deepEqual(
-        found.map((value) => shown(type, value)),
-        wanted,
-        column,
-      )
-    }
+    assert.ok((values.get('id') ?? []).length >= 60)
+    assertSame({ types, values }, rows)
   })
 }
 

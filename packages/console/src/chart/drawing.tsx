@@ -1,6 +1,5 @@
 /** A chart that is drawn: legend, plot, crosshair with the values on the axes; moved by pointer, wheel or keyboard. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { toastError } from '../shell/toasts.tsx'
 import { numberText } from '../ui/number.ts'
 import { coloursOf, themeVersion } from './colours.ts'
 import { Legend } from './legend.tsx'
@@ -56,7 +55,7 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
     const element = place.current
     if (element === null || plot.current === undefined) return
     savePicture(plot.current.canvas, points, label, coloursOf(element)).catch((error) =>
-      toastError(error, 'The picture was not saved'),
+      setSaid(`The picture was not saved: ${String(error)}`),
     )
   }
   const pointed = at !== undefined && at.index < points.x.length ? at : undefined
@@ -167,10 +166,7 @@ function AxisTags({
   const { weekday, seconds } = formatsOf(zoneFor(points.xType))
   return (
     <div class="chart-tags" aria-hidden="true">
-      <span
-        class="chart-tag below"
-        style={{ left: `${over.offsetLeft + at.left}px`, top: `${over.offsetTop + over.clientHeight}px` }}
-      >
+      <span class="chart-tag below" style={{ left: `${over.offsetLeft + at.left}px` }}>
         {points.scale !== 'time'
           ? numberText(x)
           : points.xType === 'Date'

@@ -4,7 +4,7 @@ import { numberText } from '../ui/number.ts'
 import { markOf } from './colours.ts'
 import type { Points, Series } from './points.ts'
 import { compactText } from './ticks.ts'
-import { valueAt, valueText } from './words.ts'
+import { valueAt, valueText, xText } from './words.ts'
 
 export interface LegendProps {
   readonly points: Points
@@ -15,11 +15,14 @@ export interface LegendProps {
 }
 
 export function Legend({ points, at, hidden, onToggle }: LegendProps) {
-  const { kind, series } = points
+  const { kind, scale, series, exactX, xType } = points
   const candles = kind === 'candles' ? series.slice(0, 4) : []
   const averages = series.findIndex(({ role }) => role === 'average')
   return (
-    <ul class="chart-legend">
+    <ul class={classes('chart-legend', candles.length > 0 && 'one-row')}>
+      {scale === 'places' && at !== undefined && at < exactX.length && (
+        <li class="chart-entry chart-when">{xText(exactX[at], xType)}</li>
+      )}
       {candles.length === 4 && <CandleEntries candles={candles} at={at} />}
       {series.map((one, index) =>
         index < candles.length ? null : (
@@ -59,9 +62,9 @@ function CandleEntries({ candles, at }: { readonly candles: readonly Series[]; r
   const percent = numberText(((close / open - 1) * 100).toFixed(2), { signed: true, decimals: 2 })
   return (
     <>
-      {candles.map((one) => (
-        <li key={one.name} class="chart-entry">
-          <span class="quiet">{one.name}</span>
+      {candles.map((one, index) => (
+        <li key={one.name} class="chart-entry" title={one.name}>
+          <span class="quiet">{'OHLC'[index]}</span>
           <b class={direction}>{valueText(one, at)}</b>
         </li>
       ))}

@@ -4,8 +4,9 @@ import uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 import { drawLastValues, FAMILY } from './last-values.ts'
 import { Panes } from './panes.ts'
+import { colourOf, type SeriesParts, seriesOptions } from './plot-series.ts'
 import type { PointedAt, Points } from './points.ts'
-import { barPaths, drawBreaks, drawCandles, drawVolume, smallestStep } from './shapes.ts'
+import { drawBreaks, drawVolume, smallestStep } from './shapes.ts'
 import { numberLabels, timeTicks } from './ticks.ts'
 import { TimeAxis } from './time-axis.ts'
 import { followGestures } from './view-gestures.ts'
@@ -82,7 +83,7 @@ export class Plot {
           ...(hasVolume && { volume: { range: this.#panes.volumeRange } }),
         },
         axes: [this.#xAxis(), this.#yAxis()],
-        series: [{}, ...points.series.map((_, index) => this.#series(index))],
+        series: [{}, ...points.series.map((_, index) => seriesOptions(points, index, colours, this.#seriesParts()))],
         hooks: {
           drawClear: [(plot) => drawBreaks(plot, this.#axis.breaks, colours)],
           draw: [(plot) => this.#draw(plot)],
@@ -131,15 +132,14 @@ export class Plot {
     this.#plot.setCursor({ left: this.#plot.valToPos(x, 'x'), top })
   }
 
-  /** Shows the crosshair of another chart, at a time. */
+  /** Shows the crosshair of another chart, at the last point up to its time: a candle is known by its beginning. */
   follow(time: number | undefined): void {
     const { scale, x } = this.#points
     if (scale !== 'time') return
-    const isIn = time !== undefined && time >= (x[0] ?? 0) && time <= (x.at(-1) ?? 0)
+    const isIn = time !== undefined && time <= (x.at(-1) ?? 0) + smallestStep(x)
+    const at = isIn ? this.#plot.data[0][x.findLastIndex((own) => own <= time)] : undefined
     this.#isFollowing = true
-    this.#plot.setCursor(
-      isIn ? { left: this.#plot.valToPos(this.#axis.at(time), 'x'), top: -10 } : { left: -10, top: -10 },
-    )
+    this.#plot.setCursor({ left: at === undefined ? -10 : this.#plot.valToPos(at, 'x'), top: -10 })
     this.#isFollowing = false
   }
 
@@ -264,44 +264,10 @@ export class Plot {
     if (scale === 'time' && kind !== 'bar' && kind !== 'scatter') drawLastValues(plot, this.#points, colours, font)
   }
 
-  #series(index: number): uPlot.Series {
-    const points = this.#points
-    const { colours } = this.#options
-    const { name: label = '', role, drawn } = points.series[index] ?? {}
-    const colour = colourOf(points, index, colours) ?? colours.text
-    const gaps: uPlot.Series.GapsRefiner = (plot, _, first, last, found) => [...found, ...this.#gaps(plot, first, last)]
-    if (role === 'volume') return { label, scale: 'volume', paths: noPaths, points: { show: false } }
-    if (role === 'average') return { label, stroke: colour, width: 1.25, gaps, points: { show: false } }
-    switch (points.kind) {
-      case 'candles': {
-        // Drawn with the first of the four, so that averages are above.
-        const paths: uPlot.Series.PathBuilder = (plot) => {
-          if (index === 0) drawCandles(plot, colours)
-          return null
-        }
-        return { label, paths: index === 0 ? paths : noPaths, points: { show: false } }
-      }
-      case 'bar': {
-        const isSigned = points.series.length === 1 && drawn?.some((value) => typeof value === 'number' && value < 0)
-        return {
-          label,
-          fill: colour,
-          paths: barPaths(isSigned ? [colours.up, colours.down] : undefined),
-          points: { show: false },
-        }
-      }
-      case 'scatter':
-        return { label, stroke: colour, paths: noPaths, points: { show: true, size: 5, fill: colour, width: 0 } }
-      case 'line':
-        return {
-          label,
-          stroke: colour,
-          width: 1.75,
-          gaps,
-          // An area below a single line; several would cover each other.
-          ...(points.series.filter((one) => one.role === 'value').length === 1 && { fill: fade(colour, this.#panes) }),
-          points: { show: ({ data }) => data[0].length === 1, size: 6, fill: colour },
-        }
+  #seriesParts(): SeriesParts {
+    return {
+      gaps: (plot, _, first, last, found) => [...found, ...this.#gaps(plot, first, last)],
+      share: this.#panes.share,
     }
   }
 
@@ -385,24 +351,6 @@ export class Plot {
     const fitting = Math.max(1, Math.floor(plot.bbox.width / devicePixelRatio / (longest * 6.5 + 10)))
     const step = Math.max(1, Math.ceil(exactX.length / fitting))
     return Array.from({ length: Math.ceil(exactX.length / step) }, (_, index) => index * step)
-  }
-}
-
-const noPaths: uPlot.Series.PathBuilder = () => null
-
-/** Averages have the colours after those of the values. */
-function colourOf({ kind, series }: Points, index: number, colours: Colours): string | undefined {
-  const offset =
-    kind === 'candles' && series[index]?.role === 'average' ? series.findIndex((one) => one.role === 'average') : 0
-  return colours.series[(index - offset) % colours.series.length]
-}
-
-function fade(colour: string, panes: Panes): uPlot.Series.Fill {
-  return ({ ctx, bbox }) => {
-    const gradient = ctx.createLinearGradient(0, bbox.top, 0, bbox.top + bbox.height * panes.share)
-    gradient.addColorStop(0, colour.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.22)'))
-    gradient.addColorStop(1, colour.replace(/^rgb\((.*)\)$/, 'rgba($1, 0)'))
-    return gradient
   }
 }
 

@@ -94,7 +94,14 @@ export function pointsOf(source: ChartSource, view: ChartView): Points | string 
 function averages(series: readonly Series[], kind: ChartKind, lengths: readonly number[]): Series[] {
   const values = series.filter(({ role }) => role === 'value')
   const base = kind === 'candles' ? values[3] : kind === 'line' && values.length === 1 ? values[0] : undefined
-  return base === undefined ? [] : lengths.map((length) => averageOf(base, length))
+  if (base === undefined) return []
+  const { drawn, decimals } = base
+  return lengths.map((length) => ({
+    name: `MA ${length}`,
+    role: 'average',
+    decimals,
+    ...averageOf(drawn, length, decimals),
+  }))
 }
 
 /** A logarithm needs numbers above zero. */

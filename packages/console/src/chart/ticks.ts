@@ -31,8 +31,11 @@ export function timeTicks(axis: TimeAxis, from: number, to: number, most: number
   const formats = formatsOf(zone)
   const ticks: Tick[] = []
   let before: number | undefined
+  let isDated: boolean = false
   for (const time of times) {
     const at = axis.at(time)
+    // A label is centred below its tick: there must be room at the left.
+    if (at - from < apart * 0.2) continue
     const last = ticks.at(-1)
     const isDay = before !== undefined && dayOf(before, zone) !== dayOf(time, zone)
     // Two sessions are closer than two ticks may be: the date wins.
@@ -40,7 +43,9 @@ export function timeTicks(axis: TimeAxis, from: number, to: number, most: number
       if (!isDay) continue
       ticks.pop()
     }
-    ticks.push({ at, label: labelOf(time, before, step, formats, zone) })
+    const needsDate: boolean = !isDated && !isDay && at - from >= apart * 0.5
+    isDated ||= needsDate || isDay
+    ticks.push({ at, label: labelOf(time, { isDay, needsDate }, step, formats, zone) })
     before = time
   }
   return ticks
@@ -48,7 +53,7 @@ export function timeTicks(axis: TimeAxis, from: number, to: number, most: number
 
 function labelOf(
   time: number,
-  before: number | undefined,
+  { isDay, needsDate }: { readonly isDay: boolean; readonly needsDate: boolean },
   step: number | undefined,
   { clock, seconds, day, month, year }: ZoneFormats,
   zone: string,
@@ -61,8 +66,8 @@ function labelOf(
       : step >= SECOND
         ? seconds.format(time)
         : `${seconds.format(time)}.${String(Math.floor(time % 1000)).padStart(3, '0')}`
-  if (before === undefined) return `${day.format(time)} ${text}`
-  return dayOf(before, zone) === dayOf(time, zone) ? text : day.format(time)
+  if (isDay) return day.format(time)
+  return needsDate ? `${day.format(time)} ${text}` : text
 }
 
 function isNewYear(time: number, zone: string): boolean {

@@ -4,7 +4,7 @@ import type { Bound, BoundStatement } from '../bound/bound.ts'
 import type { OutputItem, ResultColumn } from '../bound/bound-query.ts'
 import type { CatalogueView } from '../bound/catalogue-view.ts'
 import { mergeQueries } from '../rewrite/merge-queries.ts'
-import { Binding, type BindingRules, type Literals } from '../scope/binding.ts'
+import { Binding, type BindingRules, type BindOptions, type Literals } from '../scope/binding.ts'
 import type { Statement } from '../syntax/ast.ts'
 import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from '../types/types.ts'
 import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './define.ts'
@@ -16,11 +16,17 @@ import { bindAlterView, bindCreateView, bindDropView } from './view.ts'
 import { bindDelete, bindInsert, bindUpdate } from './write.ts'
 
 /** `text` is the text that was parsed; errors refer to positions in it. The result distinguishes the `literals`. */
-export function bind(statement: Statement, text: string, catalogue: CatalogueView, literals?: Literals): Bound {
-  let binding = new Binding(statement, text, catalogue, RULES, literals)
+export function bind(
+  statement: Statement,
+  text: string,
+  catalogue: CatalogueView,
+  literals?: Literals,
+  options: BindOptions = {},
+): Bound {
+  let binding = new Binding(statement, text, catalogue, RULES, literals, undefined, options)
   let bound = bindStatement(binding, statement)
   if (binding.lateTypes !== undefined) {
-    binding = new Binding(statement, text, catalogue, RULES, literals, binding.lateTypes)
+    binding = new Binding(statement, text, catalogue, RULES, literals, binding.lateTypes, options)
     bound = bindStatement(binding, statement)
   }
   return {
@@ -85,7 +91,7 @@ function bindRunnable(binding: Binding, written: Runnable) {
 function bindUnchecked(binding: Binding, statement: Runnable) {
   switch (statement.kind) {
     case 'query':
-      return bindQuery(binding, undefined, statement)
+      return bindQuery(binding, undefined, statement, { anyNames: binding.options.anyNames === true })
     case 'insert':
       return bindInsert(binding, statement)
     case 'update':

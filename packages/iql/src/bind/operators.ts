@@ -281,6 +281,12 @@ export function bindBetween(binding: Binding, scope: Scope, between: Between): B
 }
 
 export function bindInList(binding: Binding, scope: Scope, list: InList): BoundExpression {
+  if (list.array !== undefined) {
+    const rule = 'Only a connection of a PostgreSQL client can pass an array'
+    throw binding.fail('BadArguments', list.items[0]?.kind === 'parameter' ? list.items[0].at : list.at, rule, {
+      hint: 'write IN (…) with a parameter for each value',
+    })
+  }
   const [only] = list.items
   if (list.items.length === 1 && only !== undefined && isRoleClaim(binding, only)) {
     return roleTest(binding, scope, list.operand, list.negated)

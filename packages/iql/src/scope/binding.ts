@@ -23,6 +23,13 @@ export interface BindingRules {
   query(binding: Binding, parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.BoundQuery
 }
 
+export interface BindOptions {
+  /** Two columns of the result may have one name. */
+  readonly anyNames?: boolean
+  /** The type of a parameter where the context determines none; without, such a parameter is an error. */
+  readonly declaredType?: (name: string) => IqlType
+}
+
 /** The literals of the statement, each with its index in the shape. */
 export type Literals = ReadonlyMap<WrittenLiteral, number>
 
@@ -63,6 +70,7 @@ export class Binding {
 
   readonly #rules: BindingRules
   readonly #literals: Literals | undefined
+  readonly options: BindOptions
 
   constructor(
     written: Statement,
@@ -71,6 +79,7 @@ export class Binding {
     rules: BindingRules,
     literals?: Literals,
     knownTypes: ReadonlyMap<string, IqlType> = new Map(),
+    options: BindOptions = {},
   ) {
     this.statement = statement
     this.expansion = new ViewExpansion(written, statement)
@@ -78,6 +87,7 @@ export class Binding {
     this.#rules = rules
     this.#literals = literals
     this.#types = new Map(knownTypes)
+    this.options = options
   }
 
   /** `expected` is the type that the context asks for; only literals, NULL and parameters follow it. */
@@ -102,7 +112,8 @@ export class Binding {
   /** The first use determines the type of a parameter. */
   parameter(name: string, at: number, expected: IqlType | undefined): Parameter {
     const key = name.toLowerCase()
-    const type = this.#types.get(key) ?? expected
+    const known = this.#types.get(key) ?? expected
+    const type = known === undefined || known.kind === 'Null' ? this.options.declaredType?.(name) : known
     if (type === undefined || type.kind === 'Null') {
       const mark = /^\d/.test(name) ? `$${name}` : `:${name}`
       throw this.fail('ParameterType', at, `The type of ${mark} is unknown here`, {

@@ -142,6 +142,8 @@ export interface Between extends Test<'between'> {
 /** operand [NOT] IN (item, …) */
 export interface InList extends Test<'in-list'> {
   readonly items: readonly Expression[]
+  /** Of `= ANY(parameter)`: the name of the parameter, whose value is an array (rewrite/expand-arrays.ts). */
+  readonly array?: string
 }
 
 /** operand [NOT] IN (query) */

@@ -11,6 +11,11 @@ export const QUERY_SETTINGS = {
   queryResultBytes: setting('1073741824', parseInteger, 'Maximum bytes of a query result in any format.'),
   queryStatementBytes: setting('65536', parseInteger, 'Maximum bytes of an IQL statement.'),
   queryBodyBytes: setting('8388608', parseInteger, 'Maximum bytes of the body of a Select, Insert, Update or Delete.'),
+  queryImportBytes: setting(
+    '1073741824',
+    parseInteger,
+    'Maximum bytes of the body of a bulk insert: an Insert in CSV, NDJSON, Arrow or Parquet. All bulk inserts of a user that are arriving take at most twice as much disk space.',
+  ),
   querySeconds: setting(
     '30',
     parseSeconds,

@@ -8,6 +8,7 @@ import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import { createStepUp, type StepUp } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
+import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import type { TablePage } from './catalogue/snapshot.ts'
 import type { Engine } from './engines/engine.ts'
@@ -16,6 +17,7 @@ import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import { observer } from './http/serve.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -37,6 +39,7 @@ export type QueryLimits = Readonly<typeof DEFAULT_QUERY_LIMITS>
 export const DEFAULT_QUERY_LIMITS = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
+  importBytes: 1024 * 1024 * 1024,
   resultRows: 100_000,
   resultBytes: 1024 * 1024 * 1024,
   milliseconds: 30_000,
@@ -146,6 +149,8 @@ export class QueryService {
   /** What callers run here, for operators. */
   readonly activity: QueryActivity
   readonly planner: Planner
+  /** The rows of bulk inserts while they arrive. */
+  readonly spools: Spools
   /** Runs a statement for a caller inside this process. */
   readonly run: RunStatement
   /** Saved queries and boards. */
@@ -163,6 +168,8 @@ export class QueryService {
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
+    this.spools = new Spools(options.database.dataFolder, limits)
+    this.spools.removeLeft().catch(onError)
     this.#live = new LiveService({
       ...this.#parts,
       concurrency: limits.concurrency,
@@ -238,12 +245,23 @@ export class QueryService {
       cancel,
       live: this.#live,
       activity: this.activity,
+      spools: this.spools,
       bus,
       limits,
       slowLog: this.#slowLog,
     })
     this.#endpoints.push(opened)
     return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
+  }
+
+  /** What sessions of other protocols run statements with. */
+  sessionParts(metrics: Metrics | undefined) {
+    return {
+      ...this.#parts,
+      limits: this.#options.limits,
+      slowLog: this.#slowLog,
+      observe: observer(this.#engine, metrics),
+    }
   }
 
   #watch(metrics: Metrics): void {

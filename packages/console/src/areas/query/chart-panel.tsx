@@ -76,7 +76,7 @@ function ChartChoices({
         choices={[BY_ITSELF, ...choices]}
       />
       <div class="field">
-        <span class="query-chart-label">{kind === 'candles' ? 'open, high, low, close, volume' : 'y'}</span>
+        <span class="query-chart-label">{kind === 'candles' ? 'prices' : 'y'}</span>
         <Menu
           label="Columns that are drawn"
           class="button"

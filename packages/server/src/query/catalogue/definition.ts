@@ -24,6 +24,8 @@ export interface TableDefinition {
   readonly isLive: boolean
   /** Microseconds since the epoch. */
   readonly created: bigint
+  /** Set by the database when the table is created: what the object ids of PostgreSQL's catalogue are derived from. */
+  readonly id?: number | undefined
   /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
   readonly view?: ViewDefinition | undefined
 }
@@ -85,6 +87,7 @@ export interface CatalogueRow {
   readonly rowFilter: string | null
   readonly description: string | null
   readonly created: bigint
+  readonly id: bigint | null
 }
 
 export function readDefinition(row: CatalogueRow): TableDefinition {
@@ -107,6 +110,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     description: row.description ?? undefined,
     isLive: stored.live ?? true,
     created: row.created,
+    ...(row.id === null ? {} : { id: Number(row.id) }),
     ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
     ...(stored.view === undefined ? {} : { view: stored.view }),
   }

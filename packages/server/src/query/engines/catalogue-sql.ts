@@ -53,7 +53,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
   return [
     `CREATE TABLE IF NOT EXISTS ${schema}.${ENTRIES} (
       key ${text} PRIMARY KEY, name ${text} NOT NULL, issystem ${boolean} NOT NULL, definition ${text} NOT NULL,
-      readscope ${text}, writescope ${text}, rowfilter ${text}, description ${text}, created ${timestamp} NOT NULL
+      readscope ${text}, writescope ${text}, rowfilter ${text}, description ${text}, created ${timestamp} NOT NULL, id ${integer}
     )${textKeyOptions}`,
     `CREATE TABLE IF NOT EXISTS ${schema}._gh_requests (
       owner ${text} NOT NULL, key ${text} NOT NULL, fingerprint ${text} NOT NULL, answer ${text} NOT NULL,
@@ -81,20 +81,43 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
   ]
 }
 
+/** The number of an entry, from which the object ids of its table are derived. Databases of earlier versions have no such column. */
+export const ID_COLUMN = 'id'
+
+export function addIdColumn({ schema, columnType }: CatalogueDialect): Sql {
+  return `ALTER TABLE ${schema}.${ENTRIES} ADD COLUMN ${ID_COLUMN} ${columnType(INTEGER)}`
+}
+
+/** Numbers the entries that an earlier version has written. */
+export function numberEntries({ schema, truth }: CatalogueDialect): Sql {
+  return `UPDATE ${schema}.${ENTRIES} SET id = n.next FROM (
+      SELECT key, (SELECT coalesce(max(id), 0) FROM ${schema}.${ENTRIES}) + row_number() OVER (ORDER BY created, key) AS next
+      FROM ${schema}.${ENTRIES} WHERE id IS NULL AND issystem = ${truth(false)}
+    ) AS n WHERE n.key = ${ENTRIES}.key`
+}
+
 /** Selects the entries of all tables except system tables. */
 export function selectEntries(dialect: CatalogueDialect): Sql {
-  return `${select(dialect)} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
+  return `${select(dialect, ID_COLUMN)} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
+}
+
+/** The same, in a database that perhaps only an earlier version has prepared. */
+export function selectStoredEntries(dialect: CatalogueDialect): Sql {
+  return `${select(dialect, 'NULL')} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
 }
 
 /** Selects the entry that a change is checked against. */
 export function selectEntry(change: CatalogueChange, dialect: CatalogueDialect): SqlStatement {
   const name = change.kind === 'create' ? change.table.name : change.name
-  return { sql: `${select(dialect)} WHERE key = ${dialect.placeholder(1)}`, parameters: [name.toLowerCase()] }
+  return {
+    sql: `${select(dialect, ID_COLUMN)} WHERE key = ${dialect.placeholder(1)}`,
+    parameters: [name.toLowerCase()],
+  }
 }
 
-function select({ schema, selectTimestamp }: CatalogueDialect): Sql {
+function select({ schema, selectTimestamp }: CatalogueDialect, id: Sql): Sql {
   return `SELECT name, definition, readscope AS "readScope", writescope AS "writeScope", rowfilter AS "rowFilter", description,
-    ${selectTimestamp('created')} AS created FROM ${schema}._gh_tables`
+    ${selectTimestamp('created')} AS created, ${id} AS id FROM ${schema}._gh_tables`
 }
 
 /** Writes an entry of the catalogue. */
@@ -110,9 +133,11 @@ export function storeEntry(table: TableDefinition, isSystem: boolean, dialect: C
     table.description ?? null,
   ]
   const parameters = [...texts, bind(isSystem, BOOLEAN), bind(table.created, TIMESTAMP)]
+  // Changes of the catalogue run one at a time, so no other table gets this number.
+  const id = isSystem ? 'NULL' : `(SELECT coalesce(max(id), 0) + 1 FROM ${schema}._gh_tables)`
   return {
-    sql: `INSERT INTO ${schema}._gh_tables (key, name, definition, readscope, writescope, rowfilter, description, issystem, created)
-      VALUES (${parameters.map((_parameter, index) => placeholder(index + 1)).join(', ')})
+    sql: `INSERT INTO ${schema}._gh_tables (key, name, definition, readscope, writescope, rowfilter, description, issystem, created, id)
+      VALUES (${parameters.map((_parameter, index) => placeholder(index + 1)).join(', ')}, ${id})
       ON CONFLICT (key) DO UPDATE SET name = excluded.name, definition = excluded.definition, readscope = excluded.readscope,
         writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description
         WHERE _gh_tables.issystem = excluded.issystem`,

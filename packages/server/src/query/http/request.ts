@@ -76,12 +76,17 @@ export function checkContentType(contentType: string | undefined): void {
   }
 }
 
-export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
+export const MEDIA_TYPES: Readonly<Record<Exclude<Format, 'wire'>, string>> = {
   json: 'application/json; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   arrow: 'application/vnd.apache.arrow.stream',
   parquet: 'application/vnd.apache.parquet',
+}
+
+export function mediaTypeOf({ format }: Encoding): string {
+  if (format === 'wire') throw new TypeError('HTTP does not have the format wire')
+  return MEDIA_TYPES[format]
 }
 
 const FORMATS: ReadonlyMap<string, Format> = new Map([
@@ -163,6 +168,24 @@ export function limitsOf(
 ): ReadLimits {
   const most = format === 'json' ? limits.resultRows : Number.MAX_SAFE_INTEGER
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
+}
+
+/** The key of a request whose body is hashed as it arrives; `kind` and the query string are part of the request. */
+export function idempotencyKeyOf(
+  context: Context,
+  clock: Clock,
+  kind: string,
+): ((digest: string) => IdempotencyKey) | undefined {
+  const given = context.headers['idempotency-key']
+  if (given === undefined) return undefined
+  const parts = [kind, context.headers['content-type'] ?? '', context.target.toLowerCase()]
+  // Refused before the body is read.
+  readIdempotencyKey(context, clock, () => [])
+  return (digest) => {
+    const key = readIdempotencyKey(context, clock, () => [`${JSON.stringify(parts)}\n`, digest])
+    if (key === undefined) throw new Error('A request has lost its Idempotency-Key')
+    return key
+  }
 }
 
 /** `request` identifies a repeated request as the same one. */

@@ -9,7 +9,7 @@ import { type Encoding, isText, type ReadOutcome, type RowEncoder, release } fro
 import { createEncoder } from '../results/byte-encoder.ts'
 import { endOfResult, type ResultEnd } from '../results/encoders.ts'
 import type { QueryResult } from '../run/call.ts'
-import { type Compression, MEDIA_TYPES } from './request.ts'
+import { type Compression, mediaTypeOf } from './request.ts'
 
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
@@ -53,7 +53,7 @@ export async function sendStream(
     return Buffer.concat(bytes)
   }
   result.onRows()
-  const type = MEDIA_TYPES[encoding.format]
+  const type = mediaTypeOf(encoding)
   const bytes = rest(first.value, second, result)
   if (compression === 'identity') {
     const response = context.stream(type)

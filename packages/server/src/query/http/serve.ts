@@ -12,7 +12,7 @@ import { execute } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
-import { type Compression, MEDIA_TYPES, negotiateCompression, type ResultLimits } from './request.ts'
+import { type Compression, mediaTypeOf, negotiateCompression, type ResultLimits } from './request.ts'
 import { encodeRows, sendCompressedResult, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
@@ -101,7 +101,7 @@ async function answerLater(exchange: Exchange, pending: PlannedRequest | Promise
 }
 
 /** Cancels the query if the client closes its connection before the reply is complete. */
-function stopWhenClosed(context: Context, running: RunningQuery): () => void {
+export function stopWhenClosed(context: Context, running: RunningQuery): () => void {
   const { response } = context
   const onClose = (): void => {
     // A query that was stopped for another reason has closed the connection itself.
@@ -191,7 +191,7 @@ class Exchange {
 
   #sendWhole(body: string | Buffer): void {
     const { context } = this
-    const type = MEDIA_TYPES[this.#encoding.format]
+    const type = mediaTypeOf(this.#encoding)
     const length = this.#compression === 'identity' ? 0 : Buffer.byteLength(body)
     if (this.#compression === 'identity' || length < WORTH_COMPRESSING) {
       context.send(type, body)

@@ -1,6 +1,6 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet' | 'wire'
 
 export interface Encoding {
   readonly format: Format
@@ -9,6 +9,31 @@ export interface Encoding {
   readonly integers: 'numbers' | 'strings'
   /** Whether NDJSON begins with a line that describes the columns. */
   readonly header?: 'none' | 'columns'
+  /** Of the format `wire`: which messages of PostgreSQL's protocol hold the rows. */
+  readonly wire?: WireForm
+}
+
+/** Rows as DataRow messages, or as CopyData messages of COPY … TO STDOUT. */
+export type WireForm =
+  /** Whether a column is sent in binary, by its ordinal; in text where there is none. */
+  { readonly kind: 'rows'; readonly binary: readonly boolean[] } | CopyForm
+
+export type CopyForm =
+  | { readonly kind: 'copy-binary' }
+  | { readonly kind: 'copy-text'; readonly delimiter: string; readonly absent: string }
+  | {
+      readonly kind: 'copy-csv'
+      readonly delimiter: string
+      readonly absent: string
+      readonly quote: string
+      readonly escape: string
+      /** Whether a value is always quoted, by the ordinal of its column. */
+      readonly quoted: readonly boolean[]
+    }
+
+export function wireForm({ wire }: Encoding): WireForm {
+  if (wire === undefined) throw new TypeError('The format wire without a form')
+  return wire
 }
 
 /** Whether the format can report that rows were left out. The others cannot. */
@@ -18,7 +43,7 @@ export function reportsTruncation({ format }: Encoding): boolean {
 
 /** Whether results are text, so that small ones are made as strings. */
 export function isText({ format }: Encoding): boolean {
-  return format !== 'arrow' && format !== 'parquet'
+  return format === 'json' || format === 'ndjson' || format === 'csv'
 }
 
 /**

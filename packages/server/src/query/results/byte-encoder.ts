@@ -13,7 +13,7 @@ import {
   writeDate,
   writeLocalTimestamp,
 } from 'gatehouse-iql'
-import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
+import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder, wireForm } from '../model/result.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'
 
@@ -23,6 +23,10 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
   if (encoding.format === 'arrow') {
     const { createArrowEncoder } = await import('./arrow.ts')
     return createArrowEncoder(columns)
+  }
+  if (encoding.format === 'wire') {
+    const { createWireEncoder } = await import('./wire-rows.ts')
+    return createWireEncoder(wireForm(encoding), columns)
   }
   const { ParquetEncoder } = await import('./parquet/encoder.ts')
   return new ParquetEncoder(columns)

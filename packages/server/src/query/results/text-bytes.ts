@@ -24,6 +24,7 @@ const FRACTION = 10_000
 /** Digits that a double always keeps. */
 const MAX_KEPT = 1e15
 const BILLION = 1e9
+const TWO_TO_32 = 2 ** 32
 
 /** The ASCII characters that a format writes as they are. */
 export type PlainCharacters = Uint8Array
@@ -136,6 +137,65 @@ export class TextBytes {
     this.#bytes[this.#end++] = POINT
     this.#addLow(fraction, 6)
     while (this.#bytes[this.#end - 1] === ZERO) this.#end--
+  }
+
+  addByte(value: number): void {
+    this.#reserve(1)
+    this.#bytes[this.#end++] = value
+  }
+
+  addInt16(value: number): void {
+    this.#reserve(2)
+    this.#end = this.#bytes.writeInt16BE(value, this.#end)
+  }
+
+  addInt32(value: number): void {
+    this.#reserve(4)
+    const bytes = this.#bytes
+    const end = this.#end
+    bytes[end] = value >> 24
+    bytes[end + 1] = value >> 16
+    bytes[end + 2] = value >> 8
+    bytes[end + 3] = value
+    this.#end = end + 4
+  }
+
+  /** A safe integer in 64 bits. */
+  addInt64(value: number): void {
+    const high = Math.floor(value / TWO_TO_32)
+    this.addInt32(high)
+    this.addInt32(value - high * TWO_TO_32)
+  }
+
+  addBigInt64(value: bigint): void {
+    this.#reserve(8)
+    this.#end = this.#bytes.writeBigInt64BE(value, this.#end)
+  }
+
+  addFloat64(value: number): void {
+    this.#reserve(8)
+    this.#end = this.#bytes.writeDoubleBE(value, this.#end)
+  }
+
+  /** Bytes of any number; `addBytes` is for few. */
+  addAll(added: Uint8Array): void {
+    this.#reserve(added.length)
+    this.#bytes.set(added, this.#end)
+    this.#end += added.length
+  }
+
+  /** Replaces four bytes that were added before. */
+  setInt32(at: number, value: number): void {
+    const bytes = this.#bytes
+    bytes[at] = value >> 24
+    bytes[at + 1] = value >> 16
+    bytes[at + 2] = value >> 8
+    bytes[at + 3] = value
+  }
+
+  /** Removes what was added after a length. */
+  truncate(length: number): void {
+    this.#end = length
   }
 
   /** What was added since the last call. */

@@ -94,8 +94,6 @@ async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
 
 async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { statement, columns } = run.planned.bound
-  const isWritten = statement.kind === 'insert' || statement.kind === 'update'
-  const constraints = isWritten && isChecked(statement) ? statement.constraints.map(constraintText) : undefined
   const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
   const bound = inTurns(bindWrite(run, parts, env))
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
@@ -104,7 +102,6 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
-    constraints,
     tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
     isShort:
       rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
@@ -114,6 +111,11 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     idempotencyKey: run.idempotencyKey,
   })
   return resultOf(run, reply)
+}
+
+function constraintsOf(statement: BoundStatement): WriteStep['constraints'] {
+  const isWritten = statement.kind === 'insert' || statement.kind === 'update'
+  return isWritten && isChecked(statement) ? statement.constraints.map(constraintText) : undefined
 }
 
 /** Plain data, which can cross to the writer process. */
@@ -156,7 +158,12 @@ function* bindWrite(
       rows++
       if (size > LONG_ROW || rows % STEPS_PER_PAUSE === 0) yield
     }
-    steps.push({ sql: emitted.sql, parameterSets, returned: emitted.returned })
+    steps.push({
+      sql: emitted.sql,
+      parameterSets,
+      returned: emitted.returned,
+      constraints: constraintsOf(planned.bound.statement),
+    })
   }
   return { steps, rows, length }
 }

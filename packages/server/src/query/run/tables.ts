@@ -139,9 +139,8 @@ async function insert(
     await env.engine.write({
       owner: undefined,
       tables: [table],
-      steps: stepsOf(table, columns, batch, env),
+      steps: stepsOf(table, columns, batch, env).map((step) => ({ ...step, constraints: constraintsOf(table) })),
       returning: [],
-      constraints: constraintsOf(table),
       tracksRows: false,
       isShort: true,
       rowLimit: 0,

@@ -1,19 +1,342 @@
-/** A session that runs no statements yet: each is answered with an error. */
-import { errorResponse, readyForQuery } from '../protocol/replies.ts'
-import type { OpenSession } from './contract.ts'
+/** A session after sign-in: the simple and the extended protocol. */
+import { randomBytes } from 'node:crypto'
+import { Refusal } from 'gatehouse-protocol'
+import type { BindMessage, FrontendMessage, ParseMessage } from '../protocol/messages.ts'
+import {
+  BIND_COMPLETE,
+  CLOSE_COMPLETE,
+  EMPTY_QUERY_RESPONSE,
+  errorResponse,
+  PARSE_COMPLETE,
+  parameterStatus,
+  readyForQuery,
+} from '../protocol/replies.ts'
+import { Block } from './block.ts'
+import { Commands } from './commands.ts'
+import type { OpenSession, Session, SessionCaller, SessionOutput } from './contract.ts'
+import { copyOut } from './copy-out.ts'
+import type { SessionEnv } from './env.ts'
+import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
+import { type Portal, Portals } from './portals.ts'
+import { type Prepared, prepare } from './prepared.ts'
+import { Replies } from './replies.ts'
+import { Runner } from './runner.ts'
+import { Settings } from './settings.ts'
+import { type StatementText, splitStatements } from './split.ts'
 
-export const openSession: OpenSession = (_caller, output) => ({
-  isIdle: true,
-  begin() {
-    output.write(readyForQuery('I'))
-  },
-  handle(message) {
-    if (message.kind === 'terminate') return output.close()
-    if (message.kind !== 'query' && message.kind !== 'sync') return
-    if (message.kind === 'query')
-      output.write(errorResponse({ severity: 'ERROR', sqlstate: '0A000', message: 'Statements are not supported yet' }))
-    output.write(readyForQuery('I'))
-  },
-  cancel() {},
-  end() {},
-})
+const MAX_STATEMENTS = 1000
+const MAX_QUERY_STATEMENTS = 100
+
+export function createSessions(env: SessionEnv): OpenSession {
+  return (caller, output) => new WireSession(env, caller, output)
+}
+
+type Later = Promise<void> | undefined
+
+class WireSession implements Session {
+  readonly #env: SessionEnv
+  readonly #caller: SessionCaller
+  readonly #output: SessionOutput
+  readonly #settings: Settings
+  readonly #block = new Block()
+  readonly #replies: Replies
+  readonly #runner: Runner
+  readonly #portals: Portals
+  readonly #commands: Commands
+  readonly #statements = new Map<string, Prepared>()
+  /** The statement that errors are about. */
+  #sent: SentText | undefined
+  /** After an error, messages are skipped up to Sync. */
+  #isSkipping = false
+  #isBusy = false
+  #hasEnded = false
+
+  constructor(env: SessionEnv, caller: SessionCaller, output: SessionOutput) {
+    this.#env = env
+    this.#caller = caller
+    this.#output = output
+    const fixed = { server_version: `15.0 (Gatehouse ${env.version})`, session_authorization: caller.user }
+    this.#settings = new Settings(fixed, (name, value) => output.write(parameterStatus(name, value)))
+    this.#replies = new Replies(output)
+    const id = randomBytes(12).toString('base64url')
+    this.#runner = new Runner(env, caller, this.#replies, this.#settings, this.#block, id)
+    this.#portals = new Portals(env, caller, this.#replies, this.#runner, this.#block)
+    this.#commands = new Commands({
+      settings: this.#settings,
+      block: this.#block,
+      replies: this.#replies,
+      runner: this.#runner,
+      portals: this.#portals,
+      statements: this.#statements,
+      copyOut: (command, sent) =>
+        copyOut(command, sent, {
+          ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
+          setSent: (placed) => {
+            this.#sent = placed
+          },
+        }),
+    })
+  }
+
+  get isIdle(): boolean {
+    return !this.#isBusy && !this.#block.isOpen
+  }
+
+  begin(): void {
+    try {
+      for (const [name, value] of startSettings(this.#caller.startup)) this.#settings.start(name, value)
+    } catch (error) {
+      const fields = failureOf(error, this.#runner.requestId) ?? FAULT
+      this.#output.write(errorResponse({ ...fields, severity: 'FATAL' }))
+      this.#output.close()
+      return
+    }
+    this.#settings.reportAll()
+    this.#output.write(readyForQuery('I'))
+  }
+
+  cancel(): void {
+    this.#runner.cancel('The statement was cancelled by its user')
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#runner.cancel('The client closed the connection')
+    this.#commands.end()
+    this.#portals.closeAll()
+    this.#replies.end()
+  }
+
+  handle(message: FrontendMessage): void | Promise<void> {
+    if (this.#isSkipping && message.kind !== 'sync' && message.kind !== 'terminate') return
+    this.#isBusy = true
+    let later: Later
+    try {
+      later = this.#dispatch(message)
+    } catch (error) {
+      this.#fail(error, message)
+    }
+    if (later === undefined) {
+      this.#isBusy = false
+      return
+    }
+    return later
+      .catch((error) => this.#fail(error, message))
+      .finally(() => {
+        this.#isBusy = false
+      })
+  }
+
+  #dispatch(message: FrontendMessage): Later {
+    switch (message.kind) {
+      case 'query':
+        return this.#query(message.text)
+      case 'parse':
+        return this.#parse(message)
+      case 'bind':
+        return this.#bind(message)
+      case 'describe':
+        return this.#describe(message.of, message.name)
+      case 'execute':
+        return this.#execute(message.portal, message.maxRows)
+      case 'close':
+        return this.#close(message.of, message.name)
+      case 'sync':
+        return this.#sync()
+      case 'flush':
+        return this.#flush()
+      case 'copyData':
+      case 'copyDone':
+      case 'copyFail':
+        // What a client still sends after COPY has failed.
+        return this.#commands.copyIn(message)
+      case 'terminate':
+        this.#output.close()
+        return undefined
+      case 'refused':
+        throw new WireError(message.sqlstate, message.reason)
+    }
+  }
+
+  // ── Extended protocol ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  #parse({ name, text, parameterTypes }: ParseMessage): Later {
+    this.#sent = { text, offset: 0 }
+    const prepared = this.#prepare(text, this.#sent, parameterTypes)
+    if (name !== '') {
+      if (this.#statements.has(name))
+        throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
+      if (this.#statements.size >= MAX_STATEMENTS)
+        throw new WireError(
+          '54000',
+          `A connection has at most ${MAX_STATEMENTS} prepared statements`,
+          'Close or DEALLOCATE some',
+        )
+    }
+    this.#statements.set(name, prepared)
+    this.#replies.write(PARSE_COMPLETE)
+    return undefined
+  }
+
+  #prepare(text: string, sent: SentText, parameterTypes: readonly number[]): Prepared {
+    const statements = splitStatements(text)
+    const [only, another] = statements
+    if (another !== undefined)
+      throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
+    if (only === undefined) return { kind: 'empty', sent }
+    const offset = sent.offset + only.offset
+    const placed = { text: sent.text, offset }
+    this.#sent = placed
+    const prepared = prepare(only.text, placed, parameterTypes, this.#caller.principal, this.#env)
+    if (!(prepared.kind === 'command' && ENDS_BLOCK.has(prepared.command.kind))) this.#block.requireUsable()
+    return prepared
+  }
+
+  #bind(message: BindMessage): Later {
+    const prepared = this.#find(message.statement)
+    this.#sent = undefined
+    this.#portals.add(message.portal, this.#portals.bind(prepared, message))
+    this.#replies.write(BIND_COMPLETE)
+    return undefined
+  }
+
+  #find(name: string): Prepared {
+    const prepared = this.#statements.get(name)
+    if (prepared !== undefined) return prepared
+    const what = name === '' ? 'unnamed prepared statement' : `prepared statement ${JSON.stringify(name)}`
+    throw new WireError('26000', `There is no ${what}`)
+  }
+
+  #describe(of: 'statement' | 'portal', name: string): Later {
+    if (of === 'portal') return this.#portals.describe(this.#portals.get(name), this.#commands)
+    return this.#portals.describeStatement(this.#find(name), this.#commands)
+  }
+
+  #execute(name: string, maxRows: number): Later {
+    const portal = this.#portals.get(name)
+    this.#sent = portal.prepared.sent
+    return this.#run(portal, maxRows, 'extended')
+  }
+
+  #run(portal: Portal, maxRows: number, protocol: 'simple' | 'extended'): Later {
+    switch (portal.kind) {
+      case 'empty':
+        this.#replies.write(EMPTY_QUERY_RESPONSE)
+        return undefined
+      case 'command':
+        return (
+          this.#portals.writePending()?.then(() => this.#commands.run(portal, protocol)) ??
+          this.#commands.run(portal, protocol)
+        )
+      case 'catalogue':
+      case 'iql':
+        this.#block.requireUsable()
+        return this.#portals.run(portal, maxRows, protocol)
+    }
+  }
+
+  #close(of: 'statement' | 'portal', name: string): Later {
+    if (of === 'portal') this.#portals.close(name)
+    else this.#statements.delete(name)
+    this.#replies.write(CLOSE_COMPLETE)
+    return undefined
+  }
+
+  #sync(): Later {
+    this.#isSkipping = false
+    const pending = this.#portals.writePending()
+    if (pending === undefined) return this.#ready()
+    return pending.catch((error) => this.#report(error)).then(() => this.#ready())
+  }
+
+  #flush(): Later {
+    const pending = this.#portals.writePending()
+    if (pending !== undefined) return pending.then(() => this.#output.flush())
+    this.#output.flush()
+    return undefined
+  }
+
+  #ready(): undefined {
+    if (!this.#block.isOpen) this.#portals.closeAll()
+    if (!this.#hasEnded) this.#replies.write(readyForQuery(this.#block.status))
+    return undefined
+  }
+
+  // ── Simple protocol ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  #query(text: string): Later {
+    this.#sent = { text, offset: 0 }
+    this.#statements.delete('')
+    const pending = this.#portals.writePending()
+    if (pending !== undefined) return pending.then(() => this.#query(text))
+    const statements = splitStatements(text)
+    if (statements.length > MAX_QUERY_STATEMENTS)
+      throw new WireError('54000', `A Query has at most ${MAX_QUERY_STATEMENTS} statements`)
+    if (statements.length === 0) this.#replies.write(EMPTY_QUERY_RESPONSE)
+    return this.#runFrom(text, statements, 0)
+  }
+
+  /** Statements that are answered at once are run in one turn. */
+  #runFrom(text: string, statements: readonly StatementText[], first: number): Later {
+    for (let index = first; index < statements.length; index++) {
+      const statement = statements[index]
+      if (statement === undefined) break
+      if (statements.length > 1 && !this.#block.isOpen) this.#commands.beginImplicit()
+      const later = this.#runSimple(text, statement)
+      if (later !== undefined) return later.then(() => this.#runFrom(text, statements, index + 1))
+    }
+    const end = this.#commands.endImplicit()
+    return end === undefined ? this.#ready() : end.then(() => this.#ready())
+  }
+
+  #runSimple(text: string, statement: StatementText): Later {
+    this.#sent = { text, offset: statement.offset }
+    const prepared = this.#prepare(statement.text, this.#sent, [])
+    const portal = this.#portals.bind(prepared, UNBOUND)
+    this.#sent = prepared.sent
+    return this.#run(portal, 0, 'simple')
+  }
+
+  // ── Errors ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #fail(error: unknown, message: FrontendMessage): void {
+    if (this.#hasEnded) return
+    this.#portals.dropPending()
+    this.#report(error)
+    this.#commands.failed()
+    const isSimple =
+      message.kind === 'query' ||
+      (message.kind === 'refused' && message.endsWithReady) ||
+      this.#commands.endsWithReady(message)
+    if (isSimple) this.#ready()
+    else this.#isSkipping = true
+  }
+
+  #report(error: unknown): void {
+    const { requestId } = this.#runner
+    const fields = failureOf(error, requestId, this.#sent)
+    if (fields === undefined) this.#env.onError(error, requestId)
+    else if (error instanceof Refusal && error.cause !== undefined) this.#env.onError(error, requestId)
+    this.#replies.write(errorResponse(fields ?? { ...FAULT, detail: `server.fault, Request-Id ${requestId}` }))
+  }
+}
+
+/** A statement of a Query has no values, and its rows are text. */
+const UNBOUND: BindMessage = {
+  kind: 'bind',
+  portal: '',
+  statement: '',
+  parameterFormats: [],
+  values: [],
+  resultFormats: [],
+}
+
+const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollback-to'])
+
+/** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
+function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {
+  const options = startup.get('options') ?? ''
+  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g))
+    yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
+  for (const [name, value] of startup) if (name !== 'options') yield [name, value]
+}

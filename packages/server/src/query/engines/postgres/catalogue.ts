@@ -12,6 +12,7 @@ import {
   plain,
   selectEntries,
   selectEntry,
+  selectStoredEntries,
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
@@ -62,7 +63,7 @@ export function readStoredCatalogue(place: PostgresPlace): Promise<CatalogueRow[
   const config = { application_name: 'gatehouse start', settings: { DateStyle: 'ISO', TimeZone: 'UTC' } }
   return withConnection(place, config, async (client) => {
     const { rows } = await client.query('SELECT to_regclass($1) AS found', [`${SCHEMA}.${ENTRIES}`])
-    return rows[0]?.found === null ? [] : readCatalogue(client)
+    return rows[0]?.found === null ? [] : readRows(client, plain(selectStoredEntries(CATALOGUE)))
   })
 }
 
@@ -111,8 +112,13 @@ async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> 
 }
 
 async function readRows(client: ClientBase, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {
-  const { rows } = await client.query<Omit<CatalogueRow, 'created'> & { created: string }>(sql, [...parameters])
-  return rows.map((row) => ({ ...row, created: readTimestamp(row.created) ?? 0n }))
+  type Row = Omit<CatalogueRow, 'created' | 'id'> & { created: string; id: string | null }
+  const { rows } = await client.query<Row>(sql, [...parameters])
+  return rows.map((row) => ({
+    ...row,
+    created: readTimestamp(row.created) ?? 0n,
+    id: row.id === null ? null : BigInt(row.id),
+  }))
 }
 
 export async function runStatement(client: PoolClient, { sql, parameters }: SqlStatement): Promise<void> {

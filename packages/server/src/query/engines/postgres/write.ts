@@ -1,9 +1,10 @@
 /** Writes on a separate connection: one transaction, retried after serialization failures, and cancelled on demand. */
 
+import type { Refusal } from 'gatehouse-protocol'
 import type { PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'
 import type { Bindable } from '../emit/parameters.ts'
-import type { WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
+import type { WriteOutcome, WriteReply, WriteRequest, WriteStep } from '../engine.ts'
 import { verdictError } from '../runtime-error.ts'
 import { runOnce } from './idempotency-keys.ts'
 import type { Acquire } from './pool.ts'
@@ -25,9 +26,9 @@ export function write(acquire: Acquire, request: WriteRequest): Promise<WriteRep
 }
 
 /** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */
-export function isOneStatement({ steps, idempotencyKey, constraints, mustBeWhole }: WriteRequest): boolean {
+export function isOneStatement({ steps, idempotencyKey, mustBeWhole }: WriteRequest): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
-  return isSingle && idempotencyKey === undefined && constraints === undefined && !mustBeWhole
+  return isSingle && idempotencyKey === undefined && steps[0]?.constraints === undefined && !mustBeWhole
 }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
@@ -59,8 +60,8 @@ export class WriteRun {
   readonly #request: WriteRequest
   readonly #returned: ReturnedRows<RawRow>
   #rowsAffected = 0
-  /** The first that is not that of a row that may be written. */
-  #verdict = -1
+  /** Of the first row that may not be written. */
+  #refusal: Refusal | undefined
 
   constructor(request: WriteRequest) {
     this.#request = request
@@ -68,26 +69,25 @@ export class WriteRun {
   }
 
   statements(): PipelineStatement[] {
-    const onRow = (row: RawRow): void => this.#add(row)
     const onDone = (rowsAffected: number): void => {
       this.#rowsAffected += rowsAffected
     }
-    return this.#request.steps.flatMap(({ sql, parameterSets }) =>
-      parameterSets.map((parameters: readonly Bindable[]) => ({ sql, parameters, onRow, onDone })),
-    )
+    return this.#request.steps.flatMap(({ sql, parameterSets, constraints }) => {
+      const onRow = (row: RawRow): void => this.#add(row, constraints)
+      return parameterSets.map((parameters: readonly Bindable[]) => ({ sql, parameters, onRow, onDone }))
+    })
   }
 
   /** Call before the commit of an explicit transaction. */
   outcome(): WriteOutcome {
-    const { constraints } = this.#request
-    if (constraints !== undefined && this.#verdict !== -1) throw verdictError(this.#verdict, constraints)
+    if (this.#refusal !== undefined) throw this.#refusal
     return this.#returned.outcome(this.#rowsAffected)
   }
 
-  #add(raw: RawRow): void {
-    if (this.#request.constraints !== undefined) {
+  #add(raw: RawRow, constraints: WriteStep['constraints']): void {
+    if (constraints !== undefined) {
       const verdict = Number(raw.pop())
-      if (this.#verdict === -1) this.#verdict = verdict
+      if (verdict !== -1) this.#refusal ??= verdictError(verdict, constraints)
     }
     this.#returned.add(raw)
   }

@@ -5,14 +5,18 @@ import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
 import { refuse } from '../../errors.ts'
 import {
+  addIdColumn,
   type CatalogueDialect,
   changeStatements,
   createSystemTables,
   createUniqueIndex,
   ENTRIES,
+  ID_COLUMN,
+  numberEntries,
   plain,
   selectEntries,
   selectEntry,
+  selectStoredEntries,
   storeEntry,
   type TableDialect,
   tableName,
@@ -58,10 +62,17 @@ export function prepareCatalogue(database: Database): void {
   for (const sql of createSystemTables(dialect)) database.exec(sql)
   database
     .transaction(() => {
+      if (!hasIds(database)) database.exec(addIdColumn(dialect))
+      database.exec(numberEntries(dialect))
       for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
       prepareLogs(database, readCatalogue(database).map(readDefinition))
     })
     .immediate()
+}
+
+function hasIds(database: Database): boolean {
+  const find = `SELECT 1 FROM pragma_table_info('${ENTRIES}') WHERE name = ?`
+  return database.prepare(find).get(ID_COLUMN) !== undefined
 }
 
 /** Call in a transaction. */
@@ -85,9 +96,9 @@ function applyChange(database: Database, step: ChangeStep): void {
   if (log.create !== undefined) createLog(database, log.create)
 }
 
-export function readCatalogue(database: Database): CatalogueRow[] {
+export function readCatalogue(database: Database, select = selectEntries): CatalogueRow[] {
   return database
-    .prepare<[], CatalogueRow>(selectEntries(catalogueOf(database)))
+    .prepare<[], CatalogueRow>(select(catalogueOf(database)))
     .safeIntegers(true)
     .all()
 }
@@ -97,7 +108,7 @@ export function readStoredCatalogue(path: string): CatalogueRow[] {
   const database = new Sqlite(path, { readonly: true, timeout: 5000 })
   try {
     const isPrepared = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = ?`).get(ENTRIES) !== undefined
-    return isPrepared ? readCatalogue(database) : []
+    return isPrepared ? readCatalogue(database, selectStoredEntries) : []
   } finally {
     database.close()
   }

@@ -1,8 +1,9 @@
 /** Reads small results in round trips that many requests share. A result that is not small, or takes long, is left to a portal. */
 import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
-import type { TextRowEncoder } from '../../../model/result.ts'
+import { type TextRowEncoder, wireForm } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
+import { createWireEncoder } from '../../../results/wire-rows.ts'
 import { BoundedRows, type RowDecoder } from '../../bounded-rows.ts'
 import type { Bindable } from '../../emit/parameters.ts'
 import type { PreparedRead, ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
@@ -43,7 +44,9 @@ export function createBatchedReads(options: BatchOptions): PrepareBatchedRead {
       const whole =
         typeof rows === 'string'
           ? undefined
-          : encode(rows, encoders.create(run.encoding), query.columns.length, decodeRow, run.limits)
+          : run.encoding.format === 'wire'
+            ? encodeMessages(rows, run, query, decodeRow)
+            : encode(rows, encoders.create(run.encoding), query.columns.length, decodeRow, run.limits)
       if (whole === undefined) unbatchable.add(sql)
       return whole
     }
@@ -114,6 +117,19 @@ function encode(
   bounded.addAll(rows)
   if (!isWhole && bounded.truncated === 'no') return undefined
   return { text: encoder.takeText(), outcome: bounded.outcome(columns) }
+}
+
+function encodeMessages(
+  { rows, isWhole }: FetchedRows,
+  { encoding, limits }: ReadRun,
+  { columns }: ReadStatement,
+  decodeRow: RowDecoder<RawRow>,
+): WholeRead | undefined {
+  const encoder = createWireEncoder(wireForm(encoding), columns)
+  const bounded = new BoundedRows(encoder, limits, decodeRow)
+  bounded.addAll(rows)
+  if (!isWhole && bounded.truncated === 'no') return undefined
+  return { text: '', bytes: encoder.take(), outcome: bounded.outcome(columns.length) }
 }
 
 /** A statement fails alone: those after it, which were not run, are sent again. */

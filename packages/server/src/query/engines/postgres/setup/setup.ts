@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { retry } from '../../../../lib/retry.ts'
 import { readDefinition } from '../../../catalogue/definition.ts'
 import { systemDefinitions } from '../../../catalogue/system-tables.ts'
-import { createSystemTables, storeEntry } from '../../catalogue-sql.ts'
+import { addIdColumn, createSystemTables, ENTRIES, ID_COLUMN, numberEntries, storeEntry } from '../../catalogue-sql.ts'
 import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from '../catalogue.ts'
 import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from '../live/change-log.ts'
 import { SCHEMA } from '../representation.ts'
@@ -42,11 +42,20 @@ async function createSchema(client: PoolClient): Promise<void> {
   await client.query(`REVOKE ALL ON SCHEMA ${SCHEMA} FROM PUBLIC`)
   await createUnicodeCollation(client)
   for (const statement of [...createSystemTables(CATALOGUE), CREATE_LOGS]) await client.query(statement)
+  await addIds(client)
   // The functions call one another: bodies are not checked before all exist.
   await client.query('SET LOCAL check_function_bodies = off')
   for (const helper of HELPER_FUNCTIONS) await client.query(functionSql(helper))
   for (const statement of HELPER_AGGREGATES) await client.query(statement)
   for (const table of systemDefinitions()) await runStatement(client, storeEntry(table, true, CATALOGUE))
+}
+
+/** Not with IF NOT EXISTS, which takes an exclusive lock on the table in any case. */
+async function addIds(client: PoolClient): Promise<void> {
+  const find = 'SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2 AND NOT attisdropped'
+  const { rowCount } = await client.query(find, [`${SCHEMA}.${ENTRIES}`, ID_COLUMN])
+  if (rowCount === 0) await client.query(addIdColumn(CATALOGUE))
+  await client.query(numberEntries(CATALOGUE))
 }
 
 /** Roles belong to the whole server, and the lock to one database: a node in another database may change the role too. */

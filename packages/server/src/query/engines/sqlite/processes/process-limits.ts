@@ -65,7 +65,7 @@ export class UseWatch {
 }
 
 /** Memory of the process's own, without pages of files; 0 if it is gone. */
-async function residentKib(pid: number): Promise<number> {
+export async function residentKib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '')
   return Number(/^RssAnon:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0)
 }

@@ -1,8 +1,7 @@
 /** The program of a process that runs queries: takes jobs from its input one by one, and can be killed at any time. */
 import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
-import { Worker } from 'node:worker_threads'
-import Sqlite, { type Database } from 'better-sqlite3'
+import type { Database } from 'better-sqlite3'
 import type { ReadOutcome, TextRowEncoder } from '../../../model/result.ts'
 import { createEncoder } from '../../../results/byte-encoder.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
@@ -16,7 +15,9 @@ import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder, type RawRow } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
+import { type BulkJob, runBulk } from '../write/bulk-job.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
+import { endWithServer } from './end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
@@ -27,27 +28,7 @@ const OUTPUT = 1
 const [, , path, tempBytes, task] = process.argv
 if (path === undefined) throw new Error('The path of the database is missing')
 
-// On its own this process would wait for the thread below before it ends, and the server would wait for this process.
-process.on('uncaughtException', (error) => {
-  console.error(error)
-  process.kill(process.pid, 'SIGKILL')
-})
-
-// A signal to all processes of a service is for the server, which ends this one once requests are answered.
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
-
-// Before there is another thread: better-sqlite3 finds its library with process.report, which waits until every thread has
-// reported, and the one below never would.
-new Sqlite(':memory:').close()
-
-// A statement blocks the main thread. This one notices that the server is gone, because its pipe ends, and ends the process.
-new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
-  eval: true,
-  // Opening process.stdout would make the pipe of the results non-blocking.
-  stdout: true,
-  stderr: true,
-  resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
-})
+endWithServer()
 
 /** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
@@ -122,7 +103,7 @@ function writeJobs(file: string): void {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const job = decodePayload(frame.payload) as WriteJob | ChangeJob
+      const job = decodePayload(frame.payload) as WriteJob | ChangeJob | BulkJob
       opened ??= openWriting(file)
       const reply = write(opened.database, opened.statements, job)
       for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
@@ -141,8 +122,15 @@ function openWriting(file: string) {
   return { database, statements: new StatementCache(database, 10) }
 }
 
-function write(database: Database, statements: StatementCache, job: WriteJob | ChangeJob): WriteReply | undefined {
-  const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
+function write(
+  database: Database,
+  statements: StatementCache,
+  job: WriteJob | ChangeJob | BulkJob,
+): WriteReply | undefined {
+  const run = () => {
+    if ('spool' in job) return runBulk(database, statements, job)
+    return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)
+  }
   return database.transaction(run).immediate()
 }
 

@@ -8,6 +8,7 @@ import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { type BoundedQuery, boundedQuery, takeRows } from './bounded-query.ts'
 import { type PlainReader, plainReader } from './plain-rows.ts'
+import { type WireReader, wireReader } from './wire-read.ts'
 
 export class InlineRead {
   readonly #statements: StatementCache
@@ -16,6 +17,7 @@ export class InlineRead {
   readonly #decodeRow: RowDecoder<RawRow>
   readonly #bounded: BoundedQuery
   readonly #readPlain: PlainReader
+  #readWire: WireReader | undefined
 
   constructor(statements: StatementCache, query: ReadStatement) {
     this.#statements = statements
@@ -28,6 +30,10 @@ export class InlineRead {
 
   /** Undefined when the result is not small: it is then read by a reader process. */
   read(run: ReadRun): WholeRead | undefined {
+    if (run.encoding.format === 'wire') {
+      this.#readWire ??= wireReader(this.#statements, this.#query)
+      return this.#readWire(run)
+    }
     const plain = this.#readPlain(run)
     return plain === 'not plain' ? this.#readExact(run) : plain
   }

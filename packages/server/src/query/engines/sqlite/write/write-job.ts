@@ -34,12 +34,12 @@ export function runChange(database: Database, { changes, response }: ChangeJob):
 }
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
-  const { returning, constraints, isShort } = job
+  const { returning, isShort } = job
   const needsRows = !job.omitsRows || job.mustBeWhole || job.idempotencyKey !== undefined
   const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, rowDecoder(returning))
   let rowsAffected = 0
   for (const step of job.steps) {
-    const { sql, parameterSets, returned: places } = step
+    const { sql, parameterSets, returned: places, constraints } = step
     if (places !== undefined) {
       rowsAffected += insertGiven(statements, step)
       if (needsRows) for (const parameters of parameterSets) returned.add(givenRow(parameters, places))

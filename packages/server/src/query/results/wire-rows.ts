@@ -1,0 +1,174 @@
+/**
+ * Rows as messages of PostgreSQL's protocol: DataRow, or CopyData of COPY … TO STDOUT. They are written where rows are read, and passed
+ * on as they are.
+ */
+import { type ResultColumn, TEXT } from 'gatehouse-iql'
+import type { Cell, CopyForm, RowEncoder, WireForm } from '../model/result.ts'
+import { TextBytes } from './text-bytes.ts'
+import { type WireCellWriter, wireCellWriter } from './wire-cells.ts'
+
+type RowWriter = (out: TextBytes, row: readonly Cell[]) => void
+
+/** Adds the message of a row. */
+export function wireRowWriter(form: WireForm, columns: readonly ResultColumn[]): RowWriter {
+  switch (form.kind) {
+    case 'rows':
+      return message(DATA_ROW, binaryRow(writersOf(columns, (index) => form.binary[index] === true)))
+    case 'copy-binary':
+      return message(COPY_DATA, binaryRow(writersOf(columns, () => true)))
+    case 'copy-text':
+      return message(COPY_DATA, textRow(form, columns))
+    case 'copy-csv':
+      return message(COPY_DATA, csvRow(form, columns))
+  }
+}
+
+/** The encoder of a long result. */
+export function createWireEncoder(form: WireForm, columns: readonly ResultColumn[]): RowEncoder {
+  const out = new TextBytes()
+  const write = wireRowWriter(form, columns)
+  return {
+    add: (row) => write(out, row),
+    get pending() {
+      return out.length
+    },
+    take: () => out.take(),
+  }
+}
+
+const [DATA_ROW, COPY_DATA] = [0x44, 0x64]
+
+/** Type, length, body. */
+function message(type: number, addBody: RowWriter): RowWriter {
+  return (out, row) => {
+    const start = out.length
+    out.addByte(type)
+    out.addInt32(0)
+    addBody(out, row)
+    out.setInt32(start + 1, out.length - start - 1)
+  }
+}
+
+function writersOf(columns: readonly ResultColumn[], isBinary: (index: number) => boolean): readonly WireCellWriter[] {
+  return columns.map(({ type }, index) => wireCellWriter(type, isBinary(index)))
+}
+
+/** The number of values, then each with its length. */
+function binaryRow(writers: readonly WireCellWriter[]): RowWriter {
+  const width = writers.length
+  return (out, row) => {
+    out.addInt16(width)
+    for (let index = 0; index < width; index++) {
+      const cell = row[index]
+      if (cell === null || cell === undefined) {
+        out.addInt32(-1)
+        continue
+      }
+      const start = out.length
+      out.addInt32(0)
+      writers[index]?.(out, cell)
+      out.setInt32(start, out.length - start - 4)
+    }
+  }
+}
+
+const LINE_FEED = 0x0a
+
+/** Values that can hold any character; the text of every other type holds neither a backslash nor a line break. */
+function isFree({ type: { kind } }: ResultColumn): boolean {
+  return kind === 'Text' || kind === 'Json' || kind === 'Null' || kind === 'Binary'
+}
+
+type TextCopy = Extract<CopyForm, { kind: 'copy-text' }>
+
+function textRow({ delimiter, absent }: TextCopy, columns: readonly ResultColumn[]): RowWriter {
+  const between = Buffer.from(delimiter)
+  const noValue = Buffer.from(absent)
+  const special = new RegExp(`[\\b\\f\\n\\r\\t\\v\\\\${escaped(delimiter)}]`, 'g')
+  const addEscaped: WireCellWriter = (out, cell) =>
+    out.addText(textOf(cell).replace(special, (character) => ESCAPES.get(character) ?? `\\${character}`))
+  // A delimiter such as a digit can be in any value.
+  const needsCare = /[\w.:+-]| /.test(delimiter)
+  const writers = columns.map((column) =>
+    isFree(column) ? addEscaped : needsCare ? rewritten(column, addEscaped) : wireCellWriter(column.type, false),
+  )
+  return (out, row) => {
+    for (let index = 0; index < writers.length; index++) {
+      if (index > 0) out.addBytes(between)
+      const cell = row[index]
+      if (cell === null || cell === undefined) out.addBytes(noValue)
+      else writers[index]?.(out, cell)
+    }
+    out.addByte(LINE_FEED)
+  }
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+  ['\\', '\\\\'],
+])
+
+function textOf(cell: NonNullable<Cell>): string {
+  return cell instanceof Uint8Array ? `\\x${Buffer.from(cell).toString('hex')}` : String(cell)
+}
+
+/** Writes the text of a value with another writer. */
+function rewritten({ type }: ResultColumn, write: WireCellWriter): WireCellWriter {
+  const plain = wireCellWriter(type, false)
+  const text = new TextBytes()
+  return (out, cell) => {
+    plain(text, cell)
+    write(out, text.take().toString())
+  }
+}
+
+function escaped(character: string): string {
+  return /[\]\\^-]/.test(character) ? `\\${character}` : character
+}
+
+type CsvCopy = Extract<CopyForm, { kind: 'copy-csv' }>
+
+function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
+  const between = Buffer.from(form.delimiter)
+  const noValue = Buffer.from(form.absent)
+  const writers = columns.map((column, index) => {
+    const add = csvWriter(form, form.quoted[index] === true, columns.length === 1)
+    return isFree(column) ? (out: TextBytes, cell: NonNullable<Cell>) => add(out, textOf(cell)) : rewritten(column, add)
+  })
+  return (out, row) => {
+    for (let index = 0; index < writers.length; index++) {
+      if (index > 0) out.addBytes(between)
+      const cell = row[index]
+      if (cell === null || cell === undefined) out.addBytes(noValue)
+      else writers[index]?.(out, cell)
+    }
+    out.addByte(LINE_FEED)
+  }
+}
+
+function csvWriter({ delimiter, absent, quote, escape }: CsvCopy, isQuoted: boolean, isAlone: boolean): WireCellWriter {
+  const special = new RegExp(`[\\n\\r${escaped(delimiter)}${escaped(quote)}]`)
+  const doubled = new RegExp(`[${escaped(quote)}${escaped(escape)}]`, 'g')
+  return (out, cell) => {
+    const text = String(cell)
+    const needsQuotes = isQuoted || text === absent || special.test(text) || (isAlone && text === '\\.')
+    out.addText(needsQuotes ? quote + text.replace(doubled, (character) => escape + character) + quote : text)
+  }
+}
+
+/** The header line of COPY … (HEADER), as a message. */
+export function copyHeader(form: CopyForm, columns: readonly ResultColumn[]): Uint8Array {
+  const names = columns.map((column) => ({ ...column, type: TEXT }))
+  const out = new TextBytes()
+  const unquoted: CopyForm = form.kind === 'copy-csv' ? { ...form, quoted: [] } : form
+  wireRowWriter(unquoted, names)(
+    out,
+    columns.map(({ name }) => name),
+  )
+  return out.take()
+}

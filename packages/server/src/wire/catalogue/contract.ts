@@ -1,0 +1,52 @@
+/** What sessions call: statements on `pg_catalog` and `information_schema`, and their results. */
+import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
+
+export interface Catalogue {
+  /**
+   * Whether the statement belongs to the catalogue: it names only tables of pg_catalog and information_schema or, without tables, calls
+   * functions that only the catalogue has. `mixed` also names other tables and is refused with 0A000. Statements without any of these
+   * names cost one regular expression.
+   */
+  claims(text: string): 'no' | 'yes' | 'mixed'
+  /** Columns and parameter types, for Describe. A parameter type 0 is not declared. */
+  describe(
+    text: string,
+    parameterTypes: readonly number[],
+    caller: CatalogueCaller,
+    signal?: AbortSignal,
+  ): Promise<CatalogueDescription>
+  /** Parameters are in PostgreSQL's text form. */
+  run(
+    text: string,
+    parameters: readonly (string | null)[],
+    caller: CatalogueCaller,
+    signal: AbortSignal,
+    parameterTypes?: readonly number[],
+  ): Promise<CatalogueResult>
+  close(): Promise<void>
+}
+
+export interface CatalogueCaller {
+  readonly scopes: ReadonlySet<string>
+  readonly user: string
+  readonly snapshot: CatalogueSnapshot
+}
+
+export interface CatalogueColumn {
+  readonly name: string
+  /** The OID of its type. */
+  readonly type: number
+  readonly modifier: number
+}
+
+export interface CatalogueDescription {
+  readonly columns: readonly CatalogueColumn[]
+  /** OIDs, in the order of the parameters. */
+  readonly parameters: readonly number[]
+}
+
+export interface CatalogueResult {
+  readonly columns: readonly CatalogueColumn[]
+  /** In PostgreSQL's text form. */
+  readonly rows: readonly (readonly (string | null)[])[]
+}

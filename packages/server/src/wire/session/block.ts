@@ -1,0 +1,179 @@
+/** Transaction blocks: their states, savepoints, and the rows that are kept until COMMIT. Nothing is locked. */
+import type { IqlValue } from 'gatehouse-iql'
+import type { Planned } from '../../query/plan/planner.ts'
+import type { TransactionStatus } from '../protocol/replies.ts'
+import { WireError } from './failure.ts'
+import type { IqlStatement } from './statement.ts'
+
+/** The bytes that all rows of a block may have. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024
+
+export const AUTOCOMMIT = 'Run it outside of a transaction block, with autocommit'
+
+/** An INSERT that runs at COMMIT. */
+export interface KeptInsert {
+  readonly statement: IqlStatement
+  readonly values: readonly IqlValue[]
+  readonly table: string
+}
+
+/** Inserts in order, and their size. */
+export class KeptInserts {
+  readonly inserts: KeptInsert[] = []
+  readonly tables = new Set<string>()
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  add(insert: KeptInsert, bytes: number): void {
+    if (this.#bytes + bytes > MAX_KEPT_BYTES)
+      throw new WireError('54000', 'The block has more than 64 MiB of rows', 'Commit more often, or use COPY')
+    this.#bytes += bytes
+    this.inserts.push(insert)
+    this.tables.add(insert.table)
+  }
+
+  /** Removes what was added since. */
+  truncate(count: number, bytes: number): void {
+    this.inserts.length = count
+    this.#bytes = bytes
+    this.tables.clear()
+    for (const { table } of this.inserts) this.tables.add(table)
+  }
+}
+
+/** Steps of one write: inserts that run one after the other with one plan share a step. */
+export function stepsOf(
+  inserts: readonly KeptInsert[],
+  plan: (statement: IqlStatement) => Planned,
+): { readonly planned: Planned; readonly valueSets: IqlValue[][] }[] {
+  const steps: { readonly planned: Planned; readonly valueSets: IqlValue[][] }[] = []
+  let last: { readonly statement: IqlStatement; readonly valueSets: IqlValue[][] } | undefined
+  for (const { statement, values } of inserts) {
+    if (last?.statement === statement) {
+      last.valueSets.push([...values])
+      continue
+    }
+    const valueSets = [[...values]]
+    steps.push({ planned: plan(statement), valueSets })
+    last = { statement, valueSets }
+  }
+  return steps
+}
+
+interface Savepoint {
+  readonly name: string
+  readonly count: number
+  readonly bytes: number
+}
+
+export class Block {
+  /** Explicit: by BEGIN. Implicit: the statements of one Query. */
+  #kind: 'none' | 'implicit' | 'explicit' = 'none'
+  #hasFailed = false
+  #isReadOnly = false
+  #kept = new KeptInserts()
+  #savepoints: Savepoint[] = []
+
+  get status(): TransactionStatus {
+    if (this.#kind !== 'explicit') return 'I'
+    return this.#hasFailed ? 'E' : 'T'
+  }
+
+  get isOpen(): boolean {
+    return this.#kind !== 'none'
+  }
+
+  get isExplicit(): boolean {
+    return this.#kind === 'explicit'
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed
+  }
+
+  get isReadOnly(): boolean {
+    return this.#isReadOnly
+  }
+
+  set isReadOnly(value: boolean) {
+    this.#isReadOnly = value
+  }
+
+  get kept(): KeptInserts {
+    return this.#kept
+  }
+
+  begin(kind: 'implicit' | 'explicit', isReadOnly: boolean): void {
+    this.#kind = kind
+    this.#isReadOnly = isReadOnly
+  }
+
+  fail(): void {
+    if (this.isOpen) this.#hasFailed = true
+  }
+
+  /** Refuses everything but the end of a failed block. */
+  requireUsable(): void {
+    if (this.#hasFailed)
+      throw new WireError(
+        '25P02',
+        'The transaction has failed: statements are ignored until the end of the block',
+        'Send ROLLBACK',
+      )
+  }
+
+  /** What a read would not see. */
+  requireReadable(tables: readonly { readonly name: string }[]): void {
+    if (this.#kept.tables.size === 0) return
+    const unread = tables.find(({ name }) => this.#kept.tables.has(name))
+    if (unread !== undefined)
+      throw new WireError(
+        '0A000',
+        `The block has rows for ${unread.name} that are written at COMMIT, and cannot be read before`,
+        AUTOCOMMIT,
+      )
+  }
+
+  savepoint(name: string): void {
+    this.#requireExplicit('SAVEPOINT')
+    this.#savepoints.push({ name, count: this.#kept.inserts.length, bytes: this.#kept.bytes })
+  }
+
+  release(name: string): void {
+    this.#requireExplicit('RELEASE SAVEPOINT')
+    this.#savepoints.length = this.#indexOf(name)
+  }
+
+  rollbackTo(name: string): void {
+    this.#requireExplicit('ROLLBACK TO SAVEPOINT')
+    const index = this.#indexOf(name)
+    const { count, bytes } = this.#savepoints[index] ?? { count: 0, bytes: 0 }
+    this.#savepoints.length = index + 1
+    this.#kept.truncate(count, bytes)
+    this.#hasFailed = false
+  }
+
+  /** Ends it, and returns what it kept. */
+  end(): KeptInserts {
+    const kept = this.#kept
+    this.#kind = 'none'
+    this.#hasFailed = false
+    this.#isReadOnly = false
+    this.#kept = new KeptInserts()
+    this.#savepoints = []
+    return kept
+  }
+
+  #requireExplicit(command: string): void {
+    if (this.#kind !== 'explicit') throw new WireError('25P01', `${command} can only be used in transaction blocks`)
+  }
+
+  #indexOf(name: string): number {
+    const index = this.#savepoints.findLastIndex((savepoint) => savepoint.name === name)
+    if (index === -1) throw new WireError('3B001', `There is no savepoint ${name}`)
+    return index
+  }
+}

@@ -1,0 +1,89 @@
+/** Errors as PostgreSQL's clients see them: SQLSTATE, position, hint, and a detail with the code and the Request-Id. */
+import { ERRORS } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
+import { QUERY_ERRORS } from '../../query/errors.ts'
+import { asUnavailable } from '../../query/unavailable.ts'
+import { CatalogueError } from '../catalogue/catalogue-error.ts'
+import type { ErrorFields } from '../protocol/replies.ts'
+import { BadParameter } from '../types/parameters.ts'
+
+/** An error of the session itself, which HTTP does not have. */
+export class WireError extends Error {
+  readonly sqlstate: string
+  readonly hint: string | undefined
+  /** In UTF-16 code units of its statement. */
+  readonly at: number | undefined
+
+  constructor(sqlstate: string, message: string, hint?: string, at?: number) {
+    super(message)
+    this.sqlstate = sqlstate
+    this.hint = hint
+    this.at = at
+  }
+}
+
+/** Where the statement is in the text that the client sent. */
+export interface SentText {
+  readonly text: string
+  readonly offset: number
+}
+
+/** Undefined for an error that is a bug: the caller logs it, and the client learns only the Request-Id. */
+export function failureOf(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
+  if (error instanceof WireError) {
+    const { sqlstate, message, hint, at } = error
+    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
+  }
+  if (error instanceof CatalogueError) {
+    const { sqlstate, message, hint, at } = error
+    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
+  }
+  if (error instanceof BadParameter) return { severity: 'ERROR', sqlstate: error.sqlstate, message: error.message }
+  const refusal = asUnavailable(error) ?? error
+  if (!(refusal instanceof Refusal)) return undefined
+  const { code, message, status, details } = refusal
+  const { Hint, Expected, Position } = details.members ?? {}
+  return {
+    severity: 'ERROR',
+    sqlstate: SQLSTATES.get(code) ?? sqlstateOf(status),
+    message,
+    detail: `${code}, Request-Id ${requestId}`,
+    hint: typeof Hint === 'string' ? Hint : expectedText(Expected),
+    position: isPosition(Position) ? positionOf(sent, Position.Offset) : undefined,
+  }
+}
+
+export const FAULT: ErrorFields = {
+  severity: 'ERROR',
+  sqlstate: 'XX000',
+  message: 'The server failed to answer; the log has the error under the Request-Id',
+}
+
+const SQLSTATES: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(ERRORS).map(([name, { sqlstate }]) => [`IQL.${name}`, sqlstate] as const),
+  ...Object.entries(QUERY_ERRORS).map(([code, { sqlstate }]) => [code, sqlstate] as const),
+])
+
+/** For refusals of other parts of the server, such as rate limits and step-up. */
+function sqlstateOf(status: number): string {
+  if (status === 401 || status === 403) return '42501'
+  if (status === 429) return '53300'
+  return status >= 500 ? '57P03' : '22023'
+}
+
+function expectedText(expected: unknown): string | undefined {
+  if (!Array.isArray(expected) || expected.length === 0) return undefined
+  return `Expected ${expected.join(', ')}`
+}
+
+function isPosition(value: unknown): value is { readonly Offset: number } {
+  return typeof value === 'object' && value !== null && 'Offset' in value && typeof value.Offset === 'number'
+}
+
+/** In characters of the whole text, from 1. */
+function positionOf(sent: SentText | undefined, at: number): number | undefined {
+  if (sent === undefined) return undefined
+  let characters = 1
+  for (const _ of sent.text.slice(0, sent.offset + at)) characters++
+  return characters
+}

@@ -1,0 +1,371 @@
+/** Runs statements of IQL for a session: plan, rights, slots and limits are those of HTTP. */
+import { reads } from 'gatehouse-iql'
+import type { Principal } from 'gatehouse-protocol'
+import { callerOf } from '../../http/limits/rate-limits.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { attributeInputs } from '../../query/catalogue/attributes.ts'
+import { CHUNK_BYTES } from '../../query/engines/bounded-rows.ts'
+import { refuse } from '../../query/errors.ts'
+import { type Encoding, wireForm } from '../../query/model/result.ts'
+import { TextBytes } from '../../query/results/text-bytes.ts'
+import { wireRowWriter } from '../../query/results/wire-rows.ts'
+import { type QueryCall, type QueryResult, readSmall, requireStepUp } from '../../query/run/call.ts'
+import { execute } from '../../query/run/execution.ts'
+import type { RunningQuery } from '../../query/run/running.ts'
+import { logSlow } from '../../query/run/slow-log.ts'
+import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './block.ts'
+import type { SessionCaller, SessionOutput } from './contract.ts'
+import type { SessionEnv } from './env.ts'
+import { WireError } from './failure.ts'
+import { PortalRows, releaseAll } from './portal-rows.ts'
+import type { Settings } from './settings.ts'
+import { type BoundPortal, TEXT_ROWS } from './statement.ts'
+
+/** Where replies go; rows in a stream wait until the client has read earlier ones. */
+export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
+
+/** A statement that runs, from its first message to its last row. */
+export interface Execution {
+  readonly requestId: string
+  readonly shown: string
+  readonly started: number
+  rows: PortalRows | undefined
+  running: RunningQuery | undefined
+  timer: NodeJS.Timeout | undefined
+  rowCount: number
+  /** By a write. */
+  affected: number | undefined
+  /** Rows that were sent. */
+  sent: number
+  hasEnded: boolean
+  /** Why it was stopped while nobody ran it. */
+  stopped: unknown
+}
+
+export class Runner {
+  readonly #env: SessionEnv
+  readonly #caller: SessionCaller
+  readonly #output: RowOutput
+  readonly #settings: Settings
+  readonly #block: Block
+  /** What a CancelRequest stops. */
+  #current: RunningQuery | undefined
+  readonly #id: string
+  #count = 0
+
+  constructor(env: SessionEnv, caller: SessionCaller, output: RowOutput, settings: Settings, block: Block, id: string) {
+    this.#env = env
+    this.#caller = caller
+    this.#output = output
+    this.#settings = settings
+    this.#block = block
+    this.#id = id
+  }
+
+  get requestId(): string {
+    return `${this.#id}-${this.#count}`
+  }
+
+  cancel(reason: string): void {
+    this.#current?.stop(refuse('Limit.Cancelled', reason))
+  }
+
+  /** Counts a statement, as HTTP counts a request. */
+  admit(): void {
+    this.#count++
+    const { rateLimits } = this.#env
+    if (rateLimits !== undefined)
+      rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
+  }
+
+  begin(shown: string): Execution {
+    return {
+      requestId: this.requestId,
+      shown,
+      started: performance.now(),
+      rows: undefined,
+      running: undefined,
+      timer: undefined,
+      rowCount: 0,
+      affected: undefined,
+      sent: 0,
+      hasEnded: false,
+      stopped: undefined,
+    }
+  }
+
+  /** The call with the plan of this moment. */
+  callOf(portal: BoundPortal, requestId: string, encoding: Encoding): QueryCall {
+    const { address, principal } = this.#caller
+    const planned = this.#planOf(portal, principal)
+    return { principal, requestId, address, planned, valueSets: [portal.values], encoding, limits: this.#readLimits }
+  }
+
+  /** Between Bind and Execute, rights and tables can change. */
+  #planOf({ planned, statement, arrays }: BoundPortal, principal: Principal) {
+    const isCurrent = planned.snapshot === this.#env.catalogue.snapshot && planned.scopes === principal.scopes
+    return isCurrent ? planned : statement.plan(principal, this.#env, arrays)
+  }
+
+  get #readLimits() {
+    return { rows: Number.MAX_SAFE_INTEGER, bytes: this.#env.limits.resultBytes, skip: 0 }
+  }
+
+  /** Rows of a small result, at once; otherwise undefined. */
+  readNow(call: QueryCall): { readonly bytes: Uint8Array; readonly rowCount: number } | undefined {
+    this.#env.running.check(call.principal, call.requestId)
+    const small = readSmall(call, this.#env)
+    return small && { bytes: small.bytes ?? NO_BYTES, rowCount: small.outcome.rowCount }
+  }
+
+  /** Begins to run; the rows are in `execution.rows`. Resolves to the number of affected rows of a write. */
+  async start(call: QueryCall, execution: Execution): Promise<number | undefined> {
+    const running = this.#begin(execution)
+    const result = await this.#watched(running, () => execute({ ...call, running }, this.#env))
+    execution.rows = await this.#rowsOf(result, call.encoding)
+    if (result.kind !== 'rows') return undefined
+    if (result.isTruncated) throw tooLarge()
+    execution.rowCount = result.rows.length
+    return result.rowsAffected
+  }
+
+  /** Runs what no engine runs, but can be listed, cancelled and takes time. */
+  whileRunning<Result>(execution: Execution, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const running = this.#begin(execution)
+    return this.#watched(running, () => act(running.signal))
+  }
+
+  #begin(execution: Execution): RunningQuery {
+    const running = this.#env.running.begin(this.#caller.principal, execution.requestId, execution.shown)
+    execution.running = running
+    const timeout = Number(this.#settings.get('statement_timeout'))
+    if (timeout > 0) {
+      const text = `The statement ran for ${timeout} ms, which is the limit (the setting statement_timeout)`
+      execution.timer = setTimeout(() => running.stop(refuse('Limit.Time', text)), timeout).unref()
+    }
+    return running
+  }
+
+  async #watched<Result>(running: RunningQuery, act: () => Promise<Result>): Promise<Result> {
+    this.#current = running
+    try {
+      return await act()
+    } finally {
+      this.#current = undefined
+    }
+  }
+
+  async #rowsOf(result: QueryResult, encoding: Encoding): Promise<PortalRows> {
+    switch (result.kind) {
+      case 'stream':
+        return new PortalRows(undefined, result.chunks)
+      case 'whole':
+        return new PortalRows(result.read.bytes, undefined)
+      case 'rows':
+        return new PortalRows(await inTurns(encodeRows(result, encoding)), undefined)
+    }
+  }
+
+  /**
+   * Sends rows, at most `maxRows` of them, as fast as the client reads. Resolves to their number; the execution is at its end if that is
+   * less than `maxRows`, or all rows were asked for.
+   */
+  async send(execution: Execution, maxRows: number): Promise<number> {
+    const { rows, running } = execution
+    if (rows === undefined) return 0
+    if (execution.stopped !== undefined) throw execution.stopped
+    if (running === undefined) return this.#sendRows(execution, rows, maxRows)
+    return this.#watched(running, () => this.#sendRows(execution, rows, maxRows))
+  }
+
+  async #sendRows(execution: Execution, rows: PortalRows, maxRows: number): Promise<number> {
+    const sent: Uint8Array[] = []
+    let count = 0
+    let isExport = false
+    while (maxRows === 0 || count < maxRows) {
+      const next = await rows.next(maxRows === 0 ? 0 : maxRows - count)
+      if (next === undefined) break
+      if (maxRows > 0) count += next.rows
+      if (!isExport && !rows.isDone) {
+        isExport = true
+        execution.running?.beginExport()
+      }
+      const hasRoom = this.#output.write(next.bytes)
+      // A part of a chunk cannot be freed.
+      if (maxRows === 0) sent.push(next.bytes)
+      if (hasRoom) {
+        if (sent.length > MAX_UNRELEASED) sent.shift()
+        continue
+      }
+      await this.#drained(execution)
+      releaseAll(sent)
+    }
+    const { outcome } = rows
+    if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()
+    if (maxRows === 0) count = outcome?.rowCount ?? execution.rowCount
+    return count
+  }
+
+  /** A client that does not read must not keep a reader that others wait for. */
+  async #drained({ running }: Execution): Promise<void> {
+    const timer = this.#watchStall(() =>
+      running?.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited')),
+    )
+    try {
+      await this.#output.drained()
+    } finally {
+      clearInterval(timer)
+    }
+    running?.signal.throwIfAborted()
+  }
+
+  #watchStall(act: () => void): NodeJS.Timeout | undefined {
+    const { stallMs } = this.#env.limits
+    if (stallMs === 0) return undefined
+    return setInterval(() => {
+      if (this.#env.engine.load.waiting > 0) act()
+    }, stallMs).unref()
+  }
+
+  /** The client has not asked for the rest yet. */
+  suspend(execution: Execution): void {
+    clearTimeout(execution.timer)
+    execution.timer = this.#watchStall(() => {
+      execution.stopped = refuse('Limit.Cancelled', 'The portal was not continued while other queries waited')
+      this.#release(execution)
+    })
+  }
+
+  resume(execution: Execution): void {
+    clearTimeout(execution.timer)
+  }
+
+  /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */
+  finish(execution: Execution, outcome: string, rows: number): void {
+    if (execution.hasEnded) return
+    execution.hasEnded = true
+    const { observe, slowLog } = this.#env
+    const ms = performance.now() - execution.started
+    observe(outcome, ms, rows)
+    if (ms >= slowLog.limits.slowMs) {
+      const { subject, kind, clientId } = this.#caller.principal
+      const user = kind === 'user' ? subject : undefined
+      logSlow(slowLog, { reqId: execution.requestId, user, client: clientId, ms, outcome, statement: execution.shown })
+    }
+    this.#release(execution)
+  }
+
+  #release(execution: Execution): void {
+    clearTimeout(execution.timer)
+    const { rows, running } = execution
+    if (rows !== undefined && !rows.isDone) {
+      running?.stop(refuse('Limit.Cancelled', 'The portal was closed'))
+      rows.close().catch(() => {})
+    }
+    running?.end()
+    execution.running = undefined
+  }
+
+  /** The client may write: the setting, and the mode of the transaction. */
+  requireWritable(): void {
+    if (!this.#env.allowsWrites())
+      throw new WireError(
+        '25006',
+        'Connections of PostgreSQL clients only read here',
+        'An operator can allow writes: the setting wire_writes',
+      )
+    const isReadOnly = this.#block.isOpen
+      ? this.#block.isReadOnly
+      : this.#settings.get('default_transaction_read_only') === 'on'
+    if (isReadOnly) throw new WireError('25006', 'The transaction only reads')
+  }
+
+  /** Whether the statement can be kept until COMMIT: an INSERT of values that returns nothing. */
+  isKeepable({ planned }: BoundPortal): boolean {
+    const { statement } = planned.bound
+    if (statement.kind !== 'insert' || statement.table.isSystem) return false
+    return statement.rows.kind === 'values' && statement.onConflict === undefined && statement.returning.length === 0
+  }
+
+  /** Checks and keeps an INSERT; returns its number of rows. */
+  keep(portal: BoundPortal, kept: KeptInserts): number {
+    const call = this.callOf(portal, this.requestId, TEXT_ROWS)
+    const { statement } = call.planned.bound
+    if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
+      throw new Error('Only an INSERT of values is kept')
+    requireStepUp(call, this.#env)
+    kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
+    return statement.rows.rows.length
+  }
+
+  /** In a block, everything else is refused. */
+  requireOutsideBlock({ planned }: BoundPortal): void {
+    if (!this.#block.isOpen || reads(planned.bound.statement)) return
+    throw new WireError(
+      '0A000',
+      'In a transaction block, only INSERT … VALUES without RETURNING and ON CONFLICT can write',
+      AUTOCOMMIT,
+    )
+  }
+
+  /** Writes kept rows, all or nothing. */
+  async writeKept({ inserts }: KeptInserts): Promise<void> {
+    if (inserts.length === 0) return
+    const { principal, address } = this.#caller
+    const [first, ...further] = stepsOf(inserts, (statement) => statement.plan(principal, this.#env))
+    if (first === undefined) return
+    const names = new Set([first, ...further].flatMap(({ planned }) => [...planned.bound.attributes]))
+    const { snapshot } = first.planned
+    const attributes =
+      names.size === 0
+        ? undefined
+        : attributeInputs(await this.#env.attributes.valuesOf(principal), names, snapshot.attributes)
+    const { requestId } = this
+    const execution = this.begin(inserts[0]?.statement.text ?? '')
+    const common = { principal, requestId, address, encoding: TEXT_ROWS, limits: this.#readLimits, attributes }
+    try {
+      await this.start({ ...common, ...first, further }, execution)
+      this.finish(execution, 'ok', 0)
+    } catch (error) {
+      this.finish(execution, 'error', 0)
+      throw error
+    }
+  }
+}
+
+const NO_BYTES = new Uint8Array(0)
+/** Chunks that are remembered until the socket has sent all. */
+const MAX_UNRELEASED = 16
+/** Of a kept row, besides its values. */
+const ROW_BYTES = 200
+
+function sizeOf({ statement, values }: BoundPortal): number {
+  let size = ROW_BYTES + statement.text.length
+  for (const value of values) {
+    if (typeof value === 'string') size += 2 * value.length
+    else if (value instanceof Uint8Array) size += value.length
+    else size += 16
+  }
+  return size
+}
+
+function tooLarge() {
+  return refuse('Limit.Bytes', 'The result is larger than the limit (the setting query_result_bytes)')
+}
+
+/** Rows that a write returns, or of EXPLAIN and SHOW. */
+function* encodeRows(
+  { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,
+  encoding: Encoding,
+): Steps<Uint8Array> {
+  const write = wireRowWriter(wireForm(encoding), encoders.columns)
+  const out = new TextBytes()
+  const chunks: Uint8Array[] = []
+  for (const [index, row] of rows.entries()) {
+    write(out, row)
+    if (out.length >= CHUNK_BYTES) chunks.push(out.take())
+    if (index % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
+  }
+  chunks.push(out.take())
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}

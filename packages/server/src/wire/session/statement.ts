@@ -1,0 +1,265 @@
+/** A prepared statement of IQL: its parameters and columns as Describe tells them, its plan, and the values of Bind. */
+import {
+  arrayParameters,
+  type Bound,
+  DEFAULT_LIMITS,
+  expandArrays,
+  type IqlType,
+  type IqlValue,
+  parse,
+  type ResultColumn,
+  type Statement,
+  sameType,
+  TEXT,
+} from 'gatehouse-iql'
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import type { Encoding, WireForm } from '../../query/model/result.ts'
+import type { Planned } from '../../query/plan/planner.ts'
+import type { BindMessage, Format } from '../protocol/messages.ts'
+import { type ColumnField, rowDescription } from '../protocol/replies.ts'
+import { readArray } from '../types/arrays.ts'
+import { elementType, modifierOf, oidOf, POSTGRES_TYPES, postgresTypeOf, sizeOfType, typeNamed } from '../types/oids.ts'
+import { BadParameter, readParameter } from '../types/parameters.ts'
+import type { SessionEnv } from './env.ts'
+import { type SentText, WireError } from './failure.ts'
+
+type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
+
+/** Of = ANY($1) and the like, whose plan depends on the length of the array. */
+const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
+const NO_ARRAYS: ReadonlySet<string> = new Set()
+
+export class IqlStatement {
+  readonly kind = 'iql'
+  readonly text: string
+  readonly sent: SentText
+  /** As they were when it was prepared. */
+  readonly columns: readonly ResultColumn[]
+  /** OIDs, by position. */
+  readonly parameterTypes: readonly number[]
+  readonly #declared: readonly number[]
+  readonly #arrays: ReadonlySet<string>
+  /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays. */
+  readonly #isOwnPlan: boolean
+  #encodings: Map<string, Encoding> | undefined
+  #slots: { readonly bound: Bound; readonly positions: readonly number[] } | undefined
+
+  constructor(text: string, sent: SentText, declared: readonly number[], principal: Principal, env: PlanEnv) {
+    this.text = text
+    this.sent = sent
+    this.#declared = declared
+    this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
+    const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
+    this.#isOwnPlan = plain === undefined
+    const { bound } = plain ?? this.#planOwn(principal, env, () => 1)
+    this.columns = bound.columns
+    this.parameterTypes = this.#typesOf(bound)
+  }
+
+  /** The plan that HTTP uses; undefined where only a client of PostgreSQL may send such a statement. */
+  #planAsIs(principal: Principal, env: PlanEnv): Planned | undefined {
+    try {
+      return env.planner.plan(principal, env.catalogue.snapshot, this.text)
+    } catch (error) {
+      if (error instanceof Refusal && LENIENT.has(error.code)) return undefined
+      throw error
+    }
+  }
+
+  #planOwn(principal: Principal, env: PlanEnv, lengthOf: (name: string) => number | null): Planned {
+    const lengths = [...this.#arrays].map((name) => `${name}:${lengthOf(name)}`).join()
+    return env.planner.plan(principal, env.catalogue.snapshot, '', {
+      key: `wire ${this.#declared.join()} ${lengths} ${this.text}`,
+      text: this.text,
+      statement: (): Statement => {
+        const parsed = parse(this.text, limitsOf(env))
+        return this.#arrays.size === 0 ? parsed : expandArrays(parsed, lengthOf)
+      },
+      options: { anyNames: true, declaredType: (name) => this.#declaredType(name) },
+    })
+  }
+
+  #declaredType(name: string): IqlType {
+    const declared = typeNamed(this.#declared[Number(name) - 1] ?? 0)
+    return declared === undefined ? TEXT : POSTGRES_TYPES[declared].iql
+  }
+
+  #typesOf({ parameters }: Bound): readonly number[] {
+    const types: number[] = this.#declared.map((oid) => oid)
+    for (const { name, type, at } of parameters) {
+      const [, number, element] = /^(\d+)(\[1\])?$/.exec(name) ?? []
+      if (number === undefined) {
+        if (/^\d/.test(name)) continue
+        throw new WireError('42601', `The parameter :${name} has a name`, 'Write $1, $2, …', at)
+      }
+      const index = Number(number) - 1
+      const oid = element === undefined ? oidOf(type) : POSTGRES_TYPES[postgresTypeOf(type)].array
+      if ((types[index] ?? 0) === 0) types[index] = oid
+      const declared = types[index] ?? 0
+      const isKnown = element === undefined ? typeNamed(declared) : elementType(declared)
+      if (isKnown === undefined)
+        throw new WireError(
+          elementType(declared) === undefined ? '42704' : '42804',
+          `$${number} cannot have the type with the OID ${declared}`,
+          'Arrays are for = ANY($1) and <> ALL($1)',
+          at,
+        )
+    }
+    const { oid: text } = POSTGRES_TYPES.text
+    return Array.from(types, (oid) => oid || text)
+  }
+
+  /** The plan for the rights of the caller and the tables of this moment. */
+  plan(principal: Principal, env: PlanEnv, arrays?: Arrays): Planned {
+    const planned = this.#isOwnPlan
+      ? this.#planOwn(principal, env, (name) => (arrays === undefined ? 1 : lengthOf(arrays.get(name))))
+      : env.planner.plan(principal, env.catalogue.snapshot, this.text)
+    const { columns } = planned.bound
+    if (columns !== this.columns && !areSame(columns, this.columns))
+      throw new WireError(
+        '0A000',
+        'cached plan must not change result type',
+        'A table was changed: prepare the statement again',
+      )
+    return planned
+  }
+
+  bind(message: BindMessage, principal: Principal, env: PlanEnv): BoundPortal {
+    const { values, parameterFormats } = message
+    if (values.length !== this.parameterTypes.length) {
+      const wanted = this.parameterTypes.length
+      throw new WireError('08P01', `The statement has ${wanted} parameters, but Bind has ${values.length} values`)
+    }
+    const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
+    const planned = this.plan(principal, env, arrays)
+    const { bound } = planned
+    const parameters: IqlValue[] = []
+    const positions = arrays === undefined ? this.#positionsOf(bound) : undefined
+    for (let index = 0; index < bound.parameters.length; index++) {
+      const parameter = bound.parameters[index]
+      if (parameter === undefined) continue
+      const position = positions?.[index] ?? Number.parseInt(parameter.name, 10) - 1
+      const element = positions === undefined ? elementOf(arrays, parameter.name) : undefined
+      const bytes = element === undefined ? values[position] : element.bytes
+      const isBinary = (parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[position]) === 1
+      const declared = element === undefined ? typeNamed(this.#declared[position] ?? 0) : element.type
+      parameters.push(bytes == null ? null : this.#value(bytes, isBinary, declared, parameter.type, position))
+    }
+    return { statement: this, planned, values: parameters, arrays, ...this.form(message.resultFormats) }
+  }
+
+  #positionsOf(bound: Bound): readonly number[] {
+    if (this.#slots?.bound !== bound)
+      this.#slots = { bound, positions: bound.parameters.map(({ name }) => Number(name) - 1) }
+    return this.#slots.positions
+  }
+
+  #value(
+    ...[bytes, isBinary, declared, type, position]: [Buffer, boolean, ReturnType<typeof typeNamed>, IqlType, number]
+  ): IqlValue {
+    try {
+      return readParameter(bytes, isBinary, declared, type)
+    } catch (error) {
+      if (!(error instanceof BadParameter)) throw error
+      throw new WireError(error.sqlstate, `The value of $${position + 1} ${error.message}`)
+    }
+  }
+
+  #readArrays({ values, parameterFormats }: BindMessage): Arrays {
+    const arrays = new Map<string, ArrayValue>()
+    for (const name of this.#arrays) {
+      const position = Number(name) - 1
+      const bytes = values[position] ?? null
+      const format = parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[position]
+      const elements = bytes === null ? null : readArray(bytes, format === 1)
+      if (elements !== null && elements.length > DEFAULT_LIMITS.inItems)
+        throw new WireError('54000', `The array $${name} has more than ${DEFAULT_LIMITS.inItems} elements`)
+      arrays.set(name, { elements, type: elementType(this.parameterTypes[position] ?? 0) })
+    }
+    return arrays
+  }
+
+  /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is kept. */
+  form(formats: readonly Format[]): Pick<BoundPortal, 'formats' | 'encoding'> {
+    const { length } = this.columns
+    if (formats.length > 1 && formats.length !== length)
+      throw new WireError('08P01', `Bind has ${formats.length} result formats for ${length} columns`)
+    if (formats.length === 0 || !formats.includes(1)) return { formats: [], encoding: TEXT_ROWS }
+    const key = formats.join('')
+    this.#encodings ??= new Map()
+    let encoding = this.#encodings.get(key)
+    if (encoding === undefined) {
+      const binary = this.columns.map((_, index) => (formats.length === 1 ? formats[0] : formats[index]) === 1)
+      encoding = wireEncoding({ kind: 'rows', binary })
+      if (this.#encodings.size < MAX_ENCODINGS) this.#encodings.set(key, encoding)
+    }
+    return { formats, encoding }
+  }
+
+  /** RowDescription; undefined if the statement returns no rows. */
+  describe(formats: readonly Format[]): Buffer | undefined {
+    return this.columns.length === 0 ? undefined : rowDescription(columnFields(this.columns, formats))
+  }
+}
+
+export interface BoundPortal {
+  readonly statement: IqlStatement
+  readonly planned: Planned
+  readonly values: readonly IqlValue[]
+  readonly arrays: Arrays | undefined
+  readonly formats: readonly Format[]
+  readonly encoding: Encoding
+}
+
+interface ArrayValue {
+  readonly elements: readonly (Buffer | null)[] | null
+  readonly type: ReturnType<typeof elementType>
+}
+/** By the name of the parameter. */
+export type Arrays = ReadonlyMap<string, ArrayValue>
+
+const MAX_ENCODINGS = 8
+const LENIENT: ReadonlySet<string> = new Set(['IQL.ParameterType', 'IQL.DuplicateColumn'])
+
+export function wireEncoding(wire: WireForm): Encoding {
+  return { format: 'wire', rows: 'arrays', integers: 'numbers', wire }
+}
+
+export const TEXT_ROWS: Encoding = wireEncoding({ kind: 'rows', binary: [] })
+
+function limitsOf({ limits }: PlanEnv) {
+  return { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }
+}
+
+/** Rounded up, so that few plans serve arrays of all lengths: the last element is repeated. */
+function lengthOf(array: ArrayValue | undefined): number | null {
+  const length = array?.elements?.length
+  if (length === undefined) return null
+  return length === 0 ? 0 : Math.min(2 ** Math.ceil(Math.log2(length)), DEFAULT_LIMITS.inItems)
+}
+
+/** The element that a parameter of an expanded list stands for; undefined for other parameters. */
+function elementOf(arrays: Arrays | undefined, name: string) {
+  const open = name.indexOf('[')
+  if (open === -1) return undefined
+  const array = arrays?.get(name.slice(0, open))
+  const elements = array?.elements ?? []
+  const index = Math.min(Number.parseInt(name.slice(open + 1), 10), elements.length) - 1
+  return { bytes: elements[index] ?? null, type: array?.type }
+}
+
+function areSame(a: readonly ResultColumn[], b: readonly ResultColumn[]): boolean {
+  if (a.length !== b.length) return false
+  return a.every(({ name, type }, index) => {
+    const other = b[index]
+    return other !== undefined && other.name === name && sameType(other.type, type)
+  })
+}
+
+export function columnFields(columns: readonly ResultColumn[], formats: readonly Format[]): ColumnField[] {
+  return columns.map(({ name, type }, index) => {
+    const oid = oidOf(type)
+    const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
+    return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format }
+  })
+}

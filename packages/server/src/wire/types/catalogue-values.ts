@@ -1,0 +1,79 @@
+/** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
+import { TextBytes } from '../../query/results/text-bytes.ts'
+import { wireCellWriter } from '../../query/results/wire-cells.ts'
+import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
+import { binaryText } from './parameters.ts'
+
+/** PostgreSQL's text form of a parameter. */
+export function parameterText(bytes: Buffer, isBinary: boolean, oid: number): string {
+  return isBinary ? binaryText(bytes, typeNamed(oid) ?? 'text') : bytes.toString()
+}
+
+/** A value in binary, from its text. */
+export function binaryOf(text: string, oid: number): Uint8Array {
+  const element = elementType(oid)
+  return element === undefined ? scalarOf(text, typeNamed(oid)) : arrayOf(text, element)
+}
+
+function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array {
+  const bytes = Buffer.alloc(8)
+  switch (type) {
+    case 'bool':
+      return Buffer.from([text === 't' || text === 'true' ? 1 : 0])
+    case 'int2':
+      return bytes.subarray(0, bytes.writeInt16BE(Number(text)))
+    case 'int4':
+      return bytes.subarray(0, bytes.writeInt32BE(Number(text)))
+    case 'oid':
+      return bytes.subarray(0, bytes.writeUInt32BE(Number(text)))
+    case 'float4':
+      return bytes.subarray(0, bytes.writeFloatBE(Number(text)))
+    case 'int8':
+      return bytes.subarray(0, bytes.writeBigInt64BE(BigInt(text)))
+    case 'float8':
+      return bytes.subarray(0, bytes.writeDoubleBE(Number(text)))
+    case undefined:
+      // regclass and the like are sent as the id that they stand for.
+      return /^\d+$/.test(text) ? bytes.subarray(0, bytes.writeUInt32BE(Number(text))) : Buffer.from(text)
+    case 'text':
+    case 'name':
+    case 'char':
+    case 'varchar':
+    case 'bpchar':
+    case 'unknown':
+    case 'json':
+      return Buffer.from(text)
+    case 'jsonb':
+      return Buffer.from(`\u0001${text}`)
+    default: {
+      const out = new TextBytes()
+      const form = type === 'timestamptz' ? text.replace(' ', 'T').replace(/\+00$/, 'Z') : text
+      wireCellWriter(POSTGRES_TYPES[type].iql, true)(out, form)
+      return out.take()
+    }
+  }
+}
+
+/** One dimension, from {a,b}. */
+function arrayOf(text: string, element: PostgresTypeName): Uint8Array {
+  const items = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^",{}]+)/g)].map(([, quoted, bare]) =>
+    quoted !== undefined ? quoted.replace(/\\(.)/g, '$1') : bare === 'NULL' ? null : (bare ?? ''),
+  )
+  const head = Buffer.alloc(items.length === 0 ? 12 : 20)
+  head.writeInt32BE(items.length === 0 ? 0 : 1, 0)
+  head.writeInt32BE(items.includes(null) ? 1 : 0, 4)
+  head.writeUInt32BE(POSTGRES_TYPES[element].oid, 8)
+  if (items.length > 0) {
+    head.writeInt32BE(items.length, 12)
+    head.writeInt32BE(1, 16)
+  }
+  const parts: Uint8Array[] = [head]
+  for (const item of items) {
+    const value = item === null ? undefined : scalarOf(item, element)
+    const length = Buffer.alloc(4)
+    length.writeInt32BE(value?.length ?? -1)
+    parts.push(length)
+    if (value !== undefined) parts.push(value)
+  }
+  return Buffer.concat(parts)
+}
