@@ -34,8 +34,7 @@ export interface PageData {
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, mail, name, logo, tokens, font, nonce } = data
-  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, nonce } = data
+  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, font, nonce } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
   const settings = JSON.stringify({ base, issuer, version, services, demo, mail, wire, name, logo, areaStyles, nonce })

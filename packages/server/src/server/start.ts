@@ -26,7 +26,7 @@ import { openServices, runs, type Services } from './services.ts'
 import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
-import { createNodeReplies, createNodeStatus } from './watch/node-status.ts'
+import { createNodeReplies } from './watch/node-status.ts'
 import { listenLater, openWire, openWirePort, wireAddressOf } from './wire.ts'
 
 export type { RunningServer }
