@@ -51,12 +51,14 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
     plot.current?.point(to)
     setSaid(to === undefined ? '' : pointText(points, to, hidden))
   }
-  const savePng = () => {
+  const savePng = async () => {
     const element = place.current
     if (element === null || plot.current === undefined) return
-    savePicture(plot.current.canvas, points, label, coloursOf(element)).catch((error) =>
-      setSaid(`The picture was not saved: ${String(error)}`),
-    )
+    try {
+      await savePicture(plot.current.canvas, points, label, coloursOf(element))
+    } catch (error) {
+      setSaid(`The picture was not saved: ${String(error)}`)
+    }
   }
   const pointed = at !== undefined && at.index < points.x.length ? at : undefined
   return (
