@@ -147,9 +147,9 @@ ${members(TILE.properties.position)}
 Absent members are chosen from the result: \`x\` is its first Timestamp or Date, or else its first column, and \`y\` its numbers.
 With \`series\`, the rows of each value of that column are drawn as a separate series, and \`y\` has one column. Lines, scatter charts and
 candles are drawn in the order of \`x\`, bars in the order of the rows. A Decimal is drawn as a number, NULL as a gap.
-In candles and lines over a time, a column named `volume`, `vol`, `quantity` or `qty` is drawn as bars in a pane of its own.
+In candles and lines over a time, a column named \`volume\`, \`vol\`, \`quantity\` or \`qty\` is drawn as bars in a pane of its own.
 
-The title of a tile may contain its parameters: `Candles of :symbol`.
+The title of a tile may contain its parameters: \`Candles of :symbol\`.
 
 The demonstration (\`npm start\`) brings the board \`demo-market\` and a few queries, which belong to its user \`admin\` and are shared with
 everyone. A restart creates missing ones and leaves the others unchanged.
