@@ -256,6 +256,11 @@ last: a file that was cut off has none, and no program reads it as a smaller res
 
 Every value is exact. pandas, pyarrow, Polars, DuckDB and Spark read such files.
 
+An Insert with the Content-Type \`${MEDIA_TYPES.parquet}\` reads such files, also those of other programs: flat columns of the same names,
+in all encodings, compressed with zstd, snappy, gzip or not at all. Times of other units, unsigned and shorter integers, FLOAT, INT96 and
+decimals in any form are read too. A value that does not fit exactly is refused with its row and column, for example a time with nanoseconds; a
+time without a zone is taken as one in UTC. Nested columns, and BSON, INTERVAL and encrypted files are refused.
+
 ## Pagination
 
 Results come page by page. A JSON result ends at the row limit of the service, which it reports with \`Truncated\`, or at the \`limit\` of the request. If

@@ -161,7 +161,7 @@ test('import guesses types, prints them, creates the table and keeps every value
   assert.equal(
     back.stdout,
     'id,symbol,price,ratio,ts,day,open,code,extra,note\r\n' +
-      '1,BHP,45.10000,1000,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"":9007199254740993}","say ""hi"",\nall"\r\n' +
+      '1,BHP,45.10000,1000,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"": 9007199254740993}","say ""hi"",\nall"\r\n' +
       '3,CBA,,,,,,,,\r\n' +
       '9223372036854775807,RIO,-120.55550,0.1,2026-01-30T11:00:00Z,2024-02-29,false,42,[],""\r\n',
   )
@@ -184,7 +184,7 @@ test('rejected rows go to a file with the line and the reason; the others are in
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
     'rejected_line,rejected_reason,id,body,price',
     '3,"price: ""many"" is not a number",11,b,many',
-    '4,Data.UniqueViolation: A row with this id already exists,1,taken,2',
+    '4,Data.UniqueViolation: A row with this key already exists,1,taken,2',
     '7,"has 4 fields, not 3",13,too,few,4',
     '8,"price: ""1.23456"" has more than 4 digits after the point, the scale of Decimal(12, 4)",14,e,1.23456',
     '10,id is empty but needs a value,,g,1',

@@ -49,7 +49,8 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
   const table = [
     [undefined, undefined, 'en'],
     ['de', 'en', 'de'],
-    ['se fr de-CH en', 'en', 'de'],
+    ['se it de-CH en', 'en', 'de'],
+    [undefined, 'fr-CA,en;q=0.5', 'fr'],
     ['se', 'de-AT;q=0.8,en;q=0.5', 'de'],
     [undefined, 'en;q=0.1, de;q=0.9', 'de'],
     [undefined, 'de;q=0, en', 'en'],
@@ -57,7 +58,7 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
     ['DE', undefined, 'de'],
   ] as const
   for (const [uiLocales, accept, tag] of table) assert.equal(chooseLanguage(uiLocales, accept).tag, tag, `${uiLocales}`)
-  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de'])
+  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de', 'fr'])
 })
 
 test('numbers are singular and plural where they should be, in every language', () => {
@@ -71,9 +72,13 @@ test('numbers are singular and plural where they should be, in every language', 
     ]
     for (const [one, two] of texts) {
       assert.notEqual(one.replace('1', '2'), two, `${tag}: ${one}`)
-      assert.doesNotMatch(one, /\b1 (seconds|Sekunden|minutes|Minuten|codes|Codes|places|Stellen)\b/, tag)
+      assert.doesNotMatch(
+        one,
+        /\b1 (seconds|Sekunden|secondes|minutes|Minuten|codes|Codes|places|Stellen|résultats)\b/,
+        tag,
+      )
     }
-    assert.match(messages.tryLater(1), /1 (second|Sekunde)\b/)
+    assert.match(messages.tryLater(1), /1 (second|Sekunde|seconde)\b/)
     for (const seconds of [60, 89, 90, 120, 121])
       assert.doesNotMatch(messages.tryLater(seconds), /\b1 (minutes|Minuten)\b/)
   }

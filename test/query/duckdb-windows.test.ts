@@ -73,7 +73,7 @@ inLongRuns('windows as in DuckDB', (place) => {
 })
 
 function rangeWindow(choice: Choice): string {
-  const key = choice.of(['n', 'ts', 'd'])
+  const key = choice.of(['n', 'ts', 'd'] as const)
   const times = ['0 seconds', '90 seconds', '5 minutes', '1 day'].map((text) => `INTERVAL '${text}'`)
   const days = ['0 days', '1 day', '2 days'].map((text) => `INTERVAL '${text}'`)
   const distances = { n: NUMBERS, ts: times, d: days }[key]

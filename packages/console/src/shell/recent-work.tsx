@@ -29,7 +29,7 @@ export function RecentWork() {
           <li key={id}>
             <a href={to}>
               <Icon name={icon} />
-              <span class={isCode ? 'recent-title code' : 'recent-title'}>{title}</span>
+              <span class={isCode ? 'recent-title recent-code' : 'recent-title'}>{title}</span>
               <span class="recent-about">{about}</span>
               <Time at={at} as="relative" />
             </a>

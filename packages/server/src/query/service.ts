@@ -17,6 +17,7 @@ import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import { observer } from './http/serve.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -251,6 +252,16 @@ export class QueryService {
     })
     this.#endpoints.push(opened)
     return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
+  }
+
+  /** What sessions of other protocols run statements with. */
+  sessionParts(metrics: Metrics | undefined) {
+    return {
+      ...this.#parts,
+      limits: this.#options.limits,
+      slowLog: this.#slowLog,
+      observe: observer(this.#engine, metrics),
+    }
   }
 
   #watch(metrics: Metrics): void {

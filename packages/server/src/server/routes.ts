@@ -47,6 +47,8 @@ export interface RouteParts {
   /** Undefined where no mail is set up. */
   readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
+  /** Prices for the start page; undefined without the market of the demonstration. */
+  readonly prices: LazyRouteGroups | undefined
   /** The effective settings. */
   readonly settings: () => LoadedConfig
   readonly builtInClients: BuiltInClients
@@ -57,7 +59,7 @@ export interface RouteParts {
   /** What the OpenID document says. */
   readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
-  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail'> | undefined
+  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail' | 'wire'> | undefined
   readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }
@@ -84,18 +86,19 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/client'], limit: 'pages', load: () => loadClientLibrary(cors) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
     { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(parts) },
-    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
+    ...(parts.prices === undefined ? [] : [parts.prices]),
+    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness, parts.prices !== undefined)] },
   ]
 }
 
 /** A route and not a lazy group: every path that matches nothing belongs to the same group. */
-function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Route {
+function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>, hasPrices: boolean): Route {
   return {
     method: 'GET',
     path: '/',
     async handle(context) {
       const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
-      return showStart(context, settings, readiness)
+      return showStart(context, settings, readiness, hasPrices)
     },
   }
 }

@@ -190,7 +190,6 @@ function Rows({
         { title: 'Target', cell: ({ target }) => nameOf(target, names), wide: true },
         { title: 'Application', cell: ({ client }) => client ?? '', wide: true },
         { title: 'Address', cell: ({ address }) => address ?? '', wide: true },
-        { title: 'Number', kind: 'number', cell: ({ seq }) => count(seq), wide: true },
       ]}
     />
   )

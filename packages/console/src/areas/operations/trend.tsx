@@ -86,7 +86,8 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
     {
       width: Math.max(60, place.clientWidth),
       height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      // The last time on the axis is not cut off.
+      padding: [8, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'operations' }, points: { size: 6 } },
       scales: {

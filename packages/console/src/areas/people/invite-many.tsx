@@ -62,7 +62,7 @@ function PasteForm({ onInvited }: { readonly onInvited: (invited: readonly Invit
     onInvited(invited)
   }
   return (
-    <Form onSubmit={() => void invite()}>
+    <Form class="form invite-many" onSubmit={() => void invite()}>
       <TextArea
         label="People"
         value={text}

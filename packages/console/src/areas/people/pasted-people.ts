@@ -36,7 +36,7 @@ export function readPeople(text: string): readonly PastedPerson[] {
   return (columns === undefined ? lines : lines.slice(1)).map((line) => {
     const person = columns === undefined ? guess(line) : byColumns(cellsOf(line), columns)
     const key = person.username.toLowerCase()
-    const fault = faultOf(person) ?? (taken.has(key) ? 'The username is in the list twice' : undefined)
+    const fault = faultOf(person) ?? (taken.has(key) ? 'Twice in the list' : undefined)
     taken.add(key)
     return { ...person, fault }
   })
@@ -74,7 +74,7 @@ function localPart(email: string): string {
 }
 
 function faultOf({ username, email }: { readonly username: string; readonly email: string }): string | undefined {
-  if (username === '') return 'There is neither a username nor an e-mail address'
-  if (/\s/.test(username)) return 'A username has no spaces'
-  return email === '' || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : 'This is not an e-mail address'
+  if (username === '') return 'No username or e-mail address'
+  if (/\s/.test(username)) return 'Spaces in the username'
+  return email === '' || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : 'Not an e-mail address'
 }

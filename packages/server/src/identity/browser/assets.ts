@@ -34,6 +34,7 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
     signedOutScript: serveScript('signed-out'),
     themeScript: serveScript('theme'),
     healthScript: serveScript('health'),
+    pricesScript: serveScript('prices'),
     documentationScript: serveScript('documentation'),
     logo: ownLogo,
     icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),

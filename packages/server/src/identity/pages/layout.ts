@@ -47,6 +47,7 @@ export interface PageAssets {
   /** Sets the theme that was chosen in the console, before the first paint. */
   readonly themeScript: string
   readonly healthScript: string
+  readonly pricesScript: string
   readonly documentationScript: string
 }
 

@@ -7,13 +7,14 @@ import type { TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { findColumn } from '../catalogue/find-column.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
+import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
 import { type BulkFormat, namesOf, openReader } from './formats.ts'
 import { type BulkPlan, planBulk } from './plan.ts'
-import type { ByteSource } from './reader.ts'
+import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
 import type { Spool, Spools } from './spools.ts'
 
 export interface BulkCall {
@@ -26,8 +27,7 @@ export interface BulkCall {
   readonly format: BulkFormat
   readonly source: ByteSource
   readonly duplicates: Duplicates
-  /** NULL means the default in a column that must have a value and has a default. */
-  readonly fillsDefaults: boolean
+  readonly fillsDefaults: BulkEmission['fillsDefaults']
   readonly running: Stoppable
   /** The key of the request, given a digest of the body. */
   readonly idempotencyKey?: ((digest: string) => IdempotencyKey) | undefined
@@ -71,7 +71,29 @@ interface Received {
 async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Received> {
   const hash = call.idempotencyKey === undefined ? undefined : createHash('sha256')
   const source = bounded(call, env.spools.importBytes, (part) => hash?.update(part))
-  const reader = await openReader(call.format, source, call.columns)
+  const kept: Spool[] = []
+  const keep: KeepBody = async (body) => {
+    const file = await env.spools.open(ownerOf(call.principal))
+    kept.push(file)
+    for await (const part of body) await file.write(part)
+    return file
+  }
+  try {
+    const read = await readRows(call, env, spool, await openReader(call.format, source, call.columns, keep))
+    // What follows the end that a format has.
+    for await (const _ of source);
+    return { digest: hash?.digest('base64url'), ...read }
+  } finally {
+    for (const file of kept) await file.remove()
+  }
+}
+
+async function readRows(
+  call: BulkCall,
+  env: BulkEnv,
+  spool: Spool,
+  reader: BulkReader,
+): Promise<Omit<Received, 'digest'>> {
   const table = tableOf(call, env)
   const columns = columnsOf(table, namesOf(reader, call.columns), call, env)
   // Rights, before more is read.
@@ -82,9 +104,7 @@ async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Rece
     checkBatch(batch, columns, spool.rows)
     await spool.add(batch)
   }
-  // What follows the end that a format has.
-  for await (const _ of source);
-  return { digest: hash?.digest('base64url'), columns, definition: table }
+  return { columns, definition: table }
 }
 
 async function insert(
@@ -158,7 +178,7 @@ function columnsOf(table: TableView, names: readonly string[], call: BulkCall, e
     const column = table.columns.find((one) => one.name === name)
     if (column === undefined) throw new Error(`${table.name} has no column ${name}`)
     const { type, nullable, hasDefault } = column
-    const isRequired = !nullable && !(hasDefault && call.fillsDefaults)
+    const isRequired = !nullable && !(hasDefault && call.fillsDefaults !== 'never')
     return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimitOf(table, name) }
   })
 }

@@ -1,13 +1,14 @@
 /** The formats of bulk inserts: a table. Each reader is loaded with the first body that has its format. */
 import { badBody } from '../columns/row-error.ts'
 import type { CsvOptions } from './csv.ts'
-import type { BulkReader, ByteSource } from './reader.ts'
+import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
 
 /** `columns`: names that the request gives, where the format does not. */
 export type BulkFormat =
   | { readonly kind: 'csv'; readonly options: CsvOptions }
   | { readonly kind: 'ndjson' }
   | { readonly kind: 'arrow' }
+  | { readonly kind: 'parquet' }
   /** The formats of PostgreSQL's COPY. */
   | { readonly kind: 'copy-text'; readonly delimiter: string; readonly null: string; readonly hasHeader: boolean }
   | { readonly kind: 'copy-csv'; readonly options: CsvOptions }
@@ -17,6 +18,7 @@ export async function openReader(
   format: BulkFormat,
   source: ByteSource,
   columns: readonly string[] | undefined,
+  keep: KeepBody,
 ): Promise<BulkReader> {
   switch (format.kind) {
     case 'csv':
@@ -25,6 +27,8 @@ export async function openReader(
       return (await import('./ndjson.ts')).openNdjson(source, columns)
     case 'arrow':
       return (await import('./arrow/arrow.ts')).openArrow(source)
+    case 'parquet':
+      return (await import('./parquet/parquet.ts')).openParquetBody(await keep(source))
     case 'copy-text':
       return (await import('./copy-text.ts')).openCopyText(source, format)
     case 'copy-csv':

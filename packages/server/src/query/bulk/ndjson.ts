@@ -1,6 +1,8 @@
 /** Reads NDJSON by columns: each line is an object of assignments. No object is built for a row. */
 import { didYouMean } from 'gatehouse-iql'
+import { parseExactly } from '../../lib/exact-json.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
+import { writeJson } from '../json.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
 
@@ -151,7 +153,7 @@ class JsonLines {
     if (byte === QUOTE) {
       const close = stringEnd(bytes, start, end)
       if (close === -1) throw this.#notJson()
-      if (isJson) rows.addText(column, bytes.toString('utf8', start, close + 1), line)
+      if (isJson) rows.addText(column, this.#jsonText(bytes.toString('utf8', start, close + 1)), line)
       else if (hasEscape(bytes, start + 1, close)) rows.addText(column, this.#unescaped(bytes, start, close), line)
       else if (hasControl(bytes, start + 1, close)) throw this.#notJson()
       else rows.addBytes(column, bytes, start + 1, close, line)
@@ -163,7 +165,7 @@ class JsonLines {
       const text = bytes.toString('utf8', start, close)
       const named = this.#columns[column]
       if (!isJson && named !== undefined) throw badValue({ line }, named, text, 'is an object or an array')
-      rows.addText(column, text, line)
+      rows.addText(column, this.#jsonText(text), line)
       return close
     }
     let close = start
@@ -172,6 +174,15 @@ class JsonLines {
     else if (isToken(bytes, start, close)) rows.addBytes(column, bytes, start, close, line)
     else throw this.#notJson()
     return close
+  }
+
+  /** As an Insert of JSON stores it: without the spaces between its parts. */
+  #jsonText(text: string): string {
+    try {
+      return writeJson(parseExactly(text))
+    } catch {
+      throw this.#notJson()
+    }
   }
 
   #unescaped(bytes: Buffer, open: number, close: number): string {

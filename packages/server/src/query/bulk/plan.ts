@@ -22,8 +22,7 @@ export interface PlanRequest {
   /** Names of its columns. */
   readonly columns: readonly string[]
   readonly duplicates: Duplicates
-  /** NULL means the default in a column that must have a value. */
-  readonly fillsDefaults: boolean
+  readonly fillsDefaults: BulkEmission['fillsDefaults']
 }
 
 const GROUP_ROWS = 50

@@ -17,6 +17,14 @@ export interface BulkReader {
   read(columns: readonly NamedColumn[]): AsyncGenerator<ReadBatch, void, void>
 }
 
+/** A body that is kept on disk, for a format that describes its rows at its end. */
+export interface KeptBody {
+  readonly length: number
+  read(start: number, end: number): Promise<Uint8Array>
+}
+
+export type KeepBody = (source: ByteSource) => Promise<KeptBody>
+
 /** A batch ends after this many rows or bytes. */
 export const BATCH_ROWS = 8192
 export const BATCH_BYTES = 1024 * 1024

@@ -63,7 +63,7 @@ export class Spools {
     try {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 })
       const path = join(this.#folder, `${process.pid}-${randomUUID()}`)
-      const file = await open(path, 'wx', 0o600)
+      const file = await open(path, 'wx+', 0o600)
       return new Spool(path, file, (bytes) => this.#count(use, bytes), end)
     } catch (error) {
       end()
@@ -110,6 +110,20 @@ export class Spool {
     } catch (error) {
       throw asFull(error)
     }
+  }
+
+  get length(): number {
+    return this.#bytes
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    const bytes = Buffer.allocUnsafeSlow(end - start)
+    for (let at = 0; at < bytes.length; ) {
+      const { bytesRead } = await this.#file.read(bytes, at, bytes.length - at, start + at)
+      if (bytesRead === 0) throw new Error('A spool file is shorter than what was written to it')
+      at += bytesRead
+    }
+    return bytes
   }
 
   /** Deletes the file. */

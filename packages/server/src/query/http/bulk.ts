@@ -11,7 +11,7 @@ import type { Duplicates } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { bulkKind } from './bulk-type.ts'
-import { idempotencyKeyOf } from './request.ts'
+import { idempotencyKeyOf, oneOf } from './request.ts'
 import { type ServeEnv, stopWhenClosed } from './serve.ts'
 
 export interface BulkEndpointEnv extends ServeEnv, BulkEnv {}
@@ -45,7 +45,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
         format,
         source: bodyOf(context, running),
         duplicates,
-        fillsDefaults: true,
+        fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
         running,
         idempotencyKey: idempotencyKeyOf(context, env.clock, duplicates),
         recheck: async (): Promise<Principal> => {

@@ -8,7 +8,7 @@ import { viewFor } from '../../query/catalogue/snapshot.ts'
 import { CatalogueError } from './catalogue-error.ts'
 import { type Claim, claimOf } from './claims.ts'
 import type { Catalogue, CatalogueCaller, CatalogueDescription, CatalogueResult } from './contract.ts'
-import type { VisibleTable } from './database/objects.ts'
+import { type VisibleTable, visibleTable } from './database/objects.ts'
 import { CatalogueProcess, type ProcessSettings } from './process/catalogue-process.ts'
 import type { StatementJob } from './process/jobs.ts'
 
@@ -161,15 +161,7 @@ function* visibleTables({ snapshot, scopes }: CatalogueCaller): Generator<readon
   for (const definition of snapshot.definitions) {
     const table = view.lookup(definition.name)
     if (table === undefined) continue
-    // Row filters and scopes are nobody's business here.
-    const {
-      rowFilter: _rowFilter,
-      readScope: _readScope,
-      writeScope: _writeScope,
-      stepUp: _stepUp,
-      ...visible
-    } = definition
-    part.push({ definition: visible, isWritable: table.isWritable && view.missingWriteScope(table) === undefined })
+    part.push(visibleTable(definition, table.isWritable && view.missingWriteScope(table) === undefined))
     if (part.length < TABLES_PER_PART) continue
     yield part
     part = []

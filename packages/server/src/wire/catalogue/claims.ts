@@ -8,8 +8,10 @@ import { catalogueFunctions } from './translate/call.ts'
 export type Claim = 'no' | 'yes' | 'mixed'
 
 const iqlFunctions = new Set(functionNames())
-/** Functions that IQL does not have. */
-const ownFunctions: ReadonlySet<string> = new Set(catalogueFunctions().filter((name) => !iqlFunctions.has(name)))
+/** Functions that IQL does not have. Times are IQL's, in all their spellings. */
+const ownFunctions: ReadonlySet<string> = new Set(
+  catalogueFunctions().filter((name) => !iqlFunctions.has(name) && !/_timestamp$/.test(name)),
+)
 const OBJECT_TYPES: ReadonlySet<string> = new Set([
   'regclass',
   'regtype',

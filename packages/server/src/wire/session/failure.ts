@@ -3,6 +3,7 @@ import { ERRORS } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { QUERY_ERRORS } from '../../query/errors.ts'
 import { asUnavailable } from '../../query/unavailable.ts'
+import { CatalogueError } from '../catalogue/catalogue-error.ts'
 import type { ErrorFields } from '../protocol/replies.ts'
 import { BadParameter } from '../types/parameters.ts'
 
@@ -30,6 +31,10 @@ export interface SentText {
 /** Undefined for an error that is a bug: the caller logs it, and the client learns only the Request-Id. */
 export function failureOf(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
   if (error instanceof WireError) {
+    const { sqlstate, message, hint, at } = error
+    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
+  }
+  if (error instanceof CatalogueError) {
     const { sqlstate, message, hint, at } = error
     return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
   }

@@ -69,7 +69,12 @@ class WireSession implements Session {
       portals: this.#portals,
       statements: this.#statements,
       copyOut: (command, sent) =>
-        copyOut(command, sent, { env, caller, replies: this.#replies, runner: this.#runner, block: this.#block }),
+        copyOut(command, sent, {
+          ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
+          setSent: (placed) => {
+            this.#sent = placed
+          },
+        }),
     })
   }
 

@@ -4,7 +4,7 @@
  * (counts, lengths, nesting, expansion) is read here.
  */
 import type { IqlType, IqlValue } from 'gatehouse-iql'
-import { damaged, ParquetError } from './error.ts'
+import { damaged, ParquetError, ValueError } from './error.ts'
 import { type FileBytes, type Footer, readFooter } from './footer.ts'
 import { type Page, PageReader, type Stored } from './pages.ts'
 import { type ColumnType, columnTypeOf } from './values.ts'
@@ -68,7 +68,7 @@ async function* readBatches(
       const values: (readonly IqlValue[])[] = []
       const before = bytes
       for (const column of columns) {
-        const taken = await known(() => column.take(rows))
+        const taken = await known(() => column.take(rows, firstRow))
         bytes += taken.bytes
         values.push(taken.values)
       }
@@ -85,7 +85,9 @@ async function* readBatches(
 class ColumnValues {
   readonly #type: ColumnType
   readonly #pages: PageReader
-  #dictionary: readonly IqlValue[] = []
+  #dictionary: Stored = []
+  /** The entries of the dictionary that have been read. */
+  #entries: IqlValue[] = []
   #page: Page | undefined
   /** The next row of the page, and the next of its values that are not NULL. */
   #row = 0
@@ -94,11 +96,13 @@ class ColumnValues {
   constructor(type: ColumnType, open: (setDictionary: (values: Stored) => void) => PageReader) {
     this.#type = type
     this.#pages = open((values) => {
-      this.#dictionary = Array.from(values, (value) => type.read(value))
+      this.#dictionary = values
+      this.#entries = []
     })
   }
 
-  async take(rows: number): Promise<{ readonly values: IqlValue[]; readonly bytes: number }> {
+  /** `firstRow`: for messages. */
+  async take(rows: number, firstRow: number): Promise<{ readonly values: IqlValue[]; readonly bytes: number }> {
     const values: IqlValue[] = []
     let bytes = 0
     while (values.length < rows) {
@@ -109,7 +113,12 @@ class ColumnValues {
         if (this.#page === undefined) throw damaged('a column has fewer values than its row group has rows')
         continue
       }
-      bytes += this.#takeFrom(this.#page, values, Math.min(rows - values.length, this.#page.rows - this.#row))
+      try {
+        bytes += this.#takeFrom(this.#page, values, Math.min(rows - values.length, this.#page.rows - this.#row))
+      } catch (error) {
+        if (error instanceof ValueError) error.row = firstRow + values.length + 1
+        throw error
+      }
     }
     return { values, bytes }
   }
@@ -124,12 +133,21 @@ class ColumnValues {
       }
       const raw = stored[this.#value++]
       if (raw === undefined) throw damaged('a page has fewer values than its header says')
-      const value = isIndexed ? this.#dictionary[Number(raw)] : this.#type.read(raw)
-      if (value === undefined) throw damaged('a value refers to an entry that its dictionary does not have')
+      const value = isIndexed ? this.#entry(Number(raw)) : this.#type.read(raw)
       bytes += typeof value === 'string' || value instanceof Uint8Array ? value.length : WORD_BYTES
       values.push(value)
     }
     return bytes
+  }
+
+  #entry(index: number): IqlValue {
+    const known = this.#entries[index]
+    if (known !== undefined) return known
+    const stored = this.#dictionary[index]
+    if (stored === undefined) throw damaged('a value refers to an entry that its dictionary does not have')
+    const value = this.#type.read(stored)
+    this.#entries[index] = value
+    return value
   }
 }
 

@@ -1,7 +1,7 @@
 /** What the columns of a Parquet file hold in IQL (parquet-format, LogicalTypes): exactly, or an error that names the column. */
 import { type DecimalType, type IqlType, type IqlValue, MAX_DATE, MICROS_PER_DAY, MIN_DATE } from 'gatehouse-iql'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import { ParquetError } from './error.ts'
+import { damaged, ParquetError, ValueError } from './error.ts'
 import type { Field } from './footer.ts'
 import { countIn, structIn } from './thrift.ts'
 
@@ -100,7 +100,7 @@ function integerType(field: Field): ColumnType {
   const bits = field.physical === 'INT32' ? 32 : 64
   const read = (value: number | bigint): bigint => {
     const integer = isUnsigned ? BigInt.asUintN(bits, BigInt(value)) : BigInt(value)
-    if (integer > MAX_INTEGER) throw refused(field, `${integer} is larger than an Integer`)
+    if (integer > MAX_INTEGER) throw badValue(field, `${integer} is larger than an Integer`)
     return integer
   }
   return { type: { kind: 'Integer' }, read: (value) => read(whole(value)) }
@@ -119,7 +119,7 @@ function decimalType(field: Field): ColumnType {
     type,
     read: (value) => {
       const unscaled = isBytes(value) ? signed(value) : BigInt(whole(value))
-      if (unscaled >= limit || unscaled <= -limit) throw refused(field, `a value has more than ${precision} digits`)
+      if (unscaled >= limit || unscaled <= -limit) throw badValue(field, `a value has more than ${precision} digits`)
       return unscaled
     },
   }
@@ -169,7 +169,7 @@ function timeType(field: Field, unit: TimeUnit): ColumnType {
     type: { kind: 'Time' },
     read: (value) => {
       const time = micros(field, whole(value), unit)
-      if (time < 0n || time >= MICROS_PER_DAY) throw refused(field, `${time} microseconds are no time of a day`)
+      if (time < 0n || time >= MICROS_PER_DAY) throw badValue(field, `${time} microseconds are no time of a day`)
       return time
     },
   }
@@ -182,18 +182,18 @@ function micros(field: Field, value: number | bigint, unit: TimeUnit): bigint {
 }
 
 function exactly(field: Field, nanos: bigint, divisor: bigint): bigint {
-  if (nanos % divisor !== 0n) throw refused(field, 'a time has nanoseconds: round it to microseconds')
+  if (nanos % divisor !== 0n) throw badValue(field, 'a time has nanoseconds: round it to microseconds')
   return nanos / divisor
 }
 
 function timestamp(field: Field, value: bigint): bigint {
   if (value < MIN_DATE * MICROS_PER_DAY || value >= (MAX_DATE + 1n) * MICROS_PER_DAY)
-    throw refused(field, 'a time is not in the years 1 to 9999')
+    throw badValue(field, 'a time is not in the years 1 to 9999')
   return value
 }
 
 function day(field: Field, days: bigint): bigint {
-  if (days < MIN_DATE || days > MAX_DATE) throw refused(field, 'a date is not in the years 1 to 9999')
+  if (days < MIN_DATE || days > MAX_DATE) throw badValue(field, 'a date is not in the years 1 to 9999')
   return days
 }
 
@@ -211,7 +211,7 @@ function text(field: Field, bytes: number | bigint | boolean | Uint8Array): stri
   try {
     return isBytes(bytes) ? UTF8.decode(bytes) : String(bytes)
   } catch {
-    throw refused(field, 'a text is not UTF-8')
+    throw badValue(field, 'a text is not UTF-8')
   }
 }
 
@@ -222,7 +222,11 @@ function isBytes(value: unknown): value is Uint8Array {
 /** The annotation of a column says what it holds, its pages could hold something else. */
 function whole(value: number | bigint | boolean | Uint8Array): number | bigint {
   if (typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))) return value
-  throw new ParquetError('The Parquet file is damaged: a column does not have the values that its type announces')
+  throw damaged('a column does not have the values that its type announces')
+}
+
+function badValue({ name }: Field, reason: string): ValueError {
+  return new ValueError(name, reason)
 }
 
 function refused({ name }: Field, reason: string): ParquetError {

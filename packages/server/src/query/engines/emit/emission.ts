@@ -34,8 +34,8 @@ export interface Emission {
 export interface BulkEmission {
   /** The rows are those of a table `b`, in the order of its column `n`: parameter 0 is the column `c0`, and so on. */
   readonly fromTable: boolean
-  /** NULL means the default in a column that must have a value and has a default. */
-  readonly fillsDefaults: boolean
+  /** Where NULL means the default of a column: nowhere, where it must have a value, or wherever it has a default. */
+  readonly fillsDefaults: 'never' | 'required' | 'always'
 }
 
 /** Far more than a statement of the allowed size needs; less than would harm the server. */

@@ -195,10 +195,14 @@ function emitValue(
   if (expression === undefined) return required(emission.dialect.nullOf(column.type), column, true, emission)
   const limit = facts.keyLimitOf(table, column.name)
   const given = limitedValue(emitExpression(expression, emission), expression, column, limit, emission)
-  const isFilled = emission.bulk?.fillsDefaults === true && !column.nullable && expression.kind === 'parameter'
+  const isFilled = expression.kind === 'parameter' && fillsDefault(column, emission)
   const fallback = isFilled ? facts.defaultOf(table, column.name) : undefined
   const sql = fallback === undefined ? given : `coalesce(${given}, ${emitExpression(fallback, emission)})`
   return required(sql, column, expression.nullable, emission)
+}
+
+function fillsDefault({ nullable }: ColumnView, { bulk }: Emission): boolean {
+  return bulk?.fillsDefaults === 'always' || (bulk?.fillsDefaults === 'required' && !nullable)
 }
 
 /** SQLite would choose a number for an INTEGER PRIMARY KEY that is NULL. */

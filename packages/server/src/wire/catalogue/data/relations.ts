@@ -39,3 +39,11 @@ export function findRelation(path: readonly string[]): Relation | undefined {
   const [name = '', schema = PG_CATALOG] = path.toReversed()
   return relations.get(`${schema}.${name}`)
 }
+
+/** Tables whose rows belong to a table, and the column that says to which. */
+export const OWNER_COLUMNS: ReadonlyMap<string, string> = new Map([
+  ['pg_attribute', 'attrelid'],
+  ['pg_index', 'indrelid'],
+  ['pg_constraint', 'conrelid'],
+  ['pg_attrdef', 'adrelid'],
+])

@@ -9,8 +9,8 @@ import {
   type ConstraintObject,
   type IndexObject,
   OWNER_OID,
-  type TableObject,
-  tableObject,
+  TableObject,
+  tableOidOf,
   type VisibleTable,
 } from './objects.ts'
 
@@ -37,25 +37,16 @@ export class CatalogueModel implements ObjectNames {
   user = ''
   readonly #tablesByOid = new Map<number, TableObject>()
   readonly #tablesByName = new Map<string, TableObject>()
-  readonly #indexes = new Map<number, { readonly index: IndexObject; readonly table: TableObject }>()
-  readonly #indexesByName = new Map<string, IndexObject>()
-  readonly #constraints = new Map<number, ConstraintObject>()
+  /** Made by the first search for the name of an index. */
+  #indexesByName: Map<string, IndexObject> | undefined
   readonly #relationNames = new Map<number, string>()
   readonly #functionNames = new Map(FUNCTIONS.map(({ oid, name }) => [oid, name]))
-  readonly #rowTypes = new Map<number, TableObject>()
 
   constructor(tables: readonly VisibleTable[]) {
-    this.tables = tables.map(tableObject)
+    this.tables = tables.map((table) => new TableObject(table))
     for (const table of this.tables) {
       this.#tablesByOid.set(table.oid, table)
       this.#tablesByName.set(table.name, table)
-      this.#rowTypes.set(table.rowType, table)
-      this.#rowTypes.set(table.arrayType, table)
-      for (const index of table.indexes) {
-        this.#indexes.set(index.oid, { index, table })
-        this.#indexesByName.set(index.name, index)
-      }
-      for (const constraint of table.constraints) this.#constraints.set(constraint.oid, constraint)
     }
     for (const { schema, name, oid } of RELATIONS.values())
       this.#relationNames.set(oid, schema === PG_CATALOG ? name : `${schema}.${name}`)
@@ -66,11 +57,23 @@ export class CatalogueModel implements ObjectNames {
   }
 
   index(oid: number): { readonly index: IndexObject; readonly table: TableObject } | undefined {
-    return this.#indexes.get(oid)
+    const table = this.#tableWith(oid)
+    const index = table?.indexes.find((one) => one.oid === oid)
+    return table === undefined || index === undefined ? undefined : { index, table }
   }
 
   constraint(oid: number): ConstraintObject | undefined {
-    return this.#constraints.get(oid)
+    return this.#tableWith(oid)?.constraints.find((one) => one.oid === oid)
+  }
+
+  /** The table that an index, a constraint or a type belongs to. */
+  #tableWith(oid: number): TableObject | undefined {
+    return this.#tablesByOid.get(tableOidOf(oid))
+  }
+
+  #rowType(oid: number): TableObject | undefined {
+    const table = this.#tableWith(oid)
+    return table?.rowType === oid || table?.arrayType === oid ? table : undefined
   }
 
   /** Whether names find the object without a schema. */
@@ -80,7 +83,7 @@ export class CatalogueModel implements ObjectNames {
   }
 
   isRelation(oid: number): boolean {
-    return this.#tablesByOid.has(oid) || this.#indexes.has(oid) || this.#relationNames.has(oid)
+    return this.#tablesByOid.has(oid) || this.#relationNames.has(oid) || this.index(oid) !== undefined
   }
 
   roleName(oid: number): string | undefined {
@@ -88,7 +91,7 @@ export class CatalogueModel implements ObjectNames {
   }
 
   typeNameOf(oid: number): string {
-    const table = this.#rowTypes.get(oid)
+    const table = this.#rowType(oid)
     if (table !== undefined)
       return oid === table.arrayType ? `${quoteIdentifier(table.name)}[]` : quoteIdentifier(table.name)
     return typeRow(oid) === undefined ? '???' : standardName(oid)
@@ -103,11 +106,11 @@ export class CatalogueModel implements ObjectNames {
   #nameOf(type: number, oid: number): string | undefined {
     switch (type) {
       case OID.regclass: {
-        const name = this.#tablesByOid.get(oid)?.name ?? this.#indexes.get(oid)?.index.name
+        const name = this.#tablesByOid.get(oid)?.name ?? this.index(oid)?.index.name
         return name === undefined ? this.#relationNames.get(oid) : quoteIdentifier(name)
       }
       case OID.regtype:
-        return typeRow(oid) === undefined && !this.#rowTypes.has(oid) ? undefined : this.typeNameOf(oid)
+        return typeRow(oid) === undefined && this.#rowType(oid) === undefined ? undefined : this.typeNameOf(oid)
       case OID.regnamespace:
         return NAMESPACES.entries().find(([, id]) => id === oid)?.[0]
       case OID.regrole:
@@ -150,7 +153,10 @@ export class CatalogueModel implements ObjectNames {
     const system = schema === 'public' ? undefined : RELATIONS.get(`${schema ?? PG_CATALOG}.${name}`)?.oid
     if (system !== undefined) return system
     if (schema !== undefined && schema !== 'public') return undefined
-    return this.#tablesByName.get(name)?.oid ?? this.#indexesByName.get(name)?.oid
+    const table = this.#tablesByName.get(name)
+    if (table !== undefined) return table.oid
+    this.#indexesByName ??= new Map(this.tables.flatMap(({ indexes }) => indexes.map((index) => [index.name, index])))
+    return this.#indexesByName.get(name)?.oid
   }
 }
 

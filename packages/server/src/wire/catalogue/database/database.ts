@@ -3,7 +3,7 @@ import Sqlite, { type Database, type Statement } from 'better-sqlite3'
 import { LruMap } from '../../../lib/lru-map.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { isNamedId, representationOf } from '../data/types.ts'
+import { isNamedId, OID, representationOf } from '../data/types.ts'
 import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
@@ -12,7 +12,7 @@ import { parameterName } from '../translate/typed.ts'
 import { CatalogueModel } from './catalogue-model.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
 import { CALLER_OID, OWNER_OID, type VisibleTable } from './objects.ts'
-import { FILLINGS, type Filling } from './rows.ts'
+import { FILLINGS, type Filling, type RowSet } from './rows.ts'
 
 /** SQLite's own memory; the rest of the limit is for the process. */
 const HEAP_BYTES = 128 * 1024 * 1024
@@ -66,7 +66,8 @@ interface Prepared {
 export class CatalogueDatabase {
   readonly #database: Database
   readonly #model: CatalogueModel
-  readonly #created = new Set<string>()
+  /** The tables that exist: whole, or with the rows of some tables. */
+  readonly #provided = new Map<string, 'whole' | ReadonlySet<number>>()
   readonly #statements = new LruMap<Prepared>(100)
 
   constructor(tables: readonly VisibleTable[], server: ServerFacts) {
@@ -119,7 +120,7 @@ export class CatalogueDatabase {
     const known = this.#statements.get(key)
     if (known !== undefined) return known
     const translated = translateStatement(parseStatement(text), declared)
-    for (const table of translated.relations) this.#create(table)
+    for (const [table, owner] of translated.relations) this.#provide(table, owner)
     const statement = { translated, prepared: this.#prepare(translated.sql) }
     this.#statements.set(key, statement)
     return statement
@@ -150,47 +151,78 @@ export class CatalogueDatabase {
     }
   }
 
-  #create(table: string): void {
-    if (this.#created.has(table)) return
-    this.#created.add(table)
+  /** Makes the table, with all its rows or at least those that belong to one table. */
+  #provide(table: string, owner: number | undefined): void {
+    const known = this.#provided.get(table)
+    if (known === 'whole' || (owner !== undefined && known?.has(owner) === true)) return
     const view = VIEWS.get(table)
     if (view !== undefined) {
-      for (const needed of view.needs) this.#create(needed)
+      for (const needed of view.needs) this.#provide(needed, undefined)
       this.#database.exec(`CREATE VIEW "${table}" AS ${view.sql}`)
+      this.#provided.set(table, 'whole')
       return
     }
-    const filling = (FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table))?.(this.#model)
-    const columns =
-      TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: 25, isRequired: false }))
-    const declared = columns.map(
-      ({ name, type }) =>
-        `"${name}" ${name === 'oid' ? 'INTEGER PRIMARY KEY' : (AFFINITIES.get(representationOf(type)) ?? '')}`,
-    )
-    this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
-    if (filling !== undefined) this.#fill(table, columns, filling)
-    for (const index of INDEXES.get(table) ?? [])
-      this.#database.exec(`CREATE INDEX "${table}_${index[0]}" ON "${table}" (${index.join(', ')})`)
+    const fill = FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table)
+    const owning = owner === undefined ? undefined : this.#model.table(owner)
+    const isWhole = owning === undefined
+    const tables = isWhole ? this.#model.tables : [owning]
+    const filling = fill?.({ tables, index: (oid) => this.#model.index(oid) }, isWhole)
+    if (known === undefined) this.#create(table, filling)
+    else if (isWhole) this.#database.exec(`DELETE FROM "${table}"`)
+    for (const set of filling === undefined ? [] : [filling, ...(filling.more ?? [])]) this.#insert(table, set)
+    // After the rows, which is quicker.
+    for (const columns of known === undefined ? (INDEXES.get(table) ?? []) : [])
+      this.#database.exec(`CREATE INDEX "${table}_${columns[0]}" ON "${table}" (${columns.join(', ')})`)
+    this.#provided.set(table, isWhole ? 'whole' : new Set([...(known ?? []), owning.oid]))
   }
 
-  #fill(
-    table: string,
-    columns: readonly Pick<Relation['columns'][number], 'name' | 'type' | 'isRequired'>[],
-    filling: Filling,
-  ): void {
-    const constants = new Map(Object.entries(filling.constants ?? {}))
-    const others = columns.filter(({ name }) => !filling.columns.includes(name))
-    const values = others.map(({ name, type, isRequired }) => {
+  /** Values that all rows share are not stored. */
+  #create(table: string, filling: Filling | undefined): void {
+    const constants = new Map(Object.entries(filling?.constants ?? {}))
+    const columns =
+      TABLES.get(table)?.columns ??
+      (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
+    const declared = columns.map(({ name, type, isRequired }) => {
+      const kind = representationOf(type)
+      if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
+      const column = `"${name}" ${AFFINITIES.get(kind) ?? ''}`
+      const derived = filling?.derived?.[name]
+      if (derived !== undefined) return `${column} AS (${derived}) VIRTUAL`
+      if (filling === undefined || filling.columns.includes(name)) return column
       const constant = constants.get(name)
-      if (constant !== undefined) return typeof constant === 'string' ? `'${constant}'` : String(constant ?? 'NULL')
-      return isRequired ? (DEFAULTS.get(representationOf(type)) ?? 'NULL') : 'NULL'
+      const value = constant === undefined ? (isRequired ? (DEFAULTS.get(kind) ?? 'NULL') : 'NULL') : literal(constant)
+      return `${column} AS (${value}) VIRTUAL`
     })
-    const names = [...filling.columns, ...others.map(({ name }) => name)].map((name) => `"${name}"`)
-    const marks = [...filling.columns.map(() => '?'), ...values]
-    const insert = this.#database.prepare(`INSERT INTO "${table}" (${names.join(', ')}) VALUES (${marks.join(', ')})`)
+    this.#database.exec(`CREATE TABLE "${table}" (${declared.join(', ')})`)
+  }
+
+  /** Many rows at once, which takes a third less time. */
+  #insert(table: string, { columns, fixed = {}, rows }: RowSet): void {
+    const others = Object.entries(fixed)
+    const names = [...columns, ...others.map(([name]) => name)].map((name) => `"${name}"`).join(', ')
+    const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
+    const prepare = (count: number) =>
+      this.#database.prepare<Value[]>(
+        `INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`,
+      )
+    const [many, one] = [prepare(ROWS_AT_ONCE), prepare(1)]
     this.#database.transaction(() => {
-      for (const row of filling.rows) insert.run(...row)
+      let waiting: (readonly Value[])[] = []
+      for (const values of rows) {
+        waiting.push(values)
+        if (waiting.length < ROWS_AT_ONCE) continue
+        many.run(waiting.flat())
+        waiting = []
+      }
+      for (const values of waiting) one.run([...values])
     })()
   }
+}
+
+const ROWS_AT_ONCE = 40
+
+function literal(value: Value): string {
+  return typeof value === 'string' ? `'${value}'` : String(value ?? 'NULL')
 }
 
 const AFFINITIES: ReadonlyMap<string, string> = new Map([
@@ -210,13 +242,12 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
 
 /** For joins of many tables. Tables with a column oid are found by it anyway. */
 const INDEXES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
-  ['pg_class', [['relname'], ['relnamespace']]],
+  ['pg_class', [['relname']]],
   ['pg_attribute', [['attrelid', 'attnum']]],
   ['pg_attrdef', [['adrelid', 'adnum']]],
   ['pg_index', [['indrelid'], ['indexrelid']]],
   ['pg_constraint', [['conrelid'], ['conindid']]],
   ['pg_description', [['objoid', 'objsubid']]],
-  ['pg_type', [['typname'], ['typrelid'], ['typelem']]],
   ['info_columns', [['table_name']]],
   ['info_tables', [['table_name']]],
 ])

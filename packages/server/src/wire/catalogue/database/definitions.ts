@@ -4,7 +4,12 @@ import { quoteIdentifier } from './catalogue-model.ts'
 import type { ConstraintObject, IndexObject } from './objects.ts'
 
 /** The whole, or the column at a position from 1; `isPretty` leaves out the schema. */
-export function indexDefinition(model: CatalogueModel, oid: number, position = 0, isPretty = false): string | null {
+export function indexDefinition(
+  model: Pick<CatalogueModel, 'index'>,
+  oid: number,
+  position = 0,
+  isPretty = false,
+): string | null {
   const found = model.index(oid)
   if (found === undefined) return null
   const { index, table } = found

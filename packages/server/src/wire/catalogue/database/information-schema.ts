@@ -4,17 +4,14 @@ import type { Value } from '../functions/values.ts'
 import { type CatalogueModel, NAMESPACES, OWNER } from './catalogue-model.ts'
 import { viewDefinition } from './definitions.ts'
 import type { ColumnObject, ConstraintObject, TableObject } from './objects.ts'
-import type { Filling } from './rows.ts'
+import type { Fill, Filling } from './rows.ts'
 
 const DATABASE = 'gatehouse'
 const SCHEMA = 'public'
 /** What callers with these scopes may do; the views of privileges add the caller. */
 export const PRIVILEGES = 'gh_privileges'
 
-export const INFORMATION_FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<
-  string,
-  (model: CatalogueModel) => Filling
->([
+export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   [
     'info_schemata',
     () => ({
@@ -94,6 +91,20 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, (model: CatalogueModel) =
       rows: tables.flatMap((table) => privileges(table).map((privilege) => [table.name, privilege])),
     }),
   ],
+  [
+    'info_character_sets',
+    () => ({
+      columns: ['character_set_name'],
+      constants: {
+        character_repertoire: 'UCS',
+        form_of_use: 'UTF8',
+        default_collate_catalog: DATABASE,
+        default_collate_schema: 'pg_catalog',
+        default_collate_name: 'C',
+      },
+      rows: [['UTF8']],
+    }),
+  ],
   ['info_information_schema_catalog_name', () => ({ columns: ['catalog_name'], rows: [[DATABASE]] })],
 ])
 
@@ -117,7 +128,7 @@ function privileges({ isWritable, kind }: TableObject): string[] {
   return isWritable && kind === 'r' ? ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] : ['SELECT']
 }
 
-function columns({ tables }: CatalogueModel): Filling {
+function columns({ tables }: Pick<CatalogueModel, 'tables'>): Filling {
   return {
     columns: [
       ...[

@@ -1,19 +1,31 @@
 /** The rows of pg_catalog's tables. Columns that are not given have the default of their type. */
 import { RELATIONS, type Relation } from '../data/relations.ts'
 import { SETTINGS } from '../data/settings.ts'
-import { OID, TYPE_ROWS, typeRow } from '../data/types.ts'
+import { isVector, OID, TYPE_ROWS, typeRow } from '../data/types.ts'
 import type { Value } from '../functions/values.ts'
 import { type CatalogueModel, FUNCTIONS, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
 import { indexDefinition, viewDefinition } from './definitions.ts'
-import { DATABASE_OID, type IndexObject, OWNER_OID, type TableObject } from './objects.ts'
+import { DATABASE_OID, type IndexColumn, OWNER_OID } from './objects.ts'
 
-export interface Filling {
-  /** The columns that differ between rows. */
-  readonly columns: readonly string[]
-  /** The same in all rows. */
+/** Binding values takes most of the time, so as few as possible are bound. */
+export interface Filling extends RowSet {
+  /** The same in all rows: not stored. */
   readonly constants?: Readonly<Record<string, Value>>
+  /** SQL of other columns: not stored. */
+  readonly derived?: Readonly<Record<string, string>>
+  /** Rows that have further columns in common. */
+  readonly more?: readonly RowSet[]
+}
+
+export interface RowSet {
+  readonly columns: readonly string[]
+  /** The same in these rows. */
+  readonly fixed?: Readonly<Record<string, Value>>
   readonly rows: Iterable<readonly Value[]>
 }
+
+/** `tables` are those of the model, or the one that a statement asks for. */
+export type Fill = (model: Pick<CatalogueModel, 'tables' | 'index'>, isWhole: boolean) => Filling
 
 const HEAP = 2
 const BTREE = 403
@@ -24,10 +36,7 @@ const COLLATION = 100
 const C_COLLATION = 950
 
 /** By table. Tables that are not here are empty. */
-export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> = new Map<
-  string,
-  (model: CatalogueModel) => Filling
->([
+export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   [
     'pg_namespace',
     () => ({
@@ -188,102 +197,48 @@ export const FILLINGS: ReadonlyMap<string, (model: CatalogueModel) => Filling> =
   ],
 ])
 
+type Tables = Pick<CatalogueModel, 'tables'>
+
 function* systemRelations(): Generator<Relation> {
   for (const relation of RELATIONS.values()) yield relation
 }
 
-function classes({ tables }: CatalogueModel): Filling {
+function classes({ tables }: Tables): Filling {
+  const isOurs = `oid >= ${DATABASE_OID}`
   return {
-    columns: [
-      ...[
-        'oid',
-        'relname',
-        'relnamespace',
-        'reltype',
-        'relam',
-        'relfilenode',
-        'relkind',
-        'relnatts',
-        'relhasindex',
-        'relchecks',
-      ],
-      ...['relhasrules', 'relreplident', 'reltuples'],
-    ],
+    columns: ['oid', 'relname', 'relnamespace', 'relkind', 'relnatts', 'relhasindex', 'relchecks'],
     constants: { relowner: OWNER_OID, relpersistence: 'p', relispopulated: 1 },
+    derived: {
+      reltype: `CASE WHEN ${isOurs} AND relkind IN ('r', 'v') THEN oid + 2 ELSE 0 END`,
+      relam: `CASE relkind WHEN 'r' THEN ${HEAP} WHEN 'i' THEN ${BTREE} ELSE 0 END`,
+      relfilenode: `CASE WHEN ${isOurs} AND relkind IN ('r', 'i') THEN oid ELSE 0 END`,
+      relhasrules: `relkind = 'v'`,
+      relreplident: `CASE WHEN ${isOurs} AND relkind = 'r' THEN 'd' ELSE 'n' END`,
+      reltuples: `CASE WHEN ${isOurs} AND relkind = 'r' THEN -1.0 ELSE 0.0 END`,
+    },
     rows: (function* () {
       for (const table of tables) {
-        const isTable = table.kind === 'r'
-        const checks = table.constraints.filter(({ kind }) => kind === 'c').length
+        const { indexes: own } = table
         yield [
-          ...[
-            table.oid,
-            table.name,
-            PUBLIC_OID,
-            table.rowType,
-            isTable ? HEAP : 0,
-            isTable ? table.oid : 0,
-            table.kind,
-          ],
-          ...[
-            table.columns.length,
-            table.indexes.length > 0 ? 1 : 0,
-            checks,
-            isTable ? 0 : 1,
-            isTable ? 'd' : 'n',
-            isTable ? -1 : 0,
-          ],
+          table.oid,
+          table.name,
+          PUBLIC_OID,
+          table.kind,
+          table.columnCount,
+          own.length > 0 ? 1 : 0,
+          table.checkCount,
         ]
-        for (const index of table.indexes)
-          yield [index.oid, index.name, PUBLIC_OID, 0, BTREE, index.oid, 'i', index.columns.length, 0, 0, 0, 'n', 0]
+        for (const index of own) yield [index.oid, index.name, PUBLIC_OID, 'i', index.columnCount, 0, 0]
       }
-      for (const { oid, name, schema, kind, columns } of systemRelations()) {
-        const isTable = kind === 'r'
-        const namespace = NAMESPACES.get(schema) ?? 11
-        yield [
-          oid,
-          name,
-          namespace,
-          0,
-          isTable ? HEAP : 0,
-          0,
-          kind,
-          columns.length,
-          isTable ? 1 : 0,
-          0,
-          isTable ? 0 : 1,
-          'n',
-          0,
-        ]
-      }
+      for (const { oid, name, schema, kind, columns } of systemRelations())
+        yield [oid, name, NAMESPACES.get(schema) ?? 11, kind, columns.length, kind === 'r' ? 1 : 0, 0]
     })(),
   }
 }
 
-interface Attribute {
-  readonly name: string
-  readonly type: number
-  readonly modifier: number
-  readonly isRequired: boolean
-  readonly hasDefault: boolean
-}
-
-function attributes({ tables }: CatalogueModel): Filling {
+function attributes({ tables }: Tables, isWhole: boolean): Filling {
   return {
-    columns: [
-      ...[
-        'attrelid',
-        'attname',
-        'atttypid',
-        'attlen',
-        'attnum',
-        'atttypmod',
-        'attbyval',
-        'attalign',
-        'attstorage',
-        'attnotnull',
-      ],
-      ...['atthasdef', 'attcollation', 'attndims'],
-    ],
+    columns: [...['attrelid', 'attname', 'atttypid', 'attnum', 'atttypmod', 'attnotnull', 'atthasdef'], ...TRAITS],
     constants: {
       attstattarget: -1,
       attcacheoff: -1,
@@ -294,62 +249,64 @@ function attributes({ tables }: CatalogueModel): Filling {
     },
     rows: (function* () {
       for (const table of tables) {
-        for (const column of table.columns)
-          yield attribute(table.oid, { ...column, hasDefault: column.default !== undefined }, column.number)
-        for (const index of table.indexes) {
+        for (const { name, type, number, modifier, isRequired, default: value } of table.columns)
+          yield [
+            table.oid,
+            name,
+            type,
+            number,
+            modifier,
+            isRequired ? 1 : 0,
+            value === undefined ? 0 : 1,
+            ...traitsOf(type),
+          ]
+        // Those of an index are found by its own id.
+        for (const index of isWhole ? table.indexes : []) {
           for (const [at, { column }] of index.columns.entries())
-            yield attribute(index.oid, { ...column, isRequired: false, hasDefault: false }, at + 1)
+            yield [index.oid, column.name, column.type, at + 1, column.modifier, 0, 0, ...traitsOf(column.type)]
         }
       }
+      if (!isWhole) return
       for (const { oid, columns } of systemRelations()) {
-        for (const [at, column] of columns.entries())
-          yield attribute(oid, { ...column, hasDefault: false }, at + 1, C_COLLATION)
+        for (const [at, { name, type, modifier, isRequired }] of columns.entries()) {
+          const [collation, ...others] = traitsOf(type)
+          yield [
+            oid,
+            name,
+            type,
+            at + 1,
+            modifier,
+            isRequired ? 1 : 0,
+            0,
+            collation === COLLATION ? C_COLLATION : (collation ?? 0),
+            ...others,
+          ]
+        }
       }
     })(),
   }
 }
 
-/** What an attribute takes over from its type; looked up once for each. */
+/** What an attribute takes over from its type. */
+const TRAITS = ['attcollation', 'attlen', 'attbyval', 'attalign', 'attstorage', 'attndims']
 const traits = new Map<number, readonly Value[]>()
 
-function attribute(
-  relation: number,
-  { name, type, modifier, isRequired, hasDefault }: Attribute,
-  number: number,
-  textCollation = COLLATION,
-): Value[] {
-  let known = traits.get(type)
-  if (known === undefined) {
-    const row = typeRow(type)
-    known = [
-      Number(row?.get('typlen') ?? -1),
-      row?.get('typbyval') === 't' ? 1 : 0,
-      row?.get('typalign') ?? 'i',
-      row?.get('typstorage') ?? 'x',
-      Number(row?.get('typcollation') ?? 0),
-      row?.get('typcategory') === 'A' && type !== OID.int2vector && type !== OID.oidvector ? 1 : 0,
-    ]
-    traits.set(type, known)
-  }
-  const [length = null, byValue = null, align = null, storage = null, collation = null, dimensions = null] = known
-  return [
-    relation,
-    name,
-    type,
-    length,
-    number,
-    modifier,
-    byValue,
-    align,
-    storage,
-    isRequired ? 1 : 0,
-    hasDefault ? 1 : 0,
-    collation === COLLATION ? textCollation : collation,
-    dimensions,
+function traitsOf(type: number): readonly Value[] {
+  const known = traits.get(type)
+  if (known !== undefined) return known
+  const row = typeRow(type)
+  const dimensions = row?.get('typcategory') === 'A' && !isVector(type) ? 1 : 0
+  const numbers = [
+    Number(row?.get('typcollation') ?? 0),
+    Number(row?.get('typlen') ?? -1),
+    row?.get('typbyval') === 't' ? 1 : 0,
   ]
+  const found = [...numbers, row?.get('typalign') ?? 'i', row?.get('typstorage') ?? 'x', dimensions]
+  traits.set(type, found)
+  return found
 }
 
-function types({ tables }: CatalogueModel): Filling {
+function types({ tables }: Tables): Filling {
   const columns = [...(TYPE_ROWS[0]?.keys() ?? []), 'typnamespace', 'typrelid']
   const booleans = new Set(['typbyval', 'typispreferred'])
   const texts = new Set(['typname', 'typtype', 'typcategory', 'typdelim', 'typalign', 'typstorage'])
@@ -364,62 +321,48 @@ function types({ tables }: CatalogueModel): Filling {
   return {
     columns,
     constants: { typowner: OWNER_OID, typisdefined: 1, typtypmod: -1 },
-    rows: (function* () {
-      yield* builtIn
-      for (const table of tables) {
-        yield [
-          table.rowType,
-          table.name,
-          -1,
-          0,
-          'c',
-          'C',
-          0,
-          ',',
-          0,
-          table.arrayType,
-          2290,
-          2291,
-          2402,
-          2403,
-          0,
-          0,
-          0,
-          0,
-          'd',
-          'x',
-          0,
-          PUBLIC_OID,
-          table.oid,
-        ]
-        yield [
-          table.arrayType,
-          `_${table.name}`,
-          -1,
-          0,
-          'b',
-          'A',
-          0,
-          ',',
-          table.rowType,
-          0,
-          750,
-          751,
-          2400,
-          2401,
-          0,
-          0,
-          3816,
-          6179,
-          'd',
-          'x',
-          0,
-          PUBLIC_OID,
-          0,
-        ]
-      }
-    })(),
+    rows: builtIn,
+    more: [
+      {
+        columns: ['oid', 'typname', 'typarray', 'typrelid'],
+        fixed: {
+          ...ROW_TYPE,
+          typtype: 'c',
+          typcategory: 'C',
+          typelem: 0,
+          typinput: 2290,
+          typoutput: 2291,
+          typreceive: 2402,
+          typsend: 2403,
+          typanalyze: 0,
+          typsubscript: 0,
+        },
+        rows: tables.map((table) => [table.rowType, table.name, table.arrayType, table.oid]),
+      },
+      {
+        columns: ['oid', 'typname', 'typelem'],
+        fixed: {
+          ...ROW_TYPE,
+          typtype: 'b',
+          typcategory: 'A',
+          typarray: 0,
+          typrelid: 0,
+          typinput: 750,
+          typoutput: 751,
+          typreceive: 2400,
+          typsend: 2401,
+          typanalyze: 3816,
+          typsubscript: 6179,
+        },
+        rows: tables.map((table) => [table.arrayType, `_${table.name}`, table.rowType]),
+      },
+    ],
   }
+}
+
+const ROW_TYPE = {
+  ...{ typlen: -1, typbyval: 0, typispreferred: 0, typdelim: ',', typmodin: 0, typmodout: 0 },
+  ...{ typalign: 'd', typstorage: 'x', typcollation: 0, typnamespace: PUBLIC_OID },
 }
 
 /** The B-tree operator classes of our types. */
@@ -432,15 +375,12 @@ const OPERATOR_CLASSES: ReadonlyMap<number, number> = new Map<number, number>([
   [OID.float8, 3123],
 ])
 
-function indexes({ tables }: CatalogueModel): Filling {
-  const list = (index: IndexObject, value: (part: IndexObject['columns'][number]) => number): string =>
-    JSON.stringify(index.columns.map(value))
+function indexes({ tables }: Tables): Filling {
+  const count = 'json_array_length(indkey)'
   return {
     columns: [
       'indexrelid',
       'indrelid',
-      'indnatts',
-      'indnkeyatts',
       'indisunique',
       'indisprimary',
       'indkey',
@@ -449,27 +389,32 @@ function indexes({ tables }: CatalogueModel): Filling {
       'indoption',
     ],
     constants: { indimmediate: 1, indisvalid: 1, indisready: 1, indislive: 1 },
-    rows: tables.flatMap((table) =>
-      table.indexes.map((index) => [
-        ...[
-          index.oid,
-          table.oid,
-          index.columns.length,
-          index.columns.length,
-          index.isUnique ? 1 : 0,
-          index.isPrimary ? 1 : 0,
-        ],
-        list(index, ({ column }) => column.number),
-        list(index, ({ column }) => (column.type === OID.text ? COLLATION : 0)),
-        list(index, ({ column }) => OPERATOR_CLASSES.get(column.type) ?? 0),
-        // Descending, NULL first.
-        list(index, ({ isDescending }) => (isDescending ? 3 : 0)),
-      ]),
-    ),
+    derived: { indnatts: count, indnkeyatts: count },
+    rows: (function* () {
+      for (const table of tables) {
+        for (const index of table.indexes) {
+          const { columns } = index
+          const list = (value: (part: IndexColumn) => number): string => `[${columns.map(value).join(',')}]`
+          yield [
+            ...[
+              index.oid,
+              table.oid,
+              index.isUnique ? 1 : 0,
+              index.isPrimary ? 1 : 0,
+              list(({ column }) => column.number),
+            ],
+            list(({ column }) => (column.type === OID.text ? COLLATION : 0)),
+            list(({ column }) => OPERATOR_CLASSES.get(column.type) ?? 0),
+            // Descending, NULL first.
+            list(({ isDescending }) => (isDescending ? 3 : 0)),
+          ]
+        }
+      }
+    })(),
   }
 }
 
-function constraints({ tables }: CatalogueModel): Filling {
+function constraints({ tables }: Tables): Filling {
   return {
     columns: ['oid', 'conname', 'contype', 'conrelid', 'conindid', 'conkey', 'connoinherit', 'conbin'],
     constants: {
@@ -480,7 +425,7 @@ function constraints({ tables }: CatalogueModel): Filling {
       confmatchtype: ' ',
       conislocal: 1,
     },
-    rows: tables.flatMap((table: TableObject) =>
+    rows: tables.flatMap((table) =>
       table.constraints.map(({ oid, name, kind, index, columns, condition }) => [
         ...[
           oid,

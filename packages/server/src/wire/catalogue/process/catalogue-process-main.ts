@@ -39,7 +39,7 @@ function takeJobs(): void {
     const job = decodePayload(frame.payload) as CatalogueJob
     if (job.kind === 'tables') {
       const tables = received.get(job.key) ?? []
-      for (const table of job.tables) tables.push(table)
+      for (const table of JSON.parse(job.tables) as VisibleTable[]) tables.push(table)
       received.set(job.key, tables)
     } else if (job.kind === 'drop') {
       databases.get(job.key)?.close()

@@ -123,7 +123,7 @@ export class CatalogueProcess {
         await this.#send({ kind: 'drop', key: oldest })
       }
       for (const part of tables()) {
-        await this.#send({ kind: 'tables', key, tables: part })
+        await this.#send({ kind: 'tables', key, tables: JSON.stringify(part) })
         await immediate()
       }
     }

@@ -1,11 +1,10 @@
 /** What the server and the process of the catalogue tell each other. Plain data. */
 import { CatalogueError, type CatalogueFault } from '../catalogue-error.ts'
 import type { CatalogueColumn } from '../contract.ts'
-import type { VisibleTable } from '../database/objects.ts'
 
 export type CatalogueJob =
-  /** Some of the tables of a database, which the last part completes. There is no reply. */
-  | { readonly kind: 'tables'; readonly key: string; readonly tables: readonly VisibleTable[] }
+  /** Some of the tables of a database, as JSON, which is quicker to write and read than other forms. There is no reply. */
+  | { readonly kind: 'tables'; readonly key: string; readonly tables: string }
   /** There is no reply. */
   | { readonly kind: 'drop'; readonly key: string }
   | StatementJob

@@ -290,7 +290,10 @@ function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner
     ...node.branches.map(({ then }) => then),
     ...(node.otherwise === undefined ? [] : [node.otherwise]),
   ].map(inner)
-  const { type, values } = unify(results, translation)
+  const { values } = unify(results, translation)
+  // PostgreSQL looks at ELSE first.
+  const common = commonType(results.toReversed().map((result) => result.type))
+  const type = common === OID.unknown ? OID.text : common
   const subject = node.subject === undefined ? undefined : inner(node.subject)
   const whens = node.branches.map(({ when }, index) => {
     const condition = inner(when)

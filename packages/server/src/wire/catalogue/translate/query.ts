@@ -1,10 +1,11 @@
 /** Catalogue statements as SQL of SQLite: sources, select lists, set operations, ordering. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { findRelation, INFORMATION_SCHEMA, PG_CATALOG, type Relation } from '../data/relations.ts'
+import { findRelation, INFORMATION_SCHEMA, OWNER_COLUMNS, PG_CATALOG, type Relation } from '../data/relations.ts'
 import { OID } from '../data/types.ts'
 import type { Body, Expression, From, Query, Select } from '../syntax/ast.ts'
 import { orderOf, setSource } from './call.ts'
 import { translate } from './expression.ts'
+import { findOwners } from './owners.ts'
 import { type Column, Scope, type Source } from './scope.ts'
 import { type TranslatedQuery, Translation } from './translation.ts'
 import { commonType, convert, quoteText, type Typed } from './typed.ts'
@@ -13,8 +14,8 @@ export interface TranslatedStatement {
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: number; readonly modifier: number }[]
   readonly parameterTypes: readonly number[]
-  /** The catalogue's tables that it reads, as in `tableName`. */
-  readonly relations: ReadonlySet<string>
+  /** The catalogue's tables that it reads, as in `tableName`; with the table whose rows it wants, if it is only one. */
+  readonly relations: readonly (readonly [table: string, owner: number | undefined])[]
 }
 
 export function translateStatement(query: Query, declared: readonly number[]): TranslatedStatement {
@@ -28,7 +29,7 @@ export function translateStatement(query: Query, declared: readonly number[]): T
       modifier,
     })),
     parameterTypes: translation.parameterTypes,
-    relations: translation.relations,
+    relations: translation.reads.map(({ table, owner }) => [table, owner]),
   }
 }
 
@@ -155,7 +156,9 @@ function translateValues(
 
 function translateSelect(select: Select, scope: Scope, translation: Translation): TranslatedBody {
   scope.windows = select.windows
+  const firstRead = translation.reads.length
   const from = select.from.map((source) => translateFrom(source, scope, translation))
+  findOwners(select, scope, translation.reads.slice(firstRead))
   const print = (value: Expression): string => translate(value, scope, translation).sql
   const where =
     select.where === undefined
@@ -291,7 +294,12 @@ function translateTable(
   if (relation === undefined)
     throw new CatalogueError('unknownTable', `relation "${path.join('.')}" does not exist`, at)
   const table = tableName(relation)
-  translation.relations.add(table)
+  const owned = OWNER_COLUMNS.get(table)
+  translation.reads.push({
+    table,
+    ownerColumn: owned === undefined ? undefined : `${sqlAlias}."${owned}"`,
+    owner: undefined,
+  })
   const columns: Column[] = relation.columns.map(({ name, type, modifier }) => ({
     name,
     type,

@@ -33,6 +33,8 @@ export class Scope {
   readonly parent: Scope | undefined
   readonly sources: Source[] = []
   readonly ctes = new Map<string, CteSource>()
+  /** The values that columns must have, by their SQL; see owners.ts. */
+  known: ReadonlyMap<string, number> = new Map()
   windows: ReadonlyMap<string, Window> = new Map()
   /** Joins of the functions in the select list that return sets; undefined where none may be. */
   setJoins: string[] | undefined
@@ -43,6 +45,11 @@ export class Scope {
 
   findCte(name: string): CteSource | undefined {
     return this.ctes.get(name) ?? this.parent?.findCte(name)
+  }
+
+  /** What a column of this query, or of one around it, must equal. */
+  knownValue(sql: string): number | undefined {
+    return this.known.get(sql) ?? this.parent?.knownValue(sql)
   }
 
   findWindow(name: string): Window | undefined {

@@ -10,6 +10,14 @@ export interface TranslatedQuery {
   readonly columns: readonly Omit<Column, 'sql'>[]
 }
 
+export interface Read {
+  readonly table: string
+  /** The SQL of the column that says to which table a row belongs, if it has one. */
+  readonly ownerColumn: string | undefined
+  /** The only such table whose rows are wanted. */
+  owner: number | undefined
+}
+
 /** Expressions contain queries, and queries expressions: `translateQuery` keeps the two files from importing each other. */
 export type TranslateQuery = (query: Query, scope: Scope, translation: Translation) => TranslatedQuery
 
@@ -19,7 +27,7 @@ export class Translation implements ParameterTypes {
   readonly #declared: readonly number[]
   readonly #translateQuery: TranslateQuery
   /** The tables of the catalogue that the statement reads. */
-  readonly relations = new Set<string>()
+  readonly reads: Read[] = []
   #aliases = 0
 
   constructor(declared: readonly number[], translateQuery: TranslateQuery) {

@@ -122,7 +122,8 @@ export function commonType(types: readonly number[]): number {
   const known = types.filter((type) => type !== OID.unknown)
   const [first = OID.unknown] = known
   if (known.every((type) => type === first)) return first
-  if (known.every(isText)) return OID.text
+  // A name becomes a text by itself; varchar and text become each other, so the first one stays.
+  if (known.every(isText)) return first === OID.varchar || first === OID.bpchar ? first : OID.text
   if (known.every((type) => NUMBERS.includes(type)))
     return known.reduce((a, b) => (NUMBERS.indexOf(b) > NUMBERS.indexOf(a) ? b : a))
   if (known.every((type) => representationOf(type) === 'integer'))

@@ -1,0 +1,100 @@
+/** A catalogue with tables of one's own, as sessions call it: no listener, the real process. */
+import { tmpdir } from 'node:os'
+import { after } from 'node:test'
+import { DEMO } from '../../packages/server/src/declarative/demo.ts'
+import { readDefinition, type TableDefinition } from '../../packages/server/src/query/catalogue/definition.ts'
+import { CatalogueSnapshot } from '../../packages/server/src/query/catalogue/snapshot.ts'
+import { openCatalogue } from '../../packages/server/src/wire/catalogue/catalogue.ts'
+import type { Catalogue, CatalogueCaller, CatalogueResult } from '../../packages/server/src/wire/catalogue/contract.ts'
+
+export const VERSION = '15.0 (Gatehouse 1.0.0)'
+
+export function useCatalogue(idleMilliseconds?: number): Catalogue {
+  const catalogue = openCatalogue({
+    version: VERSION,
+    startedAt: 0,
+    dataFolder: tmpdir(),
+    ...(idleMilliseconds === undefined ? {} : { idleMilliseconds }),
+  })
+  after(() => catalogue.close())
+  return catalogue
+}
+
+export interface ColumnText {
+  readonly name: string
+  readonly type: string
+  readonly nullable?: boolean | undefined
+  readonly default?: string | undefined
+}
+
+/** The key is the first column. */
+export function tableOf(
+  id: number,
+  name: string,
+  columns: readonly ColumnText[],
+  rest: Partial<TableDefinition> = {},
+): TableDefinition {
+  const definition = {
+    columns: columns.map((column) => ({ nullable: true, default: null, ...column })),
+    primaryKey: [columns[0]?.name ?? ''],
+    uniques: [],
+    indexes: [],
+  }
+  const row = {
+    name,
+    definition: JSON.stringify(definition),
+    readScope: null,
+    writeScope: null,
+    rowFilter: null,
+    description: null,
+    created: 0n,
+    id: BigInt(id),
+  }
+  return { ...readDefinition(row), ...rest }
+}
+
+/** The tables of the demonstration, numbered in their order. */
+export function demoTables(): TableDefinition[] {
+  return (DEMO.tables ?? []).map((table, index) => {
+    const keys = table.columns.filter((column) => column.primary_key === true).map((column) => column.name)
+    const columns = table.columns.map(({ name, type, nullable, primary_key: isKey }) => ({
+      name,
+      type: type.replace(/,(\d)/, ', $1'),
+      nullable: isKey === true ? false : nullable !== false,
+    }))
+    return tableOf(index + 1, table.name, columns, {
+      primaryKey: keys,
+      description: table.description,
+      readScope: table.read_scope,
+      writeScope: table.write_scope,
+    })
+  })
+}
+
+export function callerOf(
+  tables: readonly TableDefinition[],
+  scopes: readonly string[] = ['Platform/Market'],
+  user = 'alice',
+): CatalogueCaller {
+  return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user }
+}
+
+const NEVER = new AbortController().signal
+
+export function ask(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+): Promise<CatalogueResult> {
+  return catalogue.run(text, parameters, caller, NEVER)
+}
+
+export async function rowsOf(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+) {
+  return (await ask(catalogue, caller, text, ...parameters)).rows
+}
