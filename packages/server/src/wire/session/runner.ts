@@ -135,6 +135,13 @@ export class Runner {
     return this.#watched(running, () => act(running.signal))
   }
 
+  /** Runs what has the time of an import. */
+  importing<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
+    const running = this.#begin(execution)
+    running.beginImport()
+    return this.#watched(running, () => act(running))
+  }
+
   #begin(execution: Execution): RunningQuery {
     const running = this.#env.running.begin(this.#caller.principal, execution.requestId, execution.shown)
     execution.running = running
@@ -294,6 +301,8 @@ export class Runner {
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
+    if (this.#block.copy !== undefined)
+      throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
     kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
     return statement.rows.rows.length
   }
