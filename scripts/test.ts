@@ -90,6 +90,7 @@ const LONG = [
   'scim/many-users',
   'scim/scim2-tester',
   'streaming/memory',
+  'wire/catalogue-many',
   'wire/half-open',
 ]
 

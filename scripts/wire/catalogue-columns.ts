@@ -41,7 +41,8 @@ const KEYWORDS = `SELECT word || ' ' || catcode::text AS line FROM pg_get_keywor
 
 async function main(): Promise<void> {
   const [, , url] = process.argv
-  if (url === undefined) throw new Error('Give the URL of a PostgreSQL 15, such as postgres://postgres@127.0.0.1:5432/postgres')
+  if (url === undefined)
+    throw new Error('Give the URL of a PostgreSQL 15, such as postgres://postgres@127.0.0.1:5432/postgres')
   const client = new pg.Client(url)
   await client.connect()
   try {

@@ -4,18 +4,15 @@ import { after } from 'node:test'
 import { DEMO } from '../../packages/server/src/declarative/demo.ts'
 import { readDefinition, type TableDefinition } from '../../packages/server/src/query/catalogue/definition.ts'
 import { CatalogueSnapshot } from '../../packages/server/src/query/catalogue/snapshot.ts'
-import { openCatalogue } from '../../packages/server/src/wire/catalogue/catalogue.ts'
+import { type CatalogueEnv, openCatalogue } from '../../packages/server/src/wire/catalogue/catalogue.ts'
 import type { Catalogue, CatalogueCaller, CatalogueResult } from '../../packages/server/src/wire/catalogue/contract.ts'
 
 export const VERSION = '15.0 (Gatehouse 1.0.0)'
 
-export function useCatalogue(idleMilliseconds?: number): Catalogue {
-  const catalogue = openCatalogue({
-    version: VERSION,
-    startedAt: 0,
-    dataFolder: tmpdir(),
-    ...(idleMilliseconds === undefined ? {} : { idleMilliseconds }),
-  })
+/** Statements have the time that a busy machine needs, if a test does not say otherwise. */
+export function useCatalogue(settings: Partial<CatalogueEnv> = {}): Catalogue {
+  const env = { version: VERSION, startedAt: 0, dataFolder: tmpdir(), statementMilliseconds: 30_000 }
+  const catalogue = openCatalogue({ ...env, ...settings })
   after(() => catalogue.close())
   return catalogue
 }
@@ -28,14 +25,28 @@ export interface ColumnText {
 }
 
 /** The key is the first column. */
-export function tableOf(id: number, name: string, columns: readonly ColumnText[], rest: Partial<TableDefinition> = {}): TableDefinition {
+export function tableOf(
+  id: number,
+  name: string,
+  columns: readonly ColumnText[],
+  rest: Partial<TableDefinition> = {},
+): TableDefinition {
   const definition = {
     columns: columns.map((column) => ({ nullable: true, default: null, ...column })),
     primaryKey: [columns[0]?.name ?? ''],
     uniques: [],
     indexes: [],
   }
-  const row = { name, definition: JSON.stringify(definition), readScope: null, writeScope: null, rowFilter: null, description: null, created: 0n, id: BigInt(id) }
+  const row = {
+    name,
+    definition: JSON.stringify(definition),
+    readScope: null,
+    writeScope: null,
+    rowFilter: null,
+    description: null,
+    created: 0n,
+    id: BigInt(id),
+  }
   return { ...readDefinition(row), ...rest }
 }
 
@@ -48,20 +59,39 @@ export function demoTables(): TableDefinition[] {
       type: type.replace(/,(\d)/, ', $1'),
       nullable: isKey === true ? false : nullable !== false,
     }))
-    return tableOf(index + 1, table.name, columns, { primaryKey: keys, description: table.description, readScope: table.read_scope, writeScope: table.write_scope })
+    return tableOf(index + 1, table.name, columns, {
+      primaryKey: keys,
+      description: table.description,
+      readScope: table.read_scope ?? undefined,
+      writeScope: table.write_scope ?? undefined,
+    })
   })
 }
 
-export function callerOf(tables: readonly TableDefinition[], scopes: readonly string[] = ['Platform/Market'], user = 'alice'): CatalogueCaller {
+export function callerOf(
+  tables: readonly TableDefinition[],
+  scopes: readonly string[] = ['Platform/Market'],
+  user = 'alice',
+): CatalogueCaller {
   return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user }
 }
 
 const NEVER = new AbortController().signal
 
-export function ask(catalogue: Catalogue, caller: CatalogueCaller, text: string, ...parameters: (string | null)[]): Promise<CatalogueResult> {
+export function ask(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+): Promise<CatalogueResult> {
   return catalogue.run(text, parameters, caller, NEVER)
 }
 
-export async function rowsOf(catalogue: Catalogue, caller: CatalogueCaller, text: string, ...parameters: (string | null)[]) {
+export async function rowsOf(
+  catalogue: Catalogue,
+  caller: CatalogueCaller,
+  text: string,
+  ...parameters: (string | null)[]
+) {
   return (await ask(catalogue, caller, text, ...parameters)).rows
 }

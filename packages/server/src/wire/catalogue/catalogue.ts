@@ -2,9 +2,9 @@
  * The entry: statements on pg_catalog and information_schema, run on SQLite in memory in processes of their own. See DESIGN.md.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { viewFor } from '../../query/catalogue/snapshot.ts'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { LruMap } from '../../lib/lru-map.ts'
+import { viewFor } from '../../query/catalogue/snapshot.ts'
 import { CatalogueError } from './catalogue-error.ts'
 import { type Claim, claimOf } from './claims.ts'
 import type { Catalogue, CatalogueCaller, CatalogueDescription, CatalogueResult } from './contract.ts'
@@ -38,7 +38,11 @@ interface Place {
 class ProcessCatalogue implements Catalogue {
   readonly #env: CatalogueEnv
   readonly #queue = new FairQueue({ slots: PROCESSES, waiting: MAX_WAITING })
-  readonly #places: readonly Place[] = Array.from({ length: PROCESSES }, () => ({ process: undefined, isBusy: false, idleTimer: undefined }))
+  readonly #places: readonly Place[] = Array.from({ length: PROCESSES }, () => ({
+    process: undefined,
+    isBusy: false,
+    idleTimer: undefined,
+  }))
   readonly #claims = new LruMap<Claim>(500)
   readonly #closing = new AbortController()
   #wake: (() => void) | undefined
@@ -57,7 +61,12 @@ class ProcessCatalogue implements Catalogue {
     return claim
   }
 
-  async describe(text: string, types: readonly number[], caller: CatalogueCaller, signal = NEVER): Promise<CatalogueDescription> {
+  async describe(
+    text: string,
+    types: readonly number[],
+    caller: CatalogueCaller,
+    signal = NEVER,
+  ): Promise<CatalogueDescription> {
     const { columns, parameters } = await this.#statement('describe', text, [], types, caller, signal)
     return { columns, parameters }
   }
@@ -94,7 +103,8 @@ class ProcessCatalogue implements Catalogue {
     const signal = AbortSignal.any([cancel, this.#closing.signal])
     const release = await this.#queue.acquire(caller.user, signal)
     if (release === 'aborted') throw signal.reason
-    if (release === 'full') throw new CatalogueError('busy', 'Too many statements on the catalogue are waiting; try again')
+    if (release === 'full')
+      throw new CatalogueError('busy', 'Too many statements on the catalogue are waiting; try again')
     try {
       const place = await this.#takePlace()
       try {
@@ -113,7 +123,9 @@ class ProcessCatalogue implements Catalogue {
   /** The first place if it becomes free soon, so that a second process is started only for need. */
   async #takePlace(): Promise<Place> {
     for (const end = performance.now() + PATIENCE_MS; ; ) {
-      const free = this.#places.find(({ isBusy, process }) => !isBusy && process?.isAlive) ?? this.#places.find(({ isBusy }) => !isBusy)
+      const free =
+        this.#places.find(({ isBusy, process }) => !isBusy && process?.isAlive) ??
+        this.#places.find(({ isBusy }) => !isBusy)
       const left = end - performance.now()
       const isReady = free?.process?.isAlive === true || this.#places.every(({ isBusy }) => !isBusy) || left <= 0
       if (free !== undefined && isReady) {

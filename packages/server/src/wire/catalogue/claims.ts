@@ -12,10 +12,21 @@ const iqlFunctions = new Set(functionNames())
 const ownFunctions: ReadonlySet<string> = new Set(
   catalogueFunctions().filter((name) => !iqlFunctions.has(name) && !/_timestamp$/.test(name)),
 )
-const OBJECT_TYPES: ReadonlySet<string> = new Set(['regclass', 'regtype', 'regproc', 'regprocedure', 'regrole', 'regnamespace', 'regoper'])
+const OBJECT_TYPES: ReadonlySet<string> = new Set([
+  'regclass',
+  'regtype',
+  'regproc',
+  'regprocedure',
+  'regrole',
+  'regnamespace',
+  'regoper',
+])
 
 /** A statement without a match is not the catalogue's; most statements need no more than this. */
-const HINT = new RegExp(`pg_|information_schema|\\breg[copnr]|\\b(?:${[...ownFunctions].filter((name) => !name.startsWith('pg_')).join('|')})\\b`, 'i')
+const HINT = new RegExp(
+  `pg_|information_schema|\\breg[copnr]|\\b(?:${[...ownFunctions].filter((name) => !name.startsWith('pg_')).join('|')})\\b`,
+  'i',
+)
 
 export function claimOf(text: string): Claim {
   if (!HINT.test(text)) return 'no'
@@ -68,7 +79,13 @@ function note(node: object, found: Found): void {
   }
   if (node.kind === 'cast' && 'type' in node) {
     const { type } = node
-    if (typeof type === 'object' && type !== null && 'path' in type && Array.isArray(type.path) && OBJECT_TYPES.has(String(type.path.at(-1))))
+    if (
+      typeof type === 'object' &&
+      type !== null &&
+      'path' in type &&
+      Array.isArray(type.path) &&
+      OBJECT_TYPES.has(String(type.path.at(-1)))
+    )
       found.isOwn = true
   }
 }

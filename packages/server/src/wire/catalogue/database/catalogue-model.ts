@@ -1,9 +1,18 @@
 /** All objects of one database of the catalogue, found by their ids and names. */
+
+import { FUNCTION_LINES } from '../data/postgres-catalogue.ts'
 import { PG_CATALOG, RELATIONS } from '../data/relations.ts'
 import { findType, isNamedId, OID, standardName, typeRow } from '../data/types.ts'
-import { FUNCTION_LINES } from '../data/postgres-catalogue.ts'
 import type { ObjectNames } from '../functions/values.ts'
-import { CALLER_OID, type ConstraintObject, type IndexObject, OWNER_OID, TableObject, tableOidOf, type VisibleTable } from './objects.ts'
+import {
+  CALLER_OID,
+  type ConstraintObject,
+  type IndexObject,
+  OWNER_OID,
+  TableObject,
+  tableOidOf,
+  type VisibleTable,
+} from './objects.ts'
 
 export const NAMESPACES: ReadonlyMap<string, number> = new Map([
   ['pg_toast', 99],
@@ -83,7 +92,8 @@ export class CatalogueModel implements ObjectNames {
 
   typeNameOf(oid: number): string {
     const table = this.#rowType(oid)
-    if (table !== undefined) return oid === table.arrayType ? `${quoteIdentifier(table.name)}[]` : quoteIdentifier(table.name)
+    if (table !== undefined)
+      return oid === table.arrayType ? `${quoteIdentifier(table.name)}[]` : quoteIdentifier(table.name)
     return typeRow(oid) === undefined ? '???' : standardName(oid)
   }
 

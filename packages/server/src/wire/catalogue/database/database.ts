@@ -7,19 +7,26 @@ import { isNamedId, OID, representationOf } from '../data/types.ts'
 import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
-import { tableName, type TranslatedStatement, translateStatement } from '../translate/query.ts'
+import { type TranslatedStatement, tableName, translateStatement } from '../translate/query.ts'
 import { parameterName } from '../translate/typed.ts'
 import { CatalogueModel } from './catalogue-model.ts'
+import type { Filling, RowSet } from './filling.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
 import { CALLER_OID, OWNER_OID, type VisibleTable } from './objects.ts'
-import { FILLINGS, type Filling, type RowSet } from './rows.ts'
+import { TABLE_FILLINGS } from './rows.ts'
+import { SERVER_FILLINGS } from './server-rows.ts'
 
 /** SQLite's own memory; the rest of the limit is for the process. */
 const HEAP_BYTES = 128 * 1024 * 1024
 /** The most that a result has, as text. */
 const RESULT_BYTES = 32 * 1024 * 1024
 
-const TABLES: ReadonlyMap<string, Relation> = new Map([...RELATIONS.values()].map((relation) => [tableName(relation), relation]))
+const TABLES: ReadonlyMap<string, Relation> = new Map(
+  [...RELATIONS.values()].map((relation) => [tableName(relation), relation]),
+)
+
+/** Tables that are not here are empty. */
+const FILLINGS = new Map([...SERVER_FILLINGS, ...TABLE_FILLINGS, ...INFORMATION_FILLINGS])
 
 /** Tables that differ between callers, or are parts of others. */
 const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
@@ -82,18 +89,27 @@ export class CatalogueDatabase {
   }
 
   /** The rows in PostgreSQL's text form. */
-  run(text: string, parameters: readonly (string | null)[], declared: readonly number[], user: string): (string | null)[][] {
+  run(
+    text: string,
+    parameters: readonly (string | null)[],
+    declared: readonly number[],
+    user: string,
+  ): (string | null)[][] {
     const { translated, prepared } = this.#statement(text, declared, user)
     const { columns, parameterTypes } = translated
     const values = Object.fromEntries(
-      parameterTypes.map((type, index) => [parameterName(index + 1), this.#readParameter(parameters[index] ?? null, type)]),
+      parameterTypes.map((type, index) => [
+        parameterName(index + 1),
+        this.#readParameter(parameters[index] ?? null, type),
+      ]),
     )
     const rows: (string | null)[][] = []
     let bytes = 0
     for (const row of iterate(prepared, values)) {
       const texts = columns.map(({ type }, index) => writeText(row[index] ?? null, type, this.#model))
       for (const one of texts) bytes += (one?.length ?? 0) + 8
-      if (bytes > RESULT_BYTES) throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
+      if (bytes > RESULT_BYTES)
+        throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
       rows.push(texts)
     }
     return rows
@@ -151,7 +167,7 @@ export class CatalogueDatabase {
       this.#provided.set(table, 'whole')
       return
     }
-    const fill = FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table)
+    const fill = FILLINGS.get(table)
     const owning = owner === undefined ? undefined : this.#model.table(owner)
     const isWhole = owning === undefined
     const tables = isWhole ? this.#model.tables : [owning]
@@ -168,7 +184,9 @@ export class CatalogueDatabase {
   /** Values that all rows share are not stored. */
   #create(table: string, filling: Filling | undefined): void {
     const constants = new Map(Object.entries(filling?.constants ?? {}))
-    const columns = TABLES.get(table)?.columns ?? (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
+    const columns =
+      TABLES.get(table)?.columns ??
+      (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
     const declared = columns.map(({ name, type, isRequired }) => {
       const kind = representationOf(type)
       if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
@@ -189,7 +207,9 @@ export class CatalogueDatabase {
     const names = [...columns, ...others.map(([name]) => name)].map((name) => `"${name}"`).join(', ')
     const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
     const prepare = (count: number) =>
-      this.#database.prepare<Value[]>(`INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`)
+      this.#database.prepare<[Value[]]>(
+        `INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`,
+      )
     const [many, one] = [prepare(ROWS_AT_ONCE), prepare(1)]
     this.#database.transaction(() => {
       let waiting: (readonly Value[])[] = []
@@ -253,5 +273,7 @@ function asCatalogueError(error: unknown): unknown {
   if (error.code === 'SQLITE_NOMEM') return new CatalogueError('outOfMemory', 'The statement needs too much memory')
   if (error.code === 'SQLITE_TOOBIG') return new CatalogueError('tooLarge', 'A value of the statement is too large')
   // What the grammar lets through and SQLite refuses.
-  return error.code === 'SQLITE_ERROR' ? new CatalogueError('unsupported', `The catalogue cannot run this statement: ${error.message}`) : error
+  return error.code === 'SQLITE_ERROR'
+    ? new CatalogueError('unsupported', `The catalogue cannot run this statement: ${error.message}`)
+    : error
 }

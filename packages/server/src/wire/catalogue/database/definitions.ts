@@ -4,7 +4,12 @@ import { quoteIdentifier } from './catalogue-model.ts'
 import type { ConstraintObject, IndexObject } from './objects.ts'
 
 /** The whole, or the column at a position from 1; `isPretty` leaves out the schema. */
-export function indexDefinition(model: Pick<CatalogueModel, 'index'>, oid: number, position = 0, isPretty = false): string | null {
+export function indexDefinition(
+  model: Pick<CatalogueModel, 'index'>,
+  oid: number,
+  position = 0,
+  isPretty = false,
+): string | null {
   const found = model.index(oid)
   if (found === undefined) return null
   const { index, table } = found
@@ -17,7 +22,9 @@ export function indexDefinition(model: Pick<CatalogueModel, 'index'>, oid: numbe
 }
 
 function indexColumns({ columns }: IndexObject): string {
-  return columns.map(({ column, isDescending }) => `${quoteIdentifier(column.name)}${isDescending ? ' DESC' : ''}`).join(', ')
+  return columns
+    .map(({ column, isDescending }) => `${quoteIdentifier(column.name)}${isDescending ? ' DESC' : ''}`)
+    .join(', ')
 }
 
 export function constraintDefinition({ kind, columns, condition }: ConstraintObject): string {

@@ -3,8 +3,8 @@ import { OID, standardName, typeName } from '../data/types.ts'
 import type { Value } from '../functions/values.ts'
 import { type CatalogueModel, NAMESPACES, OWNER } from './catalogue-model.ts'
 import { viewDefinition } from './definitions.ts'
+import type { Fill, Filling } from './filling.ts'
 import type { ColumnObject, ConstraintObject, TableObject } from './objects.ts'
-import type { Fill, Filling } from './rows.ts'
 
 const DATABASE = 'gatehouse'
 const SCHEMA = 'public'
@@ -45,16 +45,25 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
         ...{ constraint_catalog: DATABASE, constraint_schema: SCHEMA, table_catalog: DATABASE, table_schema: SCHEMA },
         ...{ is_deferrable: 'NO', initially_deferred: 'NO', enforced: 'YES' },
       },
-      rows: tables.flatMap((table) => table.constraints.map(({ name, kind }) => [name, table.name, CONSTRAINT_TYPES[kind]])),
+      rows: tables.flatMap((table) =>
+        table.constraints.map(({ name, kind }) => [name, table.name, CONSTRAINT_TYPES[kind]]),
+      ),
     }),
   ],
   [
     'info_key_column_usage',
     ({ tables }) => ({
       columns: ['constraint_name', 'table_name', 'column_name', 'ordinal_position'],
-      constants: { constraint_catalog: DATABASE, constraint_schema: SCHEMA, table_catalog: DATABASE, table_schema: SCHEMA },
+      constants: {
+        constraint_catalog: DATABASE,
+        constraint_schema: SCHEMA,
+        table_catalog: DATABASE,
+        table_schema: SCHEMA,
+      },
       rows: tables.flatMap((table) =>
-        table.constraints.flatMap((constraint) => constraint.columns.map((column, at) => [constraint.name, table.name, column.name, at + 1])),
+        table.constraints.flatMap((constraint) =>
+          constraint.columns.map((column, at) => [constraint.name, table.name, column.name, at + 1]),
+        ),
       ),
     }),
   ],
@@ -62,9 +71,16 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
     'info_constraint_column_usage',
     ({ tables }) => ({
       columns: ['table_name', 'column_name', 'constraint_name'],
-      constants: { constraint_catalog: DATABASE, constraint_schema: SCHEMA, table_catalog: DATABASE, table_schema: SCHEMA },
+      constants: {
+        constraint_catalog: DATABASE,
+        constraint_schema: SCHEMA,
+        table_catalog: DATABASE,
+        table_schema: SCHEMA,
+      },
       rows: tables.flatMap((table) =>
-        table.constraints.flatMap((constraint) => constraint.columns.map((column) => [table.name, column.name, constraint.name])),
+        table.constraints.flatMap((constraint) =>
+          constraint.columns.map((column) => [table.name, column.name, constraint.name]),
+        ),
       ),
     }),
   ],
@@ -79,21 +95,34 @@ export const INFORMATION_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, F
     'info_character_sets',
     () => ({
       columns: ['character_set_name'],
-      constants: { character_repertoire: 'UCS', form_of_use: 'UTF8', default_collate_catalog: DATABASE, default_collate_schema: 'pg_catalog', default_collate_name: 'C' },
+      constants: {
+        character_repertoire: 'UCS',
+        form_of_use: 'UTF8',
+        default_collate_catalog: DATABASE,
+        default_collate_schema: 'pg_catalog',
+        default_collate_name: 'C',
+      },
       rows: [['UTF8']],
     }),
   ],
-  [
-    'info_information_schema_catalog_name',
-    () => ({ columns: ['catalog_name'], rows: [[DATABASE]] }),
-  ],
+  ['info_information_schema_catalog_name', () => ({ columns: ['catalog_name'], rows: [[DATABASE]] })],
 ])
 
 const UNCHANGEABLE = {
-  ...{ is_updatable: 'NO', is_insertable_into: 'NO', is_trigger_updatable: 'NO', is_trigger_deletable: 'NO', is_trigger_insertable_into: 'NO' },
+  ...{
+    is_updatable: 'NO',
+    is_insertable_into: 'NO',
+    is_trigger_updatable: 'NO',
+    is_trigger_deletable: 'NO',
+    is_trigger_insertable_into: 'NO',
+  },
 }
 
-const CONSTRAINT_TYPES: Readonly<Record<ConstraintObject['kind'], string>> = { p: 'PRIMARY KEY', u: 'UNIQUE', c: 'CHECK' }
+const CONSTRAINT_TYPES: Readonly<Record<ConstraintObject['kind'], string>> = {
+  p: 'PRIMARY KEY',
+  u: 'UNIQUE',
+  c: 'CHECK',
+}
 
 function privileges({ isWritable, kind }: TableObject): string[] {
   return isWritable && kind === 'r' ? ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] : ['SELECT']
@@ -102,8 +131,24 @@ function privileges({ isWritable, kind }: TableObject): string[] {
 function columns({ tables }: Pick<CatalogueModel, 'tables'>): Filling {
   return {
     columns: [
-      ...['table_name', 'column_name', 'ordinal_position', 'column_default', 'is_nullable', 'data_type', 'character_octet_length'],
-      ...['numeric_precision', 'numeric_precision_radix', 'numeric_scale', 'datetime_precision', 'udt_name', 'dtd_identifier', 'is_updatable'],
+      ...[
+        'table_name',
+        'column_name',
+        'ordinal_position',
+        'column_default',
+        'is_nullable',
+        'data_type',
+        'character_octet_length',
+      ],
+      ...[
+        'numeric_precision',
+        'numeric_precision_radix',
+        'numeric_scale',
+        'datetime_precision',
+        'udt_name',
+        'dtd_identifier',
+        'is_updatable',
+      ],
     ],
     constants: {
       ...{ table_catalog: DATABASE, table_schema: SCHEMA, udt_catalog: DATABASE, udt_schema: 'pg_catalog' },
@@ -113,7 +158,14 @@ function columns({ tables }: Pick<CatalogueModel, 'tables'>): Filling {
       for (const table of tables) {
         for (const column of table.columns) {
           yield [
-            ...[table.name, column.name, column.number, column.default?.text ?? null, column.isRequired ? 'NO' : 'YES', standardName(column.type)],
+            ...[
+              table.name,
+              column.name,
+              column.number,
+              column.default?.text ?? null,
+              column.isRequired ? 'NO' : 'YES',
+              standardName(column.type),
+            ],
             ...lengths(column),
             ...[typeName(column.type), String(column.number), table.kind === 'r' ? 'YES' : 'NO'],
           ]

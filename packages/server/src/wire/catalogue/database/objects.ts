@@ -18,14 +18,26 @@ export interface VisibleTable {
   readonly isWritable: boolean
 }
 
-type VisibleColumn = readonly [name: string, type: number, modifier: number, isRequired: boolean, default_: string | null]
+type VisibleColumn = readonly [
+  name: string,
+  type: number,
+  modifier: number,
+  isRequired: boolean,
+  default_: string | null,
+]
 
 /** Without scopes and row filters, which nobody reads here. */
 export function visibleTable(definition: TableDefinition, isWritable: boolean): VisibleTable {
   const { id = 0, name, description, view, primaryKey, uniques, indexes, checks } = definition
   const columns = definition.columns.map((column): VisibleColumn => {
     const modifier = column.type.kind === 'Decimal' ? column.type.precision * 65_536 + column.type.scale + 4 : -1
-    return [column.name, TYPES[column.type.kind], modifier, !column.nullable && view === undefined, column.default ?? null]
+    return [
+      column.name,
+      TYPES[column.type.kind],
+      modifier,
+      !column.nullable && view === undefined,
+      column.default ?? null,
+    ]
   })
   return { id, name, description, view: view?.text, columns, primaryKey, uniques, indexes, checks, isWritable }
 }
@@ -197,7 +209,14 @@ export class TableObject {
     const idOf = partIds(this.oid + FIRST_PART + 2 * PARTS)
     const keys = this.#keys().map(({ name, isPrimary, columns }, position): ConstraintObject => {
       const index = this.indexes[position]?.oid ?? 0
-      return { oid: idOf(name), name, kind: isPrimary ? 'p' : 'u', index, columns: this.#find(columns), condition: undefined }
+      return {
+        oid: idOf(name),
+        name,
+        kind: isPrimary ? 'p' : 'u',
+        index,
+        columns: this.#find(columns),
+        condition: undefined,
+      }
     })
     const checks = (this.#table.checks ?? []).map(({ name, condition }): ConstraintObject => {
       return { oid: idOf(name), name, kind: 'c', index: 0, columns: [], condition }

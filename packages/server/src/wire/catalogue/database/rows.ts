@@ -1,46 +1,16 @@
-/** The rows of pg_catalog's tables. Columns that are not given have the default of their type. */
+/** The rows of pg_catalog's tables that describe the tables that callers may read. */
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { SETTINGS } from '../data/settings.ts'
 import { isVector, OID, TYPE_ROWS, typeRow } from '../data/types.ts'
 import type { Value } from '../functions/values.ts'
-import { type CatalogueModel, FUNCTIONS, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
+import { type CatalogueModel, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
 import { indexDefinition, viewDefinition } from './definitions.ts'
+import { BTREE, C_COLLATION, COLLATION, type Fill, type Filling, HEAP } from './filling.ts'
 import { DATABASE_OID, type IndexColumn, OWNER_OID } from './objects.ts'
 
-/** Binding values takes most of the time, so as few as possible are bound. */
-export interface Filling extends RowSet {
-  /** The same in all rows: not stored. */
-  readonly constants?: Readonly<Record<string, Value>>
-  /** SQL of other columns: not stored. */
-  readonly derived?: Readonly<Record<string, string>>
-  /** Rows that have further columns in common. */
-  readonly more?: readonly RowSet[]
-}
-
-export interface RowSet {
-  readonly columns: readonly string[]
-  /** The same in these rows. */
-  readonly fixed?: Readonly<Record<string, Value>>
-  readonly rows: Iterable<readonly Value[]>
-}
-
-/** `tables` are those of the model, or the one that a statement asks for. */
-export type Fill = (model: Pick<CatalogueModel, 'tables' | 'index'>, isWhole: boolean) => Filling
-
-const HEAP = 2
-const BTREE = 403
 const CLASS_OID = 1259
-/** The collation `default`. */
-const COLLATION = 100
-/** That of the catalogue's own texts. */
-const C_COLLATION = 950
 
-/** By table. Tables that are not here are empty. */
-export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
-  [
-    'pg_namespace',
-    () => ({ columns: ['oid', 'nspname'], constants: { nspowner: OWNER_OID }, rows: [...NAMESPACES].map(([name, oid]) => [oid, name]) }),
-  ],
+/** By table. */
+export const TABLE_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   ['pg_class', classes],
   ['pg_attribute', attributes],
   [
@@ -48,7 +18,9 @@ export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
     ({ tables }) => ({
       columns: ['oid', 'adrelid', 'adnum', 'adbin'],
       rows: tables.flatMap((table) =>
-        table.columns.flatMap((column) => (column.default === undefined ? [] : [[column.default.oid, table.oid, column.number, column.default.text]])),
+        table.columns.flatMap((column) =>
+          column.default === undefined ? [] : [[column.default.oid, table.oid, column.number, column.default.text]],
+        ),
       ),
     }),
   ],
@@ -61,75 +33,6 @@ export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
       columns: ['objoid', 'description'],
       constants: { classoid: CLASS_OID, objsubid: 0 },
       rows: tables.flatMap(({ oid, description }) => (description === undefined ? [] : [[oid, description]])),
-    }),
-  ],
-  [
-    'pg_proc',
-    () => ({
-      columns: ['oid', 'proname', 'prorettype', 'proargtypes', 'pronargs', 'prosrc'],
-      constants: { pronamespace: 11, proowner: OWNER_OID, prolang: 12, procost: 1, prokind: 'f', proisstrict: 1, provolatile: 'i', proparallel: 's' },
-      rows: FUNCTIONS.map(({ oid, name, returns, takes }) => [oid, name, returns, JSON.stringify(takes), takes.length, name]),
-    }),
-  ],
-  [
-    'pg_database',
-    () => ({
-      columns: ['oid', 'datname'],
-      constants: { datdba: OWNER_OID, encoding: 6, datlocprovider: 'c', datallowconn: 1, datconnlimit: -1, dattablespace: 1663, datcollate: 'C', datctype: 'C' },
-      rows: [[DATABASE_OID, 'gatehouse']],
-    }),
-  ],
-  [
-    'pg_am',
-    () => ({
-      columns: ['oid', 'amname', 'amtype'],
-      rows: [
-        [HEAP, 'heap', 't'],
-        [BTREE, 'btree', 'i'],
-      ],
-    }),
-  ],
-  [
-    'pg_collation',
-    () => ({
-      columns: ['oid', 'collname', 'collprovider', 'collcollate', 'collctype'],
-      constants: { collnamespace: 11, collowner: OWNER_OID, collisdeterministic: 1, collencoding: -1 },
-      rows: [
-        [COLLATION, 'default', 'd', null, null],
-        [950, 'C', 'c', 'C', 'C'],
-        [951, 'POSIX', 'c', 'POSIX', 'POSIX'],
-      ],
-    }),
-  ],
-  [
-    'pg_tablespace',
-    () => ({
-      columns: ['oid', 'spcname'],
-      constants: { spcowner: OWNER_OID },
-      rows: [
-        [1663, 'pg_default'],
-        [1664, 'pg_global'],
-      ],
-    }),
-  ],
-  [
-    'pg_language',
-    () => ({
-      columns: ['oid', 'lanname', 'lanpltrusted'],
-      constants: { lanowner: OWNER_OID },
-      rows: [
-        [12, 'internal', 0],
-        [13, 'c', 0],
-        [14, 'sql', 1],
-      ],
-    }),
-  ],
-  [
-    'pg_settings',
-    () => ({
-      columns: ['name', 'setting', 'boot_val', 'reset_val', 'vartype'],
-      constants: { category: 'Preset Options', context: 'user', source: 'default', pending_restart: 0 },
-      rows: [...SETTINGS].map(([name, value]) => [name, value, value, value, /^(on|off)$/.test(value) ? 'bool' : /^-?\d+$/.test(value) ? 'integer' : 'string']),
     }),
   ],
   [
@@ -153,7 +56,9 @@ export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
     (model) => ({
       columns: ['tablename', 'indexname', 'indexdef'],
       constants: { schemaname: 'public' },
-      rows: model.tables.flatMap(({ name, indexes: own }) => own.map((index) => [name, index.name, indexDefinition(model, index.oid)])),
+      rows: model.tables.flatMap(({ name, indexes: own }) =>
+        own.map((index) => [name, index.name, indexDefinition(model, index.oid)]),
+      ),
     }),
   ],
 ])
@@ -180,7 +85,15 @@ function classes({ tables }: Tables): Filling {
     rows: (function* () {
       for (const table of tables) {
         const { indexes: own } = table
-        yield [table.oid, table.name, PUBLIC_OID, table.kind, table.columnCount, own.length > 0 ? 1 : 0, table.checkCount]
+        yield [
+          table.oid,
+          table.name,
+          PUBLIC_OID,
+          table.kind,
+          table.columnCount,
+          own.length > 0 ? 1 : 0,
+          table.checkCount,
+        ]
         for (const index of own) yield [index.oid, index.name, PUBLIC_OID, 'i', index.columnCount, 0, 0]
       }
       for (const { oid, name, schema, kind, columns } of systemRelations())
@@ -192,11 +105,27 @@ function classes({ tables }: Tables): Filling {
 function attributes({ tables }: Tables, isWhole: boolean): Filling {
   return {
     columns: [...['attrelid', 'attname', 'atttypid', 'attnum', 'atttypmod', 'attnotnull', 'atthasdef'], ...TRAITS],
-    constants: { attstattarget: -1, attcacheoff: -1, attislocal: 1, attcompression: '', attidentity: '', attgenerated: '' },
+    constants: {
+      attstattarget: -1,
+      attcacheoff: -1,
+      attislocal: 1,
+      attcompression: '',
+      attidentity: '',
+      attgenerated: '',
+    },
     rows: (function* () {
       for (const table of tables) {
         for (const { name, type, number, modifier, isRequired, default: value } of table.columns)
-          yield [table.oid, name, type, number, modifier, isRequired ? 1 : 0, value === undefined ? 0 : 1, ...traitsOf(type)]
+          yield [
+            table.oid,
+            name,
+            type,
+            number,
+            modifier,
+            isRequired ? 1 : 0,
+            value === undefined ? 0 : 1,
+            ...traitsOf(type),
+          ]
         // Those of an index are found by its own id.
         for (const index of isWhole ? table.indexes : []) {
           for (const [at, { column }] of index.columns.entries())
@@ -207,7 +136,17 @@ function attributes({ tables }: Tables, isWhole: boolean): Filling {
       for (const { oid, columns } of systemRelations()) {
         for (const [at, { name, type, modifier, isRequired }] of columns.entries()) {
           const [collation, ...others] = traitsOf(type)
-          yield [oid, name, type, at + 1, modifier, isRequired ? 1 : 0, 0, collation === COLLATION ? C_COLLATION : (collation ?? 0), ...others]
+          yield [
+            oid,
+            name,
+            type,
+            at + 1,
+            modifier,
+            isRequired ? 1 : 0,
+            0,
+            collation === COLLATION ? C_COLLATION : (collation ?? 0),
+            ...others,
+          ]
         }
       }
     })(),
@@ -223,7 +162,11 @@ function traitsOf(type: number): readonly Value[] {
   if (known !== undefined) return known
   const row = typeRow(type)
   const dimensions = row?.get('typcategory') === 'A' && !isVector(type) ? 1 : 0
-  const numbers = [Number(row?.get('typcollation') ?? 0), Number(row?.get('typlen') ?? -1), row?.get('typbyval') === 't' ? 1 : 0]
+  const numbers = [
+    Number(row?.get('typcollation') ?? 0),
+    Number(row?.get('typlen') ?? -1),
+    row?.get('typbyval') === 't' ? 1 : 0,
+  ]
   const found = [...numbers, row?.get('typalign') ?? 'i', row?.get('typstorage') ?? 'x', dimensions]
   traits.set(type, found)
   return found
@@ -234,7 +177,10 @@ function types({ tables }: Tables): Filling {
   const booleans = new Set(['typbyval', 'typispreferred'])
   const texts = new Set(['typname', 'typtype', 'typcategory', 'typdelim', 'typalign', 'typstorage'])
   const builtIn = TYPE_ROWS.map((row) => [
-    ...[...row].map(([column, value]): Value => (booleans.has(column) ? (value === 't' ? 1 : 0) : texts.has(column) ? value : Number(value))),
+    ...[...row].map(
+      ([column, value]): Value =>
+        booleans.has(column) ? (value === 't' ? 1 : 0) : texts.has(column) ? value : Number(value),
+    ),
     11,
     0,
   ])
@@ -245,12 +191,35 @@ function types({ tables }: Tables): Filling {
     more: [
       {
         columns: ['oid', 'typname', 'typarray', 'typrelid'],
-        fixed: { ...ROW_TYPE, typtype: 'c', typcategory: 'C', typelem: 0, typinput: 2290, typoutput: 2291, typreceive: 2402, typsend: 2403, typanalyze: 0, typsubscript: 0 },
+        fixed: {
+          ...ROW_TYPE,
+          typtype: 'c',
+          typcategory: 'C',
+          typelem: 0,
+          typinput: 2290,
+          typoutput: 2291,
+          typreceive: 2402,
+          typsend: 2403,
+          typanalyze: 0,
+          typsubscript: 0,
+        },
         rows: tables.map((table) => [table.rowType, table.name, table.arrayType, table.oid]),
       },
       {
         columns: ['oid', 'typname', 'typelem'],
-        fixed: { ...ROW_TYPE, typtype: 'b', typcategory: 'A', typarray: 0, typrelid: 0, typinput: 750, typoutput: 751, typreceive: 2400, typsend: 2401, typanalyze: 3816, typsubscript: 6179 },
+        fixed: {
+          ...ROW_TYPE,
+          typtype: 'b',
+          typcategory: 'A',
+          typarray: 0,
+          typrelid: 0,
+          typinput: 750,
+          typoutput: 751,
+          typreceive: 2400,
+          typsend: 2401,
+          typanalyze: 3816,
+          typsubscript: 6179,
+        },
         rows: tables.map((table) => [table.arrayType, `_${table.name}`, table.rowType]),
       },
     ],
@@ -275,7 +244,16 @@ const OPERATOR_CLASSES: ReadonlyMap<number, number> = new Map<number, number>([
 function indexes({ tables }: Tables): Filling {
   const count = 'json_array_length(indkey)'
   return {
-    columns: ['indexrelid', 'indrelid', 'indisunique', 'indisprimary', 'indkey', 'indcollation', 'indclass', 'indoption'],
+    columns: [
+      'indexrelid',
+      'indrelid',
+      'indisunique',
+      'indisprimary',
+      'indkey',
+      'indcollation',
+      'indclass',
+      'indoption',
+    ],
     constants: { indimmediate: 1, indisvalid: 1, indisready: 1, indislive: 1 },
     derived: { indnatts: count, indnkeyatts: count },
     rows: (function* () {
@@ -284,7 +262,13 @@ function indexes({ tables }: Tables): Filling {
           const { columns } = index
           const list = (value: (part: IndexColumn) => number): string => `[${columns.map(value).join(',')}]`
           yield [
-            ...[index.oid, table.oid, index.isUnique ? 1 : 0, index.isPrimary ? 1 : 0, list(({ column }) => column.number)],
+            ...[
+              index.oid,
+              table.oid,
+              index.isUnique ? 1 : 0,
+              index.isPrimary ? 1 : 0,
+              list(({ column }) => column.number),
+            ],
             list(({ column }) => (column.type === OID.text ? COLLATION : 0)),
             list(({ column }) => OPERATOR_CLASSES.get(column.type) ?? 0),
             // Descending, NULL first.
@@ -299,10 +283,25 @@ function indexes({ tables }: Tables): Filling {
 function constraints({ tables }: Tables): Filling {
   return {
     columns: ['oid', 'conname', 'contype', 'conrelid', 'conindid', 'conkey', 'connoinherit', 'conbin'],
-    constants: { connamespace: PUBLIC_OID, convalidated: 1, confupdtype: ' ', confdeltype: ' ', confmatchtype: ' ', conislocal: 1 },
+    constants: {
+      connamespace: PUBLIC_OID,
+      convalidated: 1,
+      confupdtype: ' ',
+      confdeltype: ' ',
+      confmatchtype: ' ',
+      conislocal: 1,
+    },
     rows: tables.flatMap((table) =>
       table.constraints.map(({ oid, name, kind, index, columns, condition }) => [
-        ...[oid, name, kind, table.oid, index, JSON.stringify(columns.map(({ number }) => number)), kind === 'c' ? 0 : 1],
+        ...[
+          oid,
+          name,
+          kind,
+          table.oid,
+          index,
+          JSON.stringify(columns.map(({ number }) => number)),
+          kind === 'c' ? 0 : 1,
+        ],
         condition ?? null,
       ]),
     ),

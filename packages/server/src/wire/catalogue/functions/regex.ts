@@ -22,7 +22,10 @@ function compile(pattern: string, flags: string): RegExp {
   const insensitive = flags.includes('i') || options.includes('i')
   const all = flags.includes('g')
   try {
-    return new RegExp(translateEscapes(rest), `${insensitive ? 'i' : ''}${all ? 'g' : ''}${flags.includes('n') ? 'm' : 's'}`)
+    return new RegExp(
+      translateEscapes(rest),
+      `${insensitive ? 'i' : ''}${all ? 'g' : ''}${flags.includes('n') ? 'm' : 's'}`,
+    )
   } catch {
     throw new CatalogueError('badValue', `invalid regular expression: ${pattern}`)
   }

@@ -2,13 +2,22 @@
 import { createHash } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { CatalogueError } from '../catalogue-error.ts'
-import { type CatalogueModel, quoteIdentifier, readPath } from '../database/catalogue-model.ts'
-import { constraintDefinition, formatType, indexDefinition, viewDefinition } from '../database/definitions.ts'
 import { KEYWORD_LINES } from '../data/postgres-catalogue.ts'
 import { findSetting } from '../data/settings.ts'
 import { elementOf, OID } from '../data/types.ts'
+import { type CatalogueModel, quoteIdentifier, readPath } from '../database/catalogue-model.ts'
+import { constraintDefinition, formatType, indexDefinition, viewDefinition } from '../database/definitions.ts'
 import { registerTexts } from './texts.ts'
-import { type ArrayItem, itemsOf, readArray, readBoolean, readInteger, readNumber, type Value, writeText } from './values.ts'
+import {
+  type ArrayItem,
+  itemsOf,
+  readArray,
+  readBoolean,
+  readInteger,
+  readNumber,
+  type Value,
+  writeText,
+} from './values.ts'
 
 /** What is the same for all databases of the process. */
 export interface ServerFacts {
@@ -19,13 +28,17 @@ export interface ServerFacts {
 }
 
 /** NULL for an argument that is NULL. */
-export function strict(body: (...args: readonly Exclude<Value, null>[]) => Value): (...args: readonly Value[]) => Value {
+export function strict(
+  body: (...args: readonly Exclude<Value, null>[]) => Value,
+): (...args: readonly Value[]) => Value {
   return (...args) => (args.some((arg) => arg === null) ? null : body(...(args as readonly Exclude<Value, null>[])))
 }
 
 export function registerFunctions(database: Database, model: CatalogueModel, server: ServerFacts): void {
   const define = (name: string, body: (...args: readonly Value[]) => Value): void => {
-    database.function(`gh_${name}`, { varargs: true, deterministic: !VOLATILE.has(name) }, (...args: unknown[]) => exact(body(...(args as Value[]))))
+    database.function(`gh_${name}`, { varargs: true, deterministic: !VOLATILE.has(name) }, (...args: unknown[]) =>
+      exact(body(...(args as Value[]))),
+    )
   }
   registerObjects(define, model)
   registerArrays(define, model)
@@ -41,7 +54,13 @@ export function registerFunctions(database: Database, model: CatalogueModel, ser
   })
   // Settings belong to the session, which answers SET and SHOW; this one says what was asked for.
   define('set_config', (_name, value) => value ?? null)
-  define('keywords', () => JSON.stringify(KEYWORD_LINES.trim().split('\n').map((line) => line.split(' '))))
+  define('keywords', () =>
+    JSON.stringify(
+      KEYWORD_LINES.trim()
+        .split('\n')
+        .map((line) => line.split(' ')),
+    ),
+  )
   database.table('gh_series', {
     columns: ['key', 'value'],
     parameters: ['first', 'last', 'step'],
@@ -69,50 +88,91 @@ function timestampText(milliseconds: number): string {
 export type Define = (name: string, body: (...args: readonly Value[]) => Value) => void
 
 function registerObjects(define: Define, model: CatalogueModel): void {
-  define('format_type', (type, modifier) => (type === null || type === undefined ? null : formatType(model, Number(type), modifier == null ? null : Number(modifier))))
-  define('indexdef', strict((oid, position, isPretty) => indexDefinition(model, Number(oid), Number(position), isPretty === 1)))
-  define('constraintdef', strict((oid) => {
-    const constraint = model.constraint(Number(oid))
-    return constraint === undefined ? null : constraintDefinition(constraint)
-  }))
-  define('viewdef', strict((oid) => {
-    const text = model.table(Number(oid))?.viewText
-    return text === undefined ? null : viewDefinition(text)
-  }))
+  define('format_type', (type, modifier) =>
+    type === null || type === undefined
+      ? null
+      : formatType(model, Number(type), modifier == null ? null : Number(modifier)),
+  )
+  define(
+    'indexdef',
+    strict((oid, position, isPretty) => indexDefinition(model, Number(oid), Number(position), isPretty === 1)),
+  )
+  define(
+    'constraintdef',
+    strict((oid) => {
+      const constraint = model.constraint(Number(oid))
+      return constraint === undefined ? null : constraintDefinition(constraint)
+    }),
+  )
+  define(
+    'viewdef',
+    strict((oid) => {
+      const text = model.table(Number(oid))?.viewText
+      return text === undefined ? null : viewDefinition(text)
+    }),
+  )
   define('description', (oid, kind, column) => {
     const isTable = kind === null || kind === 'pg_class'
     return (isTable && Number(column) === 0 ? model.table(Number(oid))?.description : undefined) ?? null
   })
-  define('pg_get_userbyid', strict((oid) => model.roleName(Number(oid)) ?? `unknown (OID=${oid})`))
-  define('find_object', strict((type, text) => findObject(model, Number(type), text)))
-  define('try_object', strict((type, text) => (typeof text === 'number' ? text : (model.find(Number(type), String(text)) ?? null))))
-  define('is_visible', strict((kind, oid) => {
-    if (kind === 'pg_table_is_visible') return model.isRelation(Number(oid)) ? Number(model.isVisible(Number(oid))) : null
-    return 1
-  }))
-  define('has_table_privilege', strict((table, privileges) => hasPrivilege(model, Number(table), String(privileges))))
-  define('has_schema_privilege', strict((_schema, privilege) => (/create/i.test(String(privilege)) ? 0 : 1)))
-  define('has_database_privilege', strict((_database, privilege) => (/connect/i.test(String(privilege)) ? 1 : 0)))
-  define('pg_has_role', strict((role) => {
-    const oid = typeof role === 'number' ? role : model.find(OID.regrole, String(role))
-    return oid !== undefined && model.roleName(oid) === model.user ? 1 : 0
-  }))
-  define('pg_index_column_has_property', strict((oid, position, property) => {
-    const part = model.index(Number(oid))?.index.columns[Number(position) - 1]
-    if (part === undefined) return null
-    const { isDescending } = part
-    switch (property) {
-      case 'asc':
-        return isDescending ? 0 : 1
-      case 'desc':
-      case 'nulls_first':
-        return isDescending ? 1 : 0
-      case 'nulls_last':
-        return isDescending ? 0 : 1
-      default:
-        return property === 'orderable' || property === 'returnable' ? 1 : 0
-    }
-  }))
+  define(
+    'pg_get_userbyid',
+    strict((oid) => model.roleName(Number(oid)) ?? `unknown (OID=${oid})`),
+  )
+  define(
+    'find_object',
+    strict((type, text) => findObject(model, Number(type), text)),
+  )
+  define(
+    'try_object',
+    strict((type, text) => (typeof text === 'number' ? text : (model.find(Number(type), String(text)) ?? null))),
+  )
+  define(
+    'is_visible',
+    strict((kind, oid) => {
+      if (kind === 'pg_table_is_visible')
+        return model.isRelation(Number(oid)) ? Number(model.isVisible(Number(oid))) : null
+      return 1
+    }),
+  )
+  define(
+    'has_table_privilege',
+    strict((table, privileges) => hasPrivilege(model, Number(table), String(privileges))),
+  )
+  define(
+    'has_schema_privilege',
+    strict((_schema, privilege) => (/create/i.test(String(privilege)) ? 0 : 1)),
+  )
+  define(
+    'has_database_privilege',
+    strict((_database, privilege) => (/connect/i.test(String(privilege)) ? 1 : 0)),
+  )
+  define(
+    'pg_has_role',
+    strict((role) => {
+      const oid = typeof role === 'number' ? role : model.find(OID.regrole, String(role))
+      return oid !== undefined && model.roleName(oid) === model.user ? 1 : 0
+    }),
+  )
+  define(
+    'pg_index_column_has_property',
+    strict((oid, position, property) => {
+      const part = model.index(Number(oid))?.index.columns[Number(position) - 1]
+      if (part === undefined) return null
+      const { isDescending } = part
+      switch (property) {
+        case 'asc':
+          return isDescending ? 0 : 1
+        case 'desc':
+        case 'nulls_first':
+          return isDescending ? 1 : 0
+        case 'nulls_last':
+          return isDescending ? 0 : 1
+        default:
+          return property === 'orderable' || property === 'returnable' ? 1 : 0
+      }
+    }),
+  )
 }
 
 const NOUNS: ReadonlyMap<number, string> = new Map<number, string>([
@@ -139,19 +199,38 @@ function hasPrivilege(model: CatalogueModel, oid: number, privileges: string): V
   if (!model.isRelation(oid)) return null
   const table = model.table(oid)
   const asked = privileges.split(',').map((one) => one.trim().toUpperCase())
-  return asked.some((one) => one === 'SELECT' || (table?.isWritable === true && table.kind === 'r' && WRITES.has(one))) ? 1 : 0
+  return asked.some((one) => one === 'SELECT' || (table?.isWritable === true && table.kind === 'r' && WRITES.has(one)))
+    ? 1
+    : 0
 }
 
 function registerArrays(define: Define, model: CatalogueModel): void {
   define('text', (value, type) => (value == null ? null : writeText(value, Number(type), model)))
-  define('integer', strict((value) => (typeof value === 'string' ? readInteger(value) : value)))
-  define('number', strict((value) => (typeof value === 'string' ? readNumber(value) : value)))
-  define('boolean', strict((value) => (typeof value === 'string' ? Number(readBoolean(value)) : value)))
-  define('read_array', strict((value, type) => JSON.stringify(readArray(String(value), Number(type)))))
-  define('array_texts', strict((value, type) => {
-    const element = elementOf(Number(type)) ?? OID.text
-    return JSON.stringify((itemsOf(value) ?? []).map((item) => (isSingle(item) ? writeText(item, element, model) : item)))
-  }))
+  define(
+    'integer',
+    strict((value) => (typeof value === 'string' ? readInteger(value) : value)),
+  )
+  define(
+    'number',
+    strict((value) => (typeof value === 'string' ? readNumber(value) : value)),
+  )
+  define(
+    'boolean',
+    strict((value) => (typeof value === 'string' ? Number(readBoolean(value)) : value)),
+  )
+  define(
+    'read_array',
+    strict((value, type) => JSON.stringify(readArray(String(value), Number(type)))),
+  )
+  define(
+    'array_texts',
+    strict((value, type) => {
+      const element = elementOf(Number(type)) ?? OID.text
+      return JSON.stringify(
+        (itemsOf(value) ?? []).map((item) => (isSingle(item) ? writeText(item, element, model) : item)),
+      )
+    }),
+  )
   define('array_to_string', (value, type, separator, whereNull) => {
     const items = value == null ? undefined : itemsOf(value)
     if (items === undefined || separator == null) return null
@@ -163,39 +242,67 @@ function registerArrays(define: Define, model: CatalogueModel): void {
     const [a, b] = [left ?? null, right ?? null].map((value) => itemsOf(value))
     return a === undefined ? (right ?? null) : b === undefined ? (left ?? null) : JSON.stringify([...a, ...b])
   })
-  define('array_compare', strict((operator, left, right) => {
-    const [a, b] = [itemsOf(left) ?? [], itemsOf(right) ?? []]
-    if (operator === '&&') return a.some((item) => b.includes(item)) ? 1 : 0
-    const [whole, part] = operator === '@>' ? [a, b] : [b, a]
-    return part.every((item) => whole.includes(item)) ? 1 : 0
-  }))
-  define('item', strict((value, index) => {
-    const item = itemsOf(value)?.[Number(index)]
-    return item === undefined ? null : isSingle(item) ? item : JSON.stringify(item)
-  }))
+  define(
+    'array_compare',
+    strict((operator, left, right) => {
+      const [a, b] = [itemsOf(left) ?? [], itemsOf(right) ?? []]
+      if (operator === '&&') return a.some((item) => b.includes(item)) ? 1 : 0
+      const [whole, part] = operator === '@>' ? [a, b] : [b, a]
+      return part.every((item) => whole.includes(item)) ? 1 : 0
+    }),
+  )
+  define(
+    'item',
+    strict((value, index) => {
+      const item = itemsOf(value)?.[Number(index)]
+      return item === undefined ? null : isSingle(item) ? item : JSON.stringify(item)
+    }),
+  )
   define('zip', (...arrays) => {
     const lists = arrays.map((value) => itemsOf(value) ?? [])
     const length = Math.max(0, ...lists.map((list) => list.length))
     return JSON.stringify(Array.from({ length }, (_none, index) => lists.map((list) => list[index] ?? null)))
   })
-  const extreme = (isBetter: (a: Value, b: Value) => boolean) => (...values: readonly Value[]) =>
-    values.reduce<Value>((best, value) => (value !== null && (best === null || isBetter(value, best)) ? value : best), null)
-  define('greatest', extreme((a, b) => a !== null && b !== null && a > b))
-  define('least', extreme((a, b) => a !== null && b !== null && a < b))
-  define('quote_ident', strict((name) => quoteIdentifier(String(name))))
-  define('parse_ident', strict((path) => JSON.stringify(readPath(String(path)))))
+  const extreme =
+    (isBetter: (a: Value, b: Value) => boolean) =>
+    (...values: readonly Value[]) =>
+      values.reduce<Value>(
+        (best, value) => (value !== null && (best === null || isBetter(value, best)) ? value : best),
+        null,
+      )
+  define(
+    'greatest',
+    extreme((a, b) => a !== null && b !== null && a > b),
+  )
+  define(
+    'least',
+    extreme((a, b) => a !== null && b !== null && a < b),
+  )
+  define(
+    'quote_ident',
+    strict((name) => quoteIdentifier(String(name))),
+  )
+  define(
+    'parse_ident',
+    strict((path) => JSON.stringify(readPath(String(path)))),
+  )
   // %s a text, %I a name, %L a literal, each perhaps with a position as in %1$s.
   define('format', (format, ...args) => {
     let next = 0
-    return format == null ? null : String(format).replaceAll(/%(?:(\d+)\$)?([sIL%])/g, (_whole, position: string | undefined, kind: string) => {
-      if (kind === '%') return '%'
-      next = position === undefined ? next + 1 : Number(position)
-      const text = args[next - 1] ?? null
-      if (kind === 'I') return quoteIdentifier(String(text ?? ''))
-      return kind === 's' ? String(text ?? '') : text === null ? 'NULL' : `'${String(text).replaceAll("'", "''")}'`
-    })
+    return format == null
+      ? null
+      : String(format).replaceAll(/%(?:(\d+)\$)?([sIL%])/g, (_whole, position: string | undefined, kind: string) => {
+          if (kind === '%') return '%'
+          next = position === undefined ? next + 1 : Number(position)
+          const text = args[next - 1] ?? null
+          if (kind === 'I') return quoteIdentifier(String(text ?? ''))
+          return kind === 's' ? String(text ?? '') : text === null ? 'NULL' : `'${String(text).replaceAll("'", "''")}'`
+        })
   })
-  define('md5', strict((text) => createHash('md5').update(String(text)).digest('hex')))
+  define(
+    'md5',
+    strict((text) => createHash('md5').update(String(text)).digest('hex')),
+  )
 }
 
 function isSingle(item: ArrayItem): item is null | number | string {

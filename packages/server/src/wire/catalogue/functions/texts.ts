@@ -11,9 +11,17 @@ const MAX_TEXT = 1 << 20
 export function registerTexts(define: Define): void {
   const onTexts = (name: string, body: (...texts: readonly string[]) => Value): void =>
     define(name, (...args) => (args.some((arg) => arg === null) ? null : body(...args.map(String))))
-  onTexts('matches', (text = '', pattern = '', isInsensitive) => Number(regexOf(pattern, isInsensitive === '1' ? 'i' : '').test(text)))
+  onTexts('matches', (text = '', pattern = '', isInsensitive) =>
+    Number(regexOf(pattern, isInsensitive === '1' ? 'i' : '').test(text)),
+  )
   onTexts('regexp_replace', (text = '', pattern = '', replacement = '', flags = '') =>
-    text.replace(regexOf(pattern, flags), replacement.replaceAll('$', '$$$$').replaceAll(/\\(\d)/g, '$$$1').replaceAll('\\&', '$$&')),
+    text.replace(
+      regexOf(pattern, flags),
+      replacement
+        .replaceAll('$', '$$$$')
+        .replaceAll(/\\(\d)/g, '$$$1')
+        .replaceAll('\\&', '$$&'),
+    ),
   )
   onTexts('regexp_match', (text = '', pattern = '', flags = '') => {
     const found = regexOf(pattern, flags.replace('g', '')).exec(text)
@@ -37,22 +45,39 @@ export function registerTexts(define: Define): void {
     const end = length == null ? characters.length : start + Number(length)
     return characters.slice(Math.max(0, start), Math.max(0, end)).join('')
   })
-  onTexts('split_part', (text = '', separator = '', position = '1') => text.split(separator).at(at(Number(position))) ?? '')
+  onTexts(
+    'split_part',
+    (text = '', separator = '', position = '1') => text.split(separator).at(at(Number(position))) ?? '',
+  )
   onTexts('left', (text = '', count = '0') => [...text].slice(0, Number(count)).join(''))
-  onTexts('right', (text = '', count = '0') => [...text].slice(Number(count) > 0 ? -Number(count) : [...text].length && -Number(count)).join(''))
+  onTexts('right', (text = '', count = '0') =>
+    [...text].slice(Number(count) > 0 ? -Number(count) : [...text].length && -Number(count)).join(''),
+  )
   onTexts('reverse', (text = '') => [...text].reverse().join(''))
-  onTexts('initcap', (text = '') => text.toLowerCase().replaceAll(/[\p{L}\p{N}]+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1)))
+  onTexts('initcap', (text = '') =>
+    text.toLowerCase().replaceAll(/[\p{L}\p{N}]+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1)),
+  )
   onTexts('translate', (text = '', from = '', to = '') =>
     [...text].map((character) => (from.includes(character) ? to.charAt(from.indexOf(character)) : character)).join(''),
   )
-  onTexts('repeat', (text = '', count = '0') => bounded(text.length * Math.max(0, Number(count))) && text.repeat(Math.max(0, Number(count))))
-  onTexts('lpad', (text = '', length = '0', fill = ' ') => bounded(Number(length)) && text.padStart(Number(length), fill).slice(0, Math.max(0, Number(length))))
+  onTexts(
+    'repeat',
+    (text = '', count = '0') =>
+      bounded(text.length * Math.max(0, Number(count))) && text.repeat(Math.max(0, Number(count))),
+  )
+  onTexts(
+    'lpad',
+    (text = '', length = '0', fill = ' ') =>
+      bounded(Number(length)) && text.padStart(Number(length), fill).slice(0, Math.max(0, Number(length))),
+  )
   define('string_to_array', (text, separator, whereNull) => {
     if (text == null) return null
     const parts = separator == null ? [...String(text)] : text === '' ? [] : String(text).split(String(separator))
     return JSON.stringify(parts.map((part) => (whereNull != null && part === whereNull ? null : part)))
   })
-  define('join', (value, separator) => (value == null || separator == null ? null : (itemsOf(value)?.join(String(separator)) ?? null)))
+  define('join', (value, separator) =>
+    value == null || separator == null ? null : (itemsOf(value)?.join(String(separator)) ?? null),
+  )
 }
 
 function groupsOf(found: RegExpExecArray | RegExpMatchArray): (string | null)[] {

@@ -37,8 +37,15 @@ function badValue(type: number, text: string, at?: number): CatalogueError {
 /** Reads `{a,"b c",NULL}`, and for vectors `1 2`. */
 export function readArray(text: string, type: number, at?: number): ArrayItem[] {
   const element = elementOf(type) ?? OID.text
-  if (isVector(type)) return text.trim() === '' ? [] : text.trim().split(/\s+/).map((item) => readInteger(item, element, at))
-  const tokens = text.trim().match(/[{},]|"(?:[^"\\]|\\[\s\S])*"|(?:[^{},"\\\s]|\\[\s\S])(?:[^{},"\\]|\\[\s\S])*/g) ?? []
+  if (isVector(type))
+    return text.trim() === ''
+      ? []
+      : text
+          .trim()
+          .split(/\s+/)
+          .map((item) => readInteger(item, element, at))
+  const tokens =
+    text.trim().match(/[{},]|"(?:[^"\\]|\\[\s\S])*"|(?:[^{},"\\\s]|\\[\s\S])(?:[^{},"\\]|\\[\s\S])*/g) ?? []
   let index = 0
   const readItems = (depth: number): ArrayItem[] => {
     const items: ArrayItem[] = []
@@ -127,7 +134,9 @@ function writeItems(items: readonly ArrayItem[], element: number, names: ObjectN
       if (item === null) return 'NULL'
       if (typeof item === 'object') return writeItems(item, element, names)
       const text = writeText(item, element, names) ?? ''
-      return text === '' || /[{}",\\\s]/.test(text) || text.toUpperCase() === 'NULL' ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text
+      return text === '' || /[{}",\\\s]/.test(text) || text.toUpperCase() === 'NULL'
+        ? `"${text.replaceAll(/["\\]/g, '\\$&')}"`
+        : text
     })
     .join(',')}}`
 }

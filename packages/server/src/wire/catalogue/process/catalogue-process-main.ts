@@ -53,13 +53,17 @@ function takeJobs(): void {
   }
 }
 
-function reply({ kind, key, text, parameters, types, user }: StatementJob, databaseFor: (key: string) => CatalogueDatabase): void {
+function reply(
+  { kind, key, text, parameters, types, user }: StatementJob,
+  databaseFor: (key: string) => CatalogueDatabase,
+): void {
   try {
     const database = databaseFor(key)
     const described = database.describe(text, types, user)
     if (kind === 'run') {
       const rows = database.run(text, parameters, types, user)
-      for (let start = 0; start < rows.length; start += CHUNK_ROWS) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows.slice(start, start + CHUNK_ROWS)))
+      for (let start = 0; start < rows.length; start += CHUNK_ROWS)
+        writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows.slice(start, start + CHUNK_ROWS)))
     }
     const done: StatementReply = { columns: described.columns, parameters: described.parameterTypes }
     writeFrameSync(OUTPUT, FRAME.done, serialize(done))

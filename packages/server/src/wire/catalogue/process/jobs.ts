@@ -29,7 +29,13 @@ export interface StatementReply {
 export type RowChunk = readonly (readonly (string | null)[])[]
 
 export type CatalogueFailure =
-  | { readonly kind: 'refused'; readonly fault: CatalogueFault; readonly message: string; readonly at: number | undefined; readonly hint: string | undefined }
+  | {
+      readonly kind: 'refused'
+      readonly fault: CatalogueFault
+      readonly message: string
+      readonly at: number | undefined
+      readonly hint: string | undefined
+    }
   | { readonly kind: 'bug'; readonly message: string; readonly stack: string | undefined }
 
 export function describeFailure(error: unknown): CatalogueFailure {
@@ -39,7 +45,13 @@ export function describeFailure(error: unknown): CatalogueFailure {
   }
   // The stack of the parser and of what walks its trees.
   if (error instanceof RangeError && /call stack/.test(error.message))
-    return { kind: 'refused', fault: 'tooComplex', message: 'The statement is nested too deeply', at: undefined, hint: undefined }
+    return {
+      kind: 'refused',
+      fault: 'tooComplex',
+      message: 'The statement is nested too deeply',
+      at: undefined,
+      hint: undefined,
+    }
   const { message, stack } = error instanceof Error ? error : new Error(String(error))
   return { kind: 'bug', message, stack }
 }

@@ -17,7 +17,12 @@ export interface Cte {
 
 export type Body =
   | Select
-  | { readonly kind: 'set'; readonly operator: 'UNION' | 'UNION ALL' | 'INTERSECT' | 'EXCEPT'; readonly left: Body; readonly right: Body }
+  | {
+      readonly kind: 'set'
+      readonly operator: 'UNION' | 'UNION ALL' | 'INTERSECT' | 'EXCEPT'
+      readonly left: Body
+      readonly right: Body
+    }
   | { readonly kind: 'values'; readonly rows: readonly (readonly Expression[])[]; readonly at: number }
   | { readonly kind: 'query'; readonly query: Query }
 
@@ -44,7 +49,13 @@ export interface Alias {
 
 export type From =
   | { readonly kind: 'table'; readonly path: readonly string[]; readonly alias: Alias; readonly at: number }
-  | { readonly kind: 'query'; readonly query: Query; readonly alias: Alias; readonly isLateral: boolean; readonly at: number }
+  | {
+      readonly kind: 'query'
+      readonly query: Query
+      readonly alias: Alias
+      readonly isLateral: boolean
+      readonly at: number
+    }
   | { readonly kind: 'call'; readonly call: Call; readonly hasOrdinality: boolean; readonly alias: Alias }
   | {
       readonly kind: 'join'
@@ -95,8 +106,19 @@ export type Expression =
   | { readonly kind: 'parameter'; readonly index: number; readonly at: number }
   | { readonly kind: 'column'; readonly path: readonly string[]; readonly at: number }
   | Call
-  | { readonly kind: 'unary'; readonly operator: 'NOT' | '-' | '+' | '~'; readonly operand: Expression; readonly at: number }
-  | { readonly kind: 'binary'; readonly operator: string; readonly left: Expression; readonly right: Expression; readonly at: number }
+  | {
+      readonly kind: 'unary'
+      readonly operator: 'NOT' | '-' | '+' | '~'
+      readonly operand: Expression
+      readonly at: number
+    }
+  | {
+      readonly kind: 'binary'
+      readonly operator: string
+      readonly left: Expression
+      readonly right: Expression
+      readonly at: number
+    }
   | {
       readonly kind: 'quantified'
       readonly operator: string
@@ -105,7 +127,13 @@ export type Expression =
       readonly right: Expression | Query
       readonly at: number
     }
-  | { readonly kind: 'in'; readonly left: Expression; readonly right: readonly Expression[] | Query; readonly isNegated: boolean; readonly at: number }
+  | {
+      readonly kind: 'in'
+      readonly left: Expression
+      readonly right: readonly Expression[] | Query
+      readonly isNegated: boolean
+      readonly at: number
+    }
   | {
       readonly kind: 'like'
       readonly left: Expression
@@ -115,13 +143,25 @@ export type Expression =
       readonly isNegated: boolean
       readonly at: number
     }
-  | { readonly kind: 'is'; readonly operand: Expression; readonly what: 'NULL' | 'TRUE' | 'FALSE'; readonly isNegated: boolean; readonly at: number }
-  | { readonly kind: 'distinct'; readonly left: Expression; readonly right: Expression; readonly isNegated: boolean; readonly at: number }
+  | {
+      readonly kind: 'is'
+      readonly operand: Expression
+      readonly what: 'NULL' | 'TRUE' | 'FALSE'
+      readonly isNegated: boolean
+      readonly at: number
+    }
+  | {
+      readonly kind: 'distinct'
+      readonly left: Expression
+      readonly right: Expression
+      readonly isNegated: boolean
+      readonly at: number
+    }
   | { readonly kind: 'cast'; readonly operand: Expression; readonly type: TypeName; readonly at: number }
   | {
       readonly kind: 'case'
       readonly subject: Expression | undefined
-      readonly branches: readonly { readonly when: Expression; readonly then: Expression }[]
+      readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
       readonly otherwise: Expression | undefined
       readonly at: number
     }

@@ -20,7 +20,8 @@ const MAX_TOKENS = 20_000
 export function tokenize(statement: string): Token[] {
   const tokens: Token[] = []
   for (let at = skipBlank(statement, 0); at < statement.length; at = skipBlank(statement, at)) {
-    if (tokens.length >= MAX_TOKENS) throw new CatalogueError('tooComplex', `A statement has at most ${MAX_TOKENS} tokens`, at)
+    if (tokens.length >= MAX_TOKENS)
+      throw new CatalogueError('tooComplex', `A statement has at most ${MAX_TOKENS} tokens`, at)
     at = readToken(statement, at, tokens)
   }
   tokens.push({ kind: 'end', text: '', key: '', at: statement.length })
@@ -107,7 +108,8 @@ function operatorAt(statement: string, at: number): string | undefined {
   if (operator === undefined) return undefined
   const comment = operator.search(/--|\/\*/)
   if (comment > 0) operator = operator.slice(0, comment)
-  while (operator.length > 1 && /[+-]$/.test(operator) && !/[~!@#%^&|`?]/.test(operator)) operator = operator.slice(0, -1)
+  while (operator.length > 1 && /[+-]$/.test(operator) && !/[~!@#%^&|`?]/.test(operator))
+    operator = operator.slice(0, -1)
   return operator
 }
 

@@ -2,14 +2,23 @@
 import { CatalogueError } from '../catalogue-error.ts'
 import type { Alias, Body, Cte, Expression, From, Query, Select, SelectItem, Window } from './ast.ts'
 import { tokenize } from './lexer.ts'
-import { parseCall, parseExpression, parseOrderBy, parseWindow } from './parse-expression.ts'
+import { parseExpression, parseOperand } from './parse-expression.ts'
+import { parseCall, parseOrderBy, parseWindow } from './parse-primary.ts'
 import { TokenStream } from './token-stream.ts'
 
 export function parseStatement(statement: string): Query {
-  const tokens = new TokenStream(tokenize(statement), parseQuery)
+  const tokens = new TokenStream(tokenize(statement), {
+    query: parseQuery,
+    expression: parseExpression,
+    operand: parseOperand,
+  })
   const { key, text, kind, at } = tokens.token
   if (kind === 'word' && NOT_QUERIES.has(key))
-    throw new CatalogueError('unsupported', `${text.toUpperCase()} cannot be used on the catalogue, which is read by SELECT`, at)
+    throw new CatalogueError(
+      'unsupported',
+      `${text.toUpperCase()} cannot be used on the catalogue, which is read by SELECT`,
+      at,
+    )
   const query = parseQuery(tokens)
   tokens.accepts(';')
   if (tokens.token.kind !== 'end') throw tokens.unexpected()
@@ -17,7 +26,9 @@ export function parseStatement(statement: string): Query {
 }
 
 const NOT_QUERIES: ReadonlySet<string> = new Set(
-  'insert update delete merge truncate create alter drop explain analyze vacuum copy call do lock comment grant revoke declare'.split(' '),
+  'insert update delete merge truncate create alter drop explain analyze vacuum copy call do lock comment grant revoke declare'.split(
+    ' ',
+  ),
 )
 
 /** Query = ["WITH" Cte {"," Cte}] Body ["ORDER BY" …] ["LIMIT" …] ["OFFSET" …] */
@@ -30,12 +41,13 @@ function parseQuery(tokens: TokenStream): Query {
   let limit: Expression | undefined
   let offset: Expression | undefined
   for (;;) {
-    if (tokens.accepts('limit')) limit = tokens.accepts('all') ? undefined : parseExpression(tokens)
+    if (tokens.accepts('limit')) limit = tokens.accepts('all') ? undefined : tokens.expression()
     else if (tokens.accepts('offset')) {
-      offset = parseExpression(tokens)
+      offset = tokens.expression()
       void (tokens.accepts('rows') || tokens.accepts('row'))
     } else if (tokens.accepts('fetch')) limit = parseFetch(tokens)
-    else if (tokens.sees('for')) throw new CatalogueError('unsupported', 'Rows of the catalogue cannot be locked', tokens.at)
+    else if (tokens.sees('for'))
+      throw new CatalogueError('unsupported', 'Rows of the catalogue cannot be locked', tokens.at)
     else return { isRecursive, ctes, body, orderBy, limit, offset }
   }
 }
@@ -43,7 +55,7 @@ function parseQuery(tokens: TokenStream): Query {
 function parseFetch(tokens: TokenStream): Expression {
   if (!tokens.accepts('first')) tokens.expects('next')
   const isOne = tokens.sees('row') || tokens.sees('rows')
-  const limit: Expression = isOne ? { kind: 'number', value: '1', at: tokens.at } : parseExpression(tokens)
+  const limit: Expression = isOne ? { kind: 'number', value: '1', at: tokens.at } : tokens.expression()
   if (!tokens.accepts('rows')) tokens.expects('row')
   tokens.expects('only')
   return limit
@@ -70,7 +82,8 @@ function parseNames(tokens: TokenStream): string[] {
 function parseSetOperations(tokens: TokenStream): Body {
   let left = parseIntersections(tokens)
   for (let count = 0; tokens.sees('union') || tokens.sees('except'); count++) {
-    if (count > MAX_SET_OPERATIONS) throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, tokens.at)
+    if (count > MAX_SET_OPERATIONS)
+      throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, tokens.at)
     const word = tokens.take().key
     const isAll = tokens.accepts('all')
     tokens.accepts('distinct')
@@ -95,7 +108,7 @@ function parseBody(tokens: TokenStream): Body {
   if (tokens.accepts('values')) {
     const rows = tokens.list((list) => {
       list.expects('(')
-      const row = list.list(parseExpression)
+      const row = list.list((one) => one.expression())
       list.expects(')')
       return row
     })
@@ -107,13 +120,14 @@ function parseBody(tokens: TokenStream): Body {
 function parseSelect(tokens: TokenStream): Select {
   tokens.expects('select')
   const isDistinct = tokens.accepts('distinct')
-  if (isDistinct && tokens.sees('on')) throw new CatalogueError('unsupported', 'DISTINCT ON is not supported on the catalogue', tokens.at)
+  if (isDistinct && tokens.sees('on'))
+    throw new CatalogueError('unsupported', 'DISTINCT ON is not supported on the catalogue', tokens.at)
   if (!isDistinct) tokens.accepts('all')
   const items = EMPTY_LIST_ENDS.has(tokens.token.key) || tokens.token.kind === 'end' ? [] : tokens.list(parseItem)
   const from = tokens.accepts('from') ? tokens.list(parseFrom) : []
-  const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
-  const groupBy = tokens.accepts('group', 'by') ? tokens.list(parseExpression) : []
-  const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
+  const where = tokens.accepts('where') ? tokens.expression() : undefined
+  const groupBy = tokens.accepts('group', 'by') ? tokens.list((list) => list.expression()) : []
+  const having = tokens.accepts('having') ? tokens.expression() : undefined
   const windows = new Map<string, Window>()
   if (tokens.accepts('window')) {
     tokens.list((list) => {
@@ -137,22 +151,23 @@ function parseItem(tokens: TokenStream): SelectItem {
     return tokens.accepts('.', '*') ? { kind: 'star', path, at } : undefined
   })
   if (star !== undefined) return star
-  const value = parseExpression(tokens)
+  const value = tokens.expression()
   if (tokens.sees('.', '*')) throw new CatalogueError('unsupported', 'A value cannot be expanded with .*', tokens.at)
   const alias = tokens.accepts('as') ? tokens.name(true) : tokens.isName() ? tokens.name() : undefined
   return { kind: 'value', value, alias }
 }
 
-const JOINS: readonly (readonly [words: readonly string[], join: 'JOIN' | 'LEFT JOIN' | 'RIGHT JOIN' | 'FULL JOIN'])[] = [
-  [['join'], 'JOIN'],
-  [['inner', 'join'], 'JOIN'],
-  [['left', 'join'], 'LEFT JOIN'],
-  [['left', 'outer', 'join'], 'LEFT JOIN'],
-  [['right', 'join'], 'RIGHT JOIN'],
-  [['right', 'outer', 'join'], 'RIGHT JOIN'],
-  [['full', 'join'], 'FULL JOIN'],
-  [['full', 'outer', 'join'], 'FULL JOIN'],
-]
+const JOINS: readonly (readonly [words: readonly string[], join: 'JOIN' | 'LEFT JOIN' | 'RIGHT JOIN' | 'FULL JOIN'])[] =
+  [
+    [['join'], 'JOIN'],
+    [['inner', 'join'], 'JOIN'],
+    [['left', 'join'], 'LEFT JOIN'],
+    [['left', 'outer', 'join'], 'LEFT JOIN'],
+    [['right', 'join'], 'RIGHT JOIN'],
+    [['right', 'outer', 'join'], 'RIGHT JOIN'],
+    [['full', 'join'], 'FULL JOIN'],
+    [['full', 'outer', 'join'], 'FULL JOIN'],
+  ]
 
 /** From = Source {("CROSS" | "NATURAL" | …) "JOIN" Source ["ON" … | "USING" …]} */
 function parseFrom(tokens: TokenStream): From {
@@ -176,7 +191,7 @@ function parseFrom(tokens: TokenStream): From {
       if (tokens.accepts('as')) tokens.name()
     } else {
       tokens.expects('on')
-      left = { kind: 'join', join: found[1], left, right, on: parseExpression(tokens), using: [] }
+      left = { kind: 'join', join: found[1], left, right, on: tokens.expression(), using: [] }
     }
   }
 }
@@ -191,7 +206,8 @@ function opensJoin(tokens: TokenStream): boolean {
     if (kind === 'end') return false
     if (key === '(') depth++
     else if (key === ')' && --depth < 0) return false
-    else if (depth === 0 && (key === 'on' || key === 'using' || key === 'where' || key === ',' || key === 'cross')) return false
+    else if (depth === 0 && (key === 'on' || key === 'using' || key === 'where' || key === ',' || key === 'cross'))
+      return false
     else if (depth === 0 && key === 'join') return true
   }
 }
@@ -226,7 +242,8 @@ function subqueryOrUndefined(tokens: TokenStream): Query | undefined {
       if (key === '(') depth++
       else if (key === ')' && --depth === 0) {
         const after = tokens.ahead(distance + 1).key
-        if (after !== ')' && after !== 'union' && after !== 'except' && after !== 'intersect' && after !== 'order') return undefined
+        if (after !== ')' && after !== 'union' && after !== 'except' && after !== 'intersect' && after !== 'order')
+          return undefined
         break
       }
     }

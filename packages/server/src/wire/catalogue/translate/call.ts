@@ -1,7 +1,7 @@
 /** Calls of functions in catalogue statements. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Call, Expression, OrderItem, Window } from '../syntax/ast.ts'
 import { OID, standardName } from '../data/types.ts'
+import type { Call, Expression, OrderItem, Window } from '../syntax/ast.ts'
 import { AGGREGATES } from './aggregates.ts'
 import { SCALARS } from './scalars.ts'
 import type { Scope } from './scope.ts'
@@ -35,7 +35,11 @@ export function translateCall(node: Call, scope: Scope, translation: Translation
     const over = node.over === undefined ? '' : ` OVER (${windowOf(node.over, scope, print, node.at)})`
     // SQLite takes no separator with DISTINCT.
     if (name === 'string_agg' && node.isDistinct)
-      return typed(`gh_join(nullif(json_group_array(DISTINCT ${values[0]?.sql}${order === '' ? '' : ` ORDER BY ${order}`})${filter}, '[]'), ${values[1]?.sql})`, OID.text, name)
+      return typed(
+        `gh_join(nullif(json_group_array(DISTINCT ${values[0]?.sql}${order === '' ? '' : ` ORDER BY ${order}`})${filter}, '[]'), ${values[1]?.sql})`,
+        OID.text,
+        name,
+      )
     return typed(aggregate.sql(inside, `${filter}${over}`), aggregate.returns(values), name)
   }
   const set = SET_FUNCTIONS.get(name)
@@ -50,7 +54,8 @@ export function translateCall(node: Call, scope: Scope, translation: Translation
 }
 
 function settle(arg: Typed, type: number | 'any', translation: Translation): Typed {
-  if (type === 'any') return arg.type === OID.unknown && arg.parameter !== undefined ? convert(arg, OID.text, translation) : arg
+  if (type === 'any')
+    return arg.type === OID.unknown && arg.parameter !== undefined ? convert(arg, OID.text, translation) : arg
   if (arg.type === OID.unknown) return convert(arg, type, translation)
   // Names of objects become texts, where a text is wanted.
   return type === OID.text && arg.type !== OID.text ? convert(arg, type, translation) : arg
@@ -79,16 +84,23 @@ function conditional(name: string, args: readonly Typed[], node: Call, translati
 export function orderOf(items: readonly OrderItem[], print: (value: Expression) => string): string {
   // PostgreSQL has NULL after all values in ascending order.
   return items
-    .map(({ value, isDescending, nulls }) => `${print(value)}${isDescending ? ' DESC' : ''} NULLS ${nulls ?? (isDescending ? 'FIRST' : 'LAST')}`)
+    .map(
+      ({ value, isDescending, nulls }) =>
+        `${print(value)}${isDescending ? ' DESC' : ''} NULLS ${nulls ?? (isDescending ? 'FIRST' : 'LAST')}`,
+    )
     .join(', ')
 }
 
 function windowOf(window: Window, scope: Scope, print: (value: Expression) => string, at: number): string {
   const base = window.base === undefined ? undefined : scope.findWindow(window.base)
-  if (window.base !== undefined && base === undefined) throw new CatalogueError('unknownObject', `window "${window.base}" does not exist`, at)
+  if (window.base !== undefined && base === undefined)
+    throw new CatalogueError('unknownObject', `window "${window.base}" does not exist`, at)
   const partition = [...(base?.partitionBy ?? []), ...window.partitionBy].map(print)
   const order = orderOf([...(base?.orderBy ?? []), ...window.orderBy], print)
-  return [...(partition.length === 0 ? [] : [`PARTITION BY ${partition.join(', ')}`]), ...(order === '' ? [] : [`ORDER BY ${order}`])].join(' ')
+  return [
+    ...(partition.length === 0 ? [] : [`PARTITION BY ${partition.join(', ')}`]),
+    ...(order === '' ? [] : [`ORDER BY ${order}`]),
+  ].join(' ')
 }
 
 export interface SetSource {
@@ -97,7 +109,13 @@ export interface SetSource {
 }
 
 /** The table of a function that returns a set; a scalar function gives one row. */
-export function setSource(node: Call, alias: string, scope: Scope, translation: Translation, translate: Translate): SetSource {
+export function setSource(
+  node: Call,
+  alias: string,
+  scope: Scope,
+  translation: Translation,
+  translate: Translate,
+): SetSource {
   const name = node.path.at(-1) ?? ''
   const set = SET_FUNCTIONS.get(name)
   if (set === undefined) {
@@ -105,12 +123,23 @@ export function setSource(node: Call, alias: string, scope: Scope, translation: 
     return { table: `json_each(json_array(${sql}))`, columns: [{ name, sql: `${alias}.value`, type }] }
   }
   if (name === 'unnest' && node.args.length > 1) return unnestSeveral(node, alias, scope, translation, translate)
-  const args = checkedArguments(set, node, node.args.map((arg) => translate(arg, scope, translation)), translation)
+  const args = checkedArguments(
+    set,
+    node,
+    node.args.map((arg) => translate(arg, scope, translation)),
+    translation,
+  )
   return { table: set.table(args.map(({ sql }) => sql)), columns: set.columns(args, alias) }
 }
 
 /** Arrays side by side: rows up to the end of the longest. */
-function unnestSeveral(node: Call, alias: string, scope: Scope, translation: Translation, translate: Translate): SetSource {
+function unnestSeveral(
+  node: Call,
+  alias: string,
+  scope: Scope,
+  translation: Translation,
+  translate: Translate,
+): SetSource {
   const columns = node.args.flatMap((arg, index) => {
     const single = setSource({ ...node, args: [arg] }, alias, scope, translation, translate).columns
     return single.map((column) => ({ ...column, sql: `json_extract(${alias}.value, '$[${index}]')` }))
@@ -119,24 +148,42 @@ function unnestSeveral(node: Call, alias: string, scope: Scope, translation: Tra
   return { table: `json_each(gh_zip(${arrays.join(', ')}))`, columns }
 }
 
-function checkedArguments(set: SetFunction, node: Call, args: readonly Typed[], translation: Translation): readonly Typed[] {
+function checkedArguments(
+  set: SetFunction,
+  node: Call,
+  args: readonly Typed[],
+  translation: Translation,
+): readonly Typed[] {
   if (args.length < set.least || args.length > set.most) throw unknownFunction(node, args)
   return args.map((arg, index) => settle(arg, set.takes[index] ?? 'any', translation))
 }
 
 /** In the select list, several advance together: the first one gives the number of rows. */
-function setInSelect(name: string, set: SetFunction, node: Call, args: readonly Typed[], scope: Scope, translation: Translation): Typed {
+function setInSelect(
+  name: string,
+  set: SetFunction,
+  node: Call,
+  args: readonly Typed[],
+  scope: Scope,
+  translation: Translation,
+): Typed {
   const joins = scope.setJoins
-  if (joins === undefined) throw new CatalogueError('unsupported', `set-returning functions are not allowed here: ${name}`, node.at)
+  if (joins === undefined)
+    throw new CatalogueError('unsupported', `set-returning functions are not allowed here: ${name}`, node.at)
   const alias = translation.alias()
   const given = checkedArguments(set, node, args, translation)
   const columns = set.columns(given, alias)
   const table = `${set.table(given.map(({ sql }) => sql))} AS ${alias}`
   const [first] = joins
-  joins.push(first === undefined ? table : `LEFT JOIN ${table} ON ${alias}.key = ${first.slice(first.lastIndexOf(' ') + 1)}.key`)
+  joins.push(
+    first === undefined ? table : `LEFT JOIN ${table} ON ${alias}.key = ${first.slice(first.lastIndexOf(' ') + 1)}.key`,
+  )
   const [only, ...others] = columns
   if (only === undefined) throw new CatalogueError('unsupported', `${name} cannot be used here`, node.at)
   if (others.length === 0) return typed(only.sql, only.type, name)
   const members = columns.map((column) => `${quoteText(column.name)}, ${column.sql}`)
-  return { ...typed(`json_object(${members.join(', ')})`, OID.record, name), fields: new Map(columns.map((column) => [column.name, column.type])) }
+  return {
+    ...typed(`json_object(${members.join(', ')})`, OID.record, name),
+    fields: new Map(columns.map((column) => [column.name, column.type])),
+  }
 }

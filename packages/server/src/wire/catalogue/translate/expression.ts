@@ -19,7 +19,11 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     case 'number':
       return translateNumber(node.value, node.at)
     case 'parameter':
-      return { ...typed(`:${parameterName(node.index)}`, translation.parameterType(node.index)), parameter: node.index, at: node.at }
+      return {
+        ...typed(`:${parameterName(node.index)}`, translation.parameterType(node.index)),
+        parameter: node.index,
+        at: node.at,
+      }
     case 'column': {
       const { sql, type, modifier, name, fields } = scope.column(node.path, node.at)
       return { sql, type, modifier, name, ...(fields === undefined ? {} : { fields }), at: node.at }
@@ -35,8 +39,8 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     case 'in':
       return translateIn(node, scope, translation)
     case 'like': {
-      const escape = node.escape === undefined ? undefined : inner(node.escape).sql
-      return like(inner(node.left), inner(node.pattern), node, translation, escape)
+      const escapeWith = node.escape === undefined ? undefined : inner(node.escape).sql
+      return like(inner(node.left), inner(node.pattern), node, translation, escapeWith)
     }
     case 'is': {
       const { sql } = inner(node.operand)
@@ -54,7 +58,10 @@ export function translate(node: Expression, scope: Scope, translation: Translati
       return typed(`EXISTS (${translation.query(node.query, scope).sql})`, OID.bool, 'exists')
     case 'query': {
       const { sql, column } = oneColumn(node.query, scope, translation, node.at)
-      return { ...typed(`(${sql})`, column.type, column.name, column.modifier), ...(column.fields === undefined ? {} : { fields: column.fields }) }
+      return {
+        ...typed(`(${sql})`, column.type, column.name, column.modifier),
+        ...(column.fields === undefined ? {} : { fields: column.fields }),
+      }
     }
     case 'array-query': {
       const { sql, column } = oneColumn(node.query, scope, translation, node.at)
@@ -67,7 +74,11 @@ export function translate(node: Expression, scope: Scope, translation: Translati
       return typed(`json_array(${items.join(', ')})`, isNested ? type : arrayOf(type), 'array')
     }
     case 'row':
-      return typed(`(${node.items.map((item) => convertUnknown(inner(item), translation).sql).join(', ')})`, OID.record, 'row')
+      return typed(
+        `(${node.items.map((item) => convertUnknown(inner(item), translation).sql).join(', ')})`,
+        OID.record,
+        'row',
+      )
     case 'subscript':
       return translateSubscript(inner(node.operand), inner(node.index), translation, node.at)
     case 'field':
@@ -109,7 +120,13 @@ function translateBinary(node: Extract<Expression, { kind: 'binary' }>, inner: I
   return operate(operator, inner(node.left), inner(node.right), at, translation)
 }
 
-function compareRows(operator: string, left: readonly Expression[], right: readonly Expression[], inner: Inner, translation: Translation): string {
+function compareRows(
+  operator: string,
+  left: readonly Expression[],
+  right: readonly Expression[],
+  inner: Inner,
+  translation: Translation,
+): string {
   const pairs = left.map((item, index) => unifyPair(inner(item), inner(right[index] ?? item), translation))
   const side = (which: 0 | 1): string => `(${pairs.map((pair) => pair[which].sql).join(', ')})`
   return `(${side(0)} ${operator} ${side(1)})`
@@ -123,11 +140,19 @@ function operate(operator: string, left: Typed, right: Typed, at: number, transl
   const regex = REGEX.exec(operator)
   if (regex !== null) {
     const [text, pattern] = [left, right].map((value) => convert(value, OID.text, translation).sql)
-    return typed(`(${regex[1] === undefined ? '' : 'NOT '}gh_matches(${text}, ${pattern}, ${regex[2] === undefined ? 0 : 1}))`, OID.bool)
+    return typed(
+      `(${regex[1] === undefined ? '' : 'NOT '}gh_matches(${text}, ${pattern}, ${regex[2] === undefined ? 0 : 1}))`,
+      OID.bool,
+    )
   }
   const pattern = LIKE.exec(operator)
   if (pattern !== null)
-    return like(left, right, { isNegated: pattern[1] !== undefined, isInsensitive: pattern[2] !== undefined }, translation)
+    return like(
+      left,
+      right,
+      { isNegated: pattern[1] !== undefined, isInsensitive: pattern[2] !== undefined },
+      translation,
+    )
   if (operator === '||') return concatenate(left, right, translation)
   if (operator === '@>' || operator === '<@' || operator === '&&') {
     const [a, b] = unifyPair(left, right, translation)
@@ -173,14 +198,21 @@ function like(
   pattern: Typed,
   { isNegated, isInsensitive }: { readonly isNegated: boolean; readonly isInsensitive: boolean },
   translation: Translation,
-  escape?: string,
+  escapeWith?: string,
 ): Typed {
   const texts = [left, pattern].map((value) => convert(value, OID.text, translation).sql)
   const [text, against] = isInsensitive ? texts.map((sql) => `lower(${sql})`) : texts
-  return typed(`(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escape === undefined ? "'\\'" : `nullif(${escape}, '')`})`, OID.bool)
+  return typed(
+    `(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escapeWith === undefined ? "'\\'" : `nullif(${escapeWith}, '')`})`,
+    OID.bool,
+  )
 }
 
-function translateQuantified(node: Extract<Expression, { kind: 'quantified' }>, scope: Scope, translation: Translation): Typed {
+function translateQuantified(
+  node: Extract<Expression, { kind: 'quantified' }>,
+  scope: Scope,
+  translation: Translation,
+): Typed {
   const left = translate(node.left, scope, translation)
   const { operator, quantifier, at } = node
   const isAny = quantifier === 'ANY'
@@ -189,7 +221,10 @@ function translateQuantified(node: Extract<Expression, { kind: 'quantified' }>, 
     const value = convertTo(left, column.type, translation)
     if (isAny && operator === '=') return typed(`(${value.sql} IN (${sql}))`, OID.bool)
     if (!isAny && operator === '<>') return typed(`(${value.sql} NOT IN (${sql}))`, OID.bool)
-    return typed(quantify(isAny, `(${sql}) AS q`, operate(operator, value, typed('q.c1', column.type), at, translation)), OID.bool)
+    return typed(
+      quantify(isAny, `(${sql}) AS q`, operate(operator, value, typed('q.c1', column.type), at, translation)),
+      OID.bool,
+    )
   }
   const given = translate(node.right, scope, translation)
   const array = given.type === OID.unknown ? convert(given, arrayOf(left.type), translation) : given
@@ -197,11 +232,20 @@ function translateQuantified(node: Extract<Expression, { kind: 'quantified' }>, 
   if (element === undefined) throw new CatalogueError('syntax', 'op ANY/ALL (array) requires array on right side', at)
   const value = convertTo(left, element, translation)
   if (isAny && operator === '=') return typed(`(${value.sql} IN (SELECT value FROM json_each(${array.sql})))`, OID.bool)
-  return typed(quantify(isAny, `json_each(${array.sql}) AS q`, operate(operator, value, typed('q.value', element), at, translation)), OID.bool)
+  return typed(
+    quantify(
+      isAny,
+      `json_each(${array.sql}) AS q`,
+      operate(operator, value, typed('q.value', element), at, translation),
+    ),
+    OID.bool,
+  )
 }
 
 function quantify(isAny: boolean, source: string, condition: Typed): string {
-  return isAny ? `EXISTS (SELECT 1 FROM ${source} WHERE ${condition.sql})` : `NOT EXISTS (SELECT 1 FROM ${source} WHERE NOT ${condition.sql})`
+  return isAny
+    ? `EXISTS (SELECT 1 FROM ${source} WHERE ${condition.sql})`
+    : `NOT EXISTS (SELECT 1 FROM ${source} WHERE NOT ${condition.sql})`
 }
 
 function convertTo(value: Typed, type: number, translation: Translation): Typed {
@@ -242,7 +286,10 @@ export function typeOf({ path, isArray, at }: TypeName): number {
 }
 
 function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner, translation: Translation): Typed {
-  const results = [...node.branches.map(({ then }) => then), ...(node.otherwise === undefined ? [] : [node.otherwise])].map(inner)
+  const results = [
+    ...node.branches.map(({ result }) => result),
+    ...(node.otherwise === undefined ? [] : [node.otherwise]),
+  ].map(inner)
   const { values } = unify(results, translation)
   // PostgreSQL looks at ELSE first.
   const common = commonType(results.toReversed().map((result) => result.type))
@@ -250,7 +297,8 @@ function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner
   const subject = node.subject === undefined ? undefined : inner(node.subject)
   const whens = node.branches.map(({ when }, index) => {
     const condition = inner(when)
-    const test = subject === undefined ? convert(condition, OID.bool, translation) : unifyPair(subject, condition, translation)[1]
+    const test =
+      subject === undefined ? convert(condition, OID.bool, translation) : unifyPair(subject, condition, translation)[1]
     return `WHEN ${test.sql} THEN ${sameText(values[index], type, translation)}`
   })
   const last = node.otherwise === undefined ? undefined : values.at(-1)
@@ -270,14 +318,19 @@ function sameText(value: Typed | undefined, type: number, translation: Translati
 export function oneColumn(query: Query, scope: Scope, translation: Translation, at: number) {
   const { sql, columns } = translation.query(query, scope)
   const [column] = columns
-  if (column === undefined || columns.length > 1) throw new CatalogueError('syntax', 'subquery must return only one column', at)
+  if (column === undefined || columns.length > 1)
+    throw new CatalogueError('syntax', 'subquery must return only one column', at)
   return { sql, column }
 }
 
 function translateSubscript(operand: Typed, index: Typed, translation: Translation, at: number): Typed {
   const element = elementOf(operand.type)
   if (element === undefined)
-    throw new CatalogueError('unknownObject', `cannot subscript type ${standardName(operand.type)} because it does not support subscripting`, at)
+    throw new CatalogueError(
+      'unknownObject',
+      `cannot subscript type ${standardName(operand.type)} because it does not support subscripting`,
+      at,
+    )
   const position = convert(index, OID.int4, translation).sql
   const first = isVector(operand.type) ? 0 : 1
   return typed(`gh_item(${operand.sql}, (${position}) - ${first})`, element, operand.name)
@@ -285,6 +338,11 @@ function translateSubscript(operand: Typed, index: Typed, translation: Translati
 
 function translateField(operand: Typed, name: string, at: number): Typed {
   const type = operand.fields?.get(name)
-  if (type === undefined) throw new CatalogueError('unknownColumn', `column "${name}" not found in data type ${standardName(operand.type)}`, at)
+  if (type === undefined)
+    throw new CatalogueError(
+      'unknownColumn',
+      `column "${name}" not found in data type ${standardName(operand.type)}`,
+      at,
+    )
   return typed(`json_extract(${operand.sql}, ${quoteText(`$."${name}"`)})`, type, name)
 }

@@ -16,7 +16,8 @@ export function findOwners({ where, from }: Select, scope: Scope, reads: readonl
   for (let before = -1; before !== known.size; ) {
     before = known.size
     for (const [left, right] of pairs) {
-      const value = known.get(left) ?? known.get(right) ?? scope.parent?.knownValue(left) ?? scope.parent?.knownValue(right)
+      const value =
+        known.get(left) ?? known.get(right) ?? scope.parent?.knownValue(left) ?? scope.parent?.knownValue(right)
       if (value !== undefined) known.set(left, value).set(right, value)
     }
   }
@@ -48,7 +49,9 @@ function equalities(conditions: readonly (Expression | undefined)[], scope: Scop
   for (const condition of conditions.flatMap((one) => (one === undefined ? [] : conjuncts(one)))) {
     if (condition.kind !== 'binary' || condition.operator !== '=') continue
     const sides = [condition.left, condition.right] as const
-    const [left, right] = sides.map((side) => (side.kind === 'column' ? scope.find(side.path, side.at)?.sql : undefined))
+    const [left, right] = sides.map((side) =>
+      side.kind === 'column' ? scope.find(side.path, side.at)?.sql : undefined,
+    )
     if (left !== undefined && right !== undefined) pairs.push([left, right])
     const column = left ?? right
     const constant = constantOf(left === undefined ? condition.left : condition.right)

@@ -23,7 +23,11 @@ export function translateStatement(query: Query, declared: readonly number[]): T
   const { sql, columns } = translateQuery(query, new Scope(), translation)
   return {
     sql,
-    columns: columns.map(({ name, type, modifier }) => ({ name, type: type === OID.unknown ? OID.text : type, modifier })),
+    columns: columns.map(({ name, type, modifier }) => ({
+      name,
+      type: type === OID.unknown ? OID.text : type,
+      modifier,
+    })),
     parameterTypes: translation.parameterTypes,
     relations: translation.reads.map(({ table, owner }) => [table, owner]),
   }
@@ -46,14 +50,21 @@ function translateQuery(query: Query, scope: Scope, translation: Translation): T
       ...(ctes.length === 0 ? [] : [`WITH ${query.isRecursive ? 'RECURSIVE ' : ''}${ctes.join(', ')}`]),
       sql,
       ...(order === '' ? [] : [`ORDER BY ${order}`]),
-      ...(limit === undefined && offset === undefined ? [] : [`LIMIT ${limit === undefined ? '-1' : `coalesce(${limit}, -1)`}`]),
+      ...(limit === undefined && offset === undefined
+        ? []
+        : [`LIMIT ${limit === undefined ? '-1' : `coalesce(${limit}, -1)`}`]),
       ...(offset === undefined ? [] : [`OFFSET ${offset}`]),
     ].join(' '),
     columns,
   }
 }
 
-function translateCte(cte: Query['ctes'][number], isRecursive: boolean, scope: Scope, translation: Translation): string {
+function translateCte(
+  cte: Query['ctes'][number],
+  isRecursive: boolean,
+  scope: Scope,
+  translation: Translation,
+): string {
   const alias = translation.alias()
   const name = (columns: TranslatedQuery['columns']): TranslatedQuery['columns'] =>
     columns.map((column, index) => ({ ...column, name: cte.columns[index] ?? column.name }))
@@ -102,9 +113,14 @@ function translateBody(body: Body, scope: Scope, translation: Translation): Tran
 /** After a set operation, rows are ordered by its columns only. */
 function outputTerm(columns: TranslatedQuery['columns']): (value: Expression) => string {
   return (value) => {
-    const position = value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? positionOf(columns, value.path) : 0
+    const position =
+      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? positionOf(columns, value.path) : 0
     if (position < 1 || position > columns.length)
-      throw new CatalogueError('unsupported', 'Results of UNION, INTERSECT and EXCEPT are ordered by their columns', value.at)
+      throw new CatalogueError(
+        'unsupported',
+        'Results of UNION, INTERSECT and EXCEPT are ordered by their columns',
+        value.at,
+      )
     return String(position)
   }
 }
@@ -113,18 +129,29 @@ function positionOf(columns: readonly { readonly name: string }[], path: readonl
   return path.length === 1 ? columns.findIndex(({ name }) => name === path[0]) + 1 : 0
 }
 
-function translateValues(body: Extract<Body, { kind: 'values' }>, scope: Scope, translation: Translation): TranslatedBody {
+function translateValues(
+  body: Extract<Body, { kind: 'values' }>,
+  scope: Scope,
+  translation: Translation,
+): TranslatedBody {
   const rows = body.rows.map((row) => row.map((value) => translate(value, scope, translation)))
   const width = rows[0]?.length ?? 0
-  if (rows.some(({ length }) => length !== width)) throw new CatalogueError('syntax', 'VALUES lists must all be the same length', body.at)
+  if (rows.some(({ length }) => length !== width))
+    throw new CatalogueError('syntax', 'VALUES lists must all be the same length', body.at)
   const types = Array.from({ length: width }, (_none, index) => {
     const common = commonType(rows.map((row) => row[index]?.type ?? OID.unknown))
     return common === OID.unknown ? OID.text : common
   })
-  const lines = rows.map((row) => `(${row.map((value, index) => convert(value, types[index] ?? OID.text, translation).sql).join(', ')})`)
+  const lines = rows.map(
+    (row) => `(${row.map((value, index) => convert(value, types[index] ?? OID.text, translation).sql).join(', ')})`,
+  )
   const names = types.map((_type, index) => `column${index + 1} AS c${index + 1}`)
   const columns = types.map((type, index) => ({ name: `column${index + 1}`, type, modifier: -1 }))
-  return { sql: `SELECT ${names.join(', ')} FROM (VALUES ${lines.join(', ')})`, columns, orderTerm: outputTerm(columns) }
+  return {
+    sql: `SELECT ${names.join(', ')} FROM (VALUES ${lines.join(', ')})`,
+    columns,
+    orderTerm: outputTerm(columns),
+  }
 }
 
 function translateSelect(select: Select, scope: Scope, translation: Translation): TranslatedBody {
@@ -133,10 +160,15 @@ function translateSelect(select: Select, scope: Scope, translation: Translation)
   const from = select.from.map((source) => translateFrom(source, scope, translation))
   findOwners(select, scope, translation.reads.slice(firstRead))
   const print = (value: Expression): string => translate(value, scope, translation).sql
-  const where = select.where === undefined ? undefined : convert(translate(select.where, scope, translation), OID.bool, translation).sql
+  const where =
+    select.where === undefined
+      ? undefined
+      : convert(translate(select.where, scope, translation), OID.bool, translation).sql
   const setJoins: string[] = []
   scope.setJoins = setJoins
-  const items = select.items.flatMap((item) => (item.kind === 'star' ? expandStar(item, scope) : [translateItem(item, scope, translation)]))
+  const items = select.items.flatMap((item) =>
+    item.kind === 'star' ? expandStar(item, scope) : [translateItem(item, scope, translation)],
+  )
   scope.setJoins = undefined
   const columns = items.map(({ name, type, modifier, fields }) => ({ name, type, modifier, fields }))
   const list = items.length === 0 ? 'NULL AS c1' : items.map(({ sql }, index) => `${sql} AS c${index + 1}`).join(', ')
@@ -161,14 +193,25 @@ function translateSelect(select: Select, scope: Scope, translation: Translation)
 }
 
 /** A column of a table comes before an output column. */
-function groupTerm(value: Expression, select: Select, items: readonly Typed[], scope: Scope, print: (value: Expression) => string): string {
+function groupTerm(
+  value: Expression,
+  select: Select,
+  items: readonly Typed[],
+  scope: Scope,
+  print: (value: Expression) => string,
+): string {
   if (value.kind === 'number') return items[Number(value.value) - 1]?.sql ?? value.value
-  if (value.kind !== 'column' || value.path.length !== 1 || scope.find(value.path, value.at) !== undefined) return print(value)
+  if (value.kind !== 'column' || value.path.length !== 1 || scope.find(value.path, value.at) !== undefined)
+    return print(value)
   const index = select.items.findIndex((item) => item.kind === 'value' && item.alias === value.path[0])
   return items[index]?.sql ?? print(value)
 }
 
-function translateItem(item: Extract<Select['items'][number], { kind: 'value' }>, scope: Scope, translation: Translation): Typed {
+function translateItem(
+  item: Extract<Select['items'][number], { kind: 'value' }>,
+  scope: Scope,
+  translation: Translation,
+): Typed {
   const value = translate(item.value, scope, translation)
   return item.alias === undefined ? value : { ...value, name: item.alias }
 }
@@ -181,7 +224,9 @@ function expandStar({ path, at }: Extract<Select['items'][number], { kind: 'star
   const sources = named === undefined ? scope.sources : [named]
   if (sources.length === 0) throw new CatalogueError('syntax', 'SELECT * with no tables specified is not valid', at)
   return sources.flatMap(({ columns }) =>
-    columns.filter((column) => column.isHidden !== true && (named !== undefined || column.isMerged !== true)).map(asTyped),
+    columns
+      .filter((column) => column.isHidden !== true && (named !== undefined || column.isMerged !== true))
+      .map(asTyped),
   )
 }
 
@@ -197,7 +242,12 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
       const alias = translation.alias()
       // Only what is around the query is visible in it, not what is beside it.
       const { sql, columns } = translation.query(from.query, around(scope))
-      addSource(scope, from, undefined, columns.map((column, index) => ({ ...column, sql: `${alias}.c${index + 1}` })))
+      addSource(
+        scope,
+        from,
+        undefined,
+        columns.map((column, index) => ({ ...column, sql: `${alias}.c${index + 1}` })),
+      )
       return `(${sql}) AS ${alias}`
     }
     case 'call': {
@@ -208,7 +258,9 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
       // The only column of a function is called as its table is.
       const all = [...columns, ...ordinality].map((column, index) => ({
         ...column,
-        name: from.alias.columns[index] ?? (columns.length === 1 && index === 0 && from.alias.name !== undefined ? name : column.name),
+        name:
+          from.alias.columns[index] ??
+          (columns.length === 1 && index === 0 && from.alias.name !== undefined ? name : column.name),
         modifier: -1,
       }))
       scope.sources.push({ name, schema: undefined, columns: all, isFunction: true })
@@ -225,7 +277,11 @@ function around(scope: Scope): Scope {
   return outer
 }
 
-function translateTable({ path, alias, at }: Extract<From, { kind: 'table' }>, scope: Scope, translation: Translation): string {
+function translateTable(
+  { path, alias, at }: Extract<From, { kind: 'table' }>,
+  scope: Scope,
+  translation: Translation,
+): string {
   const sqlAlias = translation.alias()
   const [only = ''] = path
   const cte = path.length === 1 ? scope.findCte(only) : undefined
@@ -235,11 +291,21 @@ function translateTable({ path, alias, at }: Extract<From, { kind: 'table' }>, s
     return `${cte.alias} AS ${sqlAlias}`
   }
   const relation = findRelation(path)
-  if (relation === undefined) throw new CatalogueError('unknownTable', `relation "${path.join('.')}" does not exist`, at)
+  if (relation === undefined)
+    throw new CatalogueError('unknownTable', `relation "${path.join('.')}" does not exist`, at)
   const table = tableName(relation)
   const owned = OWNER_COLUMNS.get(table)
-  translation.reads.push({ table, ownerColumn: owned === undefined ? undefined : `${sqlAlias}."${owned}"`, owner: undefined })
-  const columns: Column[] = relation.columns.map(({ name, type, modifier }) => ({ name, type, modifier, sql: `${sqlAlias}."${name}"` }))
+  translation.reads.push({
+    table,
+    ownerColumn: owned === undefined ? undefined : `${sqlAlias}."${owned}"`,
+    owner: undefined,
+  })
+  const columns: Column[] = relation.columns.map(({ name, type, modifier }) => ({
+    name,
+    type,
+    modifier,
+    sql: `${sqlAlias}."${name}"`,
+  }))
   if (relation.schema === PG_CATALOG) columns.push(...systemColumns(relation, sqlAlias))
   addSource(scope, { alias: { ...alias, name: alias.name ?? relation.name } }, relation.schema, columns)
   return `${quoteName(table)} AS ${sqlAlias}`
@@ -258,7 +324,12 @@ function systemColumns({ oid, kind }: Relation, alias: string): Column[] {
   ]
 }
 
-function addSource(scope: Scope, { alias }: Pick<Extract<From, { kind: 'query' }>, 'alias'>, schema: string | undefined, columns: readonly Column[]): void {
+function addSource(
+  scope: Scope,
+  { alias }: Pick<Extract<From, { kind: 'query' }>, 'alias'>,
+  schema: string | undefined,
+  columns: readonly Column[],
+): void {
   const renamed = columns.map((column, index) => ({ ...column, name: alias.columns[index] ?? column.name }))
   scope.sources.push({ name: alias.name ?? '', schema, columns: renamed })
 }
@@ -279,7 +350,10 @@ function translateJoin(from: Extract<From, { kind: 'join' }>, scope: Scope, tran
   const conditions = names.map((name) => {
     const [a, b] = [lefts, rights].map((sources) => unmerged(sources).find((column) => column.name === name))
     if (a === undefined || b === undefined)
-      throw new CatalogueError('unknownColumn', `column "${name}" specified in USING clause does not exist in ${a === undefined ? 'left' : 'right'} table`)
+      throw new CatalogueError(
+        'unknownColumn',
+        `column "${name}" specified in USING clause does not exist in ${a === undefined ? 'left' : 'right'} table`,
+      )
     b.isMerged = true
     return `${a.sql} = ${b.sql}`
   })
@@ -287,7 +361,9 @@ function translateJoin(from: Extract<From, { kind: 'join' }>, scope: Scope, tran
 }
 
 function unmerged(sources: readonly Source[]): Column[] {
-  return sources.flatMap(({ columns }) => columns.filter(({ isMerged, isHidden }) => isMerged !== true && isHidden !== true))
+  return sources.flatMap(({ columns }) =>
+    columns.filter(({ isMerged, isHidden }) => isMerged !== true && isHidden !== true),
+  )
 }
 
 function sharedNames(lefts: readonly Source[], rights: readonly Source[]): string[] {

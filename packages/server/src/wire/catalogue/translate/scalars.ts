@@ -50,7 +50,10 @@ const sameAsFirst = ([first]: readonly Typed[]): number => first?.type ?? text
 export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   // Objects.
   ['format_type', entry(text, [oid, int4])],
-  ['pg_get_indexdef', entry(text, [oid], (args) => `gh_indexdef(${args[0]}, ${args[1] ?? '0'}, ${args[2] ?? '0'})`, [int4, bool])],
+  [
+    'pg_get_indexdef',
+    entry(text, [oid], (args) => `gh_indexdef(${args[0]}, ${args[1] ?? '0'}, ${args[2] ?? '0'})`, [int4, bool]),
+  ],
   ['pg_get_constraintdef', entry(text, [oid], (args) => `gh_constraintdef(${args[0]})`, [bool])],
   ['pg_get_expr', entry(text, ['any', oid], (args) => args[0] ?? 'NULL', [bool])],
   ['pg_get_viewdef', entry(text, [regclass], (args) => `gh_viewdef(${args[0]})`, ['any'])],
@@ -84,27 +87,37 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ...all('has_table_privilege has_any_column_privilege', () =>
     entry(bool, ['any', 'any'], (args, values) => tablePrivilege(args, values), ['any']),
   ),
-  ['has_column_privilege', entry(bool, ['any', 'any', 'any'], (args, values) => columnPrivilege(args, values), ['any'])],
+  [
+    'has_column_privilege',
+    entry(bool, ['any', 'any', 'any'], (args, values) => columnPrivilege(args, values), ['any']),
+  ],
   ...all('has_schema_privilege has_database_privilege', (one) =>
     entry(bool, ['any', 'any'], (args) => `gh_${one}(${args.at(-2)}, ${args.at(-1)})`, ['any']),
   ),
   ...all('has_function_privilege has_language_privilege has_type_privilege has_parameter_privilege', () =>
     constant(bool, '1', ['any', 'any'], ['any']),
   ),
-  ...all('has_sequence_privilege has_tablespace_privilege has_server_privilege has_foreign_data_wrapper_privilege', () =>
-    constant(bool, '0', ['any', 'any'], ['any']),
+  ...all(
+    'has_sequence_privilege has_tablespace_privilege has_server_privilege has_foreign_data_wrapper_privilege',
+    () => constant(bool, '0', ['any', 'any'], ['any']),
   ),
   ['pg_has_role', entry(bool, ['any', 'any'], (args) => `gh_pg_has_role(${args.at(-2)})`, ['any'])],
   ['row_security_active', constant(bool, '0', ['any'])],
   // The session and the server.
   ['current_setting', entry(text, [text], (args) => `gh_current_setting(${args[0]}, ${args[1] ?? '0'})`, [bool])],
   ['set_config', entry(text, [text, text, bool])],
-  ['current_schemas', entry(NAMES, [bool], (args) => `CASE ${args[0]} WHEN 1 THEN '["pg_catalog","public"]' ELSE '["public"]' END`)],
+  [
+    'current_schemas',
+    entry(NAMES, [bool], (args) => `CASE ${args[0]} WHEN 1 THEN '["pg_catalog","public"]' ELSE '["public"]' END`),
+  ],
   ['current_schema', constant(name, "'public'")],
   ...all('current_database current_catalog', (one) => ({ ...constant(name, "'gatehouse'"), resultName: one })),
   ...all('current_user session_user user current_role', () => entry(name, [], () => 'gh_user()')),
   ['version', entry(text, [], () => 'gh_version()')],
-  ['pg_encoding_to_char', entry(name, [int4], (args) => `CASE ${args[0]} WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END`)],
+  [
+    'pg_encoding_to_char',
+    entry(name, [int4], (args) => `CASE ${args[0]} WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END`),
+  ],
   ['pg_char_to_encoding', entry(int4, [name], (args) => `CASE upper(${args[0]}) WHEN 'UTF8' THEN 6 ELSE -1 END`)],
   ['getdatabaseencoding', constant(name, "'UTF8'")],
   ['pg_client_encoding', constant(name, "'UTF8'")],
@@ -113,7 +126,9 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['pg_is_wal_replay_paused', constant(bool, '0')],
   ['pg_postmaster_start_time', entry(timestamptz, [], () => 'gh_started()')],
   ['pg_conf_load_time', entry(timestamptz, [], () => 'gh_started()')],
-  ...all('now current_timestamp transaction_timestamp statement_timestamp clock_timestamp', () => entry(timestamptz, [], () => 'gh_now()')),
+  ...all('now current_timestamp transaction_timestamp statement_timestamp clock_timestamp', () =>
+    entry(timestamptz, [], () => 'gh_now()'),
+  ),
   ['inet_server_addr', constant(869, 'NULL')],
   ['inet_client_addr', constant(869, 'NULL')],
   ['inet_server_port', constant(int4, 'NULL')],
@@ -126,8 +141,9 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['age', constant(int4, '0', [xid])],
   ['pg_tablespace_location', constant(text, "''", [oid])],
   ['pg_encoding_max_length', constant(int4, '4', [int4])],
-  ...all('pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size pg_tablespace_size', () =>
-    constant(int8, '0', ['any'], ['any']),
+  ...all(
+    'pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size pg_tablespace_size',
+    () => constant(int8, '0', ['any'], ['any']),
   ),
   ['pg_size_pretty', entry(text, [int8], (args) => `(${args[0]} || ' bytes')`)],
   ...all(
@@ -135,22 +151,75 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
     () => constant(int8, '0', [oid]),
   ),
   // Arrays.
-  ['array_to_string', entry(text, ['any', text], (args, values) => `gh_array_to_string(${args[0]}, ${values[0]?.type ?? 0}, ${args[1]}, ${args[2] ?? 'NULL'})`, [text])],
-  ['string_to_array', entry(TEXTS, [text, text], (args) => `gh_string_to_array(${args[0]}, ${args[1]}, ${args[2] ?? 'NULL'})`, [text])],
+  [
+    'array_to_string',
+    entry(
+      text,
+      ['any', text],
+      (args, values) => `gh_array_to_string(${args[0]}, ${values[0]?.type ?? 0}, ${args[1]}, ${args[2] ?? 'NULL'})`,
+      [text],
+    ),
+  ],
+  [
+    'string_to_array',
+    entry(TEXTS, [text, text], (args) => `gh_string_to_array(${args[0]}, ${args[1]}, ${args[2] ?? 'NULL'})`, [text]),
+  ],
   ['array_length', entry(int4, ['any', int4], (args) => `nullif(json_array_length(${args[0]}), 0)`)],
-  ['array_upper', entry(int4, ['any', int4], (args, [array]) => `(nullif(json_array_length(${args[0]}), 0) - ${isVector(array?.type ?? 0) ? 1 : 0})`)],
-  ['array_lower', entry(int4, ['any', int4], (args, [array]) => `CASE WHEN json_array_length(${args[0]}) > 0 THEN ${isVector(array?.type ?? 0) ? 0 : 1} END`)],
+  [
+    'array_upper',
+    entry(
+      int4,
+      ['any', int4],
+      (args, [array]) => `(nullif(json_array_length(${args[0]}), 0) - ${isVector(array?.type ?? 0) ? 1 : 0})`,
+    ),
+  ],
+  [
+    'array_lower',
+    entry(
+      int4,
+      ['any', int4],
+      (args, [array]) => `CASE WHEN json_array_length(${args[0]}) > 0 THEN ${isVector(array?.type ?? 0) ? 0 : 1} END`,
+    ),
+  ],
   ['array_ndims', entry(int4, ['any'], (args) => `CASE WHEN json_array_length(${args[0]}) > 0 THEN 1 END`)],
   ['cardinality', entry(int4, ['any'], (args) => `json_array_length(${args[0]})`)],
-  ['array_position', entry(int4, ['any', 'any'], (args, [array]) => `(SELECT min(e.key) + ${isVector(array?.type ?? 0) ? 0 : 1} FROM json_each(${args[0]}) e WHERE e.value IS ${args[1]})`)],
-  ['array_append', entry(sameAsFirst, ['any', 'any'], (args) => `json_insert(coalesce(${args[0]}, '[]'), '$[#]', ${args[1]})`)],
-  ['array_prepend', entry((args) => args[1]?.type ?? TEXTS, ['any', 'any'], (args) => `gh_array_cat(json_array(${args[0]}), ${args[1]})`)],
+  [
+    'array_position',
+    entry(
+      int4,
+      ['any', 'any'],
+      (args, [array]) =>
+        `(SELECT min(e.key) + ${isVector(array?.type ?? 0) ? 0 : 1} FROM json_each(${args[0]}) e WHERE e.value IS ${args[1]})`,
+    ),
+  ],
+  [
+    'array_append',
+    entry(sameAsFirst, ['any', 'any'], (args) => `json_insert(coalesce(${args[0]}, '[]'), '$[#]', ${args[1]})`),
+  ],
+  [
+    'array_prepend',
+    entry(
+      (args) => args[1]?.type ?? TEXTS,
+      ['any', 'any'],
+      (args) => `gh_array_cat(json_array(${args[0]}), ${args[1]})`,
+    ),
+  ],
   ['array_cat', entry(sameAsFirst, ['any', 'any'])],
-  ['array_remove', entry(sameAsFirst, ['any', 'any'], (args) => `(SELECT json_group_array(e.value) FROM json_each(${args[0]}) e WHERE e.value IS NOT ${args[1]})`)],
+  [
+    'array_remove',
+    entry(
+      sameAsFirst,
+      ['any', 'any'],
+      (args) => `(SELECT json_group_array(e.value) FROM json_each(${args[0]}) e WHERE e.value IS NOT ${args[1]})`,
+    ),
+  ],
   // Texts.
   ['quote_ident', entry(text, [text])],
   ['quote_literal', entry(text, ['any'], plain('quote'))],
-  ['quote_nullable', entry(text, ['any'], (args) => `CASE WHEN ${args[0]} IS NULL THEN 'NULL' ELSE quote(${args[0]}) END`)],
+  [
+    'quote_nullable',
+    entry(text, ['any'], (args) => `CASE WHEN ${args[0]} IS NULL THEN 'NULL' ELSE quote(${args[0]}) END`),
+  ],
   ...all('lower upper reverse', (one) => entry(text, [text], one === 'reverse' ? undefined : plain(one))),
   ...all('length char_length character_length', () => entry(int4, [text], plain('length'))),
   ['octet_length', entry(int4, [text], plain('octet_length'))],
@@ -161,14 +230,49 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['split_part', entry(text, [text, text, int4])],
   ['left', entry(text, [text, int4])],
   ['right', entry(text, [text, int4])],
-  ['concat', variadic(text, 'any', (args, values) => `(${args.map((arg, at) => `coalesce(gh_text(${arg}, ${values[at]?.type ?? text}), '')`).join(' || ')})`)],
+  [
+    'concat',
+    variadic(
+      text,
+      'any',
+      (args, values) =>
+        `(${args.map((arg, at) => `coalesce(gh_text(${arg}, ${values[at]?.type ?? text}), '')`).join(' || ')})`,
+    ),
+  ],
   ['concat_ws', variadic(text, 'any', (args) => plain('concat_ws')?.(args, []) ?? '')],
-  ...all('strpos position', (one) => entry(int4, [text, text], (args) => `instr(${(one === 'strpos' ? args : args.toReversed()).join(', ')})`)),
+  ...all('strpos position', (one) =>
+    entry(int4, [text, text], (args) => `instr(${(one === 'strpos' ? args : args.toReversed()).join(', ')})`),
+  ),
   ['starts_with', entry(bool, [text, text], (args) => `(substr(${args[0]}, 1, length(${args[1]})) = ${args[1]})`)],
-  ['regexp_replace', entry(text, [text, text, text], (args) => `gh_regexp_replace(${args[0]}, ${args[1]}, ${args[2]}, ${args[3] ?? "''"})`, [text])],
-  ['regexp_match', entry(TEXTS, [text, text], (args) => `gh_regexp_match(${args[0]}, ${args[1]}, ${args[2] ?? "''"})`, [text])],
-  ...all('json_build_object jsonb_build_object', () => variadic(OID.json, 'any', (args, values) => `json_object(${args.map((arg, at) => jsonMember(arg, values[at])).join(', ')})`)),
-  ['format', variadic(text, 'any', (args, values) => `gh_format(${args.map((arg, at) => (at === 0 ? arg : `gh_text(${arg}, ${values[at]?.type ?? text})`)).join(', ')})`)],
+  [
+    'regexp_replace',
+    entry(
+      text,
+      [text, text, text],
+      (args) => `gh_regexp_replace(${args[0]}, ${args[1]}, ${args[2]}, ${args[3] ?? "''"})`,
+      [text],
+    ),
+  ],
+  [
+    'regexp_match',
+    entry(TEXTS, [text, text], (args) => `gh_regexp_match(${args[0]}, ${args[1]}, ${args[2] ?? "''"})`, [text]),
+  ],
+  ...all('json_build_object jsonb_build_object', () =>
+    variadic(
+      OID.json,
+      'any',
+      (args, values) => `json_object(${args.map((arg, at) => jsonMember(arg, values[at])).join(', ')})`,
+    ),
+  ),
+  [
+    'format',
+    variadic(
+      text,
+      'any',
+      (args, values) =>
+        `gh_format(${args.map((arg, at) => (at === 0 ? arg : `gh_text(${arg}, ${values[at]?.type ?? text})`)).join(', ')})`,
+    ),
+  ],
   ['parse_ident', entry(TEXTS, [text], (args) => `gh_parse_ident(${args[0]})`, [bool])],
   ['initcap', entry(text, [text])],
   ['repeat', entry(text, [text, int4])],

@@ -84,7 +84,9 @@ export class Scope {
   }
 
   #unqualified(name: string, at: number): Column | undefined {
-    const found = this.sources.flatMap(({ columns }) => columns.filter((column) => column.name === name && !column.isMerged))
+    const found = this.sources.flatMap(({ columns }) =>
+      columns.filter((column) => column.name === name && !column.isMerged),
+    )
     const visible = found.filter(({ isHidden }) => isHidden !== true)
     if (visible.length > 1) throw new CatalogueError('ambiguousColumn', `column reference "${name}" is ambiguous`, at)
     return visible[0] ?? found[0] ?? this.#functionValue(name)

@@ -126,16 +126,24 @@ export function commonType(types: readonly number[]): number {
   if (known.every(isText)) return first === OID.varchar || first === OID.bpchar ? first : OID.text
   if (known.every((type) => NUMBERS.includes(type)))
     return known.reduce((a, b) => (NUMBERS.indexOf(b) > NUMBERS.indexOf(a) ? b : a))
-  if (known.every((type) => representationOf(type) === 'integer')) return known.find((type) => type === OID.oid) ?? first
-  if (known.every((type) => elementOf(type) !== undefined)) return arrayOf(commonType(known.map((type) => elementOf(type) ?? 0)))
+  if (known.every((type) => representationOf(type) === 'integer'))
+    return known.find((type) => type === OID.oid) ?? first
+  if (known.every((type) => elementOf(type) !== undefined))
+    return arrayOf(commonType(known.map((type) => elementOf(type) ?? 0)))
   return first
 }
 
 /** All values in the type that they share. */
-export function unify(values: readonly Typed[], parameters: ParameterTypes): { readonly type: number; readonly values: readonly Typed[] } {
+export function unify(
+  values: readonly Typed[],
+  parameters: ParameterTypes,
+): { readonly type: number; readonly values: readonly Typed[] } {
   const common = commonType(values.map(({ type }) => type))
   const type = common === OID.unknown ? OID.text : common
-  return { type, values: values.map((value) => (value.type === OID.unknown ? convert(value, type, parameters) : value)) }
+  return {
+    type,
+    values: values.map((value) => (value.type === OID.unknown ? convert(value, type, parameters) : value)),
+  }
 }
 
 /** Both operands of a comparison. */
