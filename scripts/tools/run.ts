@@ -12,7 +12,9 @@ const isRecording = process.argv.includes('--record')
 
 const summary =
   isRecording || process.argv.includes('--postgres')
-    ? await withPostgres((postgres) => (isRecording ? recordClients(postgres, wanted) : runAgainstPostgres(postgres, wanted)))
+    ? await withPostgres((postgres) =>
+        isRecording ? recordClients(postgres, wanted) : runAgainstPostgres(postgres, wanted),
+      )
     : await runAgainstGatehouse(wanted)
 process.stdout.write(`\n${summary.join('\n')}\n`)
 process.exitCode = summary.some((line) => line.startsWith('FAILED')) ? 1 : 0
