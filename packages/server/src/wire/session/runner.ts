@@ -189,8 +189,9 @@ export class Runner {
     const sent: Uint8Array[] = []
     let count = 0
     let isExport = false
+    let coming: ReturnType<PortalRows['next']> | undefined
     while (maxRows === 0 || count < maxRows) {
-      const next = await rows.next(maxRows === 0 ? 0 : maxRows - count)
+      const next = await (coming ?? rows.next(maxRows === 0 ? 0 : maxRows - count))
       if (next === undefined) break
       if (maxRows > 0) count += next.rows
       if (!isExport && !rows.isDone) {
@@ -198,12 +199,14 @@ export class Runner {
         execution.running?.beginExport()
       }
       const hasRoom = this.#output.write(next.bytes)
-      // A part of a chunk cannot be freed.
-      if (maxRows === 0) sent.push(next.bytes)
-      if (hasRoom) {
+      if (maxRows === 0) {
+        // Read while these are sent. A part of a chunk, as where the rows are limited, cannot be freed.
+        coming = rows.next(0)
+        coming.catch(() => {})
+        sent.push(next.bytes)
         if (sent.length > MAX_UNRELEASED) sent.shift()
-        continue
       }
+      if (hasRoom) continue
       await this.#drained(execution)
       releaseAll(sent)
     }
