@@ -92,6 +92,7 @@ const LONG = [
   'scim/scim2-tester',
   'streaming/memory',
   'wire/half-open',
+  'wire/workers',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
