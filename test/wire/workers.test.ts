@@ -38,14 +38,17 @@ after(async () => {
 
 const connected = () => signInTo(port, ALICE.username, ALICE.password)
 
-async function admin(
-  method: string,
-  path: string,
-): Promise<{ total: number; items: { node: string }[]; closed: number }> {
+interface Listed {
+  readonly total: number
+  readonly items: readonly { readonly node: string }[]
+  readonly closed: number
+}
+
+async function admin(method: string, path: string): Promise<Listed> {
   const { access_token: token } = await signIn(server, ADMIN)
   const reply = await fetch(`http://127.0.0.1:${server.port}${path}`, { method, ...bearer(token) })
   assert.equal(reply.status, 200)
-  return reply.json()
+  return (await reply.json()) as Listed
 }
 
 test('both workers serve the port, and an operator sees and closes the connections of both', async () => {
