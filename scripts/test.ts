@@ -99,6 +99,7 @@ const LONG = [
   'streaming/memory',
   'wire/catalogue-many',
   'wire/half-open',
+  'wire/workers',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
