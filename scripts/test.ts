@@ -68,6 +68,7 @@ const LONG = [
   'clients/passport-openidconnect',
   'conformance/throttle',
   'console/snippets',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
   'mail/nodes',
@@ -91,6 +92,7 @@ const LONG = [
   'scim/scim2-tester',
   'streaming/memory',
   'wire/half-open',
+  'wire/workers',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */

@@ -193,7 +193,16 @@ test('before it is built the page says what to do; afterwards it is there withou
   t.after(() => listener.close(0))
   const group = consoleGroup({
     nonce: () => undefined,
-    ...{ folder, base: '', issuer: 'http://localhost', version: '1', services: [], mail: false, demo: false },
+    ...{
+      folder,
+      base: '',
+      issuer: 'http://localhost',
+      version: '1',
+      services: [],
+      mail: false,
+      wire: undefined,
+      demo: false,
+    },
     ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })

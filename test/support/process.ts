@@ -46,7 +46,9 @@ export interface RunningProcess {
 export function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
   const delay = args.includes('--stop-delay') ? [] : ['--stop-delay', '0']
   const quiet = [...delay, '--log-format', 'json', '--log-level', 'info', '--demo-market=false']
-  return servePlainly([...quiet, ...args], options)
+  // The port of the demonstration is one for the whole machine. Other installations may not know the setting.
+  const isOff = options.program === undefined && args.includes('--demo') && !args.includes('--wire-port')
+  return servePlainly([...quiet, ...(isOff ? ['--wire-port', 'off'] : []), ...args], options)
 }
 
 /** The same, with no other flags than these. */

@@ -1,7 +1,7 @@
 /** A client of PostgreSQL's protocol on a raw socket, for tests that need every byte in their hand. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 
 export interface Reply {
   /** The letter of the message. */

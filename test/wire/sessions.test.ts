@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, useServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { message, signInTo, type WireClient } from '../support/wire-client.ts'
 
 const server = useServer({ flags: { '--demo': 'true', '--wire-port': '0', '--wire-session': '2', '--wire-idle': '1' } })
@@ -117,6 +118,17 @@ test('sign-ins, refusals and ends are in the audit log and in the metrics', asyn
   assert.match(metrics, /gatehouse_wire_connections\{state="open"\} 0/)
 })
 
+test('the grant of a sign-in with a password is there while the connection is, and ends with it', async () => {
+  const grants = async (): Promise<number> => {
+    const { body } = await admin('GET', '/admin/grants?user=alice')
+    return (body.items as { client_id: string }[]).filter(({ client_id: id }) => id === 'gatehouse-tools').length
+  }
+  const client = await open()
+  assert.equal(await grants(), 1)
+  client.close()
+  await until('it has ended', 2_000, async () => (await grants()) === 0)
+})
+
 test('a protocol violation ends the connection with 08P01', async () => {
   for (const bad of [
     message('?'),
@@ -137,6 +149,56 @@ test('a protocol violation ends the connection with 08P01', async () => {
     assert.deepEqual([S, C], ['FATAL', '08P01'], String(bad))
     await client.closed()
   }
+})
+
+test('random sequences of messages end in errors, and never in our own fault', { timeout: 60_000 }, async () => {
+  const words = [
+    '',
+    'a',
+    'SELECT 1',
+    'SELECT $1',
+    'BEGIN',
+    'COMMIT',
+    'select symbol from instruments',
+    'FETCH',
+    'COPY (SELECT 1) TO STDOUT',
+    ';;',
+    "'",
+  ]
+  let seed = 7
+  const pick = <T>(choices: readonly T[]): T => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return choices[seed % choices.length] as T
+  }
+  const counts = ['\0\0', '\0\x01\0\x01', '\0\x01\0\0', '\0\x02\0\0\0\x01']
+  const values = ['\0\0', '\0\x01\xff\xff\xff\xff', '\0\x01\0\0\0\x0212', '\0\x02\0\0\0\x011\0\0\0\0']
+  const latin = (text: string): Buffer => Buffer.from(text, 'latin1')
+  const makers = [
+    () => message('Q', `${pick(words)}\0`),
+    () => message('P', `${pick(['', 's'])}\0${pick(words)}\0\0\0`),
+    () =>
+      message(
+        'B',
+        latin(`${pick(['', 'p'])}\0${pick(['', 's', 'none'])}\0${pick(counts)}${pick(values)}${pick(counts)}`),
+      ),
+    () => message('D', `${pick(['S', 'P'])}${pick(['', 's', 'p'])}\0`),
+    () => message('E', latin(`${pick(['', 'p'])}\0\0\0\0${pick(['\0', '\x01'])}`)),
+    () => message('C', `${pick(['S', 'P'])}${pick(['', 's', 'p'])}\0`),
+    () => message('S'),
+    () => message('H'),
+    () => message('d', 'data'),
+    () => message('c'),
+    () => message('f', 'stop\0'),
+    () => message('F', 'call'),
+  ]
+  for (let round = 0; round < 40; round += 1) {
+    const client = await open()
+    for (let count = 0; count < 30; count += 1) client.send(pick(makers)())
+    client.send(message('S'), message('X'))
+    await client.closed()
+  }
+  const faults = steady.log.filter((line) => /"level":"?(50|60|error|fatal)/.test(line))
+  assert.deepEqual(faults, [])
 })
 
 test('a stopping node ends its connections, and accepts none', async () => {

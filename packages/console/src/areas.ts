@@ -39,6 +39,15 @@ export const AREAS: readonly Area[] = [
     load: () => import('./areas/streams/index.tsx'),
   },
   {
+    name: 'tools',
+    title: 'Tools',
+    about: 'Connect psql, Python, Grafana and other tools',
+    icon: 'link',
+    rights: ['Platform/'],
+    service: 'wire',
+    load: () => import('./areas/tools/index.tsx'),
+  },
+  {
     name: 'people',
     title: 'People',
     about: 'Users, roles, sessions and rights',

@@ -1,5 +1,13 @@
 /** What the server wrote into the page, in its element `gatehouse`. */
 
+export interface WireAddress {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
+  /** Whether users may sign in with their passwords. */
+  readonly passwords: boolean
+}
+
 export interface ServerInfo {
   /** Path of the issuer, empty at the root; the prefix of every path of the server. */
   readonly base: string
@@ -9,6 +17,8 @@ export interface ServerInfo {
   readonly demo: boolean
   /** Whether mail is set up. */
   readonly mail: boolean
+  /** How tools connect by PostgreSQL's protocol; undefined where they cannot. */
+  readonly wire?: WireAddress
   /** The operator's name for the product. */
   readonly name: string
   /** URL of the operator's logo; undefined for that of Gatehouse. */

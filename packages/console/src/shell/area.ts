@@ -19,13 +19,17 @@ export interface Area {
   /** The user needs one of them; `Platform/` stands for any right of the platform. */
   readonly rights: readonly string[]
   /** The service that it uses. */
-  readonly service: 'query' | 'streaming' | 'identity' | undefined
+  readonly service: 'query' | 'streaming' | 'identity' | 'wire' | undefined
   readonly load: () => Promise<{ readonly default: ComponentType<AreaProps> }>
 }
 
 /** Whether the navigation lists it: this node runs its service, and the token allows it. */
 export function isVisible({ service, rights }: Area): boolean {
-  return (service === undefined || server.services.includes(service)) && may(...rights)
+  return (service === undefined || isServed(service)) && may(...rights)
+}
+
+function isServed(service: string): boolean {
+  return service === 'wire' ? server.wire !== undefined : server.services.includes(service)
 }
 
 const loaded = new Map<string, Promise<ComponentType<AreaProps>>>()

@@ -213,7 +213,7 @@ ${LOGIN}`,
     options: SERVER,
     summary: "Prints an access token, for tools that connect by PostgreSQL's protocol and for other programs.",
     notes: `
-The token is that of the stored login, renewed if it is about to expire. Whoever has it has your rights until it
+The token is that of the stored login, renewed if it is about to expire. Anyone who has it has your rights until it
 expires: pass it on in the environment, not on a command line. ${LOGIN}`,
     examples: ['token', 'token --server https://gate.example.com > token.txt'],
     load: async () => (await import('./sign-in/token.ts')).token,

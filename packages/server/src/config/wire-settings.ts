@@ -1,10 +1,6 @@
 /** Settings of the wire: tools connect by PostgreSQL's protocol. */
-import { isLoopback } from 'gatehouse-protocol'
-import type { Config } from './config.ts'
 import { BadSetting, parseBoolean, parseInteger, parsePort, parseSeconds, parseText } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
-
-const DEMO_PORT = 5433
 
 export const WIRE_SETTINGS = {
   wirePort: setting(
@@ -43,28 +39,6 @@ export const WIRE_SETTINGS = {
     'Seconds without a message after which an idle connection to the wire port is closed.',
   ),
 } as const satisfies Settings
-
-type WireConfig = Pick<Config, 'demo' | 'wirePort' | 'wirePasswords'>
-
-/** Undefined where the port is off. */
-export function wirePortOf({ demo, wirePort }: Pick<WireConfig, 'demo' | 'wirePort'>): number | undefined {
-  if (wirePort === 'auto') return demo ? DEMO_PORT : undefined
-  return wirePort === 'off' ? undefined : wirePort
-}
-
-/** Without a certificate only loopback. */
-export function wireHostOf({
-  host,
-  wireHost,
-  tlsCertificate,
-}: Pick<Config, 'host' | 'wireHost' | 'tlsCertificate'>): string {
-  if (wireHost !== '') return wireHost
-  return tlsCertificate === '' && !isLoopback(host) ? '127.0.0.1' : host
-}
-
-export function wirePasswordsOf({ demo, wirePasswords }: Pick<WireConfig, 'demo' | 'wirePasswords'>): boolean {
-  return wirePasswords === 'auto' ? demo : wirePasswords
-}
 
 function parseWirePort(text: string): number | 'auto' | 'off' {
   if (text === 'auto' || text === 'off') return text

@@ -1,6 +1,14 @@
 /** The HTML page of the console: what it loads, and what the server tells it. */
 import type { Manifest } from './files.ts'
 
+export interface WireAddress {
+  readonly host: string
+  readonly port: number
+  readonly tls: boolean
+  /** Whether users may sign in with their passwords. */
+  readonly passwords: boolean
+}
+
 export interface PageData {
   /** Path of the issuer, empty at the root. */
   readonly base: string
@@ -11,6 +19,8 @@ export interface PageData {
   readonly demo: boolean
   /** Whether mail is set up. */
   readonly mail: boolean
+  /** How tools connect by PostgreSQL's protocol; undefined where they cannot. */
+  readonly wire: WireAddress | undefined
   readonly name: string
   /** URL of the operator's logo; undefined for ours. */
   readonly logo: string | undefined
@@ -22,10 +32,10 @@ export interface PageData {
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, mail, name, logo, tokens, nonce } = data
+  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, nonce } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
-  const settings = JSON.stringify({ base, issuer, version, services, demo, mail, name, logo, areaStyles, nonce })
+  const settings = JSON.stringify({ base, issuer, version, services, demo, mail, wire, name, logo, areaStyles, nonce })
   const tags = [
     ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
     `<script src="${escapeHtml(url(manifest.theme))}"></script>`,

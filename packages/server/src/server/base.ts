@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { issuerOf } from '../config/issuer.ts'
-import { wirePortOf } from '../config/wire-settings.ts'
+import { wirePortOf } from '../config/wire.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { createDemoMarket, type DemoMarket } from '../demo/market.ts'
 import type { Bus } from '../events/bus.ts'

@@ -57,7 +57,7 @@ export interface RouteParts {
   /** What the OpenID document says. */
   readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
-  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail'> | undefined
+  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail' | 'wire'> | undefined
   readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }

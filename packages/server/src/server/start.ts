@@ -27,7 +27,7 @@ import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/back
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
 import { createNodeStatus } from './watch/node-status.ts'
-import { openWire, openWirePort } from './wire.ts'
+import { listenLater, openWire, openWirePort, wireAddressOf } from './wire.ts'
 
 export type { RunningServer }
 
@@ -76,9 +76,15 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       wire,
       cleanup,
     }
-    const front = answerRequests(base, services, listener, { state, readiness, settings: () => running.settings })
+    const front = answerRequests(base, services, listener, {
+      state,
+      readiness,
+      wire: wireAddressOf(config, base.issuer, wire),
+      settings: () => running.settings,
+    })
     wire?.serve()
-    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen(), wirePort?.listen()])
+    if (isLater)
+      await Promise.all([listener.listen(), metricsListener?.listen(), listenLater(wirePort, config, logger)])
     announceStart(base, services, listener, cleanup)
     return runServer(running, front)
   } catch (error) {
@@ -127,6 +133,8 @@ async function finishStart(
 interface Answering {
   readonly state: ServerState
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
+  /** How tools reach the wire port; undefined where it is off. */
+  readonly wire: ReturnType<typeof wireAddressOf>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
 }
@@ -136,7 +144,7 @@ function answerRequests(
   base: Base,
   services: Services,
   listener: Listener,
-  { state, readiness, settings }: Answering,
+  { state, readiness, wire, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
   const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
@@ -167,7 +175,7 @@ function answerRequests(
       scim: config.scim,
       discovery: config.discovery,
       console: config.console
-        ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined }
+        ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined, wire }
         : undefined,
       tables: query?.tables,
       query: query?.routes({

@@ -1,8 +1,8 @@
 /** The wire in a server: loaded and opened where its port is set. */
-import { VERSION } from 'gatehouse-protocol'
+import { isLoopback, VERSION } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
-import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire-settings.ts'
+import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire.ts'
 import type { Identity } from '../identity/identity.ts'
 import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -28,13 +28,35 @@ export async function openWirePort(config: Config, isLater: boolean, logger: Log
   try {
     return await openPort({ host, port, isLater })
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    const text = PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
-    if (config.wirePort === 'auto') {
-      logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; set wire_port to another one`)
-      return undefined
-    }
+    onClosedPort(error, config, logger)
+    return undefined
+  }
+}
+
+/** Opens the port of a worker that starts after others. */
+export async function listenLater(port: WirePort | undefined, config: Config, logger: Logger): Promise<void> {
+  await port?.listen().catch((error) => onClosedPort(error, config, logger))
+}
+
+/** Throws, unless nobody has asked for this port. */
+function onClosedPort(error: unknown, config: Config, logger: Logger): void {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  const text = PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
+  const [host, port] = [wireHostOf(config), wirePortOf(config)]
+  if (config.wirePort !== 'auto')
     throw new BadSetting(`The wire port ${port} on ${host} ${text}: change GATEHOUSE_WIRE_PORT or GATEHOUSE_WIRE_HOST.`)
+  logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; set wire_port to another one`)
+}
+
+/** How tools reach the port, for the console; undefined where it is off. */
+export function wireAddressOf(config: Config, issuer: string, wire: Wire | undefined) {
+  if (wire === undefined) return undefined
+  const isLocal = isLoopback(wireHostOf(config))
+  return {
+    host: isLocal ? 'localhost' : new URL(issuer).hostname,
+    port: wire.port,
+    tls: config.tlsCertificate !== '',
+    passwords: wirePasswordsOf(config),
   }
 }
 

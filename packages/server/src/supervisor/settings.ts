@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, parseTexts } from '../config/load.ts'
-import { wireHostOf } from '../config/wire-settings.ts'
+import { wireHostOf } from '../config/wire.ts'
 
 /** Maxima that protect the memory and the processors of a machine. Each worker gets an equal part, as it gets an equal part of the connections. */
 const DIVIDED = [

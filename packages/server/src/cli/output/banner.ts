@@ -6,9 +6,11 @@ import { programName } from '../program.ts'
 
 export function demoBanner({
   issuer,
+  wirePort,
   config,
 }: {
   issuer: string
+  wirePort: number | undefined
   config: Pick<Config, 'data' | 'demoMarket' | 'console'>
 }): string {
   const hasMarket = config.demoMarket
@@ -23,7 +25,7 @@ ${
 }  Identity   ${issuer}
   Streaming  ${stream}
   Query      ${issuer}/query
-
+${wirePort === undefined ? '' : `  Tools      psql "host=localhost port=${wirePort} user=alice dbname=gatehouse"\n`}
 Paste these lines into another terminal, in this order${hasMarket ? '; the market is live, so the fifth and sixth keep updating' : ''}:
 
 ${pasteLines(issuer)
