@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startPostgres } from '../test/support/postgres.ts'
-import { byKey, RATES } from './query.ts'
+import { byKey } from './query.ts'
 import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { pinThisProcess } from './support/processors.ts'
@@ -36,7 +36,7 @@ export const wireStatements: readonly Measurement[] = [
   {
     name: 'wire-key',
     about: `one row by its key, prepared, by pgbench with ${CONNECTIONS} connections, each server on one processor; HTTP with 32`,
-    columns: RATES,
+    columns: { rate: '1/s' },
     ratios: [
       { column: 'rate', to: POSTGRES, least: 0.8 },
       { column: 'rate', to: 'over HTTP', least: 1.3 },
@@ -123,8 +123,7 @@ function lookups(peer: WirePeer): Contender {
       const args = ['-n', '-M', 'prepared', '-c', String(CONNECTIONS), '-T', String(SECONDS), '-f', script]
       const output = await client('pgbench', args, peer)
       await folder.remove()
-      const rate = Number(/tps = ([\d.]+)/.exec(output)?.[1])
-      return { rate, cpu: 1000 / rate }
+      return { rate: Number(/tps = ([\d.]+)/.exec(output)?.[1]) }
     },
     close: peer.stop,
   }
