@@ -153,6 +153,7 @@ function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
 
 function csvWriter(
   { delimiter, absent, quote, escape: mark }: CsvCopy,
+  { delimiter, absent, quote, ...form }: CsvCopy,
   isQuoted: boolean,
   isAlone: boolean,
 ): WireCellWriter {
@@ -162,6 +163,11 @@ function csvWriter(
     const text = String(cell)
     const needsQuotes = isQuoted || text === absent || special.test(text) || (isAlone && text === '\\.')
     out.addText(needsQuotes ? quote + text.replace(doubled, (character) => mark + character) + quote : text)
+  const doubled = new RegExp(`[${escaped(quote)}${escaped(form.escape)}]`, 'g')
+  return (out, cell) => {
+    const text = String(cell)
+    const needsQuotes = isQuoted || text === absent || special.test(text) || (isAlone && text === '\\.')
+    out.addText(needsQuotes ? quote + text.replace(doubled, (character) => form.escape + character) + quote : text)
   }
 }
 
