@@ -92,6 +92,7 @@ const LONG = [
   'streaming/memory',
   'wire/catalogue-many',
   'wire/half-open',
+  'wire/object-ids',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */

@@ -72,7 +72,7 @@ async function serve<Result>(place: TestPlace, use: (server: TestServer) => Prom
   try {
     return await use(server)
   } finally {
-    await server.close()
+    await server.stop()
   }
 }
 
