@@ -40,7 +40,13 @@ export class WireSession {
   /** Parse, Bind, Describe, Execute, Sync. */
   run(text: string, values: readonly Value[] = [], options: RunOptions = {}): Promise<Answer> {
     const { types = [], result = 0, maxRows = 0 } = options
-    return this.send(parse('', text, types), bind('', '', values, [result]), describe('P', ''), execute('', maxRows), SYNC)
+    return this.send(
+      parse('', text, types),
+      bind('', '', values, [result]),
+      describe('P', ''),
+      execute('', maxRows),
+      SYNC,
+    )
   }
 
   close(): void {
@@ -64,7 +70,12 @@ export function parse(name: string, text: string, types: readonly number[] = [])
   return message('P', Buffer.concat([Buffer.from(`${name}\0${text}\0`), int16(types.length), ...types.map(int32)]))
 }
 
-export function bind(portal: string, statement: string, values: readonly Value[], results: readonly number[] = []): Buffer {
+export function bind(
+  portal: string,
+  statement: string,
+  values: readonly Value[],
+  results: readonly number[] = [],
+): Buffer {
   const formats = values.map((value) => int16(value instanceof Uint8Array ? 1 : 0))
   const parts = values.map((value) => {
     if (value === null) return int32(-1)
@@ -114,7 +125,9 @@ export function answerOf(replies: readonly Reply[]): Answer {
     rows: of('D').map(cellsOf),
     tags: of('C').map((body) => body.toString('utf8', 0, body.length - 1)),
     errors: of('E').map(errorFields),
-    parameters: of('t').flatMap((body) => Array.from({ length: body.readInt16BE(0) }, (_, at) => body.readInt32BE(2 + 4 * at))),
+    parameters: of('t').flatMap((body) =>
+      Array.from({ length: body.readInt16BE(0) }, (_, at) => body.readInt32BE(2 + 4 * at)),
+    ),
     status: of('Z').at(-1)?.toString() ?? '',
     copied: Buffer.concat(of('d')),
   }
@@ -125,7 +138,11 @@ function columnsOf(body: Buffer): { name: string; type: number; modifier: number
   let at = 2
   for (let left = body.readInt16BE(0); left > 0; left--) {
     const end = body.indexOf(0, at)
-    columns.push({ name: body.toString('utf8', at, end), type: body.readInt32BE(end + 7), modifier: body.readInt32BE(end + 13) })
+    columns.push({
+      name: body.toString('utf8', at, end),
+      type: body.readInt32BE(end + 7),
+      modifier: body.readInt32BE(end + 13),
+    })
     at = end + 19
   }
   return columns

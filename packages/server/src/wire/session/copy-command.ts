@@ -98,12 +98,12 @@ function headerOf(options: ReadonlyMap<string, Option[1]>): CopyOptions['header'
 
 /** The form of the rows of COPY … TO. */
 export function copyFormOf(options: CopyOptions, names: readonly string[]): CopyForm {
-  const { format, delimiter, absent, quote, escape, forceQuote } = options
+  const { format, delimiter, absent, quote, forceQuote } = options
   if (format === 'binary') return { kind: 'copy-binary' }
   if (format === 'text') return { kind: 'copy-text', delimiter, absent }
   const forced = forceQuote === 'all' ? undefined : new Set(forceQuote.map((name) => name.toLowerCase()))
   const quoted = names.map((name) => forced === undefined || forced.has(name.toLowerCase()))
-  return { kind: 'copy-csv', delimiter, absent, quote, escape, quoted }
+  return { kind: 'copy-csv', delimiter, absent, quote, escape: options.escape, quoted }
 }
 
 const OPTIONS = new Set([
@@ -250,6 +250,7 @@ class Tokens {
   }
 }
 
-function unquoted(name: string): string {
+/** As names are looked up: without quotes. */
+export function unquoted(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name
 }

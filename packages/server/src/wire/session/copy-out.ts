@@ -23,15 +23,18 @@ export interface CopyOutEnv {
   readonly replies: Replies
   readonly runner: Runner
   readonly block: Block
+  /** Errors from now on point into this text. */
+  readonly setSent: (sent: SentText) => void
 }
 
 export async function copyOut(
   command: CopyCommand,
   sent: SentText,
-  { env, caller, replies, runner, block }: CopyOutEnv,
+  { env, caller, replies, runner, block, setSent }: CopyOutEnv,
 ): Promise<void> {
   const { options } = command
   const { text, at } = queryOf(command, sent)
+  setSent(at)
   const statement = new IqlStatement(text, at, [], caller.principal, env)
   const bound = statement.bind(UNBOUND, caller.principal, env)
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)

@@ -1,0 +1,152 @@
+/** Transactions over PostgreSQL's protocol: states, savepoints, rows that are kept until COMMIT, and writes of a pipeline. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ADMIN } from '../support/demo-user.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { bind, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
+
+onEveryEngine('transactions', (place) => {
+  let server: TestServer
+  let session: WireSession
+  before(async () => {
+    server = await startTestServer(place(), {
+      flags: { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' },
+    })
+    session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
+    for (const table of ['kept', 'other'])
+      await session.query(`CREATE TABLE ${table} (id Integer PRIMARY KEY, v Text, CHECK (id < 1000))`)
+  })
+  after(async () => {
+    session.close()
+    await server.stop()
+  })
+  const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
+  const idsOf = async (table = 'kept') =>
+    texts(await session.query(`SELECT id FROM ${table} ORDER BY id`))
+      .flat()
+      .join()
+  const clear = () =>
+    session.query('DELETE FROM kept WHERE id > 0').then(() => session.query('DELETE FROM other WHERE id > 0'))
+
+  test('COMMIT writes the rows of a block, of all its tables', async () => {
+    await session.query('BEGIN')
+    const inserted = await session.query("INSERT INTO kept (id, v) VALUES (1, 'a'), (2, 'b')")
+    assert.deepEqual([inserted.tags, inserted.status], [['INSERT 0 2'], 'T'])
+    await session.run('INSERT INTO kept (id, v) VALUES ($1, $2)', ['3', 'c'])
+    await session.query('INSERT INTO other (id) VALUES (7)')
+    const other = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
+    assert.deepEqual(texts(await other.query('SELECT count(*) AS n FROM kept')), [['0']])
+    other.close()
+    assert.equal((await session.query('COMMIT')).status, 'I')
+    assert.deepEqual([await idsOf(), await idsOf('other')], ['1,2,3', '7'])
+    await clear()
+  })
+
+  test('COMMIT reports a violated key or check, and then nothing is written', async () => {
+    for (const [bad, sqlstate] of [
+      ['INSERT INTO other (id) VALUES (1)', '23505'],
+      ['INSERT INTO other (id) VALUES (1000)', '23514'],
+    ] as const) {
+      await session.query('INSERT INTO other (id) VALUES (1)')
+      await session.query('BEGIN; INSERT INTO kept (id) VALUES (1)')
+      await session.query(bad)
+      const { errors, status } = await session.query('COMMIT')
+      assert.deepEqual([errors[0]?.C, status], [sqlstate, 'I'])
+      assert.deepEqual([await idsOf(), await idsOf('other')], ['', '1'])
+      await clear()
+    }
+  })
+
+  test('an error makes a block fail until its end', async () => {
+    await session.query('BEGIN')
+    await session.query('INSERT INTO kept (id) VALUES (1)')
+    const { errors, status } = await session.query('SELECT nope FROM kept')
+    assert.deepEqual([errors[0]?.C, status], ['42703', 'E'])
+    assert.equal(await codeOf('SELECT 1 AS x'), '25P02')
+    assert.deepEqual((await session.query('COMMIT')).tags, ['ROLLBACK'])
+    assert.equal(await idsOf(), '')
+  })
+
+  test('savepoints keep what was before them', async () => {
+    await session.query('BEGIN')
+    await session.query('INSERT INTO kept (id) VALUES (1)')
+    await session.query('SAVEPOINT a')
+    await session.query('INSERT INTO kept (id) VALUES (2)')
+    await session.query('nonsense')
+    assert.equal((await session.query('ROLLBACK TO SAVEPOINT a')).status, 'T')
+    await session.query('INSERT INTO kept (id) VALUES (3)')
+    assert.deepEqual((await session.query('RELEASE a')).tags, ['RELEASE'])
+    assert.equal(await codeOf('ROLLBACK TO a'), '3B001')
+    await session.query('ROLLBACK')
+    await session.query(
+      'BEGIN; INSERT INTO kept (id) VALUES (1); SAVEPOINT b; INSERT INTO kept (id) VALUES (2); ROLLBACK TO b; COMMIT',
+    )
+    assert.equal(await idsOf(), '1')
+    assert.equal(await codeOf('SAVEPOINT c'), '25P01')
+    await clear()
+  })
+
+  test('other writes, definitions and reads of kept rows are refused in a block', async () => {
+    for (const statement of [
+      'UPDATE kept SET id = 2 WHERE id = 1',
+      'DELETE FROM kept WHERE id = 1',
+      'CREATE TABLE more (id Integer PRIMARY KEY)',
+      'INSERT INTO kept (id) VALUES (9) RETURNING id',
+      'INSERT INTO kept (id) VALUES (9) ON CONFLICT DO NOTHING',
+      'INSERT INTO kept (id) SELECT id FROM other',
+      'SELECT count(*) AS n FROM kept',
+    ]) {
+      await session.query('BEGIN')
+      await session.query('INSERT INTO kept (id) VALUES (1)')
+      const { errors } = await session.query(statement)
+      assert.deepEqual(
+        [errors[0]?.C, errors[0]?.H],
+        ['0A000', 'Run it outside of a transaction block, with autocommit'],
+        statement,
+      )
+      await session.query('ROLLBACK')
+    }
+    for (const level of ['REPEATABLE READ', 'SERIALIZABLE'])
+      assert.equal(await codeOf(`BEGIN ISOLATION LEVEL ${level}`), '0A000')
+    assert.equal(await codeOf('START TRANSACTION READ ONLY; INSERT INTO kept (id) VALUES (1)'), '25006')
+    await session.query('ROLLBACK')
+    assert.equal(await idsOf(), '')
+  })
+
+  test('the statements of a Query are one block', async () => {
+    assert.equal(await codeOf('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (1)'), '23505')
+    assert.equal(await idsOf(), '')
+    assert.equal(await codeOf('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (2)'), undefined)
+    assert.equal(await idsOf(), '1,2')
+    await clear()
+  })
+
+  test('INSERTs of a pipeline up to Sync are one write', async () => {
+    const insert = (id: string) => [bind('', 'i', [id]), execute('')]
+    await session.send(parse('i', 'INSERT INTO kept (id) VALUES ($1)'), SYNC)
+    const twice = await session.send(...insert('1'), ...insert('2'), ...insert('1'), SYNC)
+    assert.deepEqual([twice.letters, twice.errors[0]?.C], ['2EZ', '23505'])
+    const broken = await session.send(...insert('1'), ...insert('x'), SYNC)
+    assert.deepEqual([broken.letters, broken.errors[0]?.C], ['2CEZ', '22P02'])
+    assert.equal(await idsOf(), '')
+    const fine = await session.send(
+      ...insert('1'),
+      ...insert('2'),
+      parse('', 'SELECT id FROM kept'),
+      bind('', '', []),
+      execute(''),
+      SYNC,
+    )
+    assert.deepEqual([fine.letters, fine.errors], ['2C2C12DDCZ', []])
+    assert.deepEqual(texts(fine), [['1'], ['2']])
+    await clear()
+  })
+
+  test('a write outside of a block returns its rows', async () => {
+    const answer = await session.run('INSERT INTO kept (id, v) VALUES ($1, $2) RETURNING id, v', ['1', 'a'])
+    assert.deepEqual([answer.letters, answer.tags, texts(answer)], ['12TDCZ', ['INSERT 0 1'], [['1', 'a']]])
+    assert.deepEqual((await session.query("UPDATE kept SET v = 'b' WHERE id = 1")).tags, ['UPDATE 1'])
+    assert.deepEqual((await session.query('DELETE FROM kept WHERE id = 1')).tags, ['DELETE 1'])
+  })
+})
