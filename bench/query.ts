@@ -137,6 +137,18 @@ export const query: readonly Measurement[] = [
     },
   },
   {
+    name: 'query-parquet',
+    about: `a result of ${(ROWS * TIMES).toLocaleString('en')} rows as Parquet and as Arrow, and how much the program grows`,
+    columns: { time: 's', cpu: 'ms', growth: 'MiB' },
+    targets: { growth: { most: 64 } },
+    ratios: [{ column: 'time', to: 'as Arrow', most: 2 }],
+    subject: async (checkout) =>
+      inFormat('as Parquet', 'application/vnd.apache.parquet', await startGatehouse(checkout)),
+    async *references() {
+      yield inFormat('as Arrow', 'application/vnd.apache.arrow.stream', await startGatehouse(HERE))
+    },
+  },
+  {
     name: 'query-beside',
     about: 'key lookups at 500/s beside a long query, beside results of millions of rows, and alone',
     columns: { p50: 'ms', p99: 'ms' },

@@ -68,6 +68,7 @@ const LONG = [
   'clients/passport-openidconnect',
   'conformance/throttle',
   'console/snippets',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
   'mail/nodes',
@@ -93,6 +94,7 @@ const LONG = [
   'wire/catalogue-many',
   'wire/half-open',
   'wire/object-ids',
+  'wire/workers',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */

@@ -115,6 +115,8 @@ function leaveOutCommands(build) {
 /** Packages and large modules of Node that only what is imported later uses. In one file, every import would be done at the start. */
 const LATER = [
   ...['marked', 'pg', 'ws', 'yaml'],
+  ...['bytewriter', 'datapage', 'encoding', 'metadata'].map((name) => `hyparquet-writer/src/${name}.js`),
+  ...['constants', 'convert', 'encoding', 'plain', 'snappy'].map((name) => `hyparquet/src/${name}.js`),
   ...['async_hooks', 'child_process', 'cluster', 'dns', 'https', 'readline', 'readline/promises', 'worker_threads'].map(
     (name) => `node:${name}`,
   ),
@@ -122,7 +124,7 @@ const LATER = [
 
 /** A module in CommonJS is run when one that imports it is. */
 function requireLater(build) {
-  build.onResolve({ filter: /^[\w-]+(:[\w/]+)?$/ }, ({ path, kind }) =>
+  build.onResolve({ filter: /^[\w-]+(:[\w/]+|\/[\w/.-]+)?$/ }, ({ path, kind }) =>
     kind === 'import-statement' && LATER.includes(path) ? { path, namespace: 'later' } : undefined,
   )
   build.onLoad({ filter: /./, namespace: 'later' }, ({ path }) => ({

@@ -224,6 +224,7 @@ table: \`select\`, and where the scopes suffice \`insert\`, \`update\`, \`delete
 | \`${MEDIA_TYPES.ndjson.split(';')[0]}\` | one row per line |
 | \`${MEDIA_TYPES.csv.split(';')[0]}\` | a header line and one line per row; an empty field is NULL, \`""\` is the empty text |
 | \`${MEDIA_TYPES.arrow}\` | an Arrow stream |
+| \`${MEDIA_TYPES.parquet}\` | a [Parquet](#parquet) file |
 
 \`?rows=arrays\` returns rows as arrays, and \`?integers=strings\` returns integers as strings, for clients that read every number as
 a double. In JSON a Decimal is a string, an Integer a number with all its digits, a Timestamp a string in RFC 3339 format in UTC,
@@ -237,7 +238,28 @@ With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that des
 written by other people should send it, as [boards](console.md#boards) do.
 
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
-with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
+with a line \`{"Error": …}\`, and for CSV, Arrow and Parquet the connection is closed before the end.
+
+### Parquet
+
+A Parquet file has row groups of 100,000 rows or 16 MiB, which are sent as they fill; pages are compressed with zstd. The footer comes
+last: a file that was cut off has none, and no program reads it as a smaller result.
+
+| type | in Parquet |
+|---|---|
+| Integer, Double, Boolean | INT64, DOUBLE, BOOLEAN |
+| Decimal | DECIMAL, as INT64 up to 18 digits, else in 16 bytes |
+| Timestamp, LocalTimestamp | TIMESTAMP in microseconds, adjusted to UTC or not |
+| Date, Time | DATE; TIME in microseconds |
+| Text, Json, Uuid, Binary | STRING, JSON, UUID, bytes |
+| Interval | its text, as Parquet's INTERVAL has no microseconds |
+
+Every value is exact. pandas, pyarrow, Polars, DuckDB and Spark read such files.
+
+An Insert with the Content-Type \`${MEDIA_TYPES.parquet}\` reads such files, also those of other programs: flat columns of the same names,
+in all encodings, compressed with zstd, snappy, gzip or not at all. Times of other units, unsigned and shorter integers, FLOAT, INT96 and
+decimals in any form are read too. A value that does not fit exactly is refused with its row and column, for example a time with nanoseconds; a
+time without a zone is taken as one in UTC. Nested columns, and BSON, INTERVAL and encrypted files are refused.
 
 ## Pagination
 
@@ -249,7 +271,7 @@ and the rows of earlier pages are skipped. An \`offset\` applies to the first pa
 ## Running queries
 
 \`Request-Id\` identifies a request. It is generated if absent, and appears in the response, in the log and in errors. A query ends
-when it reaches its time limit (\`query_seconds\` until the first rows are sent; from then on, in CSV, NDJSON and Arrow,
+when it reaches its time limit (\`query_seconds\` until the first rows are sent; from then on, in CSV, NDJSON, Arrow and Parquet,
 \`query_export_seconds\`), is cancelled, or its client disconnects; the process or connection that ran it is then free again.
 A slow client slows down only its own query.
 

@@ -176,6 +176,21 @@ describe('faults and warnings', () => {
       finds: 'warning settings.metrics_open',
     },
     {
+      name: 'a wire port that takes passwords',
+      flags: { '--wire-port': '5433', '--wire-passwords': 'true' },
+      finds: 'warning settings.wire_passwords',
+    },
+    {
+      name: 'a wire port that other machines cannot reach',
+      flags: { '--wire-port': '5433', '--host': '0.0.0.0', '--trusted-proxies': '10.0.0.1' },
+      finds: 'warning settings.wire_local',
+    },
+    {
+      name: 'a wire port without the query service',
+      flags: { '--wire-port': '5433', '--services': 'identity' },
+      finds: 'warning settings.wire_without_query',
+    },
+    {
       name: 'more workers than cores',
       flags: { '--workers': '128' },
       finds: 'warning settings.workers_many',

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { tableFromIPC } from 'apache-arrow'
 import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-in/credentials.ts'
+import { readWhole } from '../query/parquet/files.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -100,7 +101,7 @@ test('a usage error is one line and status 2', async () => {
     [['import', passwordFile, '--table', 'x', '--batch', '0'], /--batch takes a whole number from 1 to 99999/],
     [['import', passwordFile, '--table', 'nosuch'], /--create/],
     [['export', 'SELECT 1 AS a', '--table', 'notes'], /not both/],
-    [['export', 'SELECT 1 AS a', '--format', 'xml'], /csv, ndjson, arrow/],
+    [['export', 'SELECT 1 AS a', '--format', 'xml'], /csv, ndjson, arrow, parquet/],
   ] as const) {
     const { status, stderr } = await run(args)
     assert.equal(status, 2, `${args.join(' ')}: ${stderr}`)
@@ -160,7 +161,7 @@ test('import guesses types, prints them, creates the table and keeps every value
   assert.equal(
     back.stdout,
     'id,symbol,price,ratio,ts,day,open,code,extra,note\r\n' +
-      '1,BHP,45.10000,1000,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"":9007199254740993}","say ""hi"",\nall"\r\n' +
+      '1,BHP,45.10000,1000,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"": 9007199254740993}","say ""hi"",\nall"\r\n' +
       '3,CBA,,,,,,,,\r\n' +
       '9223372036854775807,RIO,-120.55550,0.1,2026-01-30T11:00:00Z,2024-02-29,false,42,[],""\r\n',
   )
@@ -183,7 +184,7 @@ test('rejected rows go to a file with the line and the reason; the others are in
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
     'rejected_line,rejected_reason,id,body,price',
     '3,"price: ""many"" is not a number",11,b,many',
-    '4,Data.UniqueViolation: A row with this id already exists,1,taken,2',
+    '4,Data.UniqueViolation: A row with this key already exists,1,taken,2',
     '7,"has 4 fields, not 3",13,too,few,4',
     '8,"price: ""1.23456"" has more than 4 digits after the point, the scale of Decimal(12, 4)",14,e,1.23456',
     '10,id is empty but needs a value,,g,1',
@@ -262,7 +263,7 @@ test('the state of another import is not resumed', async () => {
   assert.equal((await run(['import', file, '--table', 'notes', '--restart'])).status, 0)
 })
 
-test('export writes a table or the result of a statement as CSV, NDJSON and Arrow', async () => {
+test('export writes a table or the result of a statement as CSV, NDJSON, Arrow and Parquet', async () => {
   const csv = join(base, 'out.csv')
   const done = await run(['export', '--table', 'notes', '--output', csv])
   assert.equal(done.status, 0, done.stderr)
@@ -285,12 +286,18 @@ test('export writes a table or the result of a statement as CSV, NDJSON and Arro
       { id: 3n, body: '日本' },
     ],
   )
+
+  const parquet = join(base, 'out.parquet')
+  const written = await run(['export', '--table', 'notes', '--output', parquet])
+  assert.match(written.stderr, /out\.parquet: \d+ bytes of parquet/)
+  const { values } = await readWhole(readFileSync(parquet))
+  assert.deepEqual(values.get('price')?.slice(0, 1), [451_000n])
 })
 
 test('a result that fails midway leaves no file', async () => {
   const statement =
     'SELECT a.n, 1 / (CASE WHEN a.n * 1000 + b.n = 198900 THEN 0 ELSE 1 END) AS x FROM long a CROSS JOIN long b WHERE a.n < 200'
-  for (const format of ['csv', 'ndjson', 'arrow']) {
+  for (const format of ['csv', 'ndjson', 'arrow', 'parquet']) {
     const output = join(base, `broken.${format}`)
     const { status, stderr } = await run(['export', statement, '--output', output])
     assert.equal(status, 1, `${format}: ${stderr}`)

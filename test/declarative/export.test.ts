@@ -39,6 +39,7 @@ tables:
       - { name: isin, type: Text, unique: true }
     read_scope: Platform/Market
     row_filter: symbol = :roles
+    checks: { positive: price > 0, named: "symbol <> '' OR isin IS NOT NULL" }
     live: false
 views:
   - { name: newest, query: 'SELECT symbol, max(day) AS day FROM prices GROUP BY symbol', columns: [name, day], read_scope: Platform/Admin }
@@ -69,6 +70,7 @@ onEveryEngineInLongRuns('exporting a declarative file', (place) => {
     const written = await apply(place(), FILE)
     for (const secret of ['correct-horse', 'secret-of', 'argon2']) assert.doesNotMatch(written, new RegExp(secret))
     assert.match(written, /client_secret:\n {6}env: CLIENT_SECRET_DESK_APP\n/)
+    assert.match(written, /checks:\n {6}positive: price > 0\n {6}named: symbol <> '' OR isin IS NOT NULL\n/)
     assert.match(written, /client_secret:\n {6}env: CLIENT_SECRET_DESK_APP_2\n/)
     const environment = {
       CLIENT_SECRET_DESK_APP: 'a-new-secret-of-desk',

@@ -88,10 +88,10 @@ onEveryEngine('under load', (place, engine) => {
     },
   )
 
-  test('the rows that a write returns are bounded: JSON reports that some are missing, CSV and Arrow undo the write', async () => {
+  test('the rows that a write returns are bounded: JSON reports that some are missing, CSV, Arrow and Parquet undo the write', async () => {
     // 70 MB in all, little more than is held in memory.
     const update = `UPDATE nums SET t = 'changed' ALL RETURNING n, repeat('x', 14000) AS x`
-    for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream']) {
+    for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream', 'application/vnd.apache.parquet']) {
       const { status, json } = await patient.query(update, { headers: { accept } })
       assert.deepEqual([status, json.Code], [422, 'Limit.Bytes'], accept)
       assert.deepEqual((await patient.query(`SELECT count(*) AS n FROM nums WHERE t = 'changed'`)).json.Rows, [
@@ -190,15 +190,19 @@ onEveryEngine('under load', (place, engine) => {
     await Promise.all(long)
   })
 
-  test('a CSV or Arrow result beyond the byte limit does not look complete', shortOnSqlite(engine), async (t) => {
-    const small = await startQueryServer(place(), { limits: { resultBytes: 200_000 } })
-    t.after(() => small.stop())
-    const sql = 'SELECT a.n, b.t FROM nums a CROSS JOIN nums b'
-    for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream'])
-      await assert.rejects(small.query(sql, { headers: { accept } }), TypeError, accept)
-    const lines = (await small.query(sql, { headers: { accept: 'application/x-ndjson' } })).text.trim().split('\n')
-    assert.equal(JSON.parse(lines.at(-1) ?? '').Truncated, true)
-  })
+  test(
+    'a CSV, Arrow or Parquet result beyond the byte limit does not look complete',
+    shortOnSqlite(engine),
+    async (t) => {
+      const small = await startQueryServer(place(), { limits: { resultBytes: 200_000 } })
+      t.after(() => small.stop())
+      const sql = 'SELECT a.n, b.t FROM nums a CROSS JOIN nums b'
+      for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream', 'application/vnd.apache.parquet'])
+        await assert.rejects(small.query(sql, { headers: { accept } }), TypeError, accept)
+      const lines = (await small.query(sql, { headers: { accept: 'application/x-ndjson' } })).text.trim().split('\n')
+      assert.equal(JSON.parse(lines.at(-1) ?? '').Truncated, true)
+    },
+  )
 
   test(
     'a result at the row limit is marked as truncated, and its cursor continues there',

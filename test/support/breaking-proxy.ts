@@ -10,7 +10,7 @@ export interface BreakingProxy {
   stop(): Promise<void>
 }
 
-const INSERT = /\/insert$/i
+const INSERT = /\/insert(?:\?|$)/i
 
 export async function startBreakingProxy(port: number): Promise<BreakingProxy> {
   let left = Number.POSITIVE_INFINITY

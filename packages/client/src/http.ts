@@ -198,7 +198,7 @@ export class Http<Source extends TokenSource = TokenSource> {
           traceparent: trace?.(),
           ...headers,
         }),
-        body: typeof body === 'string' ? body : JSON.stringify(body),
+        body: typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body),
       })
       return response
     } catch (failure) {

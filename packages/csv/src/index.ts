@@ -1,9 +1,19 @@
 /** Files of separated values: their delimiter, the types of their columns, their rows. The one entry of this package. */
+export {
+  type Duplicates,
+  insertPart,
+  type PartOutcome,
+  type PendingRow,
+  type RefusedRow,
+  type SendPart,
+} from './bulk-part.ts'
 export { type Guess, guessType, parseType } from './column-types.ts'
 export { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
 export { DELIMITER_SAMPLE, delimiterName, delimiterOf, readDelimiter } from './delimiter.ts'
+export { doubtOf } from './doubts.ts'
 export { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from './number-formats.ts'
-export { type CsvRow, parseCsvRecord } from './record.ts'
+export { type CsvRow, csvField, parseCsvRecord } from './record.ts'
 export { hasNotes, rejectedHeader, rejectedLine, withoutNotes } from './rejected.ts'
-export { fieldsOf, rowFields, rowJson, type TargetColumn } from './row.ts'
+export { fieldsOf, rowCsv, rowFields, type TargetColumn } from './row.ts'
+export { inZone, isZone } from './time-zone.ts'
 export type { ValueFormat } from './value-format.ts'

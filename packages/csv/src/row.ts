@@ -1,6 +1,6 @@
 /** The conversion of records of CSV to rows of a table. */
 import { type IqlType, readValue } from 'gatehouse-iql'
-import { type CsvRow, parseCsvRecord } from './record.ts'
+import { type CsvRow, csvField, parseCsvRecord } from './record.ts'
 import type { ValueFormat } from './value-format.ts'
 
 export interface TargetColumn {
@@ -43,7 +43,7 @@ export function rowFields(
     const text = written === null ? null : (format?.convert(written) ?? written)
     if (text === null) {
       if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
-      if (!hasDefault) fields.push({ name, type, text })
+      fields.push({ name, type, text })
       continue
     }
     const read = readValue(type, text)
@@ -53,13 +53,9 @@ export function rowFields(
   return { fields }
 }
 
-/** The row as JSON. */
-export function rowJson(fields: readonly RowField[]): string {
-  const members = fields.map(
-    ({ name, type, text }) =>
-      `${JSON.stringify(name)}:${text !== null && type.kind === 'Json' ? text : JSON.stringify(text)}`,
-  )
-  return `{${members.join(',')}}`
+/** The row as a record of CSV with commas, as a bulk insert takes it. */
+export function rowCsv(fields: readonly RowField[]): string {
+  return fields.map(({ text }) => (text === null ? '' : csvField(text))).join(',')
 }
 
 export function fieldsOf(raw: string, { delimiter, nulls }: CsvDialect): { fields: CsvRow } | { problem: string } {

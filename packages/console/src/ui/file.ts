@@ -4,6 +4,7 @@ export const FILE_FORMATS = [
   { title: 'CSV', type: 'text/csv', extension: 'csv' },
   { title: 'NDJSON', type: 'application/x-ndjson', extension: 'ndjson' },
   { title: 'Arrow', type: 'application/vnd.apache.arrow.stream', extension: 'arrows' },
+  { title: 'Parquet', type: 'application/vnd.apache.parquet', extension: 'parquet' },
 ] as const
 
 export type FileFormat = (typeof FILE_FORMATS)[number]

@@ -137,6 +137,15 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       },
       '--null': { value: 'TEXT', repeatable: true, help: 'a text that means no value, such as n/a; repeatable' },
       '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
+      '--time-zone': {
+        value: 'ZONE',
+        help: 'the zone of times that name none, such as America/New_York (default UTC)',
+      },
+      '--duplicates': {
+        value: 'POLICY',
+        help: 'a row whose key is taken: reject it, skip it without a word in the file of rejected rows, or replace the other (default reject)',
+      },
+      '--format': { value: 'NAME', help: 'csv, ndjson, arrow or parquet (default: by the name of the file, else csv)' },
       '--dry-run': { help: 'print how the file is read and stop' },
       '--yes': { help: 'with --create: continue even if a few values make a column Text' },
       '--rejected': {
@@ -144,17 +153,18 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
         help: 'where to write rejected rows, with the reasons (default FILE.rejected.csv)',
       },
       '--restart': { help: 'start over instead of resuming an interrupted import of this file' },
-      '--batch': { value: 'ROWS', help: 'rows per request (default 500)' },
+      '--batch': { value: 'ROWS', help: 'rows per request (default 20000)' },
       ...SERVER,
     },
-    summary: 'Inserts the rows of a CSV file into a table on a server.',
+    summary: 'Inserts the rows of a file into a table on a server.',
     notes: `
 The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
 records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected. Their file can be corrected
 and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
 a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be distinguished, nothing
-is written without --yes. An empty field is NULL.
+is written without --yes. An empty field is NULL, or the default of its column.
+NDJSON, Arrow streams and Parquet files are sent as they are, into a table that exists, and inserted as a whole or not at all.
 ${LOGIN}`,
     examples: [
       'import trades.csv --table trades',
@@ -167,7 +177,10 @@ ${LOGIN}`,
     positionals: ['[STATEMENT]'],
     options: {
       '--table': { value: 'NAME', help: 'export this table instead of the result of a statement' },
-      '--format': { value: 'FORMAT', help: 'csv, ndjson or arrow (default: by the extension of the file, else csv)' },
+      '--format': {
+        value: 'FORMAT',
+        help: 'csv, ndjson, arrow or parquet (default: by the extension of the file, else csv)',
+      },
       '--output': {
         value: 'FILE',
         help: 'the file to write, created only once the output is complete (default stdout)',
@@ -175,7 +188,7 @@ ${LOGIN}`,
       ...PARAMETER,
       ...SERVER,
     },
-    summary: 'Writes a table or the result of a statement as CSV, NDJSON or Arrow.',
+    summary: 'Writes a table or the result of a statement as CSV, NDJSON, Arrow or Parquet.',
     notes: `
 Without STATEMENT and --table, or with "-", the statement is read from stdin. Roles, users, clients and the definitions of
 tables are exported by "gatehouse config export".

@@ -11,15 +11,20 @@ export const QUERY_SETTINGS = {
   queryResultBytes: setting('1073741824', parseInteger, 'Maximum bytes of a query result in any format.'),
   queryStatementBytes: setting('65536', parseInteger, 'Maximum bytes of an IQL statement.'),
   queryBodyBytes: setting('8388608', parseInteger, 'Maximum bytes of the body of a Select, Insert, Update or Delete.'),
+  queryImportBytes: setting(
+    '1073741824',
+    parseInteger,
+    'Maximum bytes of the body of a bulk insert: an Insert in CSV, NDJSON, Arrow or Parquet. All bulk inserts of a user that are arriving take at most twice as much disk space.',
+  ),
   querySeconds: setting(
     '30',
     parseSeconds,
-    'Timeout of a query in seconds, from when it starts to run; for CSV, NDJSON and Arrow, until the first rows are sent. A query that waits this long to start gets 503.',
+    'Timeout of a query in seconds, from when it starts to run; for CSV, NDJSON, Arrow and Parquet, until the first rows are sent. A query that waits this long to start gets 503.',
   ),
   queryExportSeconds: setting(
     '600',
     parseSeconds,
-    'Timeout in seconds of a result in CSV, NDJSON or Arrow, from its first rows to its last.',
+    'Timeout in seconds of a result in CSV, NDJSON, Arrow or Parquet, from its first rows to its last.',
   ),
   queryPerUser: setting('32', parseInteger, 'Maximum concurrent queries of one user.'),
   queryConcurrency: setting(

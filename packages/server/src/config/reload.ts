@@ -32,6 +32,7 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'queryRows',
   'queryResultBytes',
   'queryBodyBytes',
+  'queryImportBytes',
   'queryPerUser',
   'liveStatementsPerConnection',
   'liveStatementsPerUser',

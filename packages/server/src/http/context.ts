@@ -45,6 +45,8 @@ export class Context {
   incompleteStatus = CLIENT_LEFT
   /** Counts the bytes that the client does not read; undefined for an upgrade. */
   unread: UnreadReplies | undefined
+  /** Authenticates the caller again, for a handler that has read a body which took time to arrive. */
+  authenticateAgain: (() => Promise<void>) | undefined
   /** The DPoP proof of the request has been accepted (RFC 9449); it is not checked a second time. */
   isProven = false
   /** Shows a problem document to a person; undefined where the server has no pages. */

@@ -27,7 +27,7 @@ const CIPHERS = [
   ...['AES128-GCM-SHA256', 'AES256-GCM-SHA384'].flatMap((name) => [`ECDHE-ECDSA-${name}`, `ECDHE-RSA-${name}`]),
 ]
 export const TLS_OPTIONS = { minVersion: 'TLSv1.2', ciphers: CIPHERS.join(':') } as const
-const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
+const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 660_000, keepAliveTimeout: 72_000 }
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const listener = new Listener(options)

@@ -140,6 +140,20 @@ export class Pipeline {
       handle()
       return
     }
+    if (body.isStreamed?.(context)) {
+      context.authenticateAgain = () =>
+        new Promise((resolve, reject) => {
+          try {
+            this.#authenticate(context, { route, group: { ...group, fail: (_context, error) => reject(error) } }, () =>
+              resolve(),
+            )
+          } catch (error) {
+            reject(error)
+          }
+        })
+      handle()
+      return
+    }
     checkMediaType(context.request, body)
     readBody(context, {
       limit: body.limit,

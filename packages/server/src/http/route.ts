@@ -28,6 +28,8 @@ export interface Route {
 
 export interface BodyRule {
   readonly limit: number
+  /** Whether the handler reads the body itself, as it arrives. */
+  readonly isStreamed?: (context: Context) => boolean
   /** Media types; absent where the handler itself decides. */
   readonly types?: readonly string[]
 }

@@ -60,7 +60,7 @@ export const QUERY_ERRORS = {
     406,
     '0A000',
     'No result format matches the Accept header',
-    'Accept JSON, NDJSON, CSV or an Arrow stream.',
+    'Accept JSON, NDJSON, CSV, an Arrow stream or Parquet.',
   ),
   'Request.WritesRefused': entry(
     422,
@@ -206,7 +206,7 @@ export const QUERY_ERRORS = {
     408,
     '57014',
     'The time limit was reached',
-    'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON and Arrow.',
+    'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
   ),
   'Limit.WriteTime': entry(
     408,

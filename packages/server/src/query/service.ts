@@ -8,6 +8,7 @@ import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import { createStepUp, type StepUp } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
+import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import type { TablePage } from './catalogue/snapshot.ts'
 import type { Engine } from './engines/engine.ts'
@@ -38,6 +39,7 @@ export type QueryLimits = Readonly<typeof DEFAULT_QUERY_LIMITS>
 export const DEFAULT_QUERY_LIMITS = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
+  importBytes: 1024 * 1024 * 1024,
   resultRows: 100_000,
   resultBytes: 1024 * 1024 * 1024,
   milliseconds: 30_000,
@@ -147,6 +149,8 @@ export class QueryService {
   /** What callers run here, for operators. */
   readonly activity: QueryActivity
   readonly planner: Planner
+  /** The rows of bulk inserts while they arrive. */
+  readonly spools: Spools
   /** Runs a statement for a caller inside this process. */
   readonly run: RunStatement
   /** Saved queries and boards. */
@@ -164,6 +168,8 @@ export class QueryService {
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
+    this.spools = new Spools(options.database.dataFolder, limits)
+    this.spools.removeLeft().catch(onError)
     this.#live = new LiveService({
       ...this.#parts,
       concurrency: limits.concurrency,
@@ -239,6 +245,7 @@ export class QueryService {
       cancel,
       live: this.#live,
       activity: this.activity,
+      spools: this.spools,
       bus,
       limits,
       slowLog: this.#slowLog,
@@ -251,6 +258,7 @@ export class QueryService {
   sessionParts(metrics: Metrics | undefined) {
     return {
       ...this.#parts,
+      spools: this.spools,
       limits: this.#options.limits,
       slowLog: this.#slowLog,
       observe: observer(this.#engine, metrics),

@@ -43,6 +43,7 @@ export function queryLimitsOf(config: Config) {
     resultBytes: config.queryResultBytes,
     statementBytes: config.queryStatementBytes,
     bodyBytes: config.queryBodyBytes,
+    importBytes: config.queryImportBytes,
     milliseconds: config.querySeconds,
     exportMilliseconds: config.queryExportSeconds,
     perUser: config.queryPerUser,

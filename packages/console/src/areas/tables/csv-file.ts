@@ -1,13 +1,17 @@
 /** CSV files that the user has dropped: their records, read piece by piece, and what the first ones show. */
 import {
+  DATE_FORMATS,
   DELIMITER_SAMPLE,
   dateFormatsOfMost,
   delimiterOf,
+  fieldsOf,
   findDateFormat,
   findNumberFormat,
   type Guess,
   guessType,
   hasNotes,
+  inZone,
+  NUMBER_FORMATS,
   numberFormatsFor,
   parseCsvRecord,
   parseType,
@@ -81,13 +85,21 @@ export interface CsvSample {
   readonly lines: readonly CsvLine[]
   /** Non-empty values of each column. */
   readonly values: readonly (readonly string[])[]
+  /** The line of each of these. */
+  readonly valueLines: readonly (readonly number[])[]
+  /** Texts that mean no value. */
+  readonly nulls: ReadonlySet<string>
   readonly isAll: boolean
 }
 
 const SAMPLE_ROWS = 1000
 
 /** `delimiter` is detected unless it is given. */
-export async function sampleFile(file: Blob, delimiter?: string): Promise<CsvSample> {
+export async function sampleFile(
+  file: Blob,
+  delimiter?: string,
+  nulls: ReadonlySet<string> = new Set(),
+): Promise<CsvSample> {
   const records: CsvLine[] = []
   let isAll = true
   for await (const record of readRecords(file)) {
@@ -107,12 +119,17 @@ export async function sampleFile(file: Blob, delimiter?: string): Promise<CsvSam
   const names = isRejected ? all.slice(2) : all
   const lines = isRejected ? below.map((line) => ({ ...line, raw: withoutNotes(line.raw, used) })) : below
   const values: string[][] = names.map(() => [])
-  for (const { raw } of lines) {
-    const record = parseCsvRecord(raw, used)
+  const valueLines: number[][] = names.map(() => [])
+  for (const { raw, line } of lines) {
+    const record = fieldsOf(raw, { delimiter: used, nulls })
     if ('problem' in record) continue
-    for (const [index, field] of record.fields.entries()) if (field !== null) values[index]?.push(field)
+    for (const [index, field] of record.fields.entries()) {
+      if (field === null) continue
+      values[index]?.push(field)
+      valueLines[index]?.push(line)
+    }
   }
-  return { delimiter: used, names, isRejected, lines, values, isAll }
+  return { delimiter: used, names, isRejected, lines, values, valueLines, nulls, isAll }
 }
 
 export function guessColumns({ names, values }: CsvSample): { readonly name: string; readonly guess: Guess }[] {
@@ -134,13 +151,22 @@ export function formatsFor({ values }: CsvSample, index: number, typeText: strin
   return isNumber ? numberFormatsFor(type, own, usualNumberFormat(values)) : []
 }
 
+/** All formats that a column of the type may be written in. */
+export function knownFormats(typeText: string): readonly string[] {
+  const kind = parseType(typeText)?.kind
+  if (kind === 'Date' || kind === 'Timestamp') return DATE_FORMATS
+  return kind === 'Integer' || kind === 'Decimal' || kind === 'Double' ? NUMBER_FORMATS : []
+}
+
 export function findFormat(name: string): ValueFormat | undefined {
   return findDateFormat(name) ?? findNumberFormat(name)
 }
 
-export function targetOf(column: TableColumn, format: ValueFormat | undefined): TargetColumn {
+/** `zone`: that of times which name none; empty for UTC. */
+export function targetOf(column: TableColumn, written: ValueFormat | undefined, zone: string): TargetColumn {
   const type = parseType(column.type)
   if (type === undefined) throw new Error(`The column ${column.name} has the unknown type ${column.type}`)
+  const format = zone !== '' && type.kind === 'Timestamp' ? inZone(zone, written) : written
   return { name: column.name, type, isRequired: !column.nullable, hasDefault: column.default !== null, format }
 }
 
@@ -151,9 +177,12 @@ export interface Misfit {
 }
 
 /** The rows of the sample that do not fit the table. */
-export function misfitsOf({ lines, delimiter }: CsvSample, targets: readonly (TargetColumn | undefined)[]): Misfit[] {
+export function misfitsOf(
+  { lines, delimiter, nulls }: CsvSample,
+  targets: readonly (TargetColumn | undefined)[],
+): Misfit[] {
   return lines.flatMap(({ raw, line }) => {
-    const row = rowFields(raw, { delimiter }, targets)
+    const row = rowFields(raw, { delimiter, nulls }, targets)
     return 'reason' in row ? [{ line, raw, reason: row.reason }] : []
   })
 }

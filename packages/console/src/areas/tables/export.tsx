@@ -1,4 +1,4 @@
-/** The export of a table as CSV, NDJSON or Arrow, with its progress, and a way to cancel it. */
+/** The export of a table as CSV, NDJSON, Arrow or Parquet, with its progress, and a way to cancel it. */
 import { useRef, useState } from 'preact/hooks'
 import { name as nameOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'

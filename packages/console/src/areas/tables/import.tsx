@@ -1,29 +1,17 @@
 /** The import of a CSV file into a table: preview, then rows in batches, with progress, and a way to cancel. */
 import { signal } from '@preact/signals'
-import { DATE_FORMATS, NUMBER_FORMATS, rejectedHeader, rejectedLine } from 'gatehouse-csv'
+import { type Duplicates, doubtOf, isZone } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { toast } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Button,
-  bytes,
-  count,
-  ErrorNotice,
-  Notice,
-  Progress,
-  Section,
-  Select,
-  saveFile,
-  Table,
-  useLoad,
-} from '../../ui/index.ts'
+import { Await, Button, bytes, count, Notice, Section, Select, Table, TextField, useLoad } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 import {
   type CsvSample,
   findFormat,
   formatsFor,
   guessColumns,
+  knownFormats,
   type Misfit,
   matchColumns,
   misfitsOf,
@@ -32,6 +20,7 @@ import {
 } from './csv-file.ts'
 import { type Upload, uploadFile } from './csv-upload.ts'
 import { FileDrop } from './drop.tsx'
+import { type FileProps, type ImportState, Misfits, Outcome } from './import-outcome.tsx'
 
 /** The file from which a table was created, to be imported next. */
 export const waitingFile = signal<File | undefined>(undefined)
@@ -65,7 +54,11 @@ const DELIMITERS = [
 
 function Preview({ table, file }: { readonly table: TableDetail; readonly file: File }) {
   const [delimiter, setDelimiter] = useState('')
-  const sample = useLoad(() => sampleFile(file, delimiter === '' ? undefined : delimiter), [delimiter])
+  const [nulls, setNulls] = useState('')
+  const sample = useLoad(
+    () => sampleFile(file, delimiter === '' ? undefined : delimiter, nullsIn(nulls)),
+    [delimiter, nulls],
+  )
   return (
     <Section
       title={file.name}
@@ -83,6 +76,7 @@ function Preview({ table, file }: { readonly table: TableDetail; readonly file: 
     >
       <div class="import-delimiter">
         <Select label="Delimiter" value={delimiter} onValue={setDelimiter} choices={DELIMITERS} />
+        <TextField label="No value" value={nulls} onValue={setNulls} placeholder="n/a, -" />
         {sample.data !== undefined && (
           <span class="quiet">
             {DELIMITERS.find(({ value }) => value === sample.data?.delimiter)?.title}: {sample.data.names.length}{' '}
@@ -91,32 +85,59 @@ function Preview({ table, file }: { readonly table: TableDetail; readonly file: 
         )}
       </div>
       <Await of={sample} title="The file cannot be read">
-        {(read) => <Mapping key={read.delimiter} table={table} file={file} sample={read} />}
+        {(read) => <Mapping key={`${read.delimiter} ${nulls}`} table={table} file={file} sample={read} />}
       </Await>
     </Section>
   )
 }
 
-type State =
-  | { readonly kind: 'preview' }
-  | { readonly kind: 'running' | 'done' | 'cancelled'; readonly upload: Upload }
-  | { readonly kind: 'failed'; readonly upload: Upload; readonly error: unknown }
-
-interface FileProps {
-  readonly table: TableDetail
-  readonly file: File
-  readonly sample: CsvSample
+/** Texts that mean no value, separated by commas. */
+function nullsIn(text: string): ReadonlySet<string> {
+  return new Set(
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
 }
+
+const POLICIES: readonly { readonly value: Duplicates; readonly title: string }[] = [
+  { value: 'reject', title: 'List it as rejected' },
+  { value: 'skip', title: 'Skip it' },
+  { value: 'replace', title: 'Replace the row in the table' },
+]
 
 function Mapping(props: FileProps) {
   const { table, sample } = props
-  const mapping = useMapping(table, sample)
-  const { targets, twice, unsure, isReady } = mapping
-  const { state, start, cancel, reset } = useImport(props, targets)
+  const [zone, setZone] = useState('')
+  const [duplicates, setDuplicates] = useState<Duplicates>('reject')
+  const isZoneKnown = zone === '' || isZone(zone)
+  const mapping = useMapping(table, sample, isZoneKnown ? zone : '')
+  const { targets, twice, unsure } = mapping
+  const isReady = mapping.isReady && isZoneKnown
+  const { state, start, cancel, reset } = useImport(props, targets, duplicates)
   if (state.kind !== 'preview') return <Outcome {...props} state={state} onCancel={cancel} onAgain={reset} />
   return (
     <div class="import-mapping">
       <ColumnTable table={table} sample={sample} mapping={mapping} />
+      <Doubts sample={sample} />
+      <div class="import-delimiter">
+        <Select
+          label="A row whose key is taken"
+          value={duplicates}
+          onValue={(value) => setDuplicates(POLICIES.find((policy) => policy.value === value)?.value ?? 'reject')}
+          choices={POLICIES}
+        />
+        {targets.some((target) => target?.type.kind === 'Timestamp') && (
+          <TextField
+            label="Time zone"
+            value={zone}
+            onValue={setZone}
+            placeholder="UTC, or America/New_York"
+            error={isZoneKnown ? undefined : 'Unknown time zone'}
+          />
+        )}
+      </div>
       {twice !== undefined && <Notice kind="warning">Two columns of the file are mapped to {twice}.</Notice>}
       {unsure.length > 0 && (
         <Notice kind="warning">
@@ -137,25 +158,32 @@ function Mapping(props: FileProps) {
 type ColumnMapping = ReturnType<typeof useMapping>
 
 /** The column of the table, and the format, that the user has chosen for each column of the file. */
-function useMapping(table: TableDetail, sample: CsvSample) {
+function useMapping(table: TableDetail, sample: CsvSample, zone: string) {
   const [chosen, setChosen] = useState(() => matchColumns(sample, table.columns))
   const [formats, setFormats] = useState<ReadonlyMap<number, string>>(new Map())
   const columnAt = (index: number) => table.columns.find(({ name }) => name === chosen[index])
   const formatAt = (index: number) => {
     const possible = formatsFor(sample, index, columnAt(index)?.type ?? '')
     const only = possible.length === 1 ? possible[0] : undefined
-    return { possible, format: findFormat(formats.get(index) ?? '') ?? only }
+    const chosenName = formats.get(index)
+    const known = knownFormats(columnAt(index)?.type ?? '')
+    return {
+      possible,
+      known,
+      isChosen: chosenName !== undefined,
+      format: chosenName === undefined ? only : findFormat(chosenName),
+    }
   }
   const targets = sample.names.map((_, index) => {
     const column = columnAt(index)
-    return column === undefined ? undefined : targetOf(column, formatAt(index).format)
+    return column === undefined ? undefined : targetOf(column, formatAt(index).format, zone)
   })
   /** A column of the table into which two of the file lead. */
   const twice = chosen.find((name, index) => name !== undefined && chosen.indexOf(name) !== index)
   /** Columns of the file whose format has to be chosen. */
   const unsure = sample.names.filter((_, index) => {
-    const { possible, format } = formatAt(index)
-    return possible.length > 1 && format === undefined
+    const { possible, isChosen } = formatAt(index)
+    return possible.length > 1 && !isChosen
   })
   return {
     chosen,
@@ -170,10 +198,10 @@ function useMapping(table: TableDetail, sample: CsvSample) {
   }
 }
 
-const NOTHING: Upload = { inserted: 0, rejected: [], read: 0 }
+const NOTHING: Upload = { inserted: 0, replaced: 0, skipped: 0, rejected: [], read: 0 }
 
-function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['targets']) {
-  const [state, setState] = useState<State>({ kind: 'preview' })
+function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['targets'], duplicates: Duplicates) {
+  const [state, setState] = useState<ImportState>({ kind: 'preview' })
   const abort = useRef<AbortController>(null)
   const start = async () => {
     const controller = new AbortController()
@@ -185,7 +213,15 @@ function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['t
     }
     show(NOTHING)
     try {
-      upload = await uploadFile(file, table.name, sample, targets, controller.signal, show)
+      upload = await uploadFile(
+        file,
+        table.name,
+        sample,
+        targets,
+        { duplicates, nulls: sample.nulls },
+        controller.signal,
+        show,
+      )
       setState({ kind: 'done', upload })
       toast(`Imported ${count(upload.inserted)} rows into ${table.name}`, { kind: 'good' })
     } catch (error) {
@@ -235,18 +271,16 @@ function ColumnTable({
         {
           title: 'Format',
           cell: ({ name, index }) => {
-            const { possible, format } = formatAt(index)
-            if (possible.length === 0) return null
+            const { possible, known, isChosen, format } = formatAt(index)
+            if (known.length === 0) return null
+            const isUnsure = possible.length > 1 && !isChosen
             return (
               <Select
                 label={`Format of ${name}`}
                 hideLabel
                 value={format?.name ?? ''}
                 onValue={(value) => chooseFormat(index, value)}
-                choices={[
-                  ...(format === undefined ? [{ value: '', title: 'Choose' }] : []),
-                  ...(DATE_FORMATS.includes(possible[0]?.name ?? '') ? DATE_FORMATS : NUMBER_FORMATS),
-                ]}
+                choices={[{ value: '', title: isUnsure ? 'Choose' : 'As it is' }, ...known]}
               />
             )
           },
@@ -254,6 +288,21 @@ function ColumnTable({
         { title: 'First values', cell: ({ index }) => <Values of={sample.values[index]} />, wide: true },
       ]}
     />
+  )
+}
+
+/** Why columns look like Text, with the cells that do not fit. */
+function Doubts({ sample }: { readonly sample: CsvSample }) {
+  const doubts = guessColumns(sample).flatMap(
+    ({ name, guess }, index) => doubtOf(name, guess, sample.values[index] ?? [], sample.valueLines[index] ?? []) ?? [],
+  )
+  if (doubts.length === 0) return null
+  return (
+    <Notice kind="warning">
+      {doubts.map((doubt) => (
+        <div key={doubt}>{doubt.replace('becomes Text', 'looks like Text')}</div>
+      ))}
+    </Notice>
   )
 }
 
@@ -266,74 +315,6 @@ function Fit({ sample, misfits }: { readonly sample: CsvSample; readonly misfits
     <Notice kind="good">
       {sample.isAll ? 'All' : 'The first'} {read} rows fit.
     </Notice>
-  )
-}
-
-function Outcome({
-  table,
-  file,
-  sample,
-  state,
-  onCancel,
-  onAgain,
-}: FileProps & {
-  readonly state: Exclude<State, { kind: 'preview' }>
-  readonly onCancel: () => void
-  readonly onAgain: () => void
-}) {
-  const { inserted, rejected, read } = state.upload
-  const saveRejected = () => {
-    const { delimiter } = sample
-    const header = rejectedHeader(sample.names, delimiter)
-    const lines = rejected.map((row) => rejectedLine(row, delimiter))
-    saveFile(new Blob([[header, ...lines, ''].join('\r\n')], { type: 'text/csv' }), `${file.name}.rejected.csv`)
-  }
-  return (
-    <div class="row-form">
-      {state.kind === 'running' && <Progress label={`Import into ${table.name}`} value={read} of={file.size} />}
-      {state.kind === 'failed' && (
-        <ErrorNotice error={state.error} title="The import stopped before the end of the file" />
-      )}
-      {state.kind === 'cancelled' && (
-        <Notice kind="warning">The import was cancelled. Rows that were already inserted remain.</Notice>
-      )}
-      <p role="status">
-        {count(inserted)} rows inserted, {count(rejected.length)} rejected
-        {state.kind === 'running' && `, ${bytes(read)} of ${bytes(file.size)} read`}
-      </p>
-      <div class="row">
-        {state.kind === 'running' ? (
-          <Button onClick={onCancel}>Cancel</Button>
-        ) : (
-          <Button onClick={onAgain}>Back to the preview</Button>
-        )}
-        {state.kind !== 'running' && rejected.length > 0 && (
-          <Button icon="download" onClick={saveRejected}>
-            Save the rejected rows
-          </Button>
-        )}
-      </div>
-      {rejected.length > 0 && <Misfits title="Rejected rows" of={rejected} />}
-    </div>
-  )
-}
-
-const MOST_SHOWN = 50
-
-function Misfits({ title, of }: { readonly title: string; readonly of: readonly Misfit[] }) {
-  return (
-    <Section title={title} about={of.length > MOST_SHOWN ? `The first ${MOST_SHOWN} are shown.` : undefined}>
-      <Table
-        label={title}
-        rows={of.slice(0, MOST_SHOWN)}
-        keyOf={({ line }) => line}
-        columns={[
-          { title: 'Line', kind: 'number', cell: ({ line }) => line },
-          { title: 'Why', cell: ({ reason }) => reason },
-          { title: 'Row', cell: ({ raw }) => <code class="import-raw">{raw.slice(0, 200)}</code>, wide: true },
-        ]}
-      />
-    </Section>
   )
 }
 

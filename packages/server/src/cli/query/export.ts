@@ -16,9 +16,10 @@ const MEDIA_TYPES = {
   csv: 'text/csv',
   ndjson: 'application/x-ndjson',
   arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
 } as const
 type Format = keyof typeof MEDIA_TYPES
-const FORMATS = ['csv', 'ndjson', 'arrow'] as const
+const FORMATS = ['csv', 'ndjson', 'arrow', 'parquet'] as const
 
 export async function exportRows(args: Arguments): Promise<void> {
   const [argument] = args.positionals
@@ -39,7 +40,8 @@ function formatOfFile(file = ''): Format {
 }
 
 async function toStdout(response: Response, format: Format): Promise<number> {
-  if (format === 'arrow' && process.stdout.isTTY) throw new UsageError('Arrow is a binary format: add --output FILE')
+  if ((format === 'arrow' || format === 'parquet') && process.stdout.isTTY)
+    throw new UsageError(`${format} is a binary format: add --output FILE`)
   const monitor = new ResultMonitor(format)
   const body = bodyOf(response)
   await whole(

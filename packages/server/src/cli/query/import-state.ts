@@ -17,6 +17,8 @@ export interface ImportState {
   readonly line: number
   readonly batch: number
   readonly inserted: number
+  readonly replaced: number
+  readonly skipped: number
   readonly rejected: number
   /** Size of the file of rejected rows; what follows belongs to a batch that will be sent again. */
   readonly rejectedBytes: number
@@ -27,7 +29,7 @@ function stateFile(file: string): string {
 }
 
 export function newState(file: string, server: string, table: string, batchRows: number): ImportState {
-  const place = { offset: 0, line: 1, batch: 0, inserted: 0, rejected: 0, rejectedBytes: 0 }
+  const place = { offset: 0, line: 1, batch: 0, inserted: 0, replaced: 0, skipped: 0, rejected: 0, rejectedBytes: 0 }
   return { id: randomUUID(), server, table, file: fingerprint(file), batchRows, ...place }
 }
 
@@ -67,11 +69,38 @@ function fingerprint(file: string): string {
 function parseState(text: string): ImportState | undefined {
   const read = membersOf(parseJson(text))
   const words = [read.id, read.server, read.table, read.file]
-  const counts = [read.batchRows, read.offset, read.line, read.batch, read.inserted, read.rejected, read.rejectedBytes]
+  const counts = [
+    ...[read.batchRows, read.offset, read.line, read.batch, read.inserted, read.rejected, read.rejectedBytes],
+    // States of earlier versions lack these.
+    ...[read.replaced ?? 0, read.skipped ?? 0],
+  ]
   if (!words.every((word) => typeof word === 'string') || !counts.every((count) => Number.isSafeInteger(count)))
     return undefined
   const [id = '', server = '', table = '', file = ''] = words.map(String)
-  const [batchRows = 1, offset = 0, line = 1, batch = 0, inserted = 0, rejected = 0, rejectedBytes = 0] =
-    counts.map(Number)
-  return { id, server, table, file, batchRows, offset, line, batch, inserted, rejected, rejectedBytes }
+  const [
+    batchRows = 1,
+    offset = 0,
+    line = 1,
+    batch = 0,
+    inserted = 0,
+    rejected = 0,
+    rejectedBytes = 0,
+    replaced = 0,
+    skipped = 0,
+  ] = counts.map(Number)
+  return {
+    id,
+    server,
+    table,
+    file,
+    batchRows,
+    offset,
+    line,
+    batch,
+    inserted,
+    replaced,
+    skipped,
+    rejected,
+    rejectedBytes,
+  }
 }

@@ -13,6 +13,7 @@ import {
   numberFormatsFor,
   parseCsvRecord,
   parseType,
+  rowCsv,
   rowFields,
   type TargetColumn,
   usualNumberFormat,
@@ -22,10 +23,8 @@ import {
 import { type IqlType, printName, sameName, typeName } from 'gatehouse-iql'
 import { GatehouseError, QueryError, statement as statementOf } from '../../../../client/src/index.ts'
 import { type CsvRecord, readCsvRecords } from '../../declarative/csv-file.ts'
-import { parseExactly } from '../../lib/exact-json.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
-import type { ImportedRow } from './insert-rows.ts'
 
 /** The rows of a file below its header. */
 export interface CsvSource {
@@ -265,17 +264,12 @@ export function matchColumns(
   })
 }
 
-/** A record as a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
+/** A record as it is sent, or the reason why it cannot be a row. */
 export function rowOf(
   raw: string,
   source: Pick<CsvSource, 'delimiter' | 'nulls'>,
   columns: readonly TargetColumn[],
-): { row: ImportedRow } | { reason: string } {
+): { csv: string } | { reason: string } {
   const read = rowFields(raw, source, columns)
-  if ('reason' in read) return read
-  const members = read.fields.map(({ name, type, text }) => [
-    name,
-    text !== null && type.kind === 'Json' ? parseExactly(text) : text,
-  ])
-  return { row: Object.fromEntries(members) }
+  return 'reason' in read ? read : { csv: rowCsv(read.fields) }
 }

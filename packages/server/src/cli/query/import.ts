@@ -1,10 +1,16 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import {
+  csvField,
   DELIMITER_SAMPLE,
+  type Duplicates,
   delimiterName,
   delimiterOf,
-  NUMBER_FORMATS,
+  doubtOf,
+  inZone,
+  isZone,
+  type PendingRow,
+  type RefusedRow,
   readDelimiter,
   rejectedHeader,
   rejectedLine,
@@ -16,13 +22,13 @@ import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../output/table.ts'
+import { FILE_TYPES, importFile, summaryOf } from './import-file.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
   checkKeys,
   createTable,
   describeTable,
-  type GuessedColumn,
   guessColumns,
   matchColumns,
   openCsv,
@@ -33,20 +39,23 @@ import {
   sampleColumns,
   withFormats,
 } from './import-target.ts'
-import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
+import { insertRows, type PartTarget } from './insert-rows.ts'
 import { Progress } from './progress.ts'
 
-const DEFAULT_BATCH_ROWS = 500
+const DEFAULT_BATCH_ROWS = 20_000
 /** Attempts for each batch: about four seconds, in which a server can restart. */
 const ATTEMPTS = 6
-/** A batch of long rows ends earlier: the server limits the size of a body. */
-const MAX_BATCH_BYTES = 1024 * 1024
+/** A batch of long rows ends earlier: it is kept in memory. */
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 export async function importRows(args: Arguments): Promise<void> {
   const [file = ''] = args.positionals
   const table = args.value('--table') ?? ''
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
+  const duplicates = chooseDuplicates(args)
+  const type = chooseType(args, file)
+  if (type !== undefined) return withGate(args, (gate) => importFile(gate, table, file, type, duplicates))
   const source = await openCsv(file, await chooseDelimiter(args, file), new Set(args.values('--null')))
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   await withGate(
@@ -59,10 +68,32 @@ export async function importRows(args: Arguments): Promise<void> {
       const place = { offset: source.start, line: source.nextLine }
       const state = known ?? { ...newState(file, gate.url, table, batchRows), ...place }
       if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
-      report(await transfer({ ...source, gate, table, columns, rejected }, state), file, rejected)
+      report(
+        await transfer({ ...source, gate, table, columns, rejected, duplicates, header: headerOf(columns) }, state),
+        file,
+        rejected,
+      )
     },
     { attempts: ATTEMPTS },
   )
+}
+
+function chooseDuplicates(args: Arguments): Duplicates {
+  const given = args.value('--duplicates') ?? 'reject'
+  if (given === 'reject' || given === 'skip' || given === 'replace') return given
+  throw new UsageError('--duplicates takes reject, skip or replace')
+}
+
+/** The media type of a file that is sent as it is; undefined for CSV. */
+function chooseType(args: Arguments, file: string): string | undefined {
+  const format = args.value('--format') ?? /\.(ndjson|arrow|parquet)$/i.exec(file)?.[1]?.toLowerCase() ?? 'csv'
+  const type = FILE_TYPES.get(format)
+  if (type === undefined && format !== 'csv') throw new UsageError('--format takes csv, ndjson, arrow or parquet')
+  return type
+}
+
+function headerOf(columns: readonly TargetColumn[]): string {
+  return columns.map(({ name }) => csvField(name)).join(',')
 }
 
 async function chooseDelimiter(args: Arguments, file: string): Promise<string> {
@@ -90,18 +121,20 @@ async function prepareTable(
   const existing = await describeTable(gate, table)
   const samples = await sampleColumns(source)
   const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
+  const zone = args.value('--time-zone')
+  if (zone !== undefined && !isZone(zone)) throw new UsageError(`--time-zone: unknown time zone ${zone}`)
   if (existing !== undefined) {
-    const columns = withFormats(matchColumns(names, existing, table), samples, formats)
+    const columns = inZoneOf(zone, withFormats(matchColumns(names, existing, table), samples, formats))
     await requireInsert(gate, table, columns)
     show(source, columns)
     return columns
   }
   checkKeys(args.values('--key'), names)
-  const guessed = guessColumns(names, samples, args.pairs('--type'), formats)
+  const guessed = inZoneOf(zone, guessColumns(names, samples, args.pairs('--type'), formats))
   if (!args.has('--create') && !args.has('--dry-run'))
     throw new UsageError(`There is no table ${table}; use --create to create it`)
   show(source, guessed)
-  const doubts = guessed.flatMap(doubtsOf)
+  const doubts = guessed.flatMap(({ name, guess, sample }) => doubtOf(name, guess, sample.values, sample.lines) ?? [])
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) return guessed
   if (doubts.length > 0 && !args.has('--yes'))
@@ -110,6 +143,17 @@ async function prepareTable(
     )
   await createTable(gate, table, guessed, args.values('--key'))
   return guessed
+}
+
+/** Times without a zone are those of this one. */
+function inZoneOf<Column extends TargetColumn>(
+  zone: string | undefined,
+  columns: readonly Column[],
+): readonly Column[] {
+  if (zone === undefined) return columns
+  return columns.map((column) =>
+    column.type.kind === 'Timestamp' ? { ...column, format: inZone(zone, column.format) } : column,
+  )
 }
 
 function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void {
@@ -121,29 +165,7 @@ function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void 
   )
 }
 
-const SHOWN_CELLS = 5
-
-/** What may be wrong in the guessed type of a column. */
-function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
-  if (guess.ambiguous !== undefined) {
-    const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)
-    const what = NUMBER_FORMATS.includes(first) ? 'numbers' : 'dates'
-    return [`${name} becomes Text: its ${what} may be ${first} or ${second}`]
-  }
-  if (guess.nearly === undefined) return []
-  const { type, misfits } = guess.nearly
-  const cells = misfits
-    .slice(0, SHOWN_CELLS)
-    .map((index) => `line ${sample.lines[index]} ${JSON.stringify(sample.values[index])}`)
-  const more = misfits.length > SHOWN_CELLS ? ', …' : ''
-  return [
-    `${name} becomes Text, not ${typeName(type)}, because of ${misfits.length} of ${sample.values.length} values: ${cells.join(', ')}${more}`,
-  ]
-}
-
-interface Transfer extends CsvSource {
-  readonly gate: Gate
-  readonly table: string
+interface Transfer extends CsvSource, PartTarget {
   readonly columns: readonly TargetColumn[]
   readonly rejected: string
 }
@@ -161,10 +183,15 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
   openRejected(work, state)
   writeState(file, state)
   try {
-    for await (const batch of batchesOf(work, state)) {
+    const batches = batchesOf(work, state)
+    let next = batches.next()
+    for (let { value: batch, done } = await next; !done && batch !== undefined; { value: batch, done } = await next) {
+      // The next rows are read while the server inserts these.
+      next = batches.next()
+      next.catch(() => {})
       state = await send(work, state, batch)
       writeState(file, state)
-      progress.show(state.offset, state.inserted)
+      progress.show(state.offset, state.inserted + state.replaced + state.skipped)
       if (stopped) throw new CommandError(`Stopped after line ${state.line - 1}; repeat the command to resume`)
     }
   } finally {
@@ -176,21 +203,21 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
 
 interface Batch {
   readonly rows: readonly PendingRow[]
-  readonly bad: readonly RejectedRow[]
+  readonly bad: readonly RefusedRow[]
   readonly offset: number
   readonly line: number
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch> {
+async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch, undefined, void> {
   let rows: PendingRow[] = []
-  let bad: RejectedRow[] = []
+  let bad: RefusedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
   for await (const { raw, end, line, nextLine } of recordsOf(work, state)) {
     const row = rowOf(raw, work, work.columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
-    else rows.push({ line, raw, row: row.row })
+    else rows.push({ line, raw, csv: row.csv })
     bytes += raw.length
     place = { offset: end, line: nextLine }
     if (rows.length + bad.length < state.batchRows && bytes < MAX_BATCH_BYTES) continue
@@ -200,11 +227,12 @@ async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Ba
     bytes = 0
   }
   if (rows.length + bad.length > 0) yield { rows, bad, ...place }
+  return undefined
 }
 
 async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
-  const refused = await insertRows(work.gate, work.table, rows, `import-${state.id}-${state.batch}`)
-  const rejected = [...bad, ...refused].sort((a, b) => a.line - b.line)
+  const outcome = await insertRows(work, rows, `import-${state.id}-${state.batch}`)
+  const rejected = [...bad, ...outcome.refused].sort((a, b) => a.line - b.line)
   const lines = rejected.map((row) => `${rejectedLine(row, work.delimiter)}\r\n`)
   appendFileSync(work.rejected, lines.join(''))
   return {
@@ -212,7 +240,9 @@ async function send(work: Transfer, state: ImportState, { rows, bad, offset, lin
     offset,
     line,
     batch: state.batch + 1,
-    inserted: state.inserted + rows.length - refused.length,
+    inserted: state.inserted + outcome.inserted,
+    replaced: state.replaced + outcome.replaced,
+    skipped: state.skipped + outcome.skipped,
     rejected: state.rejected + rejected.length,
     rejectedBytes: statSync(work.rejected).size,
   }
@@ -224,9 +254,9 @@ function openRejected({ rejected, names, delimiter }: Transfer, state: ImportSta
   else writeFileSync(rejected, `${rejectedHeader(names, delimiter)}\r\n`)
 }
 
-function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {
+function report({ rejected, ...counts }: ImportState, file: string, rejectedFile: string): void {
   deleteState(file)
-  process.stdout.write(`${inserted} ${inserted === 1 ? 'row' : 'rows'} inserted\n`)
+  process.stdout.write(summaryOf(counts))
   if (rejected === 0) {
     rmSync(rejectedFile, { force: true })
     return

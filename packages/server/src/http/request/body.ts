@@ -41,6 +41,9 @@ export function readBody(context: Context, options: ReadBodyOptions): void {
   })
 }
 
+/** A body that is kept in memory has to arrive within this time. */
+const MAX_ARRIVAL_MS = 60_000
+
 /** The memory that a part takes besides its bytes: a body may come in parts of one byte. */
 const PART_BYTES = 256
 
@@ -58,6 +61,7 @@ function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, 
       if (hasLeft) release()
     }
   }
+  const timer = setTimeout(() => leave(tooSlow()), MAX_ARRIVAL_MS).unref()
   const end = (): void => leave(Buffer.concat(parts, length))
   const release = (): void => {
     for (const forget of releases.splice(0)) forget()
@@ -65,19 +69,30 @@ function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, 
   const leave = (read: Buffer | Refusal): void => {
     if (hasLeft) return
     hasLeft = true
+    clearTimeout(timer)
     request.off('data', take).off('end', end)
     release()
     done(read, true)
   }
   // Without a listener the error would end the process.
   request.on('error', () => {})
-  request.on('data', take).on('end', end).on('close', release)
+  request
+    .on('data', take)
+    .on('end', end)
+    .on('close', () => {
+      clearTimeout(timer)
+      release()
+    })
   take(first)
 }
 
 /** The rest of the body is not read: the connection is closed after the reply. */
 function tooLarge(): Refusal {
   return new Refusal('http.body_too_large', 413, 'The body is too large', { headers: { connection: 'close' } })
+}
+
+function tooSlow(): Refusal {
+  return new Refusal('http.timeout', 408, 'The request took too long to arrive', { headers: { connection: 'close' } })
 }
 
 function tooMuchAtOnce(): Refusal {

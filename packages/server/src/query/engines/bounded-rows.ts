@@ -9,7 +9,7 @@ export const CHUNK_BYTES = 64 * 1024
 /** Reads a row of the database. The array may be reused for the next row. */
 export type RowDecoder<Raw> = (raw: Raw) => readonly Cell[]
 
-type RowTarget = Pick<RowEncoder, 'add' | 'pending'>
+type RowTarget = Pick<RowEncoder, 'add' | 'pending' | 'held'>
 
 export class BoundedRows<Raw> {
   readonly #target: RowTarget
@@ -40,7 +40,8 @@ export class BoundedRows<Raw> {
       return true
     }
     if (this.#rowCount >= this.#limits.rows) this.#truncated = 'rows'
-    else if (this.#taken + this.#target.pending >= this.#limits.bytes) this.#truncated = 'bytes'
+    else if (this.#taken + this.#target.pending + (this.#target.held ?? 0) >= this.#limits.bytes)
+      this.#truncated = 'bytes'
     if (this.#truncated !== 'no') return false
     this.#lastRow = this.#decodeRow(raw)
     this.#target.add(this.#lastRow)

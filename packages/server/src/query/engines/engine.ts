@@ -1,6 +1,6 @@
 /** The interface between the query service and its databases. */
 
-import type { ResultColumn } from 'gatehouse-iql'
+import type { IqlType, ResultColumn } from 'gatehouse-iql'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
@@ -8,7 +8,16 @@ import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Bind, Bindable, EmittedSql, PartsTable, Placeholders, SqlStatement } from './emit/parameters.ts'
+import type {
+  Bind,
+  Bindable,
+  EmittedSql,
+  PartsTable,
+  Placeholders,
+  ScalarBindable,
+  SharedValues,
+  SqlStatement,
+} from './emit/parameters.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
@@ -21,6 +30,8 @@ export interface Engine {
   prepareRead(query: ReadStatement): PreparedRead
   /** Durable when the promise resolves. */
   write(request: WriteRequest): Promise<WriteReply>
+  /** Inserts the rows of a spool file: all or none, durable when the promise resolves. */
+  bulk(request: BulkRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
   /** Applies all changes or none. The reply is that of `response`, if given. */
   change(request: ChangeRequest): Promise<WriteReply | undefined>
@@ -133,6 +144,48 @@ export interface WriteRequest {
   readonly idempotencyKey: IdempotencyKey | undefined
 }
 
+/** A bulk insert whose rows are in a spool file (columns/spool-file.ts). */
+export interface BulkRequest {
+  readonly owner: string
+  readonly tables: readonly WrittenTable[]
+  /** The path of the file. */
+  readonly spool: string
+  readonly rows: number
+  /** The columns of the file. */
+  readonly columns: readonly { readonly name: string; readonly type: IqlType }[]
+  /** The ordinals of the primary key among these; empty if they are not all given. */
+  readonly keyColumns: readonly number[]
+  readonly primaryKey: readonly string[]
+  readonly duplicates: Duplicates
+  readonly statements: BulkStatements
+  readonly constraints: readonly ConstraintText[] | undefined
+  readonly running: Stoppable
+  readonly idempotencyKey: IdempotencyKey | undefined
+}
+
+/** What happens to a row whose key is taken, in the table or by an earlier row: nothing is inserted, the row is left out, or it replaces the other. */
+export type Duplicates = 'reject' | 'skip' | 'replace'
+
+/** Statements for the rows of a bulk insert. */
+export interface BulkStatements {
+  /** For `groupRows` rows; on PostgreSQL for those of a table `b`. */
+  readonly group: BulkStatement
+  readonly groupRows: number
+  /** For one row; absent on PostgreSQL. */
+  readonly single?: BulkStatement | undefined
+  readonly unlessTaken?: BulkStatement | undefined
+  readonly replace?: BulkStatement | undefined
+}
+
+export interface BulkStatement {
+  readonly sql: string
+  readonly parameters: readonly BulkParameter[]
+  readonly shared?: SharedValues | undefined
+}
+
+/** A value of a row of the group, or one that is the same for all. */
+export type BulkParameter = { readonly row: number; readonly column: number } | { readonly value: ScalarBindable }
+
 /** A CHECK constraint for messages. */
 export interface ConstraintText {
   readonly name: string
@@ -184,6 +237,16 @@ export interface WriteOutcome {
   readonly columns?: readonly ResultColumn[] | undefined
   readonly rows: readonly (readonly Cell[])[]
   readonly isTruncated: boolean
+  /** Of a bulk insert. */
+  readonly duplicates?: DuplicateRows | undefined
+}
+
+/** The rows of a bulk insert whose keys were taken. */
+export interface DuplicateRows {
+  readonly skipped: number
+  readonly replaced: number
+  /** Those that were left out, counted from 1: the first of them, and none where the table has no primary key. */
+  readonly skippedRows: readonly number[]
 }
 
 export interface WriteReply {

@@ -4,7 +4,6 @@ import {
   binary,
   boolean,
   columnRef,
-  didYouMean,
   type Expression,
   type IqlValue,
   isNull,
@@ -14,6 +13,7 @@ import {
   type TableView,
 } from 'gatehouse-iql'
 import type { Json } from '../../lib/exact-json.ts'
+import { findColumn } from '../catalogue/find-column.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, readColumnValue, shown } from '../json.ts'
 
@@ -214,29 +214,6 @@ class CriteriaReader {
 }
 
 const MEMBERS = ['columnname', 'operator', 'value']
-
-/** The name in the spelling of the table. Names are case-insensitive. */
-export function findColumn(table: TableView, name: string): string {
-  const found = columnsOf(table).get(name.toLowerCase())
-  if (found !== undefined) return found
-  const names = table.columns.map((column) => column.name)
-  const hint = didYouMean(name, names)
-  throw refuse('Criteria.UnknownColumn', `The table ${table.name} has no column ${shown(name)}`, {
-    members: { Expected: names, ...(hint === undefined ? {} : { Hint: hint }) },
-  })
-}
-
-const COLUMNS = new WeakMap<TableView, ReadonlyMap<string, string>>()
-
-/** The names of the columns by their lower-case spelling. */
-function columnsOf(table: TableView): ReadonlyMap<string, string> {
-  let columns = COLUMNS.get(table)
-  if (columns === undefined) {
-    columns = new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))
-    COLUMNS.set(table, columns)
-  }
-  return columns
-}
 
 function operatorOf(operator: Json | undefined): Operator {
   const known = BY_NAME.get(wordsOf(operator))

@@ -4,10 +4,12 @@ import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import type { QueryActivity } from '../activity.ts'
+import type { Spools } from '../bulk/spools.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 import type { LiveQueries } from '../live/contract.ts'
 import { ownerOf } from '../run/call.ts'
+import { isBulk } from './bulk-type.ts'
 import { LiveEndpoint } from './live.ts'
 import { replyToError } from './problem.ts'
 import { prefersEvents, requirePlatformAccess } from './request.ts'
@@ -19,6 +21,7 @@ import { DELETE, INSERT, UPDATE } from './write-call.ts'
 export interface EndpointsEnv extends Omit<ServeEnv, 'observe'> {
   readonly live: LiveQueries
   readonly activity: QueryActivity
+  readonly spools: Spools
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
   /** Cancels a query of the owner, or of any owner, on any node. */
@@ -40,6 +43,12 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
     get limit() {
       return limits.bodyBytes
     },
+  }
+  const ofInsert: BodyRule = {
+    get limit() {
+      return limits.bodyBytes
+    },
+    isStreamed: isBulk,
   }
   const ofStatement: BodyRule = { limit: limits.statementBytes * 2 + 65_536 }
   const post = (path: string, body: BodyRule, handle: (context: Context) => Sent): Route => ({
@@ -64,7 +73,9 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
         handle: (context) => events.get(context),
       },
       post('/query/:table/select', ofTable, (context) => serve(context, env, SELECT)),
-      post('/query/:table/insert', ofTable, (context) => serve(context, env, INSERT)),
+      post('/query/:table/insert', ofInsert, (context) =>
+        isBulk(context) ? insertBulk(context, { ...env, spools: endpoints.spools }) : serve(context, env, INSERT),
+      ),
       post('/query/:table/update', ofTable, (context) => serve(context, env, UPDATE)),
       post('/query/:table/delete', ofTable, (context) => serve(context, env, DELETE)),
       {
@@ -76,6 +87,12 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
     ],
   }
   return { group, stop: () => events.stop() }
+}
+
+/** Loaded by the first such request. */
+async function insertBulk(context: Context, env: ServeEnv & Pick<EndpointsEnv, 'spools'>): Promise<void> {
+  const { bulk } = await import('./bulk.ts')
+  await bulk(context, env)
 }
 
 async function cancel(context: Context, env: EndpointsEnv): Promise<void> {

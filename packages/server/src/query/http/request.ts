@@ -81,6 +81,7 @@ export const MEDIA_TYPES: Readonly<Record<Exclude<Format, 'wire'>, string>> = {
   ndjson: 'application/x-ndjson; charset=utf-8',
   csv: 'text/csv; charset=utf-8; header=present',
   arrow: 'application/vnd.apache.arrow.stream',
+  parquet: 'application/vnd.apache.parquet',
 }
 
 export function mediaTypeOf({ format }: Encoding): string {
@@ -94,6 +95,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['application/ndjson', 'ndjson'],
   ['text/csv', 'csv'],
   ['application/vnd.apache.arrow.stream', 'arrow'],
+  ['application/vnd.apache.parquet', 'parquet'],
   ['*/*', 'json'],
   ['application/*', 'json'],
   ['text/*', 'csv'],
@@ -166,6 +168,24 @@ export function limitsOf(
 ): ReadLimits {
   const most = format === 'json' ? limits.resultRows : Number.MAX_SAFE_INTEGER
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
+}
+
+/** The key of a request whose body is hashed as it arrives; `kind` and the query string are part of the request. */
+export function idempotencyKeyOf(
+  context: Context,
+  clock: Clock,
+  kind: string,
+): ((digest: string) => IdempotencyKey) | undefined {
+  const given = context.headers['idempotency-key']
+  if (given === undefined) return undefined
+  const parts = [kind, context.headers['content-type'] ?? '', context.target.toLowerCase()]
+  // Refused before the body is read.
+  readIdempotencyKey(context, clock, () => [])
+  return (digest) => {
+    const key = readIdempotencyKey(context, clock, () => [`${JSON.stringify(parts)}\n`, digest])
+    if (key === undefined) throw new Error('A request has lost its Idempotency-Key')
+    return key
+  }
 }
 
 /** `request` identifies a repeated request as the same one. */

@@ -5,7 +5,7 @@ import { constants, createBrotliCompress, createGzip, createZstdCompress } from 
 import type { Context } from '../../http/context.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
-import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
+import { type Encoding, isText, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
 import { createEncoder } from '../results/byte-encoder.ts'
 import { endOfResult, type ResultEnd } from '../results/encoders.ts'
 import type { QueryResult } from '../run/call.ts'
@@ -134,10 +134,11 @@ export async function encodeRows(
   outcome: ReadOutcome,
   end: ResultEnd,
 ): Promise<Buffer> {
-  const isText = encoding.format !== 'arrow'
-  const encoder = isText ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
+  const encoder = isText(encoding) ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
   const chunks = await inTurns(encodeAll(encoder, rows))
-  return Buffer.concat([...chunks, endOfResult(encoding, outcome, end)])
+  const trailer = encoder.finish?.()
+  while (encoder.pending > 0) chunks.push(encoder.take())
+  return Buffer.concat([...chunks, endOfResult(encoding, { ...outcome, trailer }, end)])
 }
 
 function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {

@@ -101,7 +101,7 @@ async function answerLater(exchange: Exchange, pending: PlannedRequest | Promise
 }
 
 /** Cancels the query if the client closes its connection before the reply is complete. */
-function stopWhenClosed(context: Context, running: RunningQuery): () => void {
+export function stopWhenClosed(context: Context, running: RunningQuery): () => void {
   const { response } = context
   const onClose = (): void => {
     // A query that was stopped for another reason has closed the connection itself.
@@ -131,7 +131,9 @@ class Exchange {
     this.shown = shown
     this.#encoding = encoding
     this.#span = env.trace?.begin('query')
-    this.#compression = negotiateCompression(context.headers['accept-encoding'])
+    // Parquet is compressed already.
+    this.#compression =
+      encoding.format === 'parquet' ? 'identity' : negotiateCompression(context.headers['accept-encoding'])
   }
 
   callOf(planned: PlannedRequest): QueryCall {

@@ -1,6 +1,6 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'wire'
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet' | 'wire'
 
 export interface Encoding {
   readonly format: Format
@@ -41,6 +41,11 @@ export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
 }
 
+/** Whether results are text, so that small ones are made as strings. */
+export function isText({ format }: Encoding): boolean {
+  return format === 'json' || format === 'ndjson' || format === 'csv'
+}
+
 /**
  * A value to be encoded. Integer: bigint, number or digits. Decimal: digits in full scale. Double: number. Boolean: boolean.
  * Text, Timestamp, Date, Time, Interval, Uuid and Json: their text on the wire; in long results Timestamp, Date and Time may also be a bigint,
@@ -55,6 +60,8 @@ export interface ReadOutcome {
   readonly truncated: 'no' | 'rows' | 'bytes'
   /** The key of the last row that was written. */
   readonly lastKey: readonly Cell[]
+  /** What follows the rows in a format that describes them at its end: Parquet. */
+  readonly trailer?: Uint8Array | undefined
 }
 
 export interface RowEncoder {
@@ -62,8 +69,12 @@ export interface RowEncoder {
   add(row: readonly Cell[]): void
   /** An estimate of the bytes waiting to be taken. */
   readonly pending: number
-  /** The rows added since the last call, preceded by the header on the first. */
+  /** The rows added since the last call, preceded by the header on the first. Parquet: a part of those that can be taken. */
   take(): Uint8Array
+  /** Bytes of rows that cannot be taken yet, because their row group is not complete. */
+  readonly held?: number
+  /** Completes the last row group and returns the trailer. What is pending then is to be taken, in several calls if need be. */
+  finish?(): Uint8Array
 }
 
 /** The encoder of a text format. A small result is sent as one string together with its trailer. */

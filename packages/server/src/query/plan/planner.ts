@@ -23,7 +23,7 @@ import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import { type Emission, emitExpression } from '../engines/emit/emission.ts'
+import { type BulkEmission, type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
 import type { EmittedSql, SplitPlan } from '../engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
@@ -76,6 +76,8 @@ export interface BuiltStatement {
   /** Of a statement that has a text after all: errors point into it. */
   readonly text?: string
   readonly options?: BindOptions
+  /** Set for a bulk insert. */
+  readonly bulk?: BulkEmission | undefined
 }
 
 export class Planner {
@@ -143,12 +145,12 @@ export class Planner {
     const { text = '', options } = built
     const bound = bind(built.statement(), text, viewFor(snapshot, scopes), undefined, options)
     const given = { text, scopes, snapshot, bound, autoParameters: [], literals: [] }
-    const planned = this.#emit(given, built.keys?.(bound) ?? [])
+    const planned = this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
     this.#built.add(built.key, planned)
     return planned
   }
 
-  #emit(given: Unemitted, keyColumns: readonly KeyColumn[]): Planned {
+  #emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Planned {
     const { bound, snapshot, autoParameters } = given
     const { statement } = bound
     const common = {
@@ -191,8 +193,12 @@ export class Planner {
             snapshot,
             autoParameters,
             statement: write,
+            bulk,
           })
-        const unread = statement.kind === 'insert' ? returningGiven(statement, this.#engine.dialect, finish) : undefined
+        const unread =
+          statement.kind === 'insert' && bulk === undefined
+            ? returningGiven(statement, this.#engine.dialect, finish)
+            : undefined
         return { ...common, emitted: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
@@ -221,7 +227,12 @@ export class Planner {
   #finish(emit: (emission: Emission) => string, of?: Finished): EmittedSql {
     const autoParameters = slotsOf(of?.autoParameters ?? [])
     const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
-    const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf, statement: of?.statement })
+    const emission = createEmission(this.#engine.dialect, {
+      autoParameters,
+      indexesOf,
+      statement: of?.statement,
+      bulk: of?.bulk,
+    })
     return this.#engine.finish(emission.placeholders, emit(emission))
   }
 }
@@ -231,6 +242,7 @@ interface Finished {
   readonly snapshot: CatalogueSnapshot
   readonly autoParameters: readonly AutoParameter[]
   readonly statement: Weighed
+  readonly bulk?: BulkEmission | undefined
 }
 
 /** The indexes of the parameters, by those of the literals. */

@@ -13,19 +13,23 @@ import {
   writeDate,
   writeLocalTimestamp,
 } from 'gatehouse-iql'
-import { type Cell, type Encoding, type RowEncoder, type TextRowEncoder, wireForm } from '../model/result.ts'
+import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder, wireForm } from '../model/result.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'
 
 export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
+  if (isText(encoding)) return createByteEncoder(encoding, columns)
   if (encoding.format === 'wire') {
     const { createWireEncoder } = await import('./wire-rows.ts')
     return createWireEncoder(wireForm(encoding), columns)
   }
-  if (encoding.format !== 'arrow') return createByteEncoder(encoding, columns)
-  // Most servers never need it.
-  const { createArrowEncoder } = await import('./arrow.ts')
-  return createArrowEncoder(columns)
+  // Most servers never need them.
+  if (encoding.format === 'arrow') {
+    const { createArrowEncoder } = await import('./arrow.ts')
+    return createArrowEncoder(columns)
+  }
+  const { ParquetEncoder } = await import('./parquet/encoder.ts')
+  return new ParquetEncoder(columns)
 }
 
 type CellWriter = (out: TextBytes, cell: NonNullable<Cell>) => void

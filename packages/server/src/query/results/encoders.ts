@@ -59,9 +59,8 @@ export function textForm(
       }
     case 'csv':
       return { header: csvHeader(columns), between: '', after: '\r\n' }
-    case 'arrow':
-    case 'wire':
-      throw new TypeError(`The format ${format} is not a text`)
+    default:
+      throw new TypeError(`${format} is not a text`)
   }
 }
 
@@ -224,7 +223,10 @@ export interface ResultEnd {
 
 /** The bytes after the last row. */
 export function endOfResult(encoding: Encoding, outcome: ReadOutcome, end: ResultEnd): Uint8Array {
-  return encoding.format === 'arrow' ? ARROW_END : Buffer.from(endOfText(encoding, outcome, end))
+  if (encoding.format === 'arrow') return ARROW_END
+  if (encoding.format !== 'parquet') return Buffer.from(endOfText(encoding, outcome, end))
+  if (outcome.trailer === undefined) throw new Error('A Parquet file without its footer')
+  return outcome.trailer
 }
 
 /** The trailer of a text format; empty in formats without one. */

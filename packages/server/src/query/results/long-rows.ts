@@ -1,7 +1,7 @@
 /** Encodes rows with long texts piece by piece, so that one row of many megabytes does not hold the event loop. */
 import { randomUUID } from 'node:crypto'
 import type { ResultColumn } from 'gatehouse-iql'
-import type { Cell, Encoding, RowEncoder, TextRowEncoder } from '../model/result.ts'
+import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
 import { needsQuotes } from './encoders.ts'
 
 /** Longer texts are encoded in pieces of this length: at most 10 ms for each, if every character has to be escaped. */
@@ -15,27 +15,33 @@ export class LongRows {
   readonly #encoder: RowEncoder
   readonly #columns: readonly ResultColumn[]
   readonly #format: Encoding['format']
+  readonly #isText: boolean
   readonly #mark = randomUUID()
   /** The long texts of the row that is kept back, in its order. */
   #texts: { readonly text: string; readonly column: number }[] = []
 
-  constructor(encoder: RowEncoder, columns: readonly ResultColumn[], { format }: Encoding) {
+  constructor(encoder: RowEncoder, columns: readonly ResultColumn[], encoding: Encoding) {
     this.#encoder = encoder
     this.#columns = columns
-    this.#format = format
+    this.#format = encoding.format
+    this.#isText = isText(encoding)
   }
 
   get pending(): number {
     return this.#encoder.pending
   }
 
+  get held(): number {
+    return this.#encoder.held ?? 0
+  }
+
   get hasLongRow(): boolean {
     return this.#texts.length > 0
   }
 
-  /** Arrow and PostgreSQL's messages copy texts as they are. */
+  /** Binary formats copy texts as they are. */
   add(row: readonly Cell[]): void {
-    if (this.#format === 'arrow' || this.#format === 'wire' || !row.some(isLong)) {
+    if (!this.#isText || !row.some(isLong)) {
       this.#encoder.add(row)
       return
     }

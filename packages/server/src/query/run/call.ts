@@ -14,7 +14,7 @@ import {
   sizeOfAll,
 } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
-import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
+import { type Cell, type Encoding, isText, type ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import type { TextEncoders } from '../results/encoders.ts'
 import type { AuditTable } from './audit-table.ts'
@@ -129,7 +129,7 @@ export function isSmall({ parameters }: ReadRun): boolean {
 
 /** Whether the statement is a query whose result may be small, in a text format. */
 export function mayBeSmall({ planned, encoding }: QueryCall): boolean {
-  return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
+  return planned.read !== undefined && planned.cost !== 'unbounded' && (isText(encoding) || encoding.format === 'wire')
 }
 
 export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {

@@ -32,6 +32,8 @@ export interface RunningQuery extends Stoppable {
   stop(reason: unknown): void
   /** The first rows are sent, in a format for whole tables: from now on the time limit of exports counts. */
   beginExport(): void
+  /** The rows of a bulk insert arrive, which may take as long as an export. */
+  beginImport(): void
   /** Further calls do nothing. */
   end(): void
 }
@@ -134,6 +136,12 @@ class Entry implements RunningQuery {
   beginExport(): void {
     if (this.#isStoppable)
       this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
+  }
+
+  beginImport(): void {
+    void this.signal
+    if (this.#isStoppable)
+      this.#stopAfter(this.#limits.exportMilliseconds, 'The bulk insert ran for', 'query_export_seconds')
   }
 
   get #isStoppable(): boolean {

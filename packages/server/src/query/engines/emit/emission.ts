@@ -22,10 +22,20 @@ export interface Emission {
   readonly autoParameters: ReadonlyMap<number, number>
   /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
   readonly replaced?: ReadonlyMap<BoundExpression, Sql>
+  /** Set for a bulk insert. */
+  readonly bulk?: BulkEmission | undefined
   /** Emits the query of a sub-query. */
   readonly subquery: (query: BoundQuery) => Sql
   /** Emits an expression, without the check of its length. */
   readonly node: (node: BoundExpression, emission: Emission) => Sql
+}
+
+/** How the statement of a bulk insert differs from that of one row. */
+export interface BulkEmission {
+  /** The rows are those of a table `b`, in the order of its column `n`: parameter 0 is the column `c0`, and so on. */
+  readonly fromTable: boolean
+  /** Where NULL means the default of a column: nowhere, where it must have a value, or wherever it has a default. */
+  readonly fillsDefaults: 'never' | 'required' | 'always'
 }
 
 /** Far more than a statement of the allowed size needs; less than would harm the server. */

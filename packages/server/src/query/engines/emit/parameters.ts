@@ -248,13 +248,17 @@ export class Placeholders {
 
 export function parametersOf(emitted: EmittedSql, values: RunValues, bind: Bind): Bindable[] {
   if (emitted.held !== undefined) refuseHeld(emitted.held, values.parameters)
-  const bound = emitted.parameters.map((parameter) => boundValue(parameter, values, bind))
+  const bound = emitted.parameters.map((parameter) => boundParameter(parameter, values, bind))
   if (emitted.shared === undefined) return bound
-  const shared = Array.from(emitted.shared, ([name, parameter]) => [name, boundValue(parameter, values, bind)] as const)
+  const shared = Array.from(
+    emitted.shared,
+    ([name, parameter]) => [name, boundParameter(parameter, values, bind)] as const,
+  )
   return [...bound, Object.fromEntries(shared)]
 }
 
-function boundValue({ source, type, limit }: PlanParameter, values: RunValues, bind: Bind): ScalarBindable {
+/** The value of a parameter, as the driver takes it. */
+export function boundParameter({ source, type, limit }: PlanParameter, values: RunValues, bind: Bind): ScalarBindable {
   const value = parameterValue(source, values)
   if (limit !== undefined && isLonger(value, limit.bytes)) throw keyTooLongError(limit.column, limit.bytes)
   return typeof value === 'string' ? value : bind(value, type)

@@ -27,7 +27,7 @@ import { Placeholders } from './parameters.ts'
 import { emitTextsFit } from './text-limits.ts'
 import { emitZone } from './zone.ts'
 
-export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
+export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters' | 'bulk'>> {
   /** Without it no indexes are known. */
   readonly indexesOf?: IndexesOf
   /** A statement of a caller, whose texts are bounded. */
@@ -35,11 +35,12 @@ export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'au
 }
 
 export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
-  const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement } = options
+  const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement, bulk } = options
   const weight = once(() => statement && weigh(statement, indexesOf))
   const emission: Emission = {
     dialect,
     isFormer,
+    bulk,
     autoParameters,
     indexesOf,
     weight,

@@ -50,9 +50,11 @@ export function limitedValue(
   expression: BoundExpression | undefined,
   { name, type }: ColumnView,
   limit: number | undefined,
-  { dialect, placeholders }: Emission,
+  { dialect, placeholders, bulk }: Emission,
 ): Sql {
   if (limit === undefined) return sql
+  // Those of a bulk insert are checked when they are spooled.
+  if (bulk !== undefined && expression?.kind === 'parameter') return sql
   if (expression?.kind === 'literal') {
     if (isLonger(expression.value, limit)) throw keyTooLongError(name, limit)
     return sql

@@ -36,10 +36,10 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     emitValue(table, column, value, emission, facts)
   let rows: Sql
   if (insert.rows.kind === 'values') {
-    const lines = insert.rows.rows.map(
-      (row) => `(${columns.map((column, index) => valueFor(column, row[index])).join(', ')})`,
-    )
-    rows = lines.join(', ')
+    const lines = insert.rows.rows.map((row) => columns.map((column, index) => valueFor(column, row[index])).join(', '))
+    rows = emission.bulk?.fromTable
+      ? `SELECT ${lines[0]} FROM b WHERE ${dialect.truth(true)} ORDER BY b.n`
+      : lines.map((line) => `(${line})`).join(', ')
   } else {
     const query = emitQuery(insert.rows.query, emission)
     const outputs = columns.map((column, index) => {
@@ -51,14 +51,14 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, facts, isBounded)
-  return `${insertHead(insert, dialect)}${rows}${conflict}${emitReturning(insert, insert, emission, rowTrackingOf(insert, dialect)?.track)}`
+  const values = insert.rows.kind === 'values' && !emission.bulk?.fromTable ? 'VALUES ' : ''
+  return `${insertHead(insert, dialect)}${values}${rows}${conflict}${emitReturning(insert, insert, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 
 /** The text before the rows. */
 function insertHead(insert: Insert, dialect: Dialect): Sql {
   const names = writtenColumns(insert).map(({ name }) => dialect.identifier(name))
-  const values = insert.rows.kind === 'values' ? 'VALUES ' : ''
-  return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) ${values}`
+  return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) `
 }
 
 /** The columns that the statement names, then those with a default. */
@@ -194,8 +194,15 @@ function emitValue(
   const expression = value === undefined || value.kind === 'default' ? facts.defaultOf(table, column.name) : value
   if (expression === undefined) return required(emission.dialect.nullOf(column.type), column, true, emission)
   const limit = facts.keyLimitOf(table, column.name)
-  const sql = limitedValue(emitExpression(expression, emission), expression, column, limit, emission)
+  const given = limitedValue(emitExpression(expression, emission), expression, column, limit, emission)
+  const isFilled = expression.kind === 'parameter' && fillsDefault(column, emission)
+  const fallback = isFilled ? facts.defaultOf(table, column.name) : undefined
+  const sql = fallback === undefined ? given : `coalesce(${given}, ${emitExpression(fallback, emission)})`
   return required(sql, column, expression.nullable, emission)
+}
+
+function fillsDefault({ nullable }: ColumnView, { bulk }: Emission): boolean {
+  return bulk?.fillsDefaults === 'always' || (bulk?.fillsDefaults === 'required' && !nullable)
 }
 
 /** SQLite would choose a number for an INTEGER PRIMARY KEY that is NULL. */

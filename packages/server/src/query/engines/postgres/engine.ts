@@ -4,6 +4,7 @@ import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
+  BulkRequest,
   ChangeRequest,
   Engine,
   EngineLoad,
@@ -16,6 +17,7 @@ import type {
 } from '../engine.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
+import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
@@ -76,6 +78,17 @@ class PostgresEngine implements Engine {
       const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
       if (batched !== undefined) return batched
       const reply = await write(acquire, request)
+      this.responses.count(request, reply)
+      return reply
+    } finally {
+      // A failed write may or may not have been committed.
+      this.live.committed(request.tables)
+    }
+  }
+
+  async bulk(request: BulkRequest): Promise<WriteReply> {
+    try {
+      const reply = await writeBulk(this.#open.acquire, request)
       this.responses.count(request, reply)
       return reply
     } finally {

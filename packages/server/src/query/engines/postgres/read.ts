@@ -65,8 +65,10 @@ async function* readRows(
       }
       if (batch.isLast || rows.truncated !== 'no') break
     }
-    yield encoder.take()
-    return rows.outcome(columns.length)
+    const trailer = encoder.finish?.()
+    do yield encoder.take()
+    while (encoder.pending > 0)
+    return { ...rows.outcome(columns.length), trailer }
   } finally {
     const isClosed = (await portal?.close()) ?? true
     await giveBack(!isClosed)

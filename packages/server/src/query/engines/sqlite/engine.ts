@@ -5,6 +5,7 @@ import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
+  BulkRequest,
   ChangeRequest,
   Engine,
   EngineLoad,
@@ -26,7 +27,7 @@ import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
 import { findResponse } from './write/idempotency-keys.ts'
-import { change, writeApart, writeShort } from './write-dispatch.ts'
+import { change, writeApart, writeBulk, writeShort } from './write-dispatch.ts'
 
 export function openSqliteEngine(options: EngineOptions): Engine {
   return new SqliteEngine(openDatabase(options), options)
@@ -78,6 +79,19 @@ class SqliteEngine implements Engine {
       const written = reply ?? (await writeApart(this.#open, request))
       this.responses.count(request, written)
       return written
+    } catch (error) {
+      throw asRefusal(error) ?? error
+    } finally {
+      // A failed write may or may not have been committed.
+      this.live.committed(request.tables)
+    }
+  }
+
+  async bulk(request: BulkRequest): Promise<WriteReply> {
+    try {
+      const reply = await writeBulk(this.#open, request)
+      this.responses.count(request, reply)
+      return reply
     } catch (error) {
       throw asRefusal(error) ?? error
     } finally {

@@ -5,12 +5,13 @@
 import type { Database } from 'better-sqlite3'
 import { inTurns } from '../../../lib/turns.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
-import type { ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
+import type { BulkRequest, ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
 import { missedTurn, turnOf } from '../slots/missed-turn.ts'
 import { areLong, refuseTooMany } from './catalogue.ts'
 import { type OpenDatabase, watched } from './database.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow } from './functions/functions.ts'
+import type { BulkJob } from './write/bulk-job.ts'
 import { areGiven, givenOutcome } from './write/given-rows.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write-job.ts'
 
@@ -49,6 +50,16 @@ export async function writeApart(
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
 }
 
+/** A bulk insert always runs in the writer process. */
+export async function writeBulk(
+  open: OpenDatabase,
+  { running, owner, tables: _, ...job }: BulkRequest,
+): Promise<WriteReply> {
+  const reply = await runApart(open, owner, job, running)
+  if (reply === undefined) throw new Error('A bulk insert without an outcome')
+  return reply
+}
+
 /** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */
 function isOneStatement({ steps, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
   const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
@@ -79,7 +90,7 @@ export async function change(
 function runApart(
   { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
-  job: WriteJob | ChangeJob,
+  job: WriteJob | ChangeJob | BulkJob,
   running: Stoppable,
 ) {
   return longWrites.run(owner, running, async (stopped) => {

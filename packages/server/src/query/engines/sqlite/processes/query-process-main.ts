@@ -15,6 +15,7 @@ import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder, type RawRow } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
+import { type BulkJob, runBulk } from '../write/bulk-job.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
 import { endWithServer } from './end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -31,6 +32,8 @@ endWithServer()
 
 /** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
+
+const LONG_CHUNK_BYTES = 4 * CHUNK_BYTES
 
 if (task === 'write') writeJobs(path)
 else await readJobs(path)
@@ -82,16 +85,23 @@ async function read(
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
+  // The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks.
+  const laterChunkBytes = job.encoding.format === 'wire' ? LONG_CHUNK_BYTES : CHUNK_BYTES
+  let chunkBytes = CHUNK_BYTES
   const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
       if (!rows.add(raw)) return
-      if (encoder.pending >= CHUNK_BYTES) send()
+      if (encoder.pending < chunkBytes) continue
+      send()
+      chunkBytes = laterChunkBytes
     }
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
-  send()
-  return rows.outcome(job.columns.length)
+  const trailer = encoder.finish?.()
+  do send()
+  while (encoder.pending > 0)
+  return { ...rows.outcome(job.columns.length), trailer }
 }
 
 function writeJobs(file: string): void {
@@ -100,7 +110,7 @@ function writeJobs(file: string): void {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const job = decodePayload(frame.payload) as WriteJob | ChangeJob
+      const job = decodePayload(frame.payload) as WriteJob | ChangeJob | BulkJob
       opened ??= openWriting(file)
       const reply = write(opened.database, opened.statements, job)
       for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
@@ -119,8 +129,15 @@ function openWriting(file: string) {
   return { database, statements: new StatementCache(database, 10) }
 }
 
-function write(database: Database, statements: StatementCache, job: WriteJob | ChangeJob): WriteReply | undefined {
-  const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
+function write(
+  database: Database,
+  statements: StatementCache,
+  job: WriteJob | ChangeJob | BulkJob,
+): WriteReply | undefined {
+  const run = () => {
+    if ('spool' in job) return runBulk(database, statements, job)
+    return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)
+  }
   return database.transaction(run).immediate()
 }
 

@@ -1,0 +1,100 @@
+/** The fields of an Arrow schema (Schema.fbs), as far as they can be columns of a table. */
+import { badBody } from '../../columns/row-error.ts'
+import type { FlatTable } from './flatbuffer-reader.ts'
+
+export type ArrowType =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'int'; readonly bits: 8 | 16 | 32 | 64; readonly isSigned: boolean }
+  | { readonly kind: 'float'; readonly bits: 32 | 64 }
+  | { readonly kind: 'bool' }
+  /** `width`: the bytes of an offset. */
+  | { readonly kind: 'utf8' | 'binary'; readonly width: 4 | 8 }
+  | { readonly kind: 'fixed'; readonly length: number }
+  | { readonly kind: 'decimal'; readonly scale: number; readonly bits: 128 }
+  | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
+  | { readonly kind: 'time'; readonly bits: 32 | 64; readonly unit: TimeUnit }
+  | { readonly kind: 'timestamp'; readonly unit: TimeUnit }
+
+/** How many of the unit a second has. */
+export type TimeUnit = 1n | 1000n | 1_000_000n | 1_000_000_000n
+const UNITS: readonly TimeUnit[] = [1n, 1000n, 1_000_000n, 1_000_000_000n]
+
+export interface ArrowField {
+  readonly name: string
+  readonly type: ArrowType
+  /** Values are numbers of the entries of this dictionary. */
+  readonly dictionary: { readonly id: number; readonly index: Extract<ArrowType, { kind: 'int' }> } | undefined
+}
+
+export function readFields(schema: FlatTable): ArrowField[] {
+  if (schema.short(0) !== 0) throw badBody('The Arrow stream is big-endian, which is not supported')
+  return schema.tables(1).map((field) => {
+    const name = field.text(0) ?? ''
+    const type = typeOf(name, field.byte(2), field.table(3))
+    const encoding = field.table(4)
+    if (encoding === undefined) return { name, type, dictionary: undefined }
+    return { name, type, dictionary: { id: encoding.long(0), index: indexOf(name, encoding.table(1)) } }
+  })
+}
+
+function indexOf(name: string, table: FlatTable | undefined): Extract<ArrowType, { kind: 'int' }> {
+  const type: ArrowType = table === undefined ? { kind: 'int', bits: 32, isSigned: true } : typeOf(name, 2, table)
+  if (type.kind !== 'int') throw unsupported(name)
+  return type
+}
+
+/** `kind` is the number of the type in the union `Type`. */
+function typeOf(name: string, kind: number, table: FlatTable | undefined): ArrowType {
+  if (table === undefined) throw unsupported(name)
+  switch (kind) {
+    case 1:
+      return { kind: 'null' }
+    case 2: {
+      const bits = table.int(0)
+      if (bits === 8 || bits === 16 || bits === 32 || bits === 64)
+        return { kind: 'int', bits, isSigned: table.byte(1) !== 0 }
+      break
+    }
+    case 3: {
+      const precision = table.short(0)
+      if (precision === 1 || precision === 2) return { kind: 'float', bits: precision === 1 ? 32 : 64 }
+      break
+    }
+    case 4:
+    case 19:
+      return { kind: 'binary', width: kind === 4 ? 4 : 8 }
+    case 5:
+    case 20:
+      return { kind: 'utf8', width: kind === 5 ? 4 : 8 }
+    case 6:
+      return { kind: 'bool' }
+    case 7:
+      if (table.int(2, 128) === 128) return { kind: 'decimal', scale: table.int(1), bits: 128 }
+      break
+    case 8:
+      return { kind: 'date', unit: table.short(0, 1) === 0 ? 'day' : 'ms' }
+    case 9: {
+      const bits = table.int(1, 32)
+      if (bits === 32 || bits === 64) return { kind: 'time', bits, unit: unitOf(name, table.short(0, 1)) }
+      break
+    }
+    case 10:
+      return { kind: 'timestamp', unit: unitOf(name, table.short(0)) }
+    case 15:
+      if (table.int(0) > 0) return { kind: 'fixed', length: table.int(0) }
+      break
+  }
+  throw unsupported(name)
+}
+
+function unitOf(name: string, unit: number): TimeUnit {
+  const found = UNITS[unit]
+  if (found === undefined) throw unsupported(name)
+  return found
+}
+
+function unsupported(name: string): Error {
+  return badBody(
+    `The column ${JSON.stringify(name)} has a type that is not supported: write it as a number, a text, bytes, a date, a time or a timestamp`,
+  )
+}

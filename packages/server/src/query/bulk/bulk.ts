@@ -1,0 +1,213 @@
+/**
+ * Bulk inserts, the one entry of this folder: the rows of a body are read by columns, checked and kept in a spool file; then the engine
+ * inserts them, all or none. A slow sender holds no lock and no connection.
+ */
+import { createHash } from 'node:crypto'
+import type { TableView } from 'gatehouse-iql'
+import type { Principal } from 'gatehouse-protocol'
+import { findColumn } from '../catalogue/find-column.ts'
+import { requireTable, viewFor } from '../catalogue/snapshot.ts'
+import type { BulkEmission } from '../engines/emit/emission.ts'
+import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
+import { type CheckedColumn, checkBatch } from './check-batch.ts'
+import { type BulkFormat, namesOf, openReader } from './formats.ts'
+import { type BulkPlan, planBulk } from './plan.ts'
+import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
+import type { Spool, Spools } from './spools.ts'
+
+export interface BulkCall {
+  readonly principal: Principal
+  readonly requestId: string
+  readonly address: string
+  readonly table: string
+  /** Names of columns; needed where the format has none, otherwise in place of those of the body. */
+  readonly columns?: readonly string[] | undefined
+  readonly format: BulkFormat
+  readonly source: ByteSource
+  readonly duplicates: Duplicates
+  readonly fillsDefaults: BulkEmission['fillsDefaults']
+  readonly running: Stoppable
+  /** The key of the request, given a digest of the body. */
+  readonly idempotencyKey?: ((digest: string) => IdempotencyKey) | undefined
+  /** Called when all rows have arrived: throws if the caller has lost access in the meantime. Returns who the caller is now. */
+  readonly recheck?: () => Promise<Principal>
+}
+
+export interface BulkOutcome {
+  readonly rowsAffected: number
+  /** Unless duplicates are rejected. */
+  readonly duplicates: DuplicateRows | undefined
+  readonly isReplay: boolean
+}
+
+export interface BulkEnv extends ExecutionEnv {
+  readonly spools: Spools
+}
+
+export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {
+  // Before a byte is read.
+  refuseUnfit(tableOf(call, env), call)
+  const spool = await env.spools.open(ownerOf(call.principal))
+  try {
+    const { digest, columns, definition } = await receive(call, env, spool)
+    const principal = (await call.recheck?.()) ?? call.principal
+    call.running.signal.throwIfAborted()
+    return await insert({ ...call, principal }, env, { spool, digest, columns, definition })
+  } finally {
+    await spool.remove()
+  }
+}
+
+interface Received {
+  readonly digest: string | undefined
+  readonly columns: readonly CheckedColumn[]
+  /** As it was when the rows were read. */
+  readonly definition: TableView
+}
+
+/** Reads, checks and spools the rows. */
+async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Received> {
+  const hash = call.idempotencyKey === undefined ? undefined : createHash('sha256')
+  const source = bounded(call, env.spools.importBytes, (part) => hash?.update(part))
+  const kept: Spool[] = []
+  const keep: KeepBody = async (body) => {
+    const file = await env.spools.open(ownerOf(call.principal))
+    kept.push(file)
+    for await (const part of body) await file.write(part)
+    return file
+  }
+  try {
+    const read = await readRows(call, env, spool, await openReader(call.format, source, call.columns, keep))
+    // What follows the end that a format has.
+    for await (const _ of source);
+    return { digest: hash?.digest('base64url'), ...read }
+  } finally {
+    for (const file of kept) await file.remove()
+  }
+}
+
+async function readRows(
+  call: BulkCall,
+  env: BulkEnv,
+  spool: Spool,
+  reader: BulkReader,
+): Promise<Omit<Received, 'digest'>> {
+  const table = tableOf(call, env)
+  const columns = columnsOf(table, namesOf(reader, call.columns), call, env)
+  // Rights, before more is read.
+  const { planned } = planOf(call, table, columns, env)
+  requireStepUp(queryCall(call, planned), env)
+  for await (const batch of reader.read(columns)) {
+    call.running.signal.throwIfAborted()
+    checkBatch(batch, columns, spool.rows)
+    await spool.add(batch)
+  }
+  return { columns, definition: table }
+}
+
+async function insert(
+  call: BulkCall,
+  env: BulkEnv,
+  { spool, digest, columns, definition }: Received & { readonly spool: Spool },
+): Promise<BulkOutcome> {
+  const table = tableOf(call, env)
+  if (!isSameForm(table, definition, columns))
+    throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
+  const plan = planOf(call, table, columns, env)
+  const one = queryCall(call, plan.planned)
+  requireStepUp(one, env)
+  const ready = await withAttributes(one, env)
+  const keyColumns = table.primaryKey.map((name) => columns.findIndex((column) => column.name === name))
+  const { signal } = call.running
+  const { outcome, isReplay } = await env.engine.bulk({
+    owner: ownerOf(call.principal),
+    tables: [table],
+    spool: spool.path,
+    rows: spool.rows,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    keyColumns: keyColumns.includes(-1) ? [] : keyColumns,
+    primaryKey: table.primaryKey,
+    duplicates: call.duplicates,
+    statements: plan.statements({ ...runValues(ready, [], env), literals: [] }),
+    constraints: plan.constraints,
+    // Without `restart`: a bulk insert has the time of an export.
+    running: { signal },
+    idempotencyKey: digest === undefined ? undefined : call.idempotencyKey?.(digest),
+  })
+  return { rowsAffected: outcome.rowsAffected, duplicates: outcome.duplicates, isReplay }
+}
+
+async function* bounded(
+  { source, running }: BulkCall,
+  most: number,
+  onPart: (part: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  let length = 0
+  for await (const part of source) {
+    running.signal.throwIfAborted()
+    length += part.byteLength
+    if (length > most)
+      throw refuse('Request.TooLarge', `The body has more than ${most} bytes, the setting query_import_bytes`, {
+        headers: { connection: 'close' },
+      })
+    onPart(part)
+    yield part
+  }
+}
+
+function tableOf({ principal, table }: BulkCall, env: BulkEnv): TableView {
+  return requireTable(viewFor(env.catalogue.snapshot, principal.scopes), table)
+}
+
+function refuseUnfit(table: TableView, { duplicates }: BulkCall): void {
+  if (table.isSystem)
+    throw refuse('Request.Unsupported', `Rows of the system table ${table.name} are inserted as JSON`, {
+      members: { Expected: ['application/json'] },
+    })
+  if (duplicates === 'replace' && table.primaryKey.length === 0)
+    throw refuse('Request.BadParameter', `duplicates=replace needs a primary key, and ${table.name} has none`)
+}
+
+function columnsOf(table: TableView, names: readonly string[], call: BulkCall, env: BulkEnv): CheckedColumn[] {
+  const found = names.map((name) => findColumn(table, name))
+  const twice = found.find((name, index) => found.indexOf(name) !== index)
+  if (twice !== undefined) throw refuse('Request.BadBody', `The body names the column ${twice} twice`)
+  return found.map((name) => {
+    const column = table.columns.find((one) => one.name === name)
+    if (column === undefined) throw new Error(`${table.name} has no column ${name}`)
+    const { type, nullable, hasDefault } = column
+    const isRequired = !nullable && !(hasDefault && call.fillsDefaults !== 'never')
+    return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimitOf(table, name) }
+  })
+}
+
+function planOf(call: BulkCall, table: TableView, columns: readonly CheckedColumn[], env: BulkEnv): BulkPlan {
+  const { principal, duplicates, fillsDefaults } = call
+  return planBulk({ principal, table, columns: columns.map(({ name }) => name), duplicates, fillsDefaults }, env)
+}
+
+function queryCall({ principal, requestId, address }: BulkCall, planned: QueryCall['planned']): QueryCall {
+  return {
+    principal,
+    requestId,
+    address,
+    planned,
+    valueSets: [[]],
+    encoding: { format: 'json', rows: 'objects', integers: 'numbers' },
+    limits: { rows: 0, bytes: 0, skip: 0 },
+  }
+}
+
+/** Whether the rows that were read for one definition fit the other. */
+function isSameForm(now: TableView, before: TableView, columns: readonly CheckedColumn[]): boolean {
+  if (now === before) return true
+  const formOf = (table: TableView): string =>
+    JSON.stringify([
+      table.primaryKey,
+      table.uniques,
+      columns.map(({ name }) => table.columns.find((one) => one.name === name)),
+    ])
+  return formOf(now) === formOf(before)
+}

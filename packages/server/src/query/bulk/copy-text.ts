@@ -1,0 +1,172 @@
+/** Reads the formats text and csv of PostgreSQL's COPY, whose values are written as PostgreSQL does. */
+import { type IqlType, readValue } from 'gatehouse-iql'
+import { badBody, type NamedColumn } from '../columns/row-error.ts'
+import { type CsvOptions, openCsv } from './csv.ts'
+import type { BulkReader, ByteSource } from './reader.ts'
+import { checkText, TextPieces, TextRows } from './text-rows.ts'
+import { addValue, type Problem, type TextColumn, textColumn } from './values.ts'
+
+export interface CopyTextOptions {
+  readonly delimiter: string
+  readonly null: string
+  readonly hasHeader: boolean
+}
+
+export async function openCopyCsv(source: ByteSource, options: CsvOptions): Promise<BulkReader> {
+  const reader = await openCsv(source, { ...options, skipsEmptyLines: false, cellOf: postgresColumn })
+  // The header is left out; the statement names the columns.
+  return { names: undefined, read: (columns) => reader.read(columns) }
+}
+
+const [LF, CR, BACKSLASH] = [10, 13, 92]
+
+export async function openCopyText(source: ByteSource, options: CopyTextOptions): Promise<BulkReader> {
+  const pieces = new TextPieces(source)
+  return {
+    names: undefined,
+    async *read(columns) {
+      const rows = new TextRows(columns, postgresColumn)
+      const lines = new CopyLines(options)
+      while (
+        await pieces.next(
+          (bytes, isLast) => lines.read(bytes, isLast, rows),
+          () => ({ line: lines.line }),
+        )
+      )
+        if (rows.isFull) yield rows.take()
+      if (rows.rows > 0) yield rows.take()
+    },
+  }
+}
+
+class CopyLines {
+  line = 1
+  readonly #delimiter: number
+  readonly #null: Buffer
+  #skipsLine: boolean
+  /** After the line `\.` nothing is read. */
+  #hasEnded = false
+
+  constructor(options: CopyTextOptions) {
+    this.#delimiter = options.delimiter.charCodeAt(0)
+    this.#null = Buffer.from(options.null)
+    this.#skipsLine = options.hasHeader
+  }
+
+  read(bytes: Buffer, isLast: boolean, rows: TextRows): number {
+    if (this.#hasEnded) return bytes.length
+    const begin = this.line
+    let at = 0
+    while (at < bytes.length && !rows.isFull && !this.#hasEnded) {
+      const found = bytes.indexOf(LF, at)
+      if (found === -1 && !isLast) break
+      const next = found === -1 ? bytes.length : found + 1
+      const lineEnd = found === -1 ? bytes.length : found
+      const end = bytes[lineEnd - 1] === CR && lineEnd > at ? lineEnd - 1 : lineEnd
+      if (end - at === 2 && bytes[at] === BACKSLASH && bytes[at + 1] === 46) this.#hasEnded = true
+      else if (this.#skipsLine) this.#skipsLine = false
+      else this.#addRow(bytes, at, end, rows)
+      this.line++
+      at = next
+    }
+    if (at > 0) checkText(bytes.subarray(0, at), begin)
+    return at
+  }
+
+  #addRow(bytes: Buffer, start: number, end: number, rows: TextRows): void {
+    const { line } = this
+    const count = rows.columns.length
+    let column = 0
+    for (let at = start; ; column++) {
+      let close = at
+      let hasEscape = false
+      while (close < end && bytes[close] !== this.#delimiter) {
+        if (bytes[close] === BACKSLASH) {
+          hasEscape = true
+          close++
+        }
+        close++
+      }
+      close = Math.min(close, end)
+      if (column >= count) throw badBody(`The row has more than ${count} fields`, { line })
+      const isNull = close - at === this.#null.length && this.#null.compare(bytes, at, close) === 0
+      if (isNull) rows.addNull(column)
+      else if (hasEscape) rows.addText(column, unescaped(bytes.toString('latin1', at, close), line), line)
+      else rows.addBytes(column, bytes, at, close, line)
+      if (close >= end) break
+      at = close + 1
+    }
+    if (column + 1 !== count) throw badBody(`The row has ${column + 1} fields, not ${count}`, { line })
+    rows.endRow(line, end - start)
+  }
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+])
+
+/** An escape may stand for a byte of a character, so the text is put together from bytes. */
+function unescaped(latin1: string, line: number): string {
+  const bytes = latin1.replace(/\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])/g, (_all, code: string) => {
+    if (/^x[0-9a-fA-F]/.test(code)) return String.fromCharCode(Number.parseInt(code.slice(1), 16))
+    if (/^[0-7]/.test(code)) return String.fromCharCode(Number.parseInt(code, 8) & 0xff)
+    return ESCAPES.get(code) ?? code
+  })
+  const whole = Buffer.from(bytes, 'latin1')
+  checkText(whole, line)
+  return whole.toString('utf8')
+}
+
+/** Texts as PostgreSQL writes them: `t`, `\x00ff`, a timestamp with `+00`. */
+function postgresColumn({ type }: NamedColumn): TextColumn {
+  const plain = textColumn(type)
+  const convert = CONVERSIONS.get(type.kind)
+  if (convert === undefined) return plain
+  const { builder } = plain
+  const addText = (text: string): Problem => {
+    const read = convert(text, type)
+    if ('problem' in read) return read.problem
+    addValue(builder, read.value, type)
+    return undefined
+  }
+  return { builder, addText, addBytes: (bytes, start, end) => addText(bytes.toString('utf8', start, end)) }
+}
+
+type Convert = (text: string, type: IqlType) => ReturnType<typeof readValue>
+
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...['t', 'true', 'y', 'yes', 'on', '1'].map((word) => [word, true] as const),
+  ...['f', 'false', 'n', 'no', 'off', '0'].map((word) => [word, false] as const),
+])
+
+const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind'], Convert>([
+  [
+    'Boolean',
+    (text) => {
+      const value = BOOLEANS.get(text.trim().toLowerCase())
+      return value === undefined ? { problem: 'is not a boolean' } : { value }
+    },
+  ],
+  [
+    'Binary',
+    (text) =>
+      /^\\x(?:[0-9a-fA-F]{2})*$/.test(text)
+        ? { value: new Uint8Array(Buffer.from(text.slice(2), 'hex')) }
+        : { problem: 'is not bytes in hexadecimal digits after \\x' },
+  ],
+  ['Timestamp', (text, type) => readValue(type, withZone(text))],
+])
+
+/** `+00` is `+00:00`; without a zone it is UTC. */
+function withZone(text: string): string {
+  const zone = /([+-]\d\d)(?::?(\d\d))?$|[zZ]$/.exec(text.slice(10))
+  if (zone === null) return `${text}Z`
+  return zone[1] === undefined || zone[0].includes(':')
+    ? text
+    : `${text.slice(0, -zone[0].length)}${zone[1]}:${zone[2] ?? '00'}`
+}

@@ -1,0 +1,236 @@
+/** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
+import { badBody, type NamedColumn } from '../columns/row-error.ts'
+import type { BulkReader, ByteSource } from './reader.ts'
+import { checkText, TextPieces, TextRows } from './text-rows.ts'
+import type { TextColumn } from './values.ts'
+
+export interface CsvOptions {
+  readonly delimiter: string
+  /** Whether the first record names the columns. */
+  readonly hasHeader: boolean
+  /** Texts that mean NULL where they are not quoted. */
+  readonly nulls: readonly string[]
+  /** Whether an empty line is left out, or is a row with one empty field. */
+  readonly skipsEmptyLines: boolean
+  readonly quote: string
+  /** What makes a quote within quotes part of the value. */
+  readonly escape: string
+  /** How values are written, where that is not as IQL does. */
+  readonly cellOf?: ((column: NamedColumn) => TextColumn) | undefined
+}
+
+export const CSV: CsvOptions = {
+  delimiter: ',',
+  hasHeader: true,
+  nulls: [''],
+  skipsEmptyLines: true,
+  quote: '"',
+  escape: '"',
+}
+
+const [LF, CR] = [10, 13]
+const BOM = Buffer.from('\uFEFF')
+
+export async function openCsv(source: ByteSource, options: CsvOptions): Promise<BulkReader> {
+  const pieces = new TextPieces(source)
+  const records = new CsvRecords(options)
+  let names: string[] | undefined
+  while (options.hasHeader && names === undefined) {
+    const isRead = await pieces.next(
+      (bytes, isLast) =>
+        records.read(bytes, isLast, (fields) => {
+          names = fields.texts()
+          return false
+        }),
+      () => ({ line: records.line }),
+    )
+    if (!isRead) throw badBody('The body is empty: the first line must name the columns')
+  }
+  return {
+    names: names?.map((name) => name.trim()),
+    async *read(columns) {
+      const rows = new TextRows(columns, options.cellOf)
+      const add = (fields: CsvFields): boolean => {
+        fields.addTo(rows)
+        return !rows.isFull
+      }
+      while (
+        await pieces.next(
+          (bytes, isLast) => records.read(bytes, isLast, add),
+          () => ({ line: records.line }),
+        )
+      )
+        if (rows.isFull) yield rows.take()
+      if (rows.rows > 0) yield rows.take()
+    },
+  }
+}
+
+/** The fields of one record, as places in the bytes. */
+class CsvFields {
+  readonly #nulls: readonly Buffer[]
+  readonly #escape: string
+  readonly #quote: string
+  #places = new Int32Array(64)
+  count = 0
+  bytes: Buffer = Buffer.alloc(0)
+  line = 1
+  /** Of the whole record. */
+  length = 0
+
+  constructor(options: CsvOptions) {
+    this.#nulls = options.nulls.map((text) => Buffer.from(text))
+    this.#escape = options.escape
+    this.#quote = options.quote
+  }
+
+  /** `form`: 0 for a plain field, 1 for a quoted one, 2 for one with escaped quotes. */
+  add(start: number, end: number, form: number): void {
+    const at = 3 * this.count++
+    if (at + 3 > this.#places.length) {
+      const places = new Int32Array(2 * this.#places.length)
+      places.set(this.#places)
+      this.#places = places
+    }
+    this.#places[at] = start
+    this.#places[at + 1] = end
+    this.#places[at + 2] = form
+  }
+
+  texts(): string[] {
+    return Array.from({ length: this.count }, (_field, index) => {
+      const [start = 0, end = 0, form = 0] = this.#places.subarray(3 * index)
+      return form === 2 ? this.#unescaped(start, end) : this.bytes.toString('utf8', start, end)
+    })
+  }
+
+  addTo(rows: TextRows): void {
+    const { count, bytes, line } = this
+    const expected = rows.columns.length
+    if (count !== expected) throw badBody(`The row has ${count} fields, not ${expected}`, { line })
+    for (let index = 0; index < count; index++) {
+      const start = this.#places[3 * index] ?? 0
+      const end = this.#places[3 * index + 1] ?? 0
+      const form = this.#places[3 * index + 2]
+      if (form === 2) rows.addText(index, this.#unescaped(start, end), line)
+      else if (form === 0 && this.#isNull(start, end)) rows.addNull(index)
+      else rows.addBytes(index, bytes, start, end, line)
+    }
+    rows.endRow(line, this.length)
+  }
+
+  #isNull(start: number, end: number): boolean {
+    for (const text of this.#nulls)
+      if (text.length === end - start && (start === end || text.compare(this.bytes, start, end) === 0)) return true
+    return false
+  }
+
+  #unescaped(start: number, end: number): string {
+    const text = this.bytes.toString('utf8', start, end)
+    const [mark, quote] = [this.#escape, this.#quote]
+    if (mark === quote) return text.replaceAll(quote + quote, quote)
+    return text.replace(new RegExp(`\\${mark}([\\${mark}\\${quote}])`, 'g'), '$1')
+  }
+}
+
+/** Finds records and their fields. */
+class CsvRecords {
+  /** The line of the next record. */
+  line = 1
+  readonly #fields: CsvFields
+  readonly #delimiter: number
+  readonly #quote: number
+  readonly #escape: number
+  readonly #skipsEmptyLines: boolean
+  #isFirst = true
+
+  constructor(options: CsvOptions) {
+    this.#fields = new CsvFields(options)
+    this.#delimiter = options.delimiter.charCodeAt(0)
+    this.#quote = options.quote.charCodeAt(0)
+    this.#escape = options.escape.charCodeAt(0)
+    this.#skipsEmptyLines = options.skipsEmptyLines
+  }
+
+  /** Calls back for each record until it returns false; returns the bytes of the records that were read. */
+  read(bytes: Buffer, isLast: boolean, onRecord: (fields: CsvFields) => boolean): number {
+    let at = this.#isFirst && bytes.subarray(0, 3).equals(BOM) ? 3 : 0
+    const first = at
+    const begin = this.line
+    while (at < bytes.length) {
+      const end = this.#readRecord(bytes, at, isLast)
+      if (end === -1) break
+      const { count, line, length } = this.#fields
+      const isEmpty = count === 1 && length <= 2 && (bytes[at] === LF || bytes[at] === CR)
+      at = end
+      if (isEmpty && this.#skipsEmptyLines) continue
+      this.#fields.line = line
+      if (!onRecord(this.#fields)) break
+    }
+    if (at === first) return 0
+    checkText(bytes.subarray(first, at), begin)
+    this.#isFirst = false
+    return at
+  }
+
+  /** The end of the record; -1 if it is not whole. */
+  #readRecord(bytes: Buffer, start: number, isLast: boolean): number {
+    const fields = this.#fields
+    fields.count = 0
+    fields.bytes = bytes
+    fields.line = this.line
+    let newlines = 0
+    for (let at = start; ; ) {
+      let next: number
+      if (bytes[at] === this.#quote) {
+        let form = 1
+        let close = at + 1
+        for (;;) {
+          const byte = bytes[close]
+          if (byte === undefined) {
+            if (isLast) throw badBody('A quoted field does not end', { line: this.line })
+            return -1
+          }
+          if (
+            byte === this.#escape &&
+            (bytes[close + 1] === this.#quote || (this.#escape !== this.#quote && bytes[close + 1] === this.#escape))
+          ) {
+            form = 2
+            close += 2
+            continue
+          }
+          if (byte === this.#quote) break
+          if (byte === LF) newlines++
+          close++
+        }
+        // The next byte decides whether the quote is escaped.
+        if (close + 1 === bytes.length && !isLast) return -1
+        fields.add(at + 1, close, form)
+        next = close + 1
+      } else {
+        next = at
+        let byte = bytes[next]
+        while (byte !== undefined && byte !== this.#delimiter && byte !== LF && byte !== CR) {
+          if (byte === this.#quote)
+            throw badBody('A quote is inside a field that does not begin with one', { line: this.line })
+          byte = bytes[++next]
+        }
+        fields.add(at, next, 0)
+      }
+      const end = bytes[next]
+      if (end === this.#delimiter) {
+        at = next + 1
+        if (at === bytes.length && !isLast) return -1
+        continue
+      }
+      if (end === undefined && !isLast) return -1
+      if (end === CR && next + 1 === bytes.length && !isLast) return -1
+      const isEnd = end === undefined || end === LF || end === CR
+      if (!isEnd) throw badBody('Text follows a closing quote', { line: this.line })
+      const length = end === CR && bytes[next + 1] === LF ? 2 : end === undefined ? 0 : 1
+      this.line += newlines + 1
+      fields.length = next + length - start
+      return next + length
+    }
+  }
+}

@@ -1,0 +1,168 @@
+/** Reads a Parquet file as the rows of a bulk insert: its columns become those of the table, exactly or not at all. */
+import { setImmediate as immediate } from 'node:timers/promises'
+import {
+  type IqlType,
+  type IqlValue,
+  MICROS_PER_DAY,
+  typeName,
+  writeDate,
+  writeDecimal,
+  writeTimestamp,
+} from 'gatehouse-iql'
+import { builderOf, type Vector } from '../../columns/batch.ts'
+import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
+import { refuse } from '../../errors.ts'
+import type { BulkReader, KeptBody, ReadBatch } from '../reader.ts'
+import { addValue, textColumn } from '../values.ts'
+import { ParquetError, ValueError } from './error.ts'
+import { openParquet, type ParquetFile } from './file.ts'
+
+/** What is read is spooled, and the bytes of spool files are bounded. This bounds the time that NULLs can take, which need hardly any. */
+const MAX_BYTES = 64 * 1024 * 1024 * 1024
+
+export async function openParquetBody(body: KeptBody): Promise<BulkReader> {
+  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES }))
+  return {
+    names: file.columns.map(({ name }) => name),
+    read: (columns) => readBatches(file, columns),
+  }
+}
+
+async function* readBatches(file: ParquetFile, columns: readonly NamedColumn[]): AsyncGenerator<ReadBatch, void, void> {
+  const fitters = file.columns.map(({ type }, index): Fit => {
+    const column = columns[index]
+    if (column === undefined) throw new Error('A column of the file without one of the table')
+    return fitter(type, column)
+  })
+  const batches = file.batches()
+  for (;;) {
+    const next = await refusing(() => batches.next())
+    if (next.done) return
+    const { rows, firstRow, columns: values } = next.value
+    yield { rows, columns: fitters.map((fit, index) => fit(values[index] ?? [], firstRow + 1)) }
+    // Reading takes a few milliseconds for a batch.
+    await immediate()
+  }
+}
+
+async function refusing<Result>(read: () => Promise<Result>): Promise<Result> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof ValueError && error.row !== undefined)
+      throw atPlace(refuse('Data.BadValue', error.message, { members: { Column: error.column } }), { row: error.row })
+    throw error instanceof ParquetError ? badBody(error.message) : error
+  }
+}
+
+/** `first` is the number of the row of the first value, for messages. */
+type Fit = (values: readonly IqlValue[], first: number) => Vector
+
+function fitter(type: IqlType, column: NamedColumn): Fit {
+  const same = sameValue(type, column.type)
+  if (same !== undefined) {
+    return (values) => {
+      const builder = builderOf(column.type)
+      for (const value of values) addValue(builder, value === null ? null : same(value), column.type)
+      return builder.take()
+    }
+  }
+  const toText = textOf(type, column)
+  return (values, first) => {
+    const { builder, addText } = textColumn(column.type)
+    for (const [index, value] of values.entries()) {
+      if (value === null) {
+        builder.addNull()
+        continue
+      }
+      const text = toText(value)
+      const problem = addText(text)
+      if (problem !== undefined) throw badValue({ row: first + index }, column, text, problem)
+    }
+    return builder.take()
+  }
+}
+
+type Known = Exclude<IqlValue, null>
+
+/** Where every value of one type is one of the other: how to get it. */
+function sameValue(from: IqlType, to: IqlType): ((value: Known) => IqlValue) | undefined {
+  const isLike = (...kinds: readonly IqlType['kind'][]): boolean => kinds.includes(from.kind)
+  switch (to.kind) {
+    case 'Integer':
+    case 'Double':
+    case 'Boolean':
+    case 'Binary':
+    case 'Date':
+    case 'Time':
+      return isLike(to.kind) ? (value) => value : undefined
+    case 'Timestamp':
+      // A time without a zone is taken as one in UTC.
+      if (isLike('Timestamp', 'LocalTimestamp')) return (value) => value
+      return isLike('Date') ? (days) => integer(days) * MICROS_PER_DAY : undefined
+    case 'Decimal': {
+      if (from.kind !== 'Decimal' || from.scale > to.scale) return undefined
+      if (from.precision - from.scale > to.precision - to.scale) return undefined
+      const factor = 10n ** BigInt(to.scale - from.scale)
+      return (value) => integer(value) * factor
+    }
+    default:
+      return undefined
+  }
+}
+
+const NUMBERS: readonly string[] = ['Integer', 'Decimal', 'Double']
+
+/** Otherwise a value is read as IQL reads its text. */
+function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
+  const isNumber = NUMBERS.includes(column.type.kind)
+  switch (from.kind) {
+    case 'Text':
+    case 'Json':
+    case 'Uuid':
+    case 'Null':
+      return String
+    case 'Integer':
+      if (isNumber) return String
+      break
+    case 'Decimal':
+      if (isNumber) return (value) => writeDecimal(integer(value), from.scale)
+      break
+    case 'Double':
+      // By its shortest decimal.
+      if (isNumber) return (value) => (Object.is(value, -0) ? '0' : String(value))
+      break
+    case 'Binary':
+      // Some programs write texts without saying that they are.
+      if (column.type.kind === 'Text' || column.type.kind === 'Json') return (value) => utf8(value, column)
+      break
+    case 'Timestamp':
+    case 'LocalTimestamp':
+      // A Date takes midnights.
+      if (column.type.kind === 'Date') return (value) => dateOrTime(integer(value))
+      break
+    default:
+  }
+  throw badBody(
+    `The column ${column.name} is ${typeName(column.type)}, and the Parquet file has ${typeName(from)} for it`,
+  )
+}
+
+function dateOrTime(micros: bigint): string {
+  return micros % MICROS_PER_DAY === 0n ? writeDate(micros / MICROS_PER_DAY) : writeTimestamp(micros)
+}
+
+function integer(value: Known): bigint {
+  if (typeof value !== 'bigint') throw new Error('A value of another type than its column')
+  return value
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function utf8(value: Known, column: NamedColumn): string {
+  try {
+    return value instanceof Uint8Array ? UTF8.decode(value) : String(value)
+  } catch {
+    throw badBody(`The column ${column.name} has bytes that are not UTF-8`)
+  }
+}

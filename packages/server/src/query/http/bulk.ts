@@ -1,0 +1,165 @@
+/** Insert with a body in a bulk format: the body is not kept in memory, and the reply has no rows. */
+
+import { readDelimiter } from 'gatehouse-csv'
+import type { Principal } from 'gatehouse-protocol'
+import type { Context } from '../../http/context.ts'
+import { abortable } from '../../lib/abortable.ts'
+import { type BulkEnv, type BulkOutcome, bulkInsert } from '../bulk/bulk.ts'
+import { CSV } from '../bulk/csv.ts'
+import type { BulkFormat } from '../bulk/formats.ts'
+import type { Duplicates } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import type { RunningQuery } from '../run/running.ts'
+import { bulkKind } from './bulk-type.ts'
+import { idempotencyKeyOf, oneOf } from './request.ts'
+import { type ServeEnv, stopWhenClosed } from './serve.ts'
+
+export interface BulkEndpointEnv extends ServeEnv, BulkEnv {}
+
+/** POST /Query/{table}/Insert with rows in bulk. */
+export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void> {
+  const started = performance.now()
+  const format = formatOf(context)
+  const length = Number(context.headers['content-length'] ?? 0)
+  if (length > env.spools.importBytes)
+    throw refuse(
+      'Request.TooLarge',
+      `The body has more than ${env.spools.importBytes} bytes, the setting query_import_bytes`,
+      {
+        headers: { connection: 'close' },
+      },
+    )
+  refuseCoding(context)
+  const duplicates = duplicatesOf(context)
+  const running = env.running.begin(context.principal, context.id, context.path)
+  running.beginImport()
+  const unwatch = stopWhenClosed(context, running)
+  try {
+    const outcome = await bulkInsert(
+      {
+        principal: context.principal,
+        requestId: context.id,
+        address: context.address,
+        table: context.param('table'),
+        columns: namesIn(context.query.get('columns')),
+        format,
+        source: bodyOf(context, running),
+        duplicates,
+        fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
+        running,
+        idempotencyKey: idempotencyKeyOf(context, env.clock, duplicates),
+        recheck: async (): Promise<Principal> => {
+          await context.authenticateAgain?.()
+          return context.principal
+        },
+      },
+      env,
+    )
+    const ms = performance.now() - started
+    env.observe('ok', ms, 0)
+    context.json(replyOf(outcome, context.id, Math.round(ms)))
+  } catch (error) {
+    env.observe(
+      error instanceof Error && 'code' in error ? String(error.code) : 'server.fault',
+      performance.now() - started,
+      0,
+    )
+    // The client reads the reply once it has sent the rest, which nobody reads.
+    context.request.resume()
+    throw error
+  } finally {
+    unwatch()
+    running.end()
+  }
+}
+
+function replyOf({ rowsAffected, duplicates }: BulkOutcome, requestId: string, elapsedMs: number): object {
+  const counts =
+    duplicates === undefined
+      ? {}
+      : { Skipped: duplicates.skipped, Replaced: duplicates.replaced, SkippedRows: duplicates.skippedRows }
+  return {
+    Rows: [],
+    Columns: {},
+    RowCount: 0,
+    RowsAffected: rowsAffected,
+    ...counts,
+    RequestId: requestId,
+    ElapsedMs: elapsedMs,
+  }
+}
+
+/** The longest pause of a sender. */
+const STALL_MS = 60_000
+
+/** The bytes of the body. A sender that stops is not waited for. */
+async function* bodyOf(
+  { request, response, headers }: Context,
+  running: RunningQuery,
+): AsyncGenerator<Uint8Array, void, void> {
+  if (headers.expect !== undefined && request.httpVersionMinor > 0) response.writeContinue()
+  const timer = setTimeout(
+    () => running.stop(refuse('Limit.Time', `The body paused for ${STALL_MS / 1000} s`)),
+    STALL_MS,
+  )
+  const { signal } = running
+  request.on('error', () => {})
+  const parts = request.iterator({ destroyOnReturn: false })
+  try {
+    for (;;) {
+      const { value, done } = await abortable(parts.next(), signal)
+      if (done) return
+      timer.refresh()
+      yield value
+    }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function refuseCoding({ headers }: Context): void {
+  const coding = headers['content-encoding']
+  if (coding !== undefined && coding !== 'identity')
+    throw refuse('Request.Unsupported', `The content coding ${coding} is not supported: send the body as it is`)
+}
+
+function duplicatesOf({ query }: Context): Duplicates {
+  const given = query.get('duplicates') ?? 'reject'
+  if (given === 'reject' || given === 'skip' || given === 'replace') return given
+  throw refuse('Request.BadParameter', 'The query parameter duplicates must be reject, skip or replace', {
+    members: { Expected: ['reject', 'skip', 'replace'] },
+  })
+}
+
+function namesIn(list: string | readonly string[] | undefined): readonly string[] | undefined {
+  return list === undefined
+    ? undefined
+    : [list]
+        .flat()
+        .flatMap((names) => names.split(','))
+        .map((name) => name.trim())
+}
+
+function formatOf(context: Context): BulkFormat {
+  const kind = bulkKind(context)
+  if (kind === undefined) throw new Error('A bulk insert without a format')
+  return kind === 'csv' ? csvFormat(context) : { kind }
+}
+
+/** RFC 7111 and RFC 4180 §3: a header unless the type says that there is none. */
+function csvFormat({ headers, query }: Context): BulkFormat {
+  const type = (headers['content-type'] ?? '').toLowerCase()
+  const charset = /charset="?([^;"\s]+)/.exec(type)?.[1]
+  if (charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset))
+    throw refuse('Request.Unsupported', `The charset ${JSON.stringify(charset)} is not supported`, {
+      members: { Expected: ['utf-8'] },
+    })
+  const delimiter = readDelimiter(String(query.get('delimiter') ?? ','))
+  if (delimiter === undefined)
+    throw refuse('Request.BadParameter', 'The query parameter delimiter must be comma, semicolon, tab or bar', {
+      members: { Expected: ['comma', 'semicolon', 'tab', 'bar'] },
+    })
+  const nulls = [query.get('null') ?? []]
+  const hasHeader = !/header="?absent/.test(type)
+  return { kind: 'csv', options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()] } }
+}
