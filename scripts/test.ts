@@ -99,6 +99,7 @@ const LONG = [
   'streaming/memory',
   'wire/catalogue-many',
   'wire/half-open',
+  'wire/object-ids',
   'wire/workers',
 ]
 
