@@ -1,10 +1,11 @@
 /** Bulk inserts over HTTP, on both engines: formats, duplicates, errors that name their place, rights, limits, a sender that stops. */
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Spools } from '../../packages/server/src/query/bulk/spools.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -53,7 +54,7 @@ onEveryEngine('bulk inserts', (place) => {
   const empty = (table: string) => server.query(`DELETE FROM ${table} ALL`)
 
   const VALUES = [
-    '1,"a ""b"", c\nd",12.50,12345678901234567890.1234,0.1,2026-01-02T03:04:05.000006Z,true,AP8=,00000000-0000-4000-8000-00000000000A,"{""k"": [1, 2.50]}",2026-02-28,23:59:59.5',
+    '1,"a ""b"", c\nd",12.50,12345678901234567890.1234,0.1,2026-01-02T03:04:05.000006Z,true,AP8=,00000000-0000-4000-8000-00000000000A,"{""k"":[1,2.50]}",2026-02-28,23:59:59.5',
     '2,"",-0.01,-1.0000,NaN,2300-01-02 03:04:05Z,false,,,[],0001-01-01,00:00:00',
     '-9223372036854775808,é😀,,,-1e300,,,,,,,',
   ]
@@ -234,6 +235,16 @@ onEveryEngine('bulk inserts', (place) => {
       Buffer.concat([Buffer.from([255, 255, 255, 255, 8, 0, 0, 0]), Buffer.alloc(8, 0xff)]),
     )
     assert.deepEqual([damaged.status, damaged.json.Code], [400, 'Request.BadBody'], damaged.json.detail)
+  })
+
+  test('files that a process has left are removed at a start, those of running processes are not', async () => {
+    const spools = join(folder, 'bulk')
+    await mkdir(spools, { recursive: true })
+    // Process 1 runs; no process has the other number.
+    for (const name of ['1-running', '99999999-left']) await writeFile(join(spools, name), 'rows')
+    await new Spools(folder, { importBytes: 1 }).removeLeft()
+    assert.deepEqual(await readdir(spools), ['1-running'])
+    await rm(join(spools, '1-running'))
   })
 
   test('a sender that stops holds nobody up, and its file is removed when it leaves', async () => {
