@@ -230,6 +230,10 @@ test('Live: rows change and move to their places; the method is named, and why a
 
 test('a result is added to a board; several stand side by side; the plan has rows and times', async () => {
   await run('select symbol from ticks; select id from ticks order by id')
+  await page.keyboard.press('Control+F')
+  await page.locator('.cm-search').waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Control+Shift+Enter')
   await page.getByRole('button', { name: 'All results side by side' }).click()
   await page.getByRole('grid').nth(1).waitFor()
   await page.getByRole('button', { name: 'All results side by side' }).click()
@@ -253,7 +257,7 @@ test('a result is added to a board; several stand side by side; the plan has row
       },
     ],
   })
-  await page.getByRole('radio', { name: 'Table' }).check({ force: true })
+  await page.getByRole('radio', { name: 'Table', exact: true }).check({ force: true })
 })
 
 test('a saved query survives a reload, is shared with others, and is not overwritten by accident', async () => {

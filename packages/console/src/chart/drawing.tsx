@@ -51,12 +51,14 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
     plot.current?.point(to)
     setSaid(to === undefined ? '' : pointText(points, to, hidden))
   }
-  const savePng = () => {
+  const savePng = async () => {
     const element = place.current
     if (element === null || plot.current === undefined) return
-    savePicture(plot.current.canvas, points, label, coloursOf(element)).catch((error) =>
-      setSaid(`The picture was not saved: ${String(error)}`),
-    )
+    try {
+      await savePicture(plot.current.canvas, points, label, element)
+    } catch (error) {
+      setSaid(`The picture was not saved: ${String(error)}`)
+    }
   }
   const pointed = at !== undefined && at.index < points.x.length ? at : undefined
   return (
@@ -121,7 +123,8 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
       if (time !== undefined) sharedCrosshair.value = { time, of: self }
       else if (sharedCrosshair.peek()?.of === self) sharedCrosshair.value = undefined
     }
-    const font = Number.parseFloat(getComputedStyle(element).fontSize)
+    const { fontSize, fontFamily } = getComputedStyle(element)
+    const font = { size: Number.parseFloat(fontSize), family: fontFamily }
     const { isCompressed } = settings
     const made = new Plot(element, points, {
       ...{ colours: coloursOf(element), zone, isCompressed, font, onPoint, onView: setView },

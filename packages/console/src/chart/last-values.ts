@@ -13,14 +13,20 @@ interface Tag {
   readonly colour: string
 }
 
-export function drawLastValues(plot: uPlot, points: Points, colours: Colours, font: number): void {
+/** The type of labels: its size in pixels, and its family as in CSS. */
+export interface LabelFont {
+  readonly size: number
+  readonly family: string
+}
+
+export function drawLastValues(plot: uPlot, points: Points, colours: Colours, { size, family }: LabelFont): void {
   const tags = tagsOf(plot, points, colours)
   if (tags.length === 0 || tags.length > MOST_TAGS) return
   const { ctx, bbox } = plot
   const ratio = devicePixelRatio
-  const [right, height] = [bbox.left + bbox.width, (font + 6) * ratio]
+  const [right, height] = [bbox.left + bbox.width, (size + 6) * ratio]
   ctx.save()
-  ctx.font = `600 ${font * ratio}px ${FAMILY}`
+  ctx.font = `600 ${size * ratio}px ${family}`
   ctx.textBaseline = 'middle'
   ctx.textAlign = 'left'
   for (const { y, colour } of tags) {
@@ -47,8 +53,6 @@ export function drawLastValues(plot: uPlot, points: Points, colours: Colours, fo
   }
   ctx.restore()
 }
-
-export const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 
 function tagsOf(plot: uPlot, { kind, series }: Points, colours: Colours): Tag[] {
   const values = series.flatMap((one, index) => (one.role === 'value' ? [{ ...one, index }] : []))

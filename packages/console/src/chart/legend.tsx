@@ -19,7 +19,7 @@ export function Legend({ points, at, hidden, onToggle }: LegendProps) {
   const candles = kind === 'candles' ? series.slice(0, 4) : []
   const averages = series.findIndex(({ role }) => role === 'average')
   return (
-    <ul class={classes('chart-legend', candles.length > 0 && 'one-row')}>
+    <ul class={classes('chart-legend', candles.length > 0 && (averages === -1 ? 'one-row' : 'two-rows'))}>
       {scale === 'places' && at !== undefined && at < exactX.length && (
         <li class="chart-entry chart-when">{xText(exactX[at], xType)}</li>
       )}

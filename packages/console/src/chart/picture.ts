@@ -1,7 +1,6 @@
 /** A chart as a PNG: its title and legend, above what is drawn. */
 import { saveFile } from '../ui/index.ts'
-import type { Colours } from './colours.ts'
-import { FAMILY } from './last-values.ts'
+import { coloursOf } from './colours.ts'
 import type { Points } from './points.ts'
 import { valueText } from './words.ts'
 
@@ -12,9 +11,11 @@ export async function savePicture(
   canvas: HTMLCanvasElement,
   points: Points,
   label: string,
-  colours: Colours,
+  place: HTMLElement,
 ): Promise<void> {
   const ratio = devicePixelRatio
+  const colours = coloursOf(place)
+  const { fontFamily } = getComputedStyle(place)
   const picture = document.createElement('canvas')
   picture.width = canvas.width
   picture.height = canvas.height + HEAD * ratio
@@ -25,9 +26,9 @@ export async function savePicture(
   context.drawImage(canvas, 0, HEAD * ratio)
   context.scale(ratio, ratio)
   context.fillStyle = colours.strong
-  context.font = `600 13px ${FAMILY}`
+  context.font = `600 13px ${fontFamily}`
   context.fillText(label, MARGIN, 18)
-  context.font = `12px ${FAMILY}`
+  context.font = `12px ${fontFamily}`
   let left = MARGIN
   for (const [index, series] of points.series.entries()) {
     context.fillStyle = points.kind === 'candles' ? colours.text : (colours.series[index % colours.series.length] ?? '')

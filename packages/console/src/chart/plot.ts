@@ -2,7 +2,7 @@
 import './language.ts'
 import uPlot from 'uplot'
 import type { Colours } from './colours.ts'
-import { drawLastValues, FAMILY } from './last-values.ts'
+import { drawLastValues, type LabelFont } from './last-values.ts'
 import { Panes } from './panes.ts'
 import { colourOf, type SeriesParts, seriesOptions } from './plot-series.ts'
 import type { PointedAt, Points } from './points.ts'
@@ -19,8 +19,7 @@ export interface PlotOptions {
   readonly isCompressed: boolean
   /** What is in view, in times or numbers of the x axis; everything by default. */
   readonly view?: View | undefined
-  /** Pixels of the labels. */
-  readonly font: number
+  readonly font: LabelFont
   /** The crosshair is at this point; undefined when it has left. `isOwn` unless another chart has moved it. */
   readonly onPoint: (at: PointedAt | undefined, isOwn: boolean) => void
   readonly onView: (view: View | undefined) => void
@@ -283,15 +282,15 @@ export class Plot {
     const { scale } = this.#points
     const { colours, font, zone } = this.#options
     const common = {
-      ...{ stroke: colours.text, font: `${font}px ${FAMILY}`, ticks: { show: false }, gap: 6 },
-      ...{ grid: { show: false }, size: font + 17 },
+      ...{ stroke: colours.text, font: `${font.size}px ${font.family}`, ticks: { show: false }, gap: 6 },
+      ...{ grid: { show: false }, size: font.size + 17 },
     }
     if (scale === 'time') {
       let labels: readonly string[] = []
       return {
         ...common,
         splits: (plot, _, min, max) => {
-          const most = plot.bbox.width / devicePixelRatio / (font * 8)
+          const most = plot.bbox.width / devicePixelRatio / (font.size * 8)
           const ticks = timeTicks(this.#axis, min, max, most, zone)
           labels = ticks.map(({ label }) => label)
           return ticks.map(({ at }) => at)
@@ -313,11 +312,11 @@ export class Plot {
     return {
       side: this.#points.scale === 'time' ? 1 : 3,
       stroke: colours.text,
-      font: `${font}px ${FAMILY}`,
+      font: `${font.size}px ${font.family}`,
       grid: { stroke: colours.line, width: 1 },
       ticks: { show: false },
       gap: 6,
-      size: () => 16 + 0.62 * font * Math.max(4, this.#widestValue(), ...labels.map(({ length }) => length)),
+      size: () => 16 + 0.62 * font.size * Math.max(4, this.#widestValue(), ...labels.map(({ length }) => length)),
       splits: (plot, _, min, max) => {
         const ticks = this.#panes.ticks(min, max, plot.bbox.height / devicePixelRatio)
         labels = ticks.map(({ label }) => label)

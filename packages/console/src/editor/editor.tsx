@@ -10,7 +10,6 @@ import {
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { bracketMatching } from '@codemirror/language'
 import { type Diagnostic, lintKeymap, setDiagnostics } from '@codemirror/lint'
-import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { EditorState, type Extension, Prec } from '@codemirror/state'
 import {
   drawSelection,
@@ -25,9 +24,9 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
 import { type Fault, faultsOf } from './check.ts'
 import { completionSources } from './complete.ts'
-import { format } from './format.ts'
 import { iql } from './language.ts'
 import { type Part, statementAt } from './scan.ts'
+import { searchOnDemand } from './search.ts'
 import { theme } from './theme.ts'
 
 export interface EditorProps {
@@ -143,16 +142,14 @@ const common: Extension = [
   history(),
   bracketMatching(),
   closeBrackets(),
-  highlightSelectionMatches(),
-  search({ top: true }),
   EditorView.lineWrapping,
   typeOver(),
+  searchOnDemand,
   keymap.of([
     // Tab leaves the editor unless it accepts a completion, so that the keyboard is never trapped.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...completionKeymap,
-    ...searchKeymap,
     ...historyKeymap,
     ...lintKeymap,
     ...defaultKeymap,
@@ -198,15 +195,21 @@ function wholeOf({ state }: EditorView): Part | undefined {
   return text.trim() === '' ? undefined : { from: 0, to: text.length, text }
 }
 
-function formatIn(view: EditorView): boolean {
+/** The formatter is loaded when it is first used. */
+async function formatText(view: EditorView): Promise<void> {
+  const { format } = await import('./format.ts')
   const before = view.state.doc.toString()
   const after = format(before)
-  if (after !== before)
-    view.dispatch({
-      changes: { from: 0, to: before.length, insert: after },
-      selection: { anchor: 0 },
-      userEvent: 'format',
-    })
+  if (after === before) return
+  view.dispatch({
+    changes: { from: 0, to: before.length, insert: after },
+    selection: { anchor: 0 },
+    userEvent: 'format',
+  })
+}
+
+function formatIn(view: EditorView): boolean {
+  void formatText(view)
   return true
 }
 

@@ -43,13 +43,17 @@ export function Time({ at, as }: TimeProps) {
     as === 'relative'
       ? relative(date.getTime(), Math.max(now.value, Date.now()))
       : as === 'age'
-        ? duration(Math.max(second.value, Date.now()) - date.getTime())
+        ? age(Math.max(second.value, Date.now()) - date.getTime())
         : FORMATS[as ?? 'full'].format(date)
   return (
     <time dateTime={utc} title={title}>
       {text}
     </time>
   )
+}
+
+function age(milliseconds: number): string {
+  return milliseconds < 60_000 ? `${Math.round(milliseconds / 1000)} s` : duration(milliseconds)
 }
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

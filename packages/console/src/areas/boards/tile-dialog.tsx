@@ -61,8 +61,8 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
       {tile === NEW && (
         <SavedQueries
           onChosen={(saved) => {
-            setDraft({ ...NEW, ...saved })
-            setShown({ ...NEW, ...saved })
+            setDraft({ live: false, ...saved })
+            setShown({ live: false, ...saved })
           }}
         />
       )}

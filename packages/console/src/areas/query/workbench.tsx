@@ -8,8 +8,8 @@ import { gate } from '../../gate.ts'
 import { type Command, useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page } from '../../ui/index.ts'
-import { CodeDialog } from './code-dialog.tsx'
+import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page, useLoad } from '../../ui/index.ts'
+import type { CodeDialogProps } from './code-dialog.tsx'
 import { Examples } from './examples.tsx'
 import { ParameterForm, valuesFor } from './parameters.tsx'
 import { Results } from './results.tsx'
@@ -129,6 +129,17 @@ export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly fa
       />
     </Page>
   )
+}
+
+/** Loaded when it is first opened. */
+function CodeDialog(props: CodeDialogProps) {
+  const { data, error } = useLoad(() => import('./code-dialog.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The dialog could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.CodeDialog {...props} />
 }
 
 function OpenDialog({

@@ -1,50 +1,16 @@
-/** The rows of pg_catalog's tables. Columns that are not given have the default of their type. */
+/** The rows of pg_catalog's tables that describe the tables that callers may read. */
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { SETTINGS } from '../data/settings.ts'
 import { isVector, OID, TYPE_ROWS, typeRow } from '../data/types.ts'
 import type { Value } from '../functions/values.ts'
-import { type CatalogueModel, FUNCTIONS, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
+import { type CatalogueModel, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
 import { indexDefinition, viewDefinition } from './definitions.ts'
+import { BTREE, C_COLLATION, COLLATION, type Fill, type Filling, HEAP } from './filling.ts'
 import { DATABASE_OID, type IndexColumn, OWNER_OID } from './objects.ts'
 
-/** Binding values takes most of the time, so as few as possible are bound. */
-export interface Filling extends RowSet {
-  /** The same in all rows: not stored. */
-  readonly constants?: Readonly<Record<string, Value>>
-  /** SQL of other columns: not stored. */
-  readonly derived?: Readonly<Record<string, string>>
-  /** Rows that have further columns in common. */
-  readonly more?: readonly RowSet[]
-}
-
-export interface RowSet {
-  readonly columns: readonly string[]
-  /** The same in these rows. */
-  readonly fixed?: Readonly<Record<string, Value>>
-  readonly rows: Iterable<readonly Value[]>
-}
-
-/** `tables` are those of the model, or the one that a statement asks for. */
-export type Fill = (model: Pick<CatalogueModel, 'tables' | 'index'>, isWhole: boolean) => Filling
-
-const HEAP = 2
-const BTREE = 403
 const CLASS_OID = 1259
-/** The collation `default`. */
-const COLLATION = 100
-/** That of the catalogue's own texts. */
-const C_COLLATION = 950
 
-/** By table. Tables that are not here are empty. */
-export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
-  [
-    'pg_namespace',
-    () => ({
-      columns: ['oid', 'nspname'],
-      constants: { nspowner: OWNER_OID },
-      rows: [...NAMESPACES].map(([name, oid]) => [oid, name]),
-    }),
-  ],
+/** By table. */
+export const TABLE_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   ['pg_class', classes],
   ['pg_attribute', attributes],
   [
@@ -67,106 +33,6 @@ export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
       columns: ['objoid', 'description'],
       constants: { classoid: CLASS_OID, objsubid: 0 },
       rows: tables.flatMap(({ oid, description }) => (description === undefined ? [] : [[oid, description]])),
-    }),
-  ],
-  [
-    'pg_proc',
-    () => ({
-      columns: ['oid', 'proname', 'prorettype', 'proargtypes', 'pronargs', 'prosrc'],
-      constants: {
-        pronamespace: 11,
-        proowner: OWNER_OID,
-        prolang: 12,
-        procost: 1,
-        prokind: 'f',
-        proisstrict: 1,
-        provolatile: 'i',
-        proparallel: 's',
-      },
-      rows: FUNCTIONS.map(({ oid, name, returns, takes }) => [
-        oid,
-        name,
-        returns,
-        JSON.stringify(takes),
-        takes.length,
-        name,
-      ]),
-    }),
-  ],
-  [
-    'pg_database',
-    () => ({
-      columns: ['oid', 'datname'],
-      constants: {
-        datdba: OWNER_OID,
-        encoding: 6,
-        datlocprovider: 'c',
-        datallowconn: 1,
-        datconnlimit: -1,
-        dattablespace: 1663,
-        datcollate: 'C',
-        datctype: 'C',
-      },
-      rows: [[DATABASE_OID, 'gatehouse']],
-    }),
-  ],
-  [
-    'pg_am',
-    () => ({
-      columns: ['oid', 'amname', 'amtype'],
-      rows: [
-        [HEAP, 'heap', 't'],
-        [BTREE, 'btree', 'i'],
-      ],
-    }),
-  ],
-  [
-    'pg_collation',
-    () => ({
-      columns: ['oid', 'collname', 'collprovider', 'collcollate', 'collctype'],
-      constants: { collnamespace: 11, collowner: OWNER_OID, collisdeterministic: 1, collencoding: -1 },
-      rows: [
-        [COLLATION, 'default', 'd', null, null],
-        [950, 'C', 'c', 'C', 'C'],
-        [951, 'POSIX', 'c', 'POSIX', 'POSIX'],
-      ],
-    }),
-  ],
-  [
-    'pg_tablespace',
-    () => ({
-      columns: ['oid', 'spcname'],
-      constants: { spcowner: OWNER_OID },
-      rows: [
-        [1663, 'pg_default'],
-        [1664, 'pg_global'],
-      ],
-    }),
-  ],
-  [
-    'pg_language',
-    () => ({
-      columns: ['oid', 'lanname', 'lanpltrusted'],
-      constants: { lanowner: OWNER_OID },
-      rows: [
-        [12, 'internal', 0],
-        [13, 'c', 0],
-        [14, 'sql', 1],
-      ],
-    }),
-  ],
-  [
-    'pg_settings',
-    () => ({
-      columns: ['name', 'setting', 'boot_val', 'reset_val', 'vartype'],
-      constants: { category: 'Preset Options', context: 'user', source: 'default', pending_restart: 0 },
-      rows: [...SETTINGS].map(([name, value]) => [
-        name,
-        value,
-        value,
-        value,
-        /^(on|off)$/.test(value) ? 'bool' : /^-?\d+$/.test(value) ? 'integer' : 'string',
-      ]),
     }),
   ],
   [

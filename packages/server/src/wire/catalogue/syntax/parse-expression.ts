@@ -1,15 +1,12 @@
 /** Parses expressions of catalogue statements, by PostgreSQL's precedence. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Call, Expression, OrderItem, TypeName, Window } from './ast.ts'
-import { BARE_FUNCTIONS } from './keywords.ts'
+import type { Expression } from './ast.ts'
+import { parsePrimary } from './parse-primary.ts'
+import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
 
-export function parseExpression(tokens: TokenStream): Expression {
-  return tokens.nested(() => or(tokens))
-}
-
 /** Or = And {"OR" And} */
-function or(tokens: TokenStream): Expression {
+export function parseExpression(tokens: TokenStream): Expression {
   return leftAssociative(tokens, and, () => (tokens.sees('or') ? 'OR' : undefined))
 }
 
@@ -84,7 +81,7 @@ function quantified(tokens: TokenStream, operator: string, left: Expression, at:
   if (tokens.opensQuery() && !isArrayOfQuery(tokens))
     return { kind: 'quantified', operator, quantifier, left, right: tokens.subquery(), at }
   tokens.expects('(')
-  const right = parseExpression(tokens)
+  const right = tokens.expression()
   tokens.expects(')')
   return { kind: 'quantified', operator, quantifier, left, right, at }
 }
@@ -102,7 +99,7 @@ function isArrayOfQuery(tokens: TokenStream): boolean {
 
 /** Membership = Other [["NOT"] ("IN" … | "LIKE" … | "ILIKE" … | "BETWEEN" … )] */
 function membership(tokens: TokenStream): Expression {
-  let left = other(tokens)
+  let left = parseOperand(tokens)
   for (;;) {
     const { at } = tokens
     const isNegated = tokens.sees('not') && MEMBERSHIPS.has(tokens.ahead(1).key)
@@ -119,7 +116,7 @@ const MEMBERSHIPS: ReadonlySet<string> = new Set(['in', 'like', 'ilike', 'betwee
 function parseIn(tokens: TokenStream, left: Expression, isNegated: boolean, at: number): Expression {
   if (tokens.opensQuery()) return { kind: 'in', left, right: tokens.subquery(), isNegated, at }
   tokens.expects('(')
-  const right = tokens.list(parseExpression)
+  const right = tokens.list((list) => list.expression())
   tokens.expects(')')
   return { kind: 'in', left, right, isNegated, at }
 }
@@ -128,20 +125,20 @@ function parseLike(tokens: TokenStream, left: Expression, isNegated: boolean, at
   const isInsensitive = tokens.take().key === 'ilike'
   const any = quantified(tokens, `${isNegated ? '!' : ''}~~${isInsensitive ? '*' : ''}`, left, at)
   if (any !== undefined) return any
-  const pattern = other(tokens)
-  const escape = tokens.accepts('escape') ? other(tokens) : undefined
-  return { kind: 'like', left, pattern, escape, isInsensitive, isNegated, at }
+  const pattern = parseOperand(tokens)
+  const escapeWith = tokens.accepts('escape') ? parseOperand(tokens) : undefined
+  return { kind: 'like', left, pattern, escape: escapeWith, isInsensitive, isNegated, at }
 }
 
 function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean, at: number): Expression {
-  const low = other(tokens)
+  const low = parseOperand(tokens)
   tokens.expects('and')
   const compare = (operator: string, right: Expression): Expression => ({ kind: 'binary', operator, left, right, at })
   const inside = {
     kind: 'binary',
     operator: 'AND',
     left: compare('>=', low),
-    right: compare('<=', other(tokens)),
+    right: compare('<=', parseOperand(tokens)),
     at,
   } as const
   return isNegated ? { kind: 'unary', operator: 'NOT', operand: inside, at } : inside
@@ -150,7 +147,7 @@ function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean,
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^'])
 
 /** Other = Sum {Operator Sum}: every operator without a place of its own, also as OPERATOR(schema.operator). */
-function other(tokens: TokenStream): Expression {
+export function parseOperand(tokens: TokenStream): Expression {
   let left = sum(tokens)
   for (let count = 0; ; count++) {
     const { at } = tokens
@@ -208,11 +205,11 @@ function collated(tokens: TokenStream): Expression {
 
 /** Postfix = Primary {"[" Expression "]" | "::" Type | "." Name | "AT TIME ZONE" Postfix} */
 function postfix(tokens: TokenStream): Expression {
-  let operand = primary(tokens)
+  let operand = parsePrimary(tokens)
   for (;;) {
     const { at } = tokens
     if (tokens.accepts('[')) {
-      const index = parseExpression(tokens)
+      const index = tokens.expression()
       if (tokens.sees(':')) throw new CatalogueError('unsupported', 'Slices of arrays are not supported', tokens.at)
       tokens.expects(']')
       operand = { kind: 'subscript', operand, index, at }
@@ -222,239 +219,4 @@ function postfix(tokens: TokenStream): Expression {
       operand = { kind: 'field', operand, name: tokens.name(true), at }
     } else return operand
   }
-}
-
-/** Type = Name {"." Name} ["(" number {"," number} ")"] {"[" [number] "]"}, or one of two words. */
-export function parseType(tokens: TokenStream): TypeName {
-  const { at } = tokens
-  const path = tokens.path()
-  const [only] = path
-  if (path.length === 1 && only === 'double') tokens.accepts('precision')
-  if (path.length === 1 && only === 'character' && tokens.accepts('varying')) path[0] = 'varchar'
-  if (tokens.accepts('(')) {
-    tokens.list((list) => list.take())
-    tokens.expects(')')
-  }
-  if (tokens.accepts('with', 'time', 'zone')) path[0] = `${only}tz`
-  else tokens.accepts('without', 'time', 'zone')
-  let isArray = tokens.accepts('array')
-  while (tokens.accepts('[')) {
-    isArray = true
-    if (tokens.token.kind === 'number') tokens.take()
-    tokens.expects(']')
-  }
-  return { path, isArray, at }
-}
-
-function primary(tokens: TokenStream): Expression {
-  const { kind, key, text, at } = tokens.token
-  switch (kind) {
-    case 'text':
-      tokens.take()
-      return { kind: 'text', value: text, at }
-    case 'number':
-      tokens.take()
-      return { kind: 'number', value: text, at }
-    case 'parameter':
-      tokens.take()
-      if (Number(text) < 1) throw new CatalogueError('syntax', `there is no parameter $${text}`, at)
-      return { kind: 'parameter', index: Number(text), at }
-    case 'symbol':
-      if (key === '(') return parenthesised(tokens)
-      throw tokens.unexpected('an expression')
-    case 'end':
-      throw tokens.unexpected('an expression')
-    case 'quoted':
-      return named(tokens)
-    case 'word':
-      return keyword(tokens) ?? named(tokens)
-  }
-}
-
-/** "(" (Query | Expression {"," Expression}) ")" */
-function parenthesised(tokens: TokenStream): Expression {
-  const { at } = tokens
-  if (tokens.opensQuery() && !startsExpression(tokens)) return { kind: 'query', query: tokens.subquery(), at }
-  tokens.expects('(')
-  const [first, ...others] = tokens.list(parseExpression)
-  tokens.expects(')')
-  if (first === undefined) throw tokens.unexpected()
-  return others.length === 0 ? first : { kind: 'row', items: [first, ...others], at }
-}
-
-/** In `((SELECT 1) + 2)` the inner parentheses are an operand, and not the whole. */
-function startsExpression(tokens: TokenStream): boolean {
-  if (tokens.ahead(1).key !== '(') return false
-  for (let depth = 0, distance = 1; ; distance++) {
-    const { key, kind } = tokens.ahead(distance)
-    if (kind === 'end') return false
-    if (key === '(') depth++
-    else if (key === ')' && --depth === 0) return !AFTER_QUERY.has(tokens.ahead(distance + 1).key)
-  }
-}
-
-const AFTER_QUERY: ReadonlySet<string> = new Set([')', 'union', 'intersect', 'except', 'order', 'limit', 'offset'])
-
-function keyword(tokens: TokenStream): Expression | undefined {
-  const { key, at } = tokens.token
-  const opensParenthesis = tokens.ahead(1).key === '('
-  switch (key) {
-    case 'null':
-      tokens.take()
-      return { kind: 'null', at }
-    case 'true':
-    case 'false':
-      tokens.take()
-      return { kind: 'boolean', value: key === 'true', at }
-    case 'case':
-      return parseCase(tokens)
-    case 'cast':
-      return opensParenthesis ? parseCast(tokens) : undefined
-    case 'exists':
-      if (!opensParenthesis) return undefined
-      tokens.take()
-      return { kind: 'exists', query: tokens.subquery(), at }
-    case 'array':
-      tokens.take()
-      if (tokens.opensQuery()) return { kind: 'array-query', query: tokens.subquery(), at }
-      return { kind: 'array', items: arrayItems(tokens), at }
-    case 'row':
-      if (!opensParenthesis) return undefined
-      tokens.take()
-      return { kind: 'row', items: parseArguments(tokens), at }
-    case 'substring':
-    case 'position':
-    case 'trim':
-    case 'extract':
-    case 'overlay':
-      return opensParenthesis ? parseWordedCall(tokens) : undefined
-    // As functions; elsewhere they are the words of joins.
-    case 'left':
-    case 'right':
-      return opensParenthesis ? parseCall(tokens, [tokens.take().key], at) : undefined
-    default:
-      return undefined
-  }
-}
-
-function arrayItems(tokens: TokenStream): Expression[] {
-  tokens.expects('[')
-  if (tokens.accepts(']')) return []
-  const items = tokens.list((list) =>
-    list.sees('[') ? ({ kind: 'array', items: arrayItems(list), at: list.at } as const) : parseExpression(list),
-  )
-  tokens.expects(']')
-  return items
-}
-
-function parseCase(tokens: TokenStream): Expression {
-  const { at } = tokens.take()
-  const subject = tokens.sees('when') ? undefined : parseExpression(tokens)
-  const branches = []
-  while (tokens.accepts('when')) {
-    const when = parseExpression(tokens)
-    tokens.expects('then')
-    branches.push({ when, then: parseExpression(tokens) })
-  }
-  if (branches.length === 0) throw tokens.unexpected('when')
-  const otherwise = tokens.accepts('else') ? parseExpression(tokens) : undefined
-  tokens.expects('end')
-  return { kind: 'case', subject, branches, otherwise, at }
-}
-
-function parseCast(tokens: TokenStream): Expression {
-  const { at } = tokens.take()
-  tokens.expects('(')
-  const operand = parseExpression(tokens)
-  tokens.expects('as')
-  const type = parseType(tokens)
-  tokens.expects(')')
-  return { kind: 'cast', operand, type, at }
-}
-
-/** Calls with words instead of commas: `substring(x FROM a FOR b)`, `position(a IN b)`, `trim(BOTH a FROM b)`. */
-function parseWordedCall(tokens: TokenStream): Expression {
-  const { key, at } = tokens.take()
-  tokens.expects('(')
-  const side = tokens.sees('leading') || tokens.sees('trailing') || tokens.sees('both') ? tokens.take().key : undefined
-  const args = tokens.sees('from') ? [] : [other(tokens)]
-  const isFrom = tokens.sees('from')
-  while (tokens.accepts(',') || tokens.accepts('from') || tokens.accepts('for') || tokens.accepts('in'))
-    args.push(other(tokens))
-  tokens.expects(')')
-  const name = key === 'trim' ? (side === 'leading' ? 'ltrim' : side === 'trailing' ? 'rtrim' : 'btrim') : key
-  return callOf([name], key === 'trim' && isFrom ? args.reverse() : args, at)
-}
-
-function named(tokens: TokenStream): Expression {
-  const { at, kind, key } = tokens.token
-  if (kind === 'word' && BARE_FUNCTIONS.has(key) && tokens.ahead(1).key !== '(' && tokens.ahead(1).key !== '.') {
-    tokens.take()
-    return callOf([key], [], at)
-  }
-  const path = tokens.path()
-  if (tokens.sees('(')) return parseCall(tokens, path, at)
-  // A typed literal: oid '16384'.
-  if (tokens.token.kind === 'text') {
-    const { text, at: textAt } = tokens.take()
-    return { kind: 'cast', operand: { kind: 'text', value: text, at: textAt }, type: { path, isArray: false, at }, at }
-  }
-  return { kind: 'column', path, at }
-}
-
-export function callOf(path: readonly string[], args: readonly Expression[], at: number): Call {
-  const none = { isStar: false, isDistinct: false, orderBy: [], filter: undefined, over: undefined }
-  return { kind: 'call', path, args, ...none, at }
-}
-
-/** Call = Path "(" ["DISTINCT"] [arguments] ["ORDER BY" …] ")" ["FILTER" …] ["OVER" …] */
-export function parseCall(tokens: TokenStream, path: readonly string[], at: number): Call {
-  tokens.expects('(')
-  const isStar = tokens.accepts('*')
-  const isDistinct = tokens.accepts('distinct')
-  const args = isStar || tokens.sees(')') ? [] : tokens.list(parseArgument)
-  const orderBy = parseOrderBy(tokens)
-  tokens.expects(')')
-  let filter: Expression | undefined
-  if (tokens.accepts('filter', '(')) {
-    tokens.expects('where')
-    filter = parseExpression(tokens)
-    tokens.expects(')')
-  }
-  const over = tokens.accepts('over') ? parseWindow(tokens) : undefined
-  return { kind: 'call', path, args, isStar, isDistinct, orderBy, filter, over, at }
-}
-
-function parseArgument(tokens: TokenStream): Expression {
-  tokens.accepts('variadic')
-  return parseExpression(tokens)
-}
-
-function parseArguments(tokens: TokenStream): Expression[] {
-  tokens.expects('(')
-  const args = tokens.sees(')') ? [] : tokens.list(parseExpression)
-  tokens.expects(')')
-  return args
-}
-
-/** A name, or "(" [name] ["PARTITION BY" …] ["ORDER BY" …] ")" */
-export function parseWindow(tokens: TokenStream): Window {
-  if (!tokens.accepts('(')) return { base: tokens.name(), partitionBy: [], orderBy: [] }
-  const base = tokens.isName() && !tokens.sees('partition') ? tokens.name() : undefined
-  const partitionBy = tokens.accepts('partition', 'by') ? tokens.list(parseExpression) : []
-  const orderBy = parseOrderBy(tokens)
-  if (!tokens.sees(')')) throw new CatalogueError('unsupported', 'Window frames are not supported', tokens.at)
-  tokens.expects(')')
-  return { base, partitionBy, orderBy }
-}
-
-export function parseOrderBy(tokens: TokenStream): OrderItem[] {
-  return tokens.accepts('order', 'by') ? tokens.list(parseOrderItem) : []
-}
-
-function parseOrderItem(tokens: TokenStream): OrderItem {
-  const value = parseExpression(tokens)
-  const isDescending = tokens.accepts('desc') || (tokens.accepts('asc') && false)
-  const nulls = tokens.accepts('nulls', 'first') ? 'FIRST' : tokens.accepts('nulls', 'last') ? 'LAST' : undefined
-  return { value, isDescending, nulls }
 }
