@@ -27,15 +27,16 @@ interface Price {
 /** Nothing if there are no quotes that the user may read. */
 export function LivePrices() {
   const [prices, setPrices] = useState<ReadonlyMap<string, Price>>(new Map())
+  const [hasFailed, setFailed] = useState(false)
   useEffect(() => {
     const live = gate.live<Row>(statement(STATEMENT, {}), { maxRate: CHANGES_PER_SECOND })
     void (async () => {
       for await (const { put } of live)
         setPrices((before) => new Map([...before, ...put.map((row) => priceOf(row, before))]))
-    })().catch(() => {})
+    })().catch(() => setFailed(true))
     return () => live.close()
   }, [])
-  if (prices.size === 0) return null
+  if (hasFailed) return null
   return (
     <Section
       title="Prices"
@@ -43,9 +44,9 @@ export function LivePrices() {
       actions={<a href={href('query', { q: STATEMENT })}>Open as a query</a>}
     >
       <ul class="live-prices">
-        {[...prices].sort().map(([symbol, price]) => (
+        {SYMBOLS.map((symbol) => (
           <li key={symbol}>
-            <PriceCard symbol={symbol} price={price} />
+            <PriceCard symbol={symbol} price={prices.get(symbol)} />
           </li>
         ))}
       </ul>
@@ -61,19 +62,22 @@ function priceOf(row: Row, before: ReadonlyMap<string, Price>): [string, Price] 
   return [symbol, { bid, ask, first: known?.first ?? middle, direction, changes: (known?.changes ?? 0) + 1 }]
 }
 
-function PriceCard({ symbol, price: { bid, ask, first, direction, changes } }: { symbol: string; price: Price }) {
-  const middle = (bid + ask) / 2
-  const change = ((middle - first) / first) * 100
+/** Without a price, its place is kept. */
+function PriceCard({ symbol, price }: { readonly symbol: string; readonly price: Price | undefined }) {
+  const middle = price === undefined ? undefined : (price.bid + price.ask) / 2
+  const change = price === undefined || middle === undefined ? 0 : ((middle - price.first) / price.first) * 100
   return (
-    <div class={classes('live-price', direction)}>
+    <div class={classes('live-price', price?.direction)}>
       <strong>{symbol}</strong>
-      <span key={changes} class="live-price-value">
-        {middle.toFixed(2)}
+      <span key={price?.changes} class="live-price-value">
+        {middle?.toFixed(2) ?? '–'}
       </span>
-      <span class="live-price-change">
-        {change > 0 ? '+' : change < 0 ? '−' : ''}
-        {Math.abs(change).toFixed(2)} %
-      </span>
+      {price !== undefined && (
+        <span class="live-price-change">
+          {change > 0 ? '+' : change < 0 ? '−' : ''}
+          {Math.abs(change).toFixed(2)} %
+        </span>
+      )}
     </div>
   )
 }
