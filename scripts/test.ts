@@ -70,6 +70,7 @@ const LONG = [
   'conformance/throttle',
   'console/snippets',
   'examples/samples',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
   'identity/timing',
@@ -96,6 +97,7 @@ const LONG = [
   'scim/scim2-tester',
   'store/kill',
   'streaming/memory',
+  'wire/catalogue-many',
   'wire/half-open',
 ]
 

@@ -6,6 +6,8 @@ const FILES = [
   'parse-select.ts',
   'named-windows.ts',
   'parse-expression.ts',
+  'parse-type.ts',
+  'parse-call.ts',
   'parse-quantified.ts',
   'parse-frame.ts',
   'parse-write.ts',

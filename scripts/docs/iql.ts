@@ -25,6 +25,7 @@ import {
   MAX_WITH_USES,
   NO_TABLES,
   OPERATORS,
+  POSTGRES_TYPES,
   parse,
   positionOf,
   RESERVED,
@@ -49,6 +50,7 @@ export function iqlDocs(): string {
     typesText(),
     operatorsText(),
     castsText(),
+    spellingsText(),
     functionsText(),
     errorsText(),
     foreignText(),
@@ -145,6 +147,35 @@ function operatorsText(): string {
 function castsText(): string {
   const rows = Object.entries(CASTS).map(([from, to]) => [from, to.join(', ') || 'nothing else'])
   return `## CAST\n\n${table(['from', 'to'], rows)}\n\n${CAST_RULES.map((rule) => `- ${rule}`).join('\n')}`
+}
+
+/** What clients of PostgreSQL send, beside IQL's own spelling. */
+function spellingsText(): string {
+  const names = Map.groupBy(POSTGRES_TYPES, ([, type]) => type.kind)
+  const types = [...names].map(([kind, entries]) => [entries.map(([name]) => `\`${name}\``).join(', '), kind])
+  return `## PostgreSQL's spellings
+
+Tools that were written for PostgreSQL send these; they mean the same everywhere, also over HTTP.
+
+${table(
+  ['written', 'means'],
+  [
+    ['`x::type`', '`CAST(x AS type)`; it binds closer than a sign'],
+    ['`public.t`, `public.t.x`', '`t`, `t.x`: all tables are in the schema `public`'],
+    ["`E'a\\n'`", 'a text with escapes, such as `\\n`, `\\t` and `\\u20ac`'],
+    ['`CURRENT_TIMESTAMP`', '`now()`'],
+    ['`substring(x FROM a FOR b)`', '`substr(x, a, b)`'],
+    ['`position(a IN b)`', '`position(b, a)`'],
+    ["`timestamp with time zone '…'`, `timestamptz '…'`", "`TIMESTAMP '…'`"],
+    ['`x COLLATE "C"`', '`x`'],
+  ],
+)}
+
+${table(['type', 'is'], [...types, ['`numeric(p, s)`', 'Decimal(p, s)']])}
+
+A \`timestamp\` is a Timestamp, since every time is in UTC; \`timestamp without time zone\` is a LocalTimestamp. \`varchar(n)\` in a cast keeps the first
+n characters. \`numeric\` without digits takes those of an Integer, a Decimal or a literal. In a cast, the literals \`'t'\` and \`'f'\` are Booleans,
+and a \`bytea\` can be written as \`'\\x00ff'\`. All else is as strict as before: \`id = '1'\` compares an Integer with a Text, and is an error.`
 }
 
 function functionsText(): string {

@@ -17,6 +17,8 @@ export interface Client {
   /** Says what is missing and how to get it, if anything is. Downloads what a registry has. */
   readonly prepare: () => Promise<Prepared>
   readonly command: readonly string[]
+  /** What is wrong in its output, for programs that report errors and go on. */
+  readonly check?: (output: string) => string | undefined
   /** A file that is its input. */
   readonly input?: string
   readonly environment?: Readonly<Record<string, string>>
@@ -38,12 +40,29 @@ export interface Target {
 
 const PSQL_FLAGS = ['-X', '-a', '-P', 'pager=off']
 
+/** The errors that its script provokes; psql goes on after others too. */
+const PROVOKED = [
+  // psql 15 has no \\bind, and joins the line with the next.
+  /Unexpected SELECT|syntax error/,
+  /column "?nothing"? does not exist|no column nothing/,
+  /nothing_of_this_name/,
+  /division by zero|divided by zero/i,
+  /pg_get_viewdef/,
+]
+
+function checkPsql(output: string): string | undefined {
+  const errors = output.split('\n').filter((line) => /^(psql:.*)?(ERROR|FATAL):/.test(line))
+  const others = errors.filter((line) => !PROVOKED.some((pattern) => pattern.test(line)))
+  return others.length === 0 ? undefined : `${others.length} errors: ${others.join(' / ').slice(0, 600)}`
+}
+
 export const CLIENTS: readonly Client[] = [
   {
     name: 'psql-15',
     prepare: () => system('psql', ['--version'], 'apt-get install postgresql-client'),
     command: ['psql', ...PSQL_FLAGS],
     input: 'psql.sql',
+    check: checkPsql,
   },
   debianPsql(17, 'trixie'),
   debianPsql(18, 'forky', ['libpq-oauth']),
@@ -118,6 +137,7 @@ function debianPsql(major: number, suite: string, more: readonly string[] = []):
     name: `psql-${major}`,
     command: [...command, ...PSQL_FLAGS],
     input: 'psql.sql',
+    check: checkPsql,
     async prepare() {
       const problem = await fetchDebian(suite, [`postgresql-client-${major}`, ...more], root)
       if (problem !== undefined) return { kind: 'missing', reason: problem }
@@ -161,8 +181,8 @@ function odbc(): Client {
         return { kind: 'missing', reason: 'psqlODBC is not installed: apt-get install odbc-postgresql' }
       const prepared = await base.prepare()
       if (prepared.kind === 'missing') return prepared
-      const { output } = await runCommand(['dpkg-query', '-W', '-f', '${Version}', 'odbc-postgresql'], { seconds: 60 })
-      return { kind: 'ready', version: `${output} (pyodbc ${prepared.version})` }
+      const { output } = await runCommand(['dpkg-query', '--show', 'odbc-postgresql'], { seconds: 60 })
+      return { kind: 'ready', version: `${output.trim().split('\t')[1]} (pyodbc ${prepared.version})` }
     },
   }
 }

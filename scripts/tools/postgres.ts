@@ -11,7 +11,7 @@ import { freePort } from '../../test/support/free-port.ts'
 
 const VERSION = 15
 /** Debian's place; other systems have it in PATH. */
-const FOLDERS = [`/usr/lib/postgresql/${VERSION}/bin`, ...(process.env['PATH'] ?? '').split(':')]
+const FOLDERS = [`/usr/lib/postgresql/${VERSION}/bin`, ...(process.env.PATH ?? '').split(':')]
 export const DATABASE = 'gatehouse'
 /** Owns the tables; clients sign in as READER, who may only read them. */
 const OWNER = 'gatehouse'
@@ -41,7 +41,7 @@ export async function startRealPostgres(): Promise<RealPostgres | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
   const port = await freePort()
   const user = unprivilegedUser()
-  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid)
+  if (user !== undefined) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
   const options = { ...user, cwd: folder, stdio: 'ignore' } as const
   execFileSync(join(bin, 'initdb'), ['-D', data, '-U', OWNER, '--auth=trust', '--encoding=UTF8', '--locale=C'], options)
@@ -69,8 +69,8 @@ function majorOf(folder: string): number {
 }
 
 /** PostgreSQL does not start as root. */
-function unprivilegedUser(): { readonly uid?: number; readonly gid?: number } {
-  if (process.getuid?.() !== 0) return {}
+function unprivilegedUser(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
   const idOf = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
   return { uid: idOf('-u'), gid: idOf('-g') }
 }

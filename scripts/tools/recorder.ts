@@ -99,9 +99,9 @@ async function serve(client: Socket, upstream: Socket, postgresPort: number, lin
 
 function readStartUp(body: Buffer): { user: string; database: string } {
   const words = body.toString('utf8', 4).split('\0')
-  const valueOf = (name: string) => words[words.findIndex((word, at) => at % 2 === 0 && word === name) + 1]
-  const user = valueOf('user') ?? ''
-  return { user, database: words.includes('database') ? (valueOf('database') ?? user) : user }
+  const parameter = (name: string) => words[words.findIndex((word, at) => at % 2 === 0 && word === name) + 1]
+  const user = parameter('user') ?? ''
+  return { user, database: words.includes('database') ? (parameter('database') ?? user) : user }
 }
 
 /** The messages of the client: which statement and which values each portal has. */

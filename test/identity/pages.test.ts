@@ -129,12 +129,15 @@ describe('served pages', () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
     const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
-    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg'])
+    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg', 'woff2'])
     for (const path of assets) {
       const response = await fetch(place.server.issuer + path)
       assert.equal(response.status, 200)
       assert.match(response.headers.get('cache-control') ?? '', /immutable/)
-      assert.match(response.headers.get('content-type') ?? '', /^(text\/css|text\/javascript|image\/svg\+xml)/)
+      assert.match(
+        response.headers.get('content-type') ?? '',
+        /^(text\/css|text\/javascript|image\/svg\+xml|font\/woff2)/,
+      )
       assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
     }
   })

@@ -4,18 +4,15 @@ import { after } from 'node:test'
 import { DEMO } from '../../packages/server/src/declarative/demo.ts'
 import { readDefinition, type TableDefinition } from '../../packages/server/src/query/catalogue/definition.ts'
 import { CatalogueSnapshot } from '../../packages/server/src/query/catalogue/snapshot.ts'
-import { openCatalogue } from '../../packages/server/src/wire/catalogue/catalogue.ts'
+import { type CatalogueEnv, openCatalogue } from '../../packages/server/src/wire/catalogue/catalogue.ts'
 import type { Catalogue, CatalogueCaller, CatalogueResult } from '../../packages/server/src/wire/catalogue/contract.ts'
 
 export const VERSION = '15.0 (Gatehouse 1.0.0)'
 
-export function useCatalogue(idleMilliseconds?: number): Catalogue {
-  const catalogue = openCatalogue({
-    version: VERSION,
-    startedAt: 0,
-    dataFolder: tmpdir(),
-    ...(idleMilliseconds === undefined ? {} : { idleMilliseconds }),
-  })
+/** Statements have the time that a busy machine needs, if a test does not say otherwise. */
+export function useCatalogue(settings: Partial<CatalogueEnv> = {}): Catalogue {
+  const env = { version: VERSION, startedAt: 0, dataFolder: tmpdir(), statementMilliseconds: 30_000 }
+  const catalogue = openCatalogue({ ...env, ...settings })
   after(() => catalogue.close())
   return catalogue
 }
@@ -67,6 +64,8 @@ export function demoTables(): TableDefinition[] {
       description: table.description,
       readScope: table.read_scope,
       writeScope: table.write_scope,
+      readScope: table.read_scope ?? undefined,
+      writeScope: table.write_scope ?? undefined,
     })
   })
 }

@@ -4,9 +4,10 @@ import { after, before, test } from 'node:test'
 import { ADMIN } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { int16, int32, WireSession } from '../support/wire-session.ts'
+import { message } from '../support/wire-client.ts'
+import { answerOf, bind, execute, int16, int32, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
-onEveryEngine('COPY TO STDOUT', (place) => {
+onEveryEngine('COPY', (place) => {
   let server: TestServer
   let session: WireSession
   before(async () => {
@@ -66,5 +67,75 @@ onEveryEngine('COPY TO STDOUT', (place) => {
     assert.equal(await codeOf('COPY (DELETE FROM copied WHERE id = 1) TO STDOUT'), '0A000')
     assert.equal((await session.query('COPY (SELECT nope FROM copied) TO STDOUT')).errors[0]?.P, '14')
     assert.equal((await session.query('SELECT 1 AS x')).letters, 'TDCZ')
+  })
+
+  const data = (text: string | Buffer) => message('d', text)
+  const DONE = message('c')
+  /** Sends COPY FROM and its rows. */
+  const copyIn = async (statement: string, ...parts: readonly (string | Buffer)[]) => {
+    session.client.send(message('Q', `${statement}\0`))
+    const begun = await session.client.reply()
+    if (begun?.type !== 'G')
+      return answerOf([...(begun === undefined ? [] : [begun]), ...(await session.client.repliesTo('Z'))])
+    return session.send(...parts.map(data), DONE)
+  }
+  const rowsOf = async () => texts(await session.query('SELECT id, t FROM target ORDER BY id'))
+
+  test('COPY FROM STDIN in text, CSV and binary', async () => {
+    await session.query('CREATE TABLE target (id Integer PRIMARY KEY, t Text)')
+    const inText = await copyIn('COPY target FROM STDIN', '1\ta\\tb\n2\t', '\\N\n', '3\t\n')
+    assert.deepEqual([inText.letters, inText.tags], ['CZ', ['COPY 3']])
+    const inCsv = await copyIn('COPY target (t, id) FROM STDIN WITH (FORMAT csv, HEADER)', 't,id\n"x, y",4\n,5\n')
+    assert.deepEqual([inCsv.tags, inCsv.errors], [['COPY 2'], []])
+    const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])
+    const row = Buffer.concat([int16(2), int32(8), int32(0), int32(6), int32(1), Buffer.from('z'), int16(-1)])
+    assert.deepEqual((await copyIn('COPY target FROM STDIN BINARY', header, row)).tags, ['COPY 1'])
+    assert.deepEqual(await rowsOf(), [
+      ['1', 'a\tb'],
+      ['2', null],
+      ['3', ''],
+      ['4', 'x, y'],
+      ['5', null],
+      ['6', 'z'],
+    ])
+    await session.query('DELETE FROM target WHERE id > 0')
+  })
+
+  test('COPY FROM STDIN writes all rows or none, and says which one is wrong', async () => {
+    const bad = await copyIn('COPY target FROM STDIN', '1\ta\n', 'x\tb\n')
+    assert.match(bad.letters, /^EZ$/)
+    assert.match(bad.errors[0]?.M ?? '', /line 2/i)
+    assert.equal((await copyIn('COPY target FROM STDIN', '1\ta\n1\tb\n')).errors[0]?.C, '23505')
+    session.client.send(message('Q', 'COPY target FROM STDIN; SELECT 1 AS x\0'))
+    await session.client.reply()
+    const failed = await session.send(data('1\ta\n'), message('f', 'no more\0'))
+    assert.deepEqual([failed.letters, failed.errors[0]?.C], ['EZ', '57014'])
+    assert.equal((await copyIn('COPY nope FROM STDIN')).errors[0]?.C, '42P01')
+    assert.deepEqual(await rowsOf(), [])
+  })
+
+  test('COPY FROM STDIN in the extended protocol, and before other statements of a Query', async () => {
+    session.client.send(parse('', 'COPY target FROM STDIN'), bind('', '', []), execute(''), SYNC)
+    const answer = await session.send(data('1\ta\n'), DONE, SYNC)
+    assert.deepEqual([answer.letters, answer.tags], ['12GCZ', ['COPY 1']])
+    session.client.send(message('Q', 'BEGIN; COPY target FROM STDIN; COMMIT; SELECT id FROM target ORDER BY id\0'))
+    const second = await session.send(data('2\tb\n'), DONE)
+    assert.deepEqual([second.letters, second.tags], ['CGCCTDDCZ', ['BEGIN', 'COPY 1', 'COMMIT', 'SELECT 2']])
+    await session.query('DELETE FROM target WHERE id > 0')
+  })
+
+  test('the rows of a COPY in a block are written at COMMIT', async () => {
+    await session.query('BEGIN')
+    assert.deepEqual((await copyIn('COPY target FROM STDIN', '1\ta\n2\tb\n')).tags, ['COPY 2'])
+    assert.equal((await session.query('SELECT id FROM target')).errors[0]?.C, '0A000')
+    await session.query('ROLLBACK')
+    assert.deepEqual(await rowsOf(), [])
+    await session.query('BEGIN')
+    await copyIn('COPY target FROM STDIN', '1\ta\n2\tb\n')
+    assert.deepEqual((await session.query('COMMIT')).tags, ['COMMIT'])
+    assert.deepEqual(await rowsOf(), [
+      ['1', 'a'],
+      ['2', 'b'],
+    ])
   })
 })

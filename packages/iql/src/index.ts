@@ -2,6 +2,7 @@
 export * from './bind/binder.ts'
 export { ROLE_CLAIMS } from './bind/operators.ts'
 export * from './bind/parameters.ts'
+export { POSTGRES_TYPES } from './bind/type.ts'
 export { unknownZone, ZONE_WIDTH } from './bind/zone.ts'
 export * from './bound/bound.ts'
 export type { AttributeClaim, ClaimName, Column, Literal, Parameter, WrittenAt } from './bound/bound-leaf.ts'

@@ -2,7 +2,7 @@
 import asyncio
 
 import asyncpg
-from values import LOCAL_VALUES, VALUES, done, same
+from values import LOCAL_VALUES, ON_POSTGRES, VALUES, done, same
 
 
 async def main():
@@ -25,8 +25,9 @@ async def main():
                 break
         cursor = await connection.cursor("SELECT id FROM trades ORDER BY id")
         assert len(await cursor.fetch(10)) == 10
-        await cursor.forward(5)
-        assert (await cursor.fetchrow())["id"] == 16
+        if ON_POSTGRES:  # It sends MOVE, which Gatehouse has not.
+            await cursor.forward(5)
+        assert (await cursor.fetchrow())["id"] == (16 if ON_POSTGRES else 11)
     copied = bytearray()
 
     async def keep(data):

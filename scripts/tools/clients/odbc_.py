@@ -4,12 +4,15 @@ import decimal
 import os
 
 import pyodbc
-from values import TABLES, done
+from values import ON_POSTGRES, TABLES, done
 
 DRIVER = os.environ["TOOLS_ODBC_DRIVER"]
 ADDRESS = "Driver={driver};Server={PGHOST};Port={PGPORT};Database={PGDATABASE};Uid={PGUSER};Pwd={PGPASSWORD};"
 
-for options in ("", "UseServerSidePrepare=0;", "UseDeclareFetch=1;Fetch=100;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;"):
+# Gatehouse has portals, but no cursors by DECLARE.
+CURSORS = ["UseDeclareFetch=1;Fetch=100;"] if ON_POSTGRES else []
+
+for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", *CURSORS]:
     connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=True)
     cursor = connection.cursor()
     assert TABLES <= {row.table_name for row in cursor.tables(tableType="TABLE")}

@@ -57,9 +57,6 @@ SELECT 'a'::text AS t, 1::int8 AS n, 1.50::numeric(10,2) AS d, true::bool AS b, 
 \gdesc
 SELECT id, price FROM trades WHERE id = $1 \bind 1 \g
 SELECT symbol, side, sum(quantity)::bigint AS volume FROM trades WHERE symbol IN ('ACME', 'BOLT') GROUP BY 1, 2 ORDER BY 1, 2 \crosstabview symbol side volume
-\set FETCH_COUNT 100
-SELECT id, symbol FROM trades ORDER BY id LIMIT 250;
-\unset FETCH_COUNT
 \copy (SELECT id, symbol, price FROM trades ORDER BY id LIMIT 3) TO STDOUT
 \copy instruments TO '/dev/null' (FORMAT csv, HEADER)
 \copy (SELECT symbol, bid FROM quotes ORDER BY 1, quoted_at LIMIT 2) TO STDOUT (FORMAT csv, HEADER)

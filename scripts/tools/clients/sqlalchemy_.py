@@ -4,7 +4,7 @@ import os
 from decimal import Decimal
 
 import sqlalchemy as sa
-from values import TABLES, done
+from values import ON_POSTGRES, TABLES, done
 
 ADDRESS = "{PGUSER}:{PGPASSWORD}@{PGHOST}:{PGPORT}/{PGDATABASE}".format(**os.environ)
 
@@ -56,7 +56,9 @@ def read(connection, trades, instruments):
     )
     rows = connection.execute(statement).all()
     assert len(rows) > 0 and isinstance(rows[0][2], Decimal)
-    bucket = sa.func.date_trunc("hour", trades.c.executed_at).label("hour")
+    # A unit must be a literal for Gatehouse; psycopg and asyncpg would send a parameter.
+    hour = "hour" if ON_POSTGRES else sa.literal_column("'hour'")
+    bucket = sa.func.date_trunc(hour, trades.c.executed_at).label("hour")
     connection.execute(sa.select(bucket, sa.func.count()).group_by(bucket).order_by(bucket)).all()
     connection.execute(sa.select(sa.cast(trades.c.price, sa.Float), sa.cast(trades.c.id, sa.String)).limit(2)).all()
     connection.execute(sa.select(trades.c.id).where(trades.c.symbol.ilike("ac%")).limit(2)).all()

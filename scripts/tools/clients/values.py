@@ -29,7 +29,8 @@ VALUES = [
     ("bytea", b"\x00\x01\xff\\'"),
 ]
 
-LOCAL_VALUES = [("timestamp", datetime.datetime(2026, 3, 29, 2, 30, 0, 1))]
+# Not `timestamp`, which is a time in UTC for Gatehouse.
+LOCAL_VALUES = [("timestamp without time zone", datetime.datetime(2026, 3, 29, 2, 30, 0, 1))]
 
 TABLES = {"instruments", "quotes", "trades"}
 

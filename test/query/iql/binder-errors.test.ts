@@ -115,10 +115,10 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ["SELECT DATE '2026-02-30'", '       ^', 'BadLiteral', /is not a date/],
     ["SELECT CAST('x' AS Integer)", '            ^', 'BadLiteral', /not a whole number/],
     ['SELECT 123456789012345678901234567890123456789', '       ^', 'BadLiteral', /at most 38 digits/],
-    ['SELECT CAST(i AS int) FROM kinds', '                 ^', 'UnknownType', /no type int/, 'did you mean Integer?'],
+    ['SELECT CAST(i AS real) FROM kinds', '                 ^', 'UnknownType', /no type real/, 'did you mean Double?'],
     ['SELECT CAST(i AS Txt) FROM kinds', '                 ^', 'UnknownType', /no type Txt/, 'did you mean Text?'],
     [
-      'SELECT CAST(i AS Decimal) FROM kinds',
+      'SELECT CAST(f AS Decimal) FROM kinds',
       '                 ^',
       'BadType',
       /needs its digits/,
@@ -142,7 +142,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ['SELECT toString(t) FROM kinds', '       ^', 'UnknownFunction', /no function toString/],
     ['SELECT CAST(i AS constructor) FROM kinds', '                 ^', 'UnknownType', /no type constructor/],
     ['SELECT ifnull(t, 1) FROM kinds', '       ^', 'UnknownFunction', /ifnull/, 'did you mean coalesce?'],
-    ['SELECT substring(t, 1) FROM kinds', '       ^', 'UnknownFunction', /substring/, 'did you mean substr?'],
+    ['SELECT instr(t, t) FROM kinds', '       ^', 'UnknownFunction', /instr/, 'did you mean position?'],
     ['SELECT length(i) FROM kinds', '              ^', 'BadArguments', /does not take Integer as argument 1/],
     ['SELECT length() FROM kinds', '       ^', 'BadArguments', /takes 1 argument/],
     [

@@ -53,7 +53,6 @@ const REFUSED: readonly (readonly [string, string, string, RegExp, RegExp?])[] =
   ["select x'zz'", 'IQL.BadLiteral', '1:8', /pairs of hexadecimal/],
   ['select 12abc', 'IQL.Syntax', '1:10', /run into a word/],
   ['select 1e', 'IQL.Syntax', '1:9', /run into a word/],
-  ['select a::text', 'IQL.Syntax', '1:9', /Unexpected ::/, /CAST/],
   ['select : a', 'IQL.Syntax', '1:8', /starts a parameter/],
   ['select $0', 'IQL.Syntax', '1:8', /count from \$1/],
   ['select `a`', 'IQL.Syntax', '1:8', /Unexpected "`"/, /double quotes/],

@@ -148,7 +148,8 @@ async function findSettings(text: string, signal: AbortSignal): Promise<readonly
 }
 
 async function findPages(text: string, signal: AbortSignal): Promise<readonly Hit[]> {
-  const { hits } = (await gate.json(`/docs/search?${new URLSearchParams({ q: text })}`, { signal })) as {
+  const path = `/docs/search?${new URLSearchParams({ q: text })}`
+  const { hits } = (await gate.json(path, { signal, headers: { accept: 'application/json' } })) as {
     readonly hits: readonly { readonly url: string; readonly page: string; readonly heading?: string | null }[]
   }
   return hits.map(({ url, page, heading }) => ({

@@ -13,6 +13,7 @@ import { bindCondition, bindOrder } from './clause.ts'
 import { bindFrame } from './frame.ts'
 import { isFlexible } from './literal.ts'
 import { bindResults, combine, widenToCompare } from './operators.ts'
+import { bindCurrentUser, bindDatabase, bindSchema, bindToTimestamp, bindVersion } from './session-forms.ts'
 
 export function bindCall(binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined): BoundExpression {
   const name = call.name.text.toLowerCase()
@@ -51,6 +52,11 @@ const SPECIAL_BINDERS: ReadonlyMap<string, BindSpecial> = new Map([
   ['nullif', bindNullIf],
   ['mod', bindMod],
   ['time_bucket_gapfill', refuseGapfill],
+  ['to_timestamp', bindToTimestamp],
+  ['version', bindVersion],
+  ['current_database', bindDatabase],
+  ['current_schema', bindSchema],
+  ['current_user', bindCurrentUser],
 ])
 
 /** If it were allowed here, the statement would already have been rewritten. */

@@ -6,13 +6,13 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Binding } from '../scope/binding.ts'
 import type { Clause, Scope } from '../scope/scope.ts'
 import { sizeOf } from '../syntax/ast-children.ts'
-import type { Cast, ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
+import type { ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
 import { attributeOf } from '../syntax/attributes.ts'
-import { canCast } from '../types/casts.ts'
-import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from '../types/types.ts'
+import { BOOLEAN, type IqlType, isNumber, NULL, TEXT, typeName } from '../types/types.ts'
 import { bindAttribute } from './attribute.ts'
 import { bindCall } from './call.ts'
-import { bindBytes, bindNumber, bindText, bindTyped, literal, readLiteral } from './literal.ts'
+import { bindCast } from './cast.ts'
+import { bindBytes, bindNumber, bindText, bindTyped, literal } from './literal.ts'
 import {
   bindBetween,
   bindBinary,
@@ -25,7 +25,6 @@ import {
   ROLE_CLAIMS,
   requireBoolean,
 } from './operators.ts'
-import { bindType } from './type.ts'
 
 export function bindExpression(
   binding: Binding,
@@ -262,23 +261,4 @@ function bindUnary(binding: Binding, scope: Scope, unary: Unary, expected: IqlTy
   }
   if (operator === '+') return operand
   return { kind: 'negate', operand, type: operand.type, nullable: operand.nullable }
-}
-
-function bindCast(binding: Binding, scope: Scope, { operand: written, type: ref, at }: Cast): BoundExpression {
-  const type = bindType(binding, ref, { forCast: true })
-  if (written.kind === 'text' && type.kind !== 'Text') return readLiteral(binding, type, written.value, written.at)
-  // CAST types a parameter where the context does not.
-  const expected = written.kind === 'parameter' || written.kind === 'null' ? type : undefined
-  const operand = binding.expression(scope, written, expected)
-  if (sameType(operand.type, type)) return operand
-  if (type.kind === 'Interval' || !canCast(operand.type, type)) {
-    throw binding.fail('TypeMismatch', at, `${typeName(operand.type)} cannot be cast to ${typeName(type)}`, {
-      hint: isMoment(operand.type) && isMoment(type) ? "write … AT TIME ZONE 'UTC'" : undefined,
-    })
-  }
-  return { kind: 'cast', operand, type, nullable: operand.nullable }
-}
-
-function isMoment({ kind }: IqlType): boolean {
-  return kind === 'Timestamp' || kind === 'LocalTimestamp'
 }

@@ -205,6 +205,8 @@ class OutputLookup {
 
 function bindLimit(binding: Binding, scope: Scope, written: Expression | undefined): BoundExpression | undefined {
   if (written === undefined) return undefined
+  // Some drivers give every parameter a type: LIMIT $1::INTEGER.
+  if (written.kind === 'cast' && written.operand.kind === 'parameter') return bindLimit(binding, scope, written.operand)
   const isPlain = written.kind === 'parameter' || (written.kind === 'number' && /^\d{1,18}$/.test(written.text))
   if (!isPlain) throw binding.fail('BadLimit', startOf(written), 'LIMIT and OFFSET take a whole number or a parameter')
   const bound = binding.expression(scope, written, INTEGER)

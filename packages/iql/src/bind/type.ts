@@ -2,42 +2,69 @@
 
 import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Binding } from '../scope/binding.ts'
-import type { TypeRef } from '../syntax/ast-query.ts'
-import { COLUMN_TYPES, DECIMAL_DIGITS, decimal, INTERVAL, type IqlType, LOCAL_TIMESTAMP } from '../types/types.ts'
+import type { Name, TypeRef } from '../syntax/ast-query.ts'
+import {
+  BINARY,
+  BOOLEAN,
+  COLUMN_TYPES,
+  DECIMAL_DIGITS,
+  DOUBLE,
+  decimal,
+  INTEGER,
+  INTERVAL,
+  type IqlType,
+  LOCAL_TIMESTAMP,
+  TEXT,
+  TIME,
+  TIMESTAMP,
+} from '../types/types.ts'
+
+/** PostgreSQL's names of IQL's types. Its `timestamp` is IQL's Timestamp, as everything is in UTC. */
+export const POSTGRES_TYPES: ReadonlyMap<string, IqlType> = new Map([
+  ...named(TEXT, 'varchar', 'character varying'),
+  ...named(INTEGER, 'int', 'int2', 'int4', 'int8', 'smallint', 'bigint'),
+  ...named(DOUBLE, 'float', 'float8', 'double precision'),
+  ...named(BOOLEAN, 'bool'),
+  ...named(TIMESTAMP, 'timestamptz', 'timestamp with time zone'),
+  ...named(LOCAL_TIMESTAMP, 'timestamp without time zone'),
+  ...named(TIME, 'time without time zone'),
+  ...named(BINARY, 'bytea'),
+])
 
 /** Hints for type names of other SQL dialects. */
 const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    int: 'Integer',
-    int4: 'Integer',
-    int8: 'Integer',
-    bigint: 'Integer',
-    smallint: 'Integer',
-    numeric: 'Decimal(p, s)',
     number: 'Decimal(p, s)',
     money: 'Decimal(p, s)',
-    float: 'Double',
-    float8: 'Double',
     real: 'Double',
-    varchar: 'Text',
+    float4: 'Double',
     char: 'Text',
     string: 'Text',
-    bool: 'Boolean',
     datetime: 'Timestamp',
-    timestamptz: 'Timestamp',
     guid: 'Uuid',
     jsonb: 'Json',
-    bytea: 'Binary',
     blob: 'Binary',
   }),
 )
 
+/** Decimal, whose digits follow. */
+export function isDecimalName({ text }: Name): boolean {
+  const key = text.toLowerCase()
+  return key === 'decimal' || key === 'numeric'
+}
+
+function named(type: IqlType, ...names: readonly string[]): [string, IqlType][] {
+  return names.map((name) => [name, type])
+}
+
 export function bindType(binding: Binding, { name, arguments: digits }: TypeRef, { forCast = false } = {}): IqlType {
   const key = name.text.toLowerCase()
-  if (key === 'decimal') return bindDecimal(binding, name.at, digits)
+  if (isDecimalName(name)) return bindDecimal(binding, name.at, digits)
   if (digits.length > 0) throw binding.fail('BadType', name.at, `${name.text} takes no digits`)
   if (key === 'interval' && forCast) return INTERVAL
-  if (key === 'localtimestamp') {
+  const spelled = POSTGRES_TYPES.get(key)
+  if (spelled !== undefined && spelled.kind !== 'LocalTimestamp') return spelled
+  if (key === 'localtimestamp' || spelled !== undefined) {
     if (forCast) return LOCAL_TIMESTAMP
     throw binding.fail('BadType', name.at, 'A column cannot hold a LocalTimestamp', {
       hint: 'store a Timestamp, and read it AT TIME ZONE',

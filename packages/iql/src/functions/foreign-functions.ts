@@ -10,7 +10,6 @@ export const FOREIGN_FUNCTIONS: ReadonlyMap<string, string> = new Map(
     nvl: 'did you mean coalesce?',
     len: 'did you mean length?',
     char_length: 'did you mean length?',
-    substring: 'did you mean substr?',
     instr: 'did you mean position?',
     strpos: 'did you mean position?',
     ceiling: 'did you mean ceil?',

@@ -31,6 +31,19 @@ export const SPECIAL_FORMS = [
       'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Aggregates of buckets without rows are NULL; locf(x) and interpolate(x) fill them from the neighbouring buckets with the same other keys. With a time zone as the last argument, the buckets are those of time_bucket with that zone.',
     example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
   },
+  {
+    name: 'to_timestamp',
+    description: 'The Timestamp that many seconds after 1970-01-01T00:00:00Z, to the microsecond.',
+    example: 'to_timestamp(1767600000)',
+  },
+  { name: 'version', description: 'The version of PostgreSQL that tools see, and of Gatehouse.', example: 'version()' },
+  { name: 'current_database', description: 'The name of the database: gatehouse.', example: 'current_database()' },
+  { name: 'current_schema', description: 'The schema of all tables: public.', example: 'current_schema()' },
+  {
+    name: 'current_user',
+    description: 'The user name of the caller, or the id of a client that acts for itself. Needs no parentheses.',
+    example: 'current_user',
+  },
 ] as const
 
 export const FUNCTIONS: readonly FunctionDefinition[] = [

@@ -55,12 +55,22 @@ export const RESERVED: ReadonlySet<string> = new Set([
 /** Reserved words that are functions if a parenthesis follows. */
 export const RESERVED_FUNCTIONS: ReadonlySet<string> = new Set(['left', 'right'])
 
+/** Functions that are called without parentheses, as in SQL, and their names. */
+export const BARE_CALLS: ReadonlyMap<string, string> = new Map([
+  ['current_date', 'current_date'],
+  ['current_timestamp', 'now'],
+  ['current_user', 'current_user'],
+  ['session_user', 'current_user'],
+  ['current_catalog', 'current_database'],
+  ['current_schema', 'current_schema'],
+])
+
 /** Words of the grammar that can also be names. */
 const OTHER_KEYWORDS =
-  `acr add age alter analyze any asc at check column columns comment conflict constraint create current date delete desc describe do drop
-escape explain extract fetch filter first following if index insert interval json key last latest live localtimestamp next nothing
-nulls off only over partition preceding primary qualify range read rename replace require row rows scope show some table tables time
-timestamp to unbounded unique update uuid view window within write zone`.split(/\s+/)
+  `acr add age alter analyze any asc at character check collate column columns comment conflict constraint create current date delete desc describe do double drop
+escape explain extract fetch filter first following for if index insert interval json key last latest live localtimestamp next nothing
+nulls off only over partition position precision preceding primary qualify range read rename replace require row rows scope show some substring table tables time
+timestamp timestamptz to unbounded unique update uuid varying view window within without write zone`.split(/\s+/)
 
 /** Every word of the grammar, in upper case, for completion. */
 export const KEYWORDS: readonly string[] = [...RESERVED, ...OTHER_KEYWORDS].map((word) => word.toUpperCase()).sort()

@@ -1,6 +1,7 @@
 /** Splits a statement into tokens, in one pass. */
 import type { Refusal } from 'gatehouse-protocol'
 import { type ErrorName, refuse } from '../errors/errors.ts'
+import { readEscapes } from './escaped-text.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
 import type { Limits } from './limits.ts'
 
@@ -86,6 +87,7 @@ function readToken(statement: string, at: number, tokens: Token[]): number {
   if (isWordStart(statement, at, code)) return readWord(statement, at, tokens)
   if (code === QUOTE) return readQuotes(statement, at, 'text', "'", tokens)
   if (code === DOUBLE_QUOTE) return readQuotes(statement, at, 'quoted', '"', tokens)
+  if (code === COLON && statement.charCodeAt(at + 1) === COLON) return readSymbol(statement, at, tokens)
   if (code === COLON || code === DOLLAR) return readParameter(statement, at, code, tokens)
   return readSymbol(statement, at, tokens)
 }
@@ -95,6 +97,7 @@ function readWord(statement: string, at: number, tokens: Token[]): number {
   const end = wordEnd(statement, at)
   const text = statement.slice(at, end)
   if ((text === 'x' || text === 'X') && statement.charCodeAt(end) === QUOTE) return readBytes(statement, at, tokens)
+  if ((text === 'e' || text === 'E') && statement.charCodeAt(end) === QUOTE) return readEscaped(statement, at, tokens)
   tokens.push({ kind: 'word', text, key: text.toLowerCase(), at })
   return end
 }
@@ -125,6 +128,18 @@ function readQuotes(statement: string, at: number, kind: 'text' | 'quoted', quot
   if (kind === 'quoted' && text === '') throw fail(statement, at, 'A name has at least one character', 'BadName')
   tokens.push({ kind, text, key: '', at })
   return end + 1
+}
+
+/**
+ * Escaped = "E" "'" {any character but "'" and "\\" | "''" | "\\" escape} "'"
+ *
+ * The escapes are PostgreSQL's.
+ */
+function readEscaped(statement: string, at: number, tokens: Token[]): number {
+  const read = readEscapes(statement, at + 2)
+  if ('problem' in read) throw fail(statement, read.at, read.problem, read.isOpen ? 'Syntax' : 'BadLiteral')
+  tokens.push({ kind: 'text', text: read.text, key: '', at })
+  return read.end
 }
 
 /** The position of the quote that ends what the one at `at` begins, -1 if there is none. */
@@ -163,9 +178,6 @@ export function numberEnd(statement: string, at: number): number {
 /** Parameter = ":" Word | ":attribute." Word | "$" digits */
 function readParameter(statement: string, at: number, mark: number, tokens: Token[]): number {
   const first = statement.charCodeAt(at + 1)
-  if (mark === COLON && first === COLON) {
-    throw fail(statement, at, 'Unexpected ::', 'Syntax', [], 'write CAST(value AS Type)')
-  }
   const isName = mark === COLON ? isWordStart(statement, at + 1, first) : isDigit(first)
   if (!isName) {
     const [message, expected] =
@@ -207,7 +219,7 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
   return at + 1
 }
 
-const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||'])
+const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||', '::'])
 const ONE_CHARACTER_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%', '=', '<', '>'])
 const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['`', 'quote names with "double quotes"'],

@@ -3,7 +3,7 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import { childrenOf, withChildren } from './ast-children.ts'
 import type { Expression, NamedWindow, Window } from './ast-query.ts'
 import { sameName } from './names.ts'
-import { parseWindow } from './parse-expression.ts'
+import { parseWindow } from './parse-call.ts'
 import type { TokenStream } from './token-stream.ts'
 
 /** ["WINDOW" NamedWindow {"," NamedWindow}] */

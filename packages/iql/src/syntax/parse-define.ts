@@ -14,8 +14,9 @@ import type {
   ViewChanges,
 } from './ast.ts'
 import type { Expression, Name } from './ast-query.ts'
-import { parseExpression, parseType } from './parse-expression.ts'
+import { parseExpression } from './parse-expression.ts'
 import { parseQuery } from './parse-select.ts'
+import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
 
 /** Create = CreateTable | CreateView | CreateIndex */
@@ -28,7 +29,7 @@ export function parseCreate(tokens: TokenStream): Statement {
 }
 
 /**
- * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name ["(" TablePart {"," TablePart} ")"]
+ * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Table ["(" TablePart {"," TablePart} ")"]
  *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | ["WRITE"] "REQUIRE" Need
  *               | "COMMENT" Text | TableOption} ["AS" Query]
  * TablePart = ColumnDefinition | Key | Check
@@ -36,7 +37,7 @@ export function parseCreate(tokens: TokenStream): Statement {
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   tokens.expects('table')
   const ifNotExists = acceptsIfNotExists(tokens)
-  const name = tokens.name('a table')
+  const name = tokens.tableName()
   const columns: ColumnDefinition[] = []
   const keys: KeyDefinition[] = []
   const checks: CheckDefinition[] = []
@@ -68,7 +69,7 @@ function parseTableParts(tokens: TokenStream, { columns, keys, checks }: TablePa
 }
 
 /**
- * CreateView = "CREATE" ("OR" "REPLACE" "VIEW" | "VIEW" ["IF" "NOT" "EXISTS"]) Name ["(" Name {"," Name} ")"]
+ * CreateView = "CREATE" ("OR" "REPLACE" "VIEW" | "VIEW" ["IF" "NOT" "EXISTS"]) Table ["(" Name {"," Name} ")"]
  *              {"READ" "SCOPE" Text | "COMMENT" Text} "AS" Query
  */
 function parseCreateView(tokens: TokenStream, at: number): CreateView {
@@ -76,7 +77,7 @@ function parseCreateView(tokens: TokenStream, at: number): CreateView {
   if (orReplace) tokens.expects('replace')
   tokens.expects('view')
   const ifNotExists = !orReplace && acceptsIfNotExists(tokens)
-  const name = tokens.name('a view')
+  const name = tokens.tableName('a view')
   const columns = tokens.accepts('(') ? tokens.closing(tokens.list((tokens) => tokens.columnName())) : []
   const { readScope, comment } = parseViewChanges(tokens, (part) => part(tokens))
   tokens.expects('as')
@@ -280,13 +281,13 @@ function parseRowFilter(tokens: TokenStream): Expression {
   return tokens.closing(parseExpression(tokens))
 }
 
-/** CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Name "(" IndexColumn {"," IndexColumn} ")" */
+/** CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Table "(" IndexColumn {"," IndexColumn} ")" */
 function parseCreateIndex(tokens: TokenStream, unique: boolean, at: number): CreateIndex {
   tokens.expects('index')
   const ifNotExists = acceptsIfNotExists(tokens)
   const name = tokens.name('an index')
   tokens.expects('on')
-  const table = tokens.name('a table')
+  const table = tokens.tableName()
   tokens.expects('(')
   const columns = tokens.closing(tokens.list(parseIndexColumn))
   return { kind: 'create-index', unique, ifNotExists, name, table, columns, at }
@@ -307,23 +308,23 @@ export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
 }
 
 /**
- * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
+ * AlterTable = "ALTER" "TABLE" Table ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
  *            | "ADD" Check | "DROP" "CONSTRAINT" Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
 function parseAlterTable(tokens: TokenStream, at: number): AlterTable {
   tokens.expects('table')
-  const table = tokens.name('a table')
+  const table = tokens.tableName()
   return { kind: 'alter-table', table, action: parseAlteration(tokens), at }
 }
 
 /**
- * AlterView = "ALTER" "VIEW" Name "SET" ViewChange {ViewChange}
+ * AlterView = "ALTER" "VIEW" Table "SET" ViewChange {ViewChange}
  * ViewChange = ("READ" "SCOPE" | "COMMENT") (Text | "NULL")
  */
 function parseAlterView(tokens: TokenStream, at: number): AlterView {
   tokens.expects('view')
-  const name = tokens.name('a view')
+  const name = tokens.tableName('a view')
   tokens.expects('set')
   const changes = parseViewChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))
   if (changes.readScope === undefined && changes.comment === undefined) throw tokens.unexpected()
@@ -362,13 +363,14 @@ function parseSet(tokens: TokenStream): AlterTable['action'] {
   return { kind: 'set', ...changes }
 }
 
-/** Drop = "DROP" ("TABLE" | "VIEW" | "INDEX") ["IF" "EXISTS"] Name */
+/** Drop = "DROP" (("TABLE" | "VIEW") ["IF" "EXISTS"] Table | "INDEX" ["IF" "EXISTS"] Name) */
 export function parseDrop(tokens: TokenStream): Statement {
   const at = tokens.expects('drop')
   const kind = tokens.accepts('table') ? 'drop-table' : tokens.accepts('view') ? 'drop-view' : 'drop-index'
   if (kind === 'drop-index') tokens.expects('index')
   const ifExists = acceptsIfExists(tokens)
-  return { kind, ifExists, name: tokens.name(DROPPED[kind]), at }
+  const name = kind === 'drop-index' ? tokens.name('an index') : tokens.tableName(DROPPED[kind])
+  return { kind, ifExists, name, at }
 }
 
-const DROPPED = { 'drop-table': 'a table', 'drop-view': 'a view', 'drop-index': 'an index' } as const
+const DROPPED = { 'drop-table': 'a table', 'drop-view': 'a view' } as const

@@ -1,23 +1,11 @@
 /** Parses expressions: a Pratt loop over the operators, with literals, columns, calls, CASE, CAST and sub-queries between them. */
-import type {
-  BinaryOperator,
-  Call,
-  Case,
-  Expression,
-  InList,
-  InQuery,
-  Like,
-  LiteralTypeName,
-  Name,
-  OrderItem,
-  TypeRef,
-  Window,
-} from './ast-query.ts'
-import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
-import { parseFrame } from './parse-frame.ts'
+import type { BinaryOperator, Case, Expression, InList, InQuery, Like, LiteralTypeName, TypeRef } from './ast-query.ts'
+import { BARE_CALLS, RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
+import { call, parseCall } from './parse-call.ts'
 import { parseQuantified } from './parse-quantified.ts'
+import { parseType, parseZoned } from './parse-type.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
-import type { TokenStream } from './token-stream.ts'
+import { isPublic, type TokenStream } from './token-stream.ts'
 
 const SYMBOL_OPERATORS: ReadonlyMap<string, BinaryOperator> = new Map(
   (['or', 'and', '=', '<>', '<', '<=', '>', '>=', '||', '+', '-', '*', '/', '%'] as const).map((key) => [key, key]),
@@ -32,6 +20,11 @@ export function parseExpression(tokens: TokenStream): Expression {
   const expression = parseOperators(tokens, 0)
   tokens.endExpression()
   return expression
+}
+
+/** The same for a part of an expression that is not in parentheses. */
+export function parseAbove(tokens: TokenStream, minimum: number): Expression {
+  return minimum === 0 ? parseExpression(tokens) : parseOperators(tokens, minimum)
 }
 
 /** Parses operators with a precedence above `minimum`. */
@@ -54,7 +47,7 @@ function parseOperators(tokens: TokenStream, minimum: number): Expression {
 
 /**
  * Negation = "NOT" Negation | Truth
- * Sign = ("-" | "+") Sign | Primary
+ * Sign = ("-" | "+") Sign | PostgresCast
  */
 function parsePrefix(tokens: TokenStream, minimum: number): Expression {
   const { key, at } = tokens.token
@@ -94,6 +87,8 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
     if (quantified !== undefined) return quantified
     return { kind: 'binary', operator, left, right, at }
   }
+  if (key === '::') return minimum < PRECEDENCE.cast ? parseCastTo(tokens, left) : undefined
+  if (opensCollation(tokens)) return minimum < PRECEDENCE.zone ? parseCollation(tokens, left) : undefined
   if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined
   if (opensZone(tokens)) return minimum < PRECEDENCE.zone ? parseAtTimeZone(tokens, left) : undefined
   // In a column definition, as in DEFAULT 0 NOT NULL.
@@ -103,13 +98,41 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
   return undefined
 }
 
+/** PostgresCast = Primary {"::" Type} */
+function parseCastTo(tokens: TokenStream, operand: Expression): Expression {
+  const { at } = tokens.take()
+  return castTo(operand, parseType(tokens), at)
+}
+
+/** COLLATE is not reserved: it can be an alias. */
+function opensCollation(tokens: TokenStream): boolean {
+  return tokens.token.key === 'collate' && tokens.ahead(1).kind === 'quoted'
+}
+
+/**
+ * Collated = Sign ["COLLATE" Quoted]
+ *
+ * Only "C", which changes nothing: texts are compared by their code points everywhere.
+ */
+function parseCollation(tokens: TokenStream, operand: Expression): Expression {
+  tokens.take()
+  const { text, at } = tokens.take()
+  if (text === 'C') return operand
+  throw tokens.fail(
+    `There is no collation ${text}`,
+    at,
+    'Syntax',
+    'texts are compared by their code points: COLLATE "C"',
+  )
+}
+
 /** AT is not reserved: it can be an alias. */
 function opensZone(tokens: TokenStream): boolean {
   return tokens.token.key === 'at' && tokens.ahead(1).key === 'time' && tokens.ahead(2).key === 'zone'
 }
 
 /**
- * AtTimeZone = Sign {"AT" "TIME" "ZONE" Sign}
+ * AtTimeZone = Collated {"AT" "TIME" "ZONE" Collated}
  *
  * It is timezone(zone, time), as in PostgreSQL.
  */
@@ -186,8 +209,8 @@ function parseLike(tokens: TokenStream, operand: Expression, negated: boolean, i
 }
 
 /**
- * Primary = Number | Text | "X" Text | "TRUE" | "FALSE" | "NULL" | Parameter | TypedLiteral
- *         | "(" Expression ")" | "(" Query ")" | "EXISTS" "(" Query ")" | Case | Cast | Extract | Call | Column
+ * Primary = Number | Text | Escaped | "X" Text | "TRUE" | "FALSE" | "NULL" | Parameter | TypedLiteral
+ *         | "(" Expression ")" | "(" Query ")" | "EXISTS" "(" Query ")" | Case | Cast | Call | Column
  */
 function parsePrimary(tokens: TokenStream): Expression {
   const { kind, text, key, at } = tokens.token
@@ -245,32 +268,54 @@ function parseWord(tokens: TokenStream, key: string): Expression {
 }
 
 /**
- * TypedLiteral = ("TIMESTAMP" | "LOCALTIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
- * Column = [Name "."] Name
+ * TypedLiteral = ("TIMESTAMP" [Zoned] | "TIMESTAMPTZ" | "LOCALTIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
+ * Column = [Table "."] Name
  */
 function parseNamed(tokens: TokenStream): Expression {
   const { kind, key, at } = tokens.token
   const next = tokens.ahead(1)
   if (kind === 'word') {
-    const literalType = LITERAL_TYPES.get(key)
-    if (literalType !== undefined && next.kind === 'text') {
-      tokens.take()
-      return { kind: 'typed', type: literalType, value: tokens.take().text, at }
-    }
+    const literal = parseTypedLiteral(tokens)
+    if (literal !== undefined) return literal
     if (next.key === '(') {
-      if (key === 'extract') return parseExtract(tokens)
       if (!RESERVED.has(key) || RESERVED_FUNCTIONS.has(key)) return parseCall(tokens)
-    } else if (key === 'current_date') return currentDate(tokens)
+    } else if (next.key !== '.') {
+      const bare = BARE_CALLS.get(key)
+      if (bare !== undefined) {
+        tokens.take()
+        return call({ text: bare, at }, [])
+      }
+    }
     if (RESERVED.has(key)) tokens.couldBe('an expression')
   }
   const name = tokens.name('an expression')
   if (next.key !== '.') return { kind: 'column', table: undefined, name }
   tokens.take()
-  return { kind: 'column', table: name, name: tokens.name('a column') }
+  const second = tokens.name('a column')
+  if (tokens.token.key !== '.' || !isPublic(name)) return { kind: 'column', table: name, name: second }
+  tokens.take()
+  return { kind: 'column', table: second, name: tokens.name('a column') }
+}
+
+function parseTypedLiteral(tokens: TokenStream): Expression | undefined {
+  const { key, at } = tokens.token
+  const type = LITERAL_TYPES.get(key)
+  if (type === undefined) return undefined
+  const next = tokens.ahead(1)
+  if (next.kind === 'text') {
+    tokens.take()
+    return { kind: 'typed', type, value: tokens.take().text, at }
+  }
+  if (tokens.ahead(4).kind !== 'text' || tokens.ahead(3).key !== 'zone') return undefined
+  const name = parseZoned(tokens, { text: tokens.take().text, at })
+  const textAt = tokens.token.at
+  const value = tokens.text('a time')
+  return castTo({ kind: 'text', value, at: textAt }, { name: { text: name ?? key, at }, arguments: [] }, at)
 }
 
 const LITERAL_TYPES: ReadonlyMap<string, LiteralTypeName> = new Map([
   ['timestamp', 'Timestamp'],
+  ['timestamptz', 'Timestamp'],
   ['localtimestamp', 'LocalTimestamp'],
   ['date', 'Date'],
   ['time', 'Time'],
@@ -278,12 +323,6 @@ const LITERAL_TYPES: ReadonlyMap<string, LiteralTypeName> = new Map([
   ['uuid', 'Uuid'],
   ['json', 'Json'],
 ])
-
-/** CURRENT_DATE needs no parentheses, as in SQL. */
-function currentDate(tokens: TokenStream): Call {
-  const { text, at } = tokens.take()
-  return call({ text, at }, [])
-}
 
 /**
  * Case = "CASE" [Expression] Branch {Branch} ["ELSE" Expression] "END"
@@ -313,118 +352,17 @@ function parseCast(tokens: TokenStream): Expression {
   return tokens.nested(() => {
     const operand = parseExpression(tokens)
     tokens.expects('as')
-    return { kind: 'cast', operand, type: tokens.closing(parseType(tokens)), at }
+    return castTo(operand, tokens.closing(parseType(tokens)), at)
   })
 }
 
-/** Type = Name ["(" digits ["," digits] ")"] */
-export function parseType(tokens: TokenStream): TypeRef {
-  const name = tokens.name('a type')
-  if (!tokens.accepts('(')) return { name, arguments: [] }
-  const first = tokens.wholeNumber('a number of digits')
-  const digits = tokens.accepts(',') ? [first, tokens.wholeNumber('a number of digits')] : [first]
-  return { name, arguments: tokens.closing(digits) }
+/** A cast to varchar(n) keeps the first n characters. */
+function castTo(operand: Expression, type: TypeRef, at: number): Expression {
+  const [length] = type.arguments
+  if (length === undefined || !LIMITED_TEXTS.has(type.name.text.toLowerCase()))
+    return { kind: 'cast', operand, type, at }
+  const text: Expression = { kind: 'cast', operand, type: { ...type, arguments: [] }, at }
+  return call({ text: 'left', at }, [text, { kind: 'number', text: String(length), at }])
 }
 
-/** Extract = "EXTRACT" "(" Name "FROM" Expression ")" */
-function parseExtract(tokens: TokenStream): Call {
-  const { at } = tokens.take()
-  tokens.expects('(')
-  return tokens.nested(() => {
-    const part = tokens.name('a part of a time')
-    tokens.expects('from')
-    const operand = tokens.closing(parseExpression(tokens))
-    return call({ text: 'date_part', at }, [{ kind: 'text', value: part.text.toLowerCase(), at: part.at }, operand])
-  })
-}
-
-/**
- * Call = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
- *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
- */
-function parseCall(tokens: TokenStream): Call {
-  const { text, at } = tokens.take()
-  tokens.expects('(')
-  return tokens.nested(() => {
-    const star = tokens.accepts('*')
-    const distinct = !star && tokens.accepts('distinct')
-    const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.list(parseExpression)
-    const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
-    tokens.expects(')')
-    const within = parseWithinGroup(tokens, text)
-    const filter = parseFilter(tokens)
-    const over = tokens.accepts('over') ? parseOver(tokens) : undefined
-    return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
-  })
-}
-
-/** percentile_cont(f) WITHIN GROUP (ORDER BY x) is percentile_cont(f, x). */
-function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {
-  if (!PERCENTILES.has(name.toLowerCase())) return []
-  if (tokens.token.key !== 'within' || tokens.ahead(1).key !== 'group' || tokens.ahead(2).key !== '(') {
-    tokens.couldBe('WITHIN')
-    return []
-  }
-  tokens.take()
-  tokens.take()
-  tokens.take()
-  tokens.expects('order')
-  tokens.expects('by')
-  const value = parseExpression(tokens)
-  if (!tokens.accepts('asc') && tokens.ahead(0).key === 'desc') throw tokens.unexpected('give 1 minus the fraction')
-  return [tokens.closing(value)]
-}
-
-const PERCENTILES: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
-
-function parseFilter(tokens: TokenStream): Expression | undefined {
-  if (tokens.token.key !== 'filter' || tokens.ahead(1).key !== '(') {
-    tokens.couldBe('FILTER')
-    return undefined
-  }
-  tokens.take()
-  tokens.take()
-  tokens.expects('where')
-  return tokens.closing(parseExpression(tokens))
-}
-
-/** Over = Name | Window */
-function parseOver(tokens: TokenStream): Window {
-  if (tokens.sees('(')) return parseWindow(tokens)
-  const base = tokens.name('the name of a window')
-  return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
-}
-
-/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
-export function parseWindow(tokens: TokenStream): Window {
-  const at = tokens.expects('(')
-  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: tokens.name('the name of a window') }
-  const partitionBy = tokens.acceptsBy('partition') ? tokens.list(parseExpression) : []
-  const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
-  return tokens.closing({ ...base, partitionBy, orderBy, frame: parseFrame(tokens), at })
-}
-
-/** Whether a clause of the window comes next: these words are not reserved. */
-function opensWindow(tokens: TokenStream): boolean {
-  const { key } = tokens.token
-  return (
-    (key === 'partition' && tokens.ahead(1).key === 'by') ||
-    ((key === 'rows' || key === 'range') && tokens.ahead(1).key !== ')')
-  )
-}
-
-function call(name: Name, args: readonly Expression[]): Call {
-  const plain = { star: false, distinct: false, orderBy: [], filter: undefined, over: undefined }
-  return { kind: 'call', name, arguments: args, ...plain }
-}
-
-/** OrderItem = Expression ["ASC" | "DESC"] ["NULLS" ("FIRST" | "LAST")] */
-export function parseOrderItem(tokens: TokenStream): OrderItem {
-  const expression = parseExpression(tokens)
-  const descending = tokens.accepts('desc')
-  if (!descending) tokens.accepts('asc')
-  if (!tokens.accepts('nulls')) return { expression, descending, nulls: undefined }
-  if (tokens.accepts('first')) return { expression, descending, nulls: 'first' }
-  tokens.expects('last')
-  return { expression, descending, nulls: 'last' }
-}
+const LIMITED_TEXTS: ReadonlySet<string> = new Set(['varchar', 'character varying'])

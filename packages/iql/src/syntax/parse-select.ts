@@ -14,8 +14,9 @@ import type {
   SetOperation,
 } from './ast-query.ts'
 import { NamedWindows, opensNamedWindows, parseNamedWindows } from './named-windows.ts'
-import { parseExpression, parseOrderItem } from './parse-expression.ts'
-import type { TokenStream } from './token-stream.ts'
+import { parseOrderItem } from './parse-call.ts'
+import { parseExpression } from './parse-expression.ts'
+import { isPublic, type TokenStream } from './token-stream.ts'
 
 /**
  * Query = ["WITH" Cte {"," Cte}] Body ["ORDER" "BY" OrderItem {"," OrderItem}]
@@ -181,18 +182,23 @@ function opensLatest(tokens: TokenStream): boolean {
   return tokens.token.key === 'latest' && tokens.token.kind === 'word' && tokens.ahead(1).key === 'on'
 }
 
-/** SelectItem = "*" | Name "." "*" | Expression [Alias] */
+/** SelectItem = "*" | Table "." "*" | Expression [Alias] */
 export function parseSelectItem(tokens: TokenStream): SelectItem {
   if (tokens.token.key === '*') return { kind: 'all', table: undefined, at: tokens.take().at }
   tokens.couldBe('*')
-  if (tokens.ahead(1).key === '.' && tokens.ahead(2).key === '*' && tokens.isName()) {
-    const table = tokens.name('a table')
+  if (opensAllOf(tokens, 0) || (opensAllOf(tokens, 2) && tokens.ahead(1).key === '.' && isPublic(tokens.token))) {
+    const table = tokens.ahead(2).key === '*' ? tokens.name('a table') : tokens.tableName()
     tokens.take()
     tokens.take()
     return { kind: 'all', table, at: table.at }
   }
   const expression = parseExpression(tokens)
   return { kind: 'item', expression, alias: parseAlias(tokens) }
+}
+
+/** Whether `table.*` begins at that distance. */
+function opensAllOf(tokens: TokenStream, distance: number): boolean {
+  return tokens.ahead(distance + 1).key === '.' && tokens.ahead(distance + 2).key === '*' && tokens.isName()
 }
 
 /** Alias = ["AS"] Name */
@@ -256,12 +262,12 @@ function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
   return undefined
 }
 
-/** TableItem = Name [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
+/** TableItem = Table [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
 function parseTableItem(tokens: TokenStream, endsBefore = opensNamedWindows): From {
   const parseItsAlias = () => (endsBefore(tokens) ? undefined : parseAlias(tokens))
   if (!tokens.sees('(')) {
     if (tokens.ahead(1).key === '(' && tokens.token.kind === 'word') return parseFunctionTable(tokens, parseItsAlias)
-    return { kind: 'table', name: tokens.name('a table'), alias: parseItsAlias() }
+    return { kind: 'table', name: tokens.tableName(), alias: parseItsAlias() }
   }
   if (tokens.opensQuery()) {
     const query = parseParenthesisedQuery(tokens)

@@ -6,13 +6,13 @@ import { parseAlias, parseQuery, parseSelectItem } from './parse-select.ts'
 import type { TokenStream } from './token-stream.ts'
 
 /**
- * Insert = "INSERT" "INTO" Name ["(" Name {"," Name} ")"] ("VALUES" Row {"," Row} | Query)
+ * Insert = "INSERT" "INTO" Table ["(" Name {"," Name} ")"] ("VALUES" Row {"," Row} | Query)
  *          [OnConflict] [Returning]
  */
 export function parseInsert(tokens: TokenStream): Insert {
   const at = tokens.expects('insert')
   tokens.expects('into')
-  const table = tokens.name('a table')
+  const table = tokens.tableName()
   const columns = parseInsertColumns(tokens)
   const source = parseInsertSource(tokens)
   return {
@@ -78,20 +78,20 @@ function parseAssignment(tokens: TokenStream): Assignment {
   return { column, value: parseValue(tokens) }
 }
 
-/** Update = "UPDATE" Name [Alias] "SET" Assignment {"," Assignment} ("WHERE" Expression | "ALL") [Returning] */
+/** Update = "UPDATE" Table [Alias] "SET" Assignment {"," Assignment} ("WHERE" Expression | "ALL") [Returning] */
 export function parseUpdate(tokens: TokenStream): Update {
   const at = tokens.expects('update')
-  const table = tokens.name('a table')
+  const table = tokens.tableName()
   const alias = parseAlias(tokens)
   const set = parseSet(tokens)
   return { kind: 'update', table, alias, set, where: parseWhereOrAll(tokens), returning: parseReturning(tokens), at }
 }
 
-/** Delete = "DELETE" "FROM" Name [Alias] ("WHERE" Expression | "ALL") [Returning] */
+/** Delete = "DELETE" "FROM" Table [Alias] ("WHERE" Expression | "ALL") [Returning] */
 export function parseDelete(tokens: TokenStream): Delete {
   const at = tokens.expects('delete')
   tokens.expects('from')
-  const table = tokens.name('a table')
+  const table = tokens.tableName()
   const alias = parseAlias(tokens)
   return { kind: 'delete', table, alias, where: parseWhereOrAll(tokens), returning: parseReturning(tokens), at }
 }

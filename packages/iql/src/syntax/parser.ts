@@ -5,10 +5,10 @@ import type { Expression } from './ast-query.ts'
 import { tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 import { parseAlter, parseCreate, parseDrop } from './parse-define.ts'
-import { parseExpression } from './parse-expression.ts'
+import { parseAbove, parseExpression } from './parse-expression.ts'
 import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
 import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
-import { TokenStream } from './token-stream.ts'
+import { type SharedRules, TokenStream } from './token-stream.ts'
 
 export function parse(statement: string, limits: Limits = DEFAULT_LIMITS): Statement {
   return parseWhole(statement, limits, parseStatement)
@@ -19,10 +19,11 @@ export function parseExpressionText(text: string, limits: Limits = DEFAULT_LIMIT
   return parseWhole(text, limits, parseExpression)
 }
 
+const RULES: SharedRules = { subquery: parseParenthesisedQuery, expression: parseAbove }
+
 function parseWhole<Tree>(text: string, limits: Limits, rule: (tokens: TokenStream) => Tree): Tree {
   const tokens = tokenize(text, limits)
-  const streamOf = (recordExpected: boolean) =>
-    new TokenStream(text, tokens, limits, recordExpected, parseParenthesisedQuery)
+  const streamOf = (recordExpected: boolean) => new TokenStream(text, tokens, limits, recordExpected, RULES)
   try {
     return parseToEnd(streamOf(false), rule)
   } catch (error) {
@@ -82,17 +83,17 @@ function parseExplain(tokens: TokenStream): Explain | ExplainLive {
   }
 }
 
-/** Describe = "DESCRIBE" Name */
+/** Describe = "DESCRIBE" Table */
 function parseDescribe(tokens: TokenStream): Statement {
   const at = tokens.expects('describe')
-  return { kind: 'describe', table: tokens.name('a table'), at }
+  return { kind: 'describe', table: tokens.tableName(), at }
 }
 
-/** Show = "SHOW" ("TABLES" | "COLUMNS" "FROM" Name) */
+/** Show = "SHOW" ("TABLES" | "COLUMNS" "FROM" Table) */
 function parseShow(tokens: TokenStream): Statement {
   const at = tokens.expects('show')
   if (tokens.accepts('tables')) return { kind: 'show-tables', at }
   tokens.expects('columns')
   tokens.expects('from')
-  return { kind: 'describe', table: tokens.name('a table'), at }
+  return { kind: 'describe', table: tokens.tableName(), at }
 }

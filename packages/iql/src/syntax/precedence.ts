@@ -15,6 +15,8 @@ export const PRECEDENCE = {
   /** AT TIME ZONE */
   zone: 10,
   sign: 11,
+  /** :: */
+  cast: 12,
 } as const
 
 export const BINARY_PRECEDENCE: Readonly<Record<BinaryOperator, number>> = {

@@ -15,7 +15,7 @@ import type {
   TypeRef,
   Window,
 } from './ast-query.ts'
-import { RESERVED } from './keywords.ts'
+import { BARE_CALLS, RESERVED } from './keywords.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
 
 export function printQuery({ with: ctes, body, orderBy, limit, offset }: Query): string {
@@ -259,7 +259,7 @@ export function printText(value: string): string {
 }
 
 /** Words that are not names everywhere in the grammar, so they are always quoted. */
-const ALWAYS_QUOTED: ReadonlySet<string> = new Set(['current_date', 'primary', 'unique'])
+const ALWAYS_QUOTED: ReadonlySet<string> = new Set([...BARE_CALLS.keys(), 'primary', 'unique'])
 
 export function printName({ text }: Name): string {
   const key = text.toLowerCase()

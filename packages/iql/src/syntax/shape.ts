@@ -17,7 +17,7 @@ export interface Shape {
 /** A mark starts with NUL, which no statement can contain. */
 const MARKS = { whole: '\0i', fraction: '\0d', exponent: '\0e', text: '\0t' } as const
 
-/** Undefined for a statement without literals, with parameters, or with an error of the lexer. */
+/** Undefined for a statement without literals, with parameters, with a text E'…', or with an error of the lexer. */
 export function shapeOf(text: string): Shape | undefined {
   const literals: string[] = []
   const starts: number[] = []
@@ -26,6 +26,7 @@ export function shapeOf(text: string): Shape | undefined {
   for (const { kind, at } of tokensOf(text)) {
     if (kind === 'parameter') return undefined
     if (kind !== 'text' && kind !== 'number') continue
+    if (kind === 'text' && text[at] !== "'") return undefined
     const end = kind === 'text' ? closingQuote(text, at, "'") + 1 : numberEnd(text, at)
     const literal = text.slice(at, end)
     key += text.slice(copied, at) + (kind === 'text' ? MARKS.text : markOfNumber(literal))

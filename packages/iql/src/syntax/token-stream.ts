@@ -2,11 +2,17 @@
 import type { Refusal } from 'gatehouse-protocol'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { type ErrorName, refuse } from '../errors/errors.ts'
-import type { Name, Query } from './ast-query.ts'
+import type { Expression, Name, Query } from './ast-query.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
 import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
 import type { Token } from './lexer.ts'
 import type { Limits } from './limits.ts'
+
+/** Queries contain expressions and expressions contain queries: these keep their parsers from importing each other. */
+export interface SharedRules {
+  readonly subquery: (tokens: TokenStream) => Query
+  readonly expression: (tokens: TokenStream, minimum: number) => Expression
+}
 
 export class TokenStream {
   /** The next token. */
@@ -29,21 +35,20 @@ export class TokenStream {
   /** The last word that was taken for an alias. */
   #aliasIndex = -1
 
-  readonly #parseSubquery: (tokens: TokenStream) => Query
+  readonly #rules: SharedRules
 
-  /** Queries contain expressions and expressions contain queries: `parseSubquery` keeps the two parsers from importing each other. */
   constructor(
     statement: string,
     tokens: readonly Token[],
     limits: Limits,
     recordExpected: boolean,
-    parseSubquery: (tokens: TokenStream) => Query,
+    rules: SharedRules,
   ) {
     this.statement = statement
     this.limits = limits
     this.#tokens = tokens
     this.#expected = recordExpected ? new Set() : undefined
-    this.#parseSubquery = parseSubquery
+    this.#rules = rules
     this.token = this.ahead(0)
   }
 
@@ -138,6 +143,16 @@ export class TokenStream {
     return true
   }
 
+  /** Table = ["public" "."] Name */
+  tableName(what = 'a table'): Name {
+    const name = this.name(what)
+    if (this.token.key !== '.') return name
+    if (!isPublic(name))
+      throw this.fail(`There is no schema ${name.text}`, name.at, 'UnknownTable', 'all tables are in the schema public')
+    this.take()
+    return this.name(what)
+  }
+
   columnName(): Name {
     return this.name('a column')
   }
@@ -157,7 +172,12 @@ export class TokenStream {
 
   /** "(" Query ")" */
   subquery(): Query {
-    return this.#parseSubquery(this)
+    return this.#rules.subquery(this)
+  }
+
+  /** An expression of operators with a precedence above `minimum`. */
+  expression(minimum = 0): Expression {
+    return this.#rules.expression(this, minimum)
   }
 
   couldBe(what: string): void {
@@ -264,6 +284,11 @@ export class TokenStream {
   fail(message: string, at: number, name: ErrorName = 'Syntax', hint?: string): Refusal {
     return refuse(name, message, { statement: this.statement, at, hint })
   }
+}
+
+/** The schema of all tables, which can be written before their names. */
+export function isPublic({ text }: Name): boolean {
+  return text.toLowerCase() === 'public'
 }
 
 function matchParentheses(tokens: readonly Token[]): Map<number, number> {

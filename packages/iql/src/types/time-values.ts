@@ -31,7 +31,7 @@ export function readTime(text: string): bigint | undefined {
 
 /** RFC 3339, also without an offset (UTC) or without a time, as microseconds since 1970. */
 export function readTimestamp(text: string): bigint | undefined {
-  const match = /^(\d{4}-\d{2}-\d{2})(?:[Tt ]([\d:.]+)(?:([Zz])|([+-])(\d{2}):?(\d{2}))?)?$/.exec(text)
+  const match = /^(\d{4}-\d{2}-\d{2})(?:[Tt ]([\d:.]+)(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?)?$/.exec(text)
   if (match === null) return undefined
   const days = readDate(match[1] ?? '')
   const time = match[2] === undefined ? 0n : readTime(match[2])
@@ -45,7 +45,7 @@ export function readTimestamp(text: string): bigint | undefined {
 
 /** YYYY-MM-DD[THH:MM[:SS[.ffffff]]] of a local clock. */
 export function readLocalTimestamp(text: string): bigint | undefined {
-  return /[Zz]|[+-]\d{2}:?\d{2}$/.test(text.slice(10)) ? undefined : readTimestamp(text)
+  return /[Zz]|[+-]\d{2}(?::?\d{2})?$/.test(text.slice(10)) ? undefined : readTimestamp(text)
 }
 
 /** The first and the last microsecond of the years 0001 to 9999. */

@@ -258,6 +258,7 @@ export class QueryService {
   sessionParts(metrics: Metrics | undefined) {
     return {
       ...this.#parts,
+      spools: this.spools,
       limits: this.#options.limits,
       slowLog: this.#slowLog,
       observe: observer(this.#engine, metrics),

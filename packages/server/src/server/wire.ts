@@ -75,7 +75,11 @@ export async function openWire(
     import('../wire/session/session.ts'),
     import('../wire/catalogue/catalogue.ts'),
   ])
-  const systemCatalogue = openCatalogue({ version: VERSION, startedAt: clock(), dataFolder: config.data })
+  const systemCatalogue = openCatalogue({
+    version: `15.0 (Gatehouse ${VERSION})`,
+    startedAt: clock(),
+    dataFolder: config.data,
+  })
   cleanup.add(() => systemCatalogue.close())
   const openSession = createSessions({
     ...query.sessionParts(metrics),

@@ -213,6 +213,7 @@ export class Wire {
     const reader = new MessageReader(settings)
     const events: GateEvent[] = []
     this.#signingIn.add(events)
+    let signedIn: SignInResult | undefined
     try {
       requireSecure(socket, address)
       const minor = negotiateVersion(version.minor, parameters, (reply) => socket.write(reply))
@@ -221,6 +222,7 @@ export class Wire {
       rateLimits.countAddress('token', address)
       const channel = new SignInChannel(socket, reader, rest)
       const result = await signIn({ user, address, connectionId }, channel, this.#env)
+      signedIn = result
       channel.release()
       // The time for the sign-in may be over.
       if (socket.destroyed) throw new ConnectionGone()
@@ -240,7 +242,10 @@ export class Wire {
           openSession: this.#env.openSession,
           usernameOf: this.#env.usernameOf,
           monotonic,
-          onClosed: (closed, reason) => this.#onClosed(closed, reason),
+          onClosed: (closed, reason) => {
+            this.#onClosed(closed, reason)
+            this.#release(result)
+          },
           onError: (error) => this.#env.logger.error({ err: error, connection: connectionId }, 'wire session error'),
         },
       )
@@ -256,6 +261,7 @@ export class Wire {
       for (const event of events) connection.onEvent(event)
       if (this.#isStopping) connection.terminate('stopping')
     } catch (error) {
+      if (signedIn !== undefined) this.#release(signedIn)
       this.#onRefused(error, socket, address, connectionId)
     } finally {
       this.#signingIn.delete(events)
@@ -286,6 +292,11 @@ export class Wire {
     const cut = setTimeout(() => socket.destroy(), REFUSED_MS)
     cut.unref()
     socket.once('close', () => clearTimeout(cut))
+  }
+
+  #release(result: SignInResult): void {
+    if (result.outcome !== 'good') return
+    result.release?.().catch((error) => this.#env.logger.warn({ err: error }, 'a grant could not be ended'))
   }
 
   #onClosed(connection: WireConnection, reason: CloseReason): void {

@@ -104,7 +104,7 @@ public final class Tools {
       same(connection, "bool", true, Boolean.class);
       same(connection, "date", LocalDate.of(2024, 2, 29), LocalDate.class);
       same(connection, "time", LocalTime.of(23, 59, 59, 999_999_000), LocalTime.class);
-      same(connection, "timestamp", LocalDateTime.of(2026, 3, 29, 2, 30), LocalDateTime.class);
+      same(connection, "timestamp without time zone", LocalDateTime.of(2026, 3, 29, 2, 30), LocalDateTime.class);
       OffsetDateTime moment = OffsetDateTime.of(2026, 1, 5, 8, 0, 0, 123_456_000, ZoneOffset.UTC);
       same(connection, "timestamptz", moment, OffsetDateTime.class);
       same(connection, "uuid", UUID.fromString("6f0f9a3c-2f5e-4c1b-9d53-0a7c3f9d2b11"), UUID.class);

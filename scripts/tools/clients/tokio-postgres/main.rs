@@ -37,7 +37,7 @@ async fn main() -> Result<(), tokio_postgres::Error> {
     let moment: DateTime<Utc> = Utc.timestamp_micros(1_767_600_000_123_456).unwrap();
     round_trip(&client, "timestamptz", moment).await;
     let local: NaiveDateTime = NaiveDate::from_ymd_opt(2026, 3, 29).unwrap().and_hms_opt(2, 30, 0).unwrap();
-    round_trip(&client, "timestamp", local).await;
+    round_trip(&client, "timestamp without time zone", local).await;
     round_trip(&client, "json", serde_json::json!({"a": [1, 2.5]})).await;
 
     let statement = client.prepare("SELECT id, symbol, executed_at FROM trades WHERE symbol = $1 AND id < $2").await?;

@@ -19,6 +19,10 @@ import { plainCharacters, TextBytes } from './text-bytes.ts'
 
 export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
   if (isText(encoding)) return createByteEncoder(encoding, columns)
+  if (encoding.format === 'wire') {
+    const { createWireEncoder } = await import('./wire-rows.ts')
+    return createWireEncoder(wireForm(encoding), columns)
+  }
   // Most servers never need them.
   if (encoding.format === 'arrow') {
     const { createArrowEncoder } = await import('./arrow.ts')

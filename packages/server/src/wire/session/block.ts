@@ -3,6 +3,7 @@ import type { IqlValue } from 'gatehouse-iql'
 import type { Planned } from '../../query/plan/planner.ts'
 import type { TransactionStatus } from '../protocol/replies.ts'
 import { WireError } from './failure.ts'
+import type { KeptCopy } from './kept-copy.ts'
 import type { IqlStatement } from './statement.ts'
 
 /** The bytes that all rows of a block may have. */
@@ -67,6 +68,7 @@ interface Savepoint {
   readonly name: string
   readonly count: number
   readonly bytes: number
+  readonly hasCopy: boolean
 }
 
 export class Block {
@@ -75,6 +77,7 @@ export class Block {
   #hasFailed = false
   #isReadOnly = false
   #kept = new KeptInserts()
+  #copy: KeptCopy | undefined
   #savepoints: Savepoint[] = []
 
   get status(): TransactionStatus {
@@ -106,6 +109,15 @@ export class Block {
     return this.#kept
   }
 
+  /** The rows of a COPY, in place of INSERTs. */
+  get copy(): KeptCopy | undefined {
+    return this.#copy
+  }
+
+  keepCopy(copy: KeptCopy): void {
+    this.#copy = copy
+  }
+
   begin(kind: 'implicit' | 'explicit', isReadOnly: boolean): void {
     this.#kind = kind
     this.#isReadOnly = isReadOnly
@@ -127,8 +139,8 @@ export class Block {
 
   /** What a read would not see. */
   requireReadable(tables: readonly { readonly name: string }[]): void {
-    if (this.#kept.tables.size === 0) return
-    const unread = tables.find(({ name }) => this.#kept.tables.has(name))
+    if (this.#kept.tables.size === 0 && this.#copy === undefined) return
+    const unread = tables.find(({ name }) => this.#kept.tables.has(name) || this.#copy?.table === name)
     if (unread !== undefined)
       throw new WireError(
         '0A000',
@@ -139,7 +151,12 @@ export class Block {
 
   savepoint(name: string): void {
     this.#requireExplicit('SAVEPOINT')
-    this.#savepoints.push({ name, count: this.#kept.inserts.length, bytes: this.#kept.bytes })
+    this.#savepoints.push({
+      name,
+      count: this.#kept.inserts.length,
+      bytes: this.#kept.bytes,
+      hasCopy: this.#copy !== undefined,
+    })
   }
 
   release(name: string): void {
@@ -150,9 +167,10 @@ export class Block {
   rollbackTo(name: string): void {
     this.#requireExplicit('ROLLBACK TO SAVEPOINT')
     const index = this.#indexOf(name)
-    const { count, bytes } = this.#savepoints[index] ?? { count: 0, bytes: 0 }
+    const { count, bytes, hasCopy } = this.#savepoints[index] ?? { count: 0, bytes: 0, hasCopy: false }
     this.#savepoints.length = index + 1
     this.#kept.truncate(count, bytes)
+    if (!hasCopy) this.#copy = undefined
     this.#hasFailed = false
   }
 
@@ -163,6 +181,7 @@ export class Block {
     this.#hasFailed = false
     this.#isReadOnly = false
     this.#kept = new KeptInserts()
+    this.#copy = undefined
     this.#savepoints = []
     return kept
   }

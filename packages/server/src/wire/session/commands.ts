@@ -5,6 +5,7 @@ import { commandComplete, dataRow, noticeResponse, rowDescription } from '../pro
 import type { Block } from './block.ts'
 import type { Command, TransactionModes } from './command.ts'
 import type { CopyCommand } from './copy-command.ts'
+import { CopyIn, type CopyInEnv, insertKept } from './copy-in.ts'
 import { WireError } from './failure.ts'
 import type { CommandColumns, CommandPortal, Portals } from './portals.ts'
 import type { CommandStatement, Prepared } from './prepared.ts'
@@ -20,6 +21,7 @@ export interface CommandsEnv {
   readonly runner: Runner
   readonly portals: Portals
   readonly statements: Map<string, Prepared>
+  readonly copyIn: CopyInEnv
   readonly copyOut: (command: CopyCommand, sent: CommandStatement['sent']) => Promise<void>
 }
 
@@ -27,6 +29,8 @@ type Later = Promise<void> | undefined
 
 export class Commands implements CommandColumns {
   readonly #env: CommandsEnv
+  /** Set while the client sends rows. */
+  #copyIn: { readonly copy: CopyIn; readonly protocol: 'simple' | 'extended' } | undefined
 
   constructor(env: CommandsEnv) {
     this.#env = env
@@ -85,7 +89,7 @@ export class Commands implements CommandColumns {
       case 'nothing':
         return this.#done(command.tag)
       case 'copy':
-        return this.#copy(command, prepared.sent)
+        return this.#copy(command, prepared.sent, protocol)
     }
   }
 
@@ -139,13 +143,20 @@ export class Commands implements CommandColumns {
   /** All rows that were kept, or none. */
   #write(): Later {
     const { block, runner, settings, portals } = this.#env
+    const { copy } = block
     const kept = block.end()
     portals.closeAll()
+    if (copy !== undefined) return this.#written(insertKept(copy, this.#env.copyIn))
     if (kept.inserts.length === 0) {
       settings.endBlock(true)
       return undefined
     }
-    return runner.writeKept(kept).then(
+    return this.#written(runner.writeKept(kept))
+  }
+
+  #written(written: Promise<unknown>): Promise<void> {
+    const { settings } = this.#env
+    return written.then(
       () => settings.endBlock(true),
       (error) => {
         settings.endBlock(false)
@@ -232,22 +243,52 @@ export class Commands implements CommandColumns {
 
   // ── COPY ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #copy(command: CopyCommand, sent: CommandStatement['sent']): Later {
+  #copy(command: CopyCommand, sent: CommandStatement['sent'], protocol: 'simple' | 'extended'): Later {
     if (command.direction === 'to') return this.#env.copyOut(command, sent)
-    throw new WireError('0A000', 'COPY FROM is not supported')
-  }
-
-  /** A message of COPY FROM STDIN. */
-  copyIn(_message: FrontendMessage): Later {
+    this.#copyIn = { copy: new CopyIn(command, this.#env.copyIn), protocol }
     return undefined
   }
 
-  /** Whether an error on this message ends a COPY of the simple protocol. */
-  endsWithReady(_message: FrontendMessage): boolean {
-    return false
+  /** Whether the client sends the rows of a COPY. */
+  get isCopying(): boolean {
+    return this.#copyIn !== undefined
   }
 
-  end(): void {}
+  /** A message while the client sends rows; true when it was the last of them. */
+  copyMessage(message: FrontendMessage): Promise<boolean> | undefined {
+    const copying = this.#copyIn
+    if (copying === undefined) return undefined
+    switch (message.kind) {
+      case 'copyData':
+        return copying.copy.push(message.bytes)?.then(() => false)
+      case 'copyDone':
+        return copying.copy.end().then(() => {
+          this.#copyIn = undefined
+          return true
+        })
+      case 'sync':
+      case 'flush':
+        // They may have been sent before the client knew that it has to send rows.
+        return undefined
+      case 'copyFail':
+        throw new WireError('57014', `COPY from stdin failed: ${message.reason}`)
+      default:
+        throw new WireError('08P01', `The message ${message.kind} is not part of COPY`)
+    }
+  }
+
+  /** Ends a COPY after an error; the protocol in which it began, if there was one. */
+  abortCopy(): 'simple' | 'extended' | undefined {
+    const copying = this.#copyIn
+    this.#copyIn = undefined
+    copying?.copy.abort(new WireError('57014', 'COPY was ended'))
+    return copying?.protocol
+  }
+
+  /** The connection ends. */
+  end(): void {
+    this.abortCopy()
+  }
 }
 
 const NOTHING = new Uint8Array(0)

@@ -250,6 +250,7 @@ class Tokens {
   }
 }
 
-function unquoted(name: string): string {
+/** As names are looked up: without quotes. */
+export function unquoted(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name
 }

@@ -50,7 +50,7 @@ export async function copyOut(
     const call = runner.callOf(bound, execution.requestId, wireEncoding(form))
     await runner.start(call, execution)
     replies.write(copyOutResponse(isBinary ? 1 : 0, statement.columns.length))
-    if (isBinary) replies.write(copyData(BINARY_HEADER))
+    if (isBinary) replies.beginCopy(BINARY_HEADER)
     else if (options.header !== false) replies.write(copyHeader(form, statement.columns))
     const count = await runner.send(execution, 0)
     if (isBinary) replies.write(copyData(BINARY_TRAILER))
@@ -58,6 +58,7 @@ export async function copyOut(
     replies.write(commandComplete(`COPY ${count}`))
     runner.finish(execution, 'ok', count)
   } catch (error) {
+    replies.beginCopy(undefined)
     runner.finish(execution, outcomeOf(error), 0)
     throw error
   }

@@ -1,12 +1,12 @@
 /** What sessions use of the server. */
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import type { BulkEnv } from '../../query/bulk/bulk.ts'
 import type { Observe } from '../../query/http/serve.ts'
-import type { ExecutionEnv } from '../../query/run/call.ts'
 import type { RunningQueries } from '../../query/run/running.ts'
 import type { SlowLog } from '../../query/run/slow-log.ts'
 import type { Catalogue } from '../catalogue/contract.ts'
 
-export interface SessionEnv extends ExecutionEnv {
+export interface SessionEnv extends BulkEnv {
   readonly running: RunningQueries
   /** Read at each use: a reload can change them. */
   readonly limits: SessionLimits

@@ -135,6 +135,13 @@ export class Runner {
     return this.#watched(running, () => act(running.signal))
   }
 
+  /** Runs what has the time of an import. */
+  importing<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
+    const running = this.#begin(execution)
+    running.beginImport()
+    return this.#watched(running, () => act(running))
+  }
+
   #begin(execution: Execution): RunningQuery {
     const running = this.#env.running.begin(this.#caller.principal, execution.requestId, execution.shown)
     execution.running = running
@@ -182,8 +189,9 @@ export class Runner {
     const sent: Uint8Array[] = []
     let count = 0
     let isExport = false
+    let coming: ReturnType<PortalRows['next']> | undefined
     while (maxRows === 0 || count < maxRows) {
-      const next = await rows.next(maxRows === 0 ? 0 : maxRows - count)
+      const next = await (coming ?? rows.next(maxRows === 0 ? 0 : maxRows - count))
       if (next === undefined) break
       if (maxRows > 0) count += next.rows
       if (!isExport && !rows.isDone) {
@@ -191,12 +199,14 @@ export class Runner {
         execution.running?.beginExport()
       }
       const hasRoom = this.#output.write(next.bytes)
-      // A part of a chunk cannot be freed.
-      if (maxRows === 0) sent.push(next.bytes)
-      if (hasRoom) {
+      if (maxRows === 0) {
+        // Read while these are sent. A part of a chunk, as where the rows are limited, cannot be freed.
+        coming = rows.next(0)
+        coming.catch(() => {})
+        sent.push(next.bytes)
         if (sent.length > MAX_UNRELEASED) sent.shift()
-        continue
       }
+      if (hasRoom) continue
       await this.#drained(execution)
       releaseAll(sent)
     }
@@ -294,6 +304,8 @@ export class Runner {
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
+    if (this.#block.copy !== undefined)
+      throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
     kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
     return statement.rows.rows.length
   }

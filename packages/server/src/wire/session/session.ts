@@ -48,6 +48,8 @@ class WireSession implements Session {
   #sent: SentText | undefined
   /** After an error, messages are skipped up to Sync. */
   #isSkipping = false
+  /** What follows a COPY in its Query. */
+  #afterCopy: (() => Later) | undefined
   #isBusy = false
   #hasEnded = false
 
@@ -68,6 +70,7 @@ class WireSession implements Session {
       runner: this.#runner,
       portals: this.#portals,
       statements: this.#statements,
+      copyIn: { env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
       copyOut: (command, sent) =>
         copyOut(command, sent, {
           ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
@@ -79,7 +82,7 @@ class WireSession implements Session {
   }
 
   get isIdle(): boolean {
-    return !this.#isBusy && !this.#block.isOpen
+    return !this.#isBusy && !this.#block.isOpen && !this.#commands.isCopying
   }
 
   begin(): void {
@@ -128,6 +131,14 @@ class WireSession implements Session {
   }
 
   #dispatch(message: FrontendMessage): Later {
+    if (this.#commands.isCopying && message.kind !== 'terminate') {
+      return this.#commands.copyMessage(message)?.then((isLast) => {
+        if (!isLast) return
+        const next = this.#afterCopy
+        this.#afterCopy = undefined
+        return next?.()
+      })
+    }
     switch (message.kind) {
       case 'query':
         return this.#query(message.text)
@@ -149,7 +160,7 @@ class WireSession implements Session {
       case 'copyDone':
       case 'copyFail':
         // What a client still sends after COPY has failed.
-        return this.#commands.copyIn(message)
+        return undefined
       case 'terminate':
         this.#output.close()
         return undefined
@@ -283,7 +294,12 @@ class WireSession implements Session {
       if (statement === undefined) break
       if (statements.length > 1 && !this.#block.isOpen) this.#commands.beginImplicit()
       const later = this.#runSimple(text, statement)
-      if (later !== undefined) return later.then(() => this.#runFrom(text, statements, index + 1))
+      const next = (): Later => this.#runFrom(text, statements, index + 1)
+      if (this.#commands.isCopying) {
+        this.#afterCopy = next
+        return later
+      }
+      if (later !== undefined) return later.then(next)
     }
     const end = this.#commands.endImplicit()
     return end === undefined ? this.#ready() : end.then(() => this.#ready())
@@ -304,11 +320,10 @@ class WireSession implements Session {
     this.#portals.dropPending()
     this.#report(error)
     this.#commands.failed()
-    const isSimple =
-      message.kind === 'query' ||
-      (message.kind === 'refused' && message.endsWithReady) ||
-      this.#commands.endsWithReady(message)
-    if (isSimple) this.#ready()
+    const copied = this.#commands.abortCopy()
+    this.#afterCopy = undefined
+    const isSimple = message.kind === 'query' || (message.kind === 'refused' && message.endsWithReady)
+    if (isSimple || copied === 'simple') this.#ready()
     else this.#isSkipping = true
   }
 

@@ -24,7 +24,16 @@ function oneOf(...words: readonly string[]): Setting['read'] {
 /** The value is kept as it is written here. */
 function only(kept: string, ...others: readonly string[]): Setting['read'] {
   const accepted = new Set([kept, ...others].map((word) => word.toLowerCase()))
-  return (value) => (accepted.has(value.trim().toLowerCase()) ? kept : undefined)
+  // asyncpg quotes the encoding in its start-up packet.
+  return (value) =>
+    accepted.has(
+      value
+        .trim()
+        .toLowerCase()
+        .replace(/^'(.*)'$/, '$1'),
+    )
+      ? kept
+      : undefined
 }
 
 function never(): undefined {

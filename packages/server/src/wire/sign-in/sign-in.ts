@@ -19,7 +19,13 @@ import { ERROR_ACKNOWLEDGED, OAUTHBEARER, readBearer, readInitialResponse, token
 export type SignInMethod = 'oauth' | 'token' | 'client secret' | 'password'
 
 export type SignInResult =
-  | { readonly outcome: 'good'; readonly principal: Principal; readonly method: SignInMethod }
+  | {
+      readonly outcome: 'good'
+      readonly principal: Principal
+      readonly method: SignInMethod
+      /** Ends what was created for this connection alone; called once it is closed, or was refused after all. */
+      readonly release?: () => Promise<void>
+    }
   /** The reason is for the audit log only. */
   | { readonly outcome: 'wrong'; readonly reason: string }
   | { readonly outcome: 'delayed' }

@@ -72,7 +72,7 @@ function formFor(text: string, sent: PostgresTypeName, wanted: IqlType): string 
     case 'LocalTimestamp':
       return sent === 'timestamptz' ? text : momentForm(text)
     case 'Date':
-      return sent === 'timestamp' || sent === 'timestamptz' ? text.replace(MIDNIGHT, '') : text.trim()
+      return text.trim().replace(MIDNIGHT, '')
     case 'Uuid':
       return text.trim()
     default:

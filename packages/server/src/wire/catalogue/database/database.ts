@@ -10,9 +10,11 @@ import { parseStatement } from '../syntax/parse-query.ts'
 import { type TranslatedStatement, tableName, translateStatement } from '../translate/query.ts'
 import { parameterName } from '../translate/typed.ts'
 import { CatalogueModel } from './catalogue-model.ts'
+import type { Filling, RowSet } from './filling.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
 import { CALLER_OID, OWNER_OID, type VisibleTable } from './objects.ts'
-import { FILLINGS, type Filling, type RowSet } from './rows.ts'
+import { TABLE_FILLINGS } from './rows.ts'
+import { SERVER_FILLINGS } from './server-rows.ts'
 
 /** SQLite's own memory; the rest of the limit is for the process. */
 const HEAP_BYTES = 128 * 1024 * 1024
@@ -22,6 +24,9 @@ const RESULT_BYTES = 32 * 1024 * 1024
 const TABLES: ReadonlyMap<string, Relation> = new Map(
   [...RELATIONS.values()].map((relation) => [tableName(relation), relation]),
 )
+
+/** Tables that are not here are empty. */
+const FILLINGS = new Map([...SERVER_FILLINGS, ...TABLE_FILLINGS, ...INFORMATION_FILLINGS])
 
 /** Tables that differ between callers, or are parts of others. */
 const VIEWS: ReadonlyMap<string, View> = new Map<string, View>([
@@ -162,7 +167,7 @@ export class CatalogueDatabase {
       this.#provided.set(table, 'whole')
       return
     }
-    const fill = FILLINGS.get(table) ?? INFORMATION_FILLINGS.get(table)
+    const fill = FILLINGS.get(table)
     const owning = owner === undefined ? undefined : this.#model.table(owner)
     const isWhole = owning === undefined
     const tables = isWhole ? this.#model.tables : [owning]
@@ -203,6 +208,7 @@ export class CatalogueDatabase {
     const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
     const prepare = (count: number) =>
       this.#database.prepare<Value[]>(
+      this.#database.prepare<[Value[]]>(
         `INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`,
       )
     const [many, one] = [prepare(ROWS_AT_ONCE), prepare(1)]

@@ -1,39 +1,13 @@
-/** The rows of pg_catalog's tables. Columns that are not given have the default of their type. */
+/** The rows of pg_catalog's tables that describe the tables that callers may read. */
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { SETTINGS } from '../data/settings.ts'
 import { isVector, OID, TYPE_ROWS, typeRow } from '../data/types.ts'
 import type { Value } from '../functions/values.ts'
-import { type CatalogueModel, FUNCTIONS, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
+import { type CatalogueModel, NAMESPACES, OWNER, PUBLIC_OID } from './catalogue-model.ts'
 import { indexDefinition, viewDefinition } from './definitions.ts'
+import { BTREE, C_COLLATION, COLLATION, type Fill, type Filling, HEAP } from './filling.ts'
 import { DATABASE_OID, type IndexColumn, OWNER_OID } from './objects.ts'
 
-/** Binding values takes most of the time, so as few as possible are bound. */
-export interface Filling extends RowSet {
-  /** The same in all rows: not stored. */
-  readonly constants?: Readonly<Record<string, Value>>
-  /** SQL of other columns: not stored. */
-  readonly derived?: Readonly<Record<string, string>>
-  /** Rows that have further columns in common. */
-  readonly more?: readonly RowSet[]
-}
-
-export interface RowSet {
-  readonly columns: readonly string[]
-  /** The same in these rows. */
-  readonly fixed?: Readonly<Record<string, Value>>
-  readonly rows: Iterable<readonly Value[]>
-}
-
-/** `tables` are those of the model, or the one that a statement asks for. */
-export type Fill = (model: Pick<CatalogueModel, 'tables' | 'index'>, isWhole: boolean) => Filling
-
-const HEAP = 2
-const BTREE = 403
 const CLASS_OID = 1259
-/** The collation `default`. */
-const COLLATION = 100
-/** That of the catalogue's own texts. */
-const C_COLLATION = 950
 
 /** By table. Tables that are not here are empty. */
 export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
@@ -45,6 +19,8 @@ export const FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
       rows: [...NAMESPACES].map(([name, oid]) => [oid, name]),
     }),
   ],
+/** By table. */
+export const TABLE_FILLINGS: ReadonlyMap<string, Fill> = new Map<string, Fill>([
   ['pg_class', classes],
   ['pg_attribute', attributes],
   [

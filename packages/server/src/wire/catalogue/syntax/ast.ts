@@ -161,7 +161,7 @@ export type Expression =
   | {
       readonly kind: 'case'
       readonly subject: Expression | undefined
-      readonly branches: readonly { readonly when: Expression; readonly then: Expression }[]
+      readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
       readonly otherwise: Expression | undefined
       readonly at: number
     }

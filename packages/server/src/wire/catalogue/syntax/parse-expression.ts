@@ -1,15 +1,12 @@
 /** Parses expressions of catalogue statements, by PostgreSQL's precedence. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Call, Expression, OrderItem, TypeName, Window } from './ast.ts'
-import { BARE_FUNCTIONS } from './keywords.ts'
+import type { Expression } from './ast.ts'
+import { parsePrimary } from './parse-primary.ts'
+import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
 
-export function parseExpression(tokens: TokenStream): Expression {
-  return tokens.nested(() => or(tokens))
-}
-
 /** Or = And {"OR" And} */
-function or(tokens: TokenStream): Expression {
+export function parseExpression(tokens: TokenStream): Expression {
   return leftAssociative(tokens, and, () => (tokens.sees('or') ? 'OR' : undefined))
 }
 
@@ -84,7 +81,7 @@ function quantified(tokens: TokenStream, operator: string, left: Expression, at:
   if (tokens.opensQuery() && !isArrayOfQuery(tokens))
     return { kind: 'quantified', operator, quantifier, left, right: tokens.subquery(), at }
   tokens.expects('(')
-  const right = parseExpression(tokens)
+  const right = tokens.expression()
   tokens.expects(')')
   return { kind: 'quantified', operator, quantifier, left, right, at }
 }
@@ -102,7 +99,7 @@ function isArrayOfQuery(tokens: TokenStream): boolean {
 
 /** Membership = Other [["NOT"] ("IN" … | "LIKE" … | "ILIKE" … | "BETWEEN" … )] */
 function membership(tokens: TokenStream): Expression {
-  let left = other(tokens)
+  let left = parseOperand(tokens)
   for (;;) {
     const { at } = tokens
     const isNegated = tokens.sees('not') && MEMBERSHIPS.has(tokens.ahead(1).key)
@@ -119,7 +116,7 @@ const MEMBERSHIPS: ReadonlySet<string> = new Set(['in', 'like', 'ilike', 'betwee
 function parseIn(tokens: TokenStream, left: Expression, isNegated: boolean, at: number): Expression {
   if (tokens.opensQuery()) return { kind: 'in', left, right: tokens.subquery(), isNegated, at }
   tokens.expects('(')
-  const right = tokens.list(parseExpression)
+  const right = tokens.list((list) => list.expression())
   tokens.expects(')')
   return { kind: 'in', left, right, isNegated, at }
 }
@@ -128,13 +125,13 @@ function parseLike(tokens: TokenStream, left: Expression, isNegated: boolean, at
   const isInsensitive = tokens.take().key === 'ilike'
   const any = quantified(tokens, `${isNegated ? '!' : ''}~~${isInsensitive ? '*' : ''}`, left, at)
   if (any !== undefined) return any
-  const pattern = other(tokens)
-  const escape = tokens.accepts('escape') ? other(tokens) : undefined
-  return { kind: 'like', left, pattern, escape, isInsensitive, isNegated, at }
+  const pattern = parseOperand(tokens)
+  const escapeWith = tokens.accepts('escape') ? parseOperand(tokens) : undefined
+  return { kind: 'like', left, pattern, escape: escapeWith, isInsensitive, isNegated, at }
 }
 
 function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean, at: number): Expression {
-  const low = other(tokens)
+  const low = parseOperand(tokens)
   tokens.expects('and')
   const compare = (operator: string, right: Expression): Expression => ({ kind: 'binary', operator, left, right, at })
   const inside = {
@@ -142,6 +139,7 @@ function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean,
     operator: 'AND',
     left: compare('>=', low),
     right: compare('<=', other(tokens)),
+    right: compare('<=', parseOperand(tokens)),
     at,
   } as const
   return isNegated ? { kind: 'unary', operator: 'NOT', operand: inside, at } : inside
@@ -150,7 +148,7 @@ function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean,
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^'])
 
 /** Other = Sum {Operator Sum}: every operator without a place of its own, also as OPERATOR(schema.operator). */
-function other(tokens: TokenStream): Expression {
+export function parseOperand(tokens: TokenStream): Expression {
   let left = sum(tokens)
   for (let count = 0; ; count++) {
     const { at } = tokens
@@ -208,11 +206,11 @@ function collated(tokens: TokenStream): Expression {
 
 /** Postfix = Primary {"[" Expression "]" | "::" Type | "." Name | "AT TIME ZONE" Postfix} */
 function postfix(tokens: TokenStream): Expression {
-  let operand = primary(tokens)
+  let operand = parsePrimary(tokens)
   for (;;) {
     const { at } = tokens
     if (tokens.accepts('[')) {
-      const index = parseExpression(tokens)
+      const index = tokens.expression()
       if (tokens.sees(':')) throw new CatalogueError('unsupported', 'Slices of arrays are not supported', tokens.at)
       tokens.expects(']')
       operand = { kind: 'subscript', operand, index, at }

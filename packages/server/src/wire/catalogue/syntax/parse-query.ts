@@ -2,11 +2,16 @@
 import { CatalogueError } from '../catalogue-error.ts'
 import type { Alias, Body, Cte, Expression, From, Query, Select, SelectItem, Window } from './ast.ts'
 import { tokenize } from './lexer.ts'
-import { parseCall, parseExpression, parseOrderBy, parseWindow } from './parse-expression.ts'
+import { parseExpression, parseOperand } from './parse-expression.ts'
+import { parseCall, parseOrderBy, parseWindow } from './parse-primary.ts'
 import { TokenStream } from './token-stream.ts'
 
 export function parseStatement(statement: string): Query {
-  const tokens = new TokenStream(tokenize(statement), parseQuery)
+  const tokens = new TokenStream(tokenize(statement), {
+    query: parseQuery,
+    expression: parseExpression,
+    operand: parseOperand,
+  })
   const { key, text, kind, at } = tokens.token
   if (kind === 'word' && NOT_QUERIES.has(key))
     throw new CatalogueError(
@@ -36,9 +41,9 @@ function parseQuery(tokens: TokenStream): Query {
   let limit: Expression | undefined
   let offset: Expression | undefined
   for (;;) {
-    if (tokens.accepts('limit')) limit = tokens.accepts('all') ? undefined : parseExpression(tokens)
+    if (tokens.accepts('limit')) limit = tokens.accepts('all') ? undefined : tokens.expression()
     else if (tokens.accepts('offset')) {
-      offset = parseExpression(tokens)
+      offset = tokens.expression()
       void (tokens.accepts('rows') || tokens.accepts('row'))
     } else if (tokens.accepts('fetch')) limit = parseFetch(tokens)
     else if (tokens.sees('for'))
@@ -50,7 +55,7 @@ function parseQuery(tokens: TokenStream): Query {
 function parseFetch(tokens: TokenStream): Expression {
   if (!tokens.accepts('first')) tokens.expects('next')
   const isOne = tokens.sees('row') || tokens.sees('rows')
-  const limit: Expression = isOne ? { kind: 'number', value: '1', at: tokens.at } : parseExpression(tokens)
+  const limit: Expression = isOne ? { kind: 'number', value: '1', at: tokens.at } : tokens.expression()
   if (!tokens.accepts('rows')) tokens.expects('row')
   tokens.expects('only')
   return limit
@@ -103,7 +108,7 @@ function parseBody(tokens: TokenStream): Body {
   if (tokens.accepts('values')) {
     const rows = tokens.list((list) => {
       list.expects('(')
-      const row = list.list(parseExpression)
+      const row = list.list((one) => one.expression())
       list.expects(')')
       return row
     })
@@ -120,9 +125,9 @@ function parseSelect(tokens: TokenStream): Select {
   if (!isDistinct) tokens.accepts('all')
   const items = EMPTY_LIST_ENDS.has(tokens.token.key) || tokens.token.kind === 'end' ? [] : tokens.list(parseItem)
   const from = tokens.accepts('from') ? tokens.list(parseFrom) : []
-  const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
-  const groupBy = tokens.accepts('group', 'by') ? tokens.list(parseExpression) : []
-  const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
+  const where = tokens.accepts('where') ? tokens.expression() : undefined
+  const groupBy = tokens.accepts('group', 'by') ? tokens.list((list) => list.expression()) : []
+  const having = tokens.accepts('having') ? tokens.expression() : undefined
   const windows = new Map<string, Window>()
   if (tokens.accepts('window')) {
     tokens.list((list) => {
@@ -146,7 +151,7 @@ function parseItem(tokens: TokenStream): SelectItem {
     return tokens.accepts('.', '*') ? { kind: 'star', path, at } : undefined
   })
   if (star !== undefined) return star
-  const value = parseExpression(tokens)
+  const value = tokens.expression()
   if (tokens.sees('.', '*')) throw new CatalogueError('unsupported', 'A value cannot be expanded with .*', tokens.at)
   const alias = tokens.accepts('as') ? tokens.name(true) : tokens.isName() ? tokens.name() : undefined
   return { kind: 'value', value, alias }
@@ -186,7 +191,7 @@ function parseFrom(tokens: TokenStream): From {
       if (tokens.accepts('as')) tokens.name()
     } else {
       tokens.expects('on')
-      left = { kind: 'join', join: found[1], left, right, on: parseExpression(tokens), using: [] }
+      left = { kind: 'join', join: found[1], left, right, on: tokens.expression(), using: [] }
     }
   }
 }

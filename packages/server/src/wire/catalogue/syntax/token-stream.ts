@@ -1,22 +1,29 @@
 /** The parser's position in the tokens. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Query } from './ast.ts'
+import type { Expression, Query } from './ast.ts'
 import { RESERVED } from './keywords.ts'
 import type { Token } from './lexer.ts'
 
 /** Bounds the stack of the parser and of what walks its trees; SQLite's own limit is 1,000. */
 const MAX_NESTING = 120
 
+/** Queries contain expressions and expressions contain queries: this keeps their parsers from importing each other. */
+export interface Grammar {
+  readonly query: (tokens: TokenStream) => Query
+  readonly expression: (tokens: TokenStream) => Expression
+  /** An expression without comparisons and IN. */
+  readonly operand: (tokens: TokenStream) => Expression
+}
+
 export class TokenStream {
   readonly #tokens: readonly Token[]
   #index = 0
   #nesting = 0
-  /** Queries contain expressions and expressions contain queries: this keeps the two parsers from importing each other. */
-  readonly parseQuery: (tokens: TokenStream) => Query
+  readonly #grammar: Grammar
 
-  constructor(tokens: readonly Token[], parseQuery: (tokens: TokenStream) => Query) {
+  constructor(tokens: readonly Token[], grammar: Grammar) {
     this.#tokens = tokens
-    this.parseQuery = parseQuery
+    this.#grammar = grammar
   }
 
   get token(): Token {
@@ -89,9 +96,17 @@ export class TokenStream {
 
   subquery(): Query {
     this.expects('(')
-    const query = this.nested(() => this.parseQuery(this))
+    const query = this.nested(() => this.#grammar.query(this))
     this.expects(')')
     return query
+  }
+
+  expression(): Expression {
+    return this.nested(() => this.#grammar.expression(this))
+  }
+
+  operand(): Expression {
+    return this.nested(() => this.#grammar.operand(this))
   }
 
   nested<Tree>(parse: () => Tree): Tree {

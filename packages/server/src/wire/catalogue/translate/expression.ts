@@ -39,8 +39,8 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     case 'in':
       return translateIn(node, scope, translation)
     case 'like': {
-      const escape = node.escape === undefined ? undefined : inner(node.escape).sql
-      return like(inner(node.left), inner(node.pattern), node, translation, escape)
+      const escapeWith = node.escape === undefined ? undefined : inner(node.escape).sql
+      return like(inner(node.left), inner(node.pattern), node, translation, escapeWith)
     }
     case 'is': {
       const { sql } = inner(node.operand)
@@ -198,12 +198,13 @@ function like(
   pattern: Typed,
   { isNegated, isInsensitive }: { readonly isNegated: boolean; readonly isInsensitive: boolean },
   translation: Translation,
-  escape?: string,
+  escapeWith?: string,
 ): Typed {
   const texts = [left, pattern].map((value) => convert(value, OID.text, translation).sql)
   const [text, against] = isInsensitive ? texts.map((sql) => `lower(${sql})`) : texts
   return typed(
     `(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escape === undefined ? "'\\'" : `nullif(${escape}, '')`})`,
+    `(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escapeWith === undefined ? "'\\'" : `nullif(${escapeWith}, '')`})`,
     OID.bool,
   )
 }
@@ -288,6 +289,7 @@ export function typeOf({ path, isArray, at }: TypeName): number {
 function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner, translation: Translation): Typed {
   const results = [
     ...node.branches.map(({ then }) => then),
+    ...node.branches.map(({ result }) => result),
     ...(node.otherwise === undefined ? [] : [node.otherwise]),
   ].map(inner)
   const { values } = unify(results, translation)

@@ -82,8 +82,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   parser(
     'Timestamp',
     'timestamp',
-    `^${DATE_FORM}([Tt ]${TIME_FORM}([Zz]|[+-]([01]\\d|2[0-3]):?[0-5]\\d)?)?$`,
-    `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d:?\\d\\d)$' AND length(x) > 10 THEN
+    `^${DATE_FORM}([Tt ]${TIME_FORM}([Zz]|[+-]([01]\\d|2[0-3])(:?[0-5]\\d)?)?)?$`,
+    `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d(:?\\d\\d)?)$' AND length(x) > 10 THEN
       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
   parser('LocalTimestamp', 'timestamp', `^${DATE_FORM}([Tt ]${TIME_FORM})?$`, 'x::timestamp'),
@@ -103,7 +103,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   },
   sql`gh_text_binary(x text) RETURNS bytea AS convert_to(x, 'UTF8')`,
   sql`gh_without_zone(x text) RETURNS timestamp AS CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
-    ELSE regexp_replace(x, '[+-]\\d\\d:?\\d\\d$', '')::timestamp - (substring(x FROM '([+-]\\d\\d):?\\d\\d$') || ':' || right(x, 2))::interval END`,
+    ELSE regexp_replace(x, '[+-]\\d\\d(:?\\d\\d)?$', '')::timestamp
+      - (substring(x FROM '([+-]\\d\\d)(?::?\\d\\d)?$') || ':' || coalesce(substring(x FROM '[+-]\\d\\d:?(\\d\\d)$'), '00'))::interval END`,
   plpgsql`gh_in_years(x timestamp) RETURNS timestamp AS
     IF x BETWEEN ${YEARS} THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
 

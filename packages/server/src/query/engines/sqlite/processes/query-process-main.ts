@@ -33,6 +33,8 @@ endWithServer()
 /** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
 
+const LONG_CHUNK_BYTES = 4 * CHUNK_BYTES
+
 if (task === 'write') writeJobs(path)
 else await readJobs(path)
 
@@ -83,18 +85,24 @@ async function read(
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
+  // The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks.
+  const laterChunkBytes = job.encoding.format === 'wire' ? LONG_CHUNK_BYTES : CHUNK_BYTES
+  let chunkBytes = CHUNK_BYTES
   const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
       if (!rows.add(raw)) return
-      if (encoder.pending >= CHUNK_BYTES) send()
+      if (encoder.pending < chunkBytes) continue
+      send()
+      chunkBytes = laterChunkBytes
+      while (encoder.pending >= CHUNK_BYTES) send()
     }
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
-  const trailer = encoder.finish?.()
+  encoder.end?.()
   do send()
   while (encoder.pending > 0)
-  return { ...rows.outcome(job.columns.length), trailer }
+  return { ...rows.outcome(job.columns.length), trailer: encoder.trailer?.() }
 }
 
 function writeJobs(file: string): void {

@@ -1,0 +1,164 @@
+/** Parses calls: their arguments in the forms of SQL, FILTER, OVER and windows. */
+import type { Call, Expression, Name, OrderItem, Window } from './ast-query.ts'
+import { parseFrame } from './parse-frame.ts'
+import { PRECEDENCE } from './precedence.ts'
+import type { TokenStream } from './token-stream.ts'
+
+/** Call = PlainCall | Extract | Substring | Position */
+export function parseCall(tokens: TokenStream): Call {
+  switch (tokens.token.key) {
+    case 'extract':
+      return parseExtract(tokens)
+    case 'substring':
+      return parseSubstring(tokens)
+    case 'position':
+      return parsePosition(tokens)
+    default:
+      return parsePlainCall(tokens)
+  }
+}
+
+/** Extract = "EXTRACT" "(" Name "FROM" Expression ")" */
+function parseExtract(tokens: TokenStream): Call {
+  const { at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const part = tokens.name('a part of a time')
+    tokens.expects('from')
+    const operand = tokens.closing(tokens.expression())
+    return call({ text: 'date_part', at }, [{ kind: 'text', value: part.text.toLowerCase(), at: part.at }, operand])
+  })
+}
+
+/**
+ * Substring = "SUBSTRING" "(" Expression ("FROM" Expression ["FOR" Expression] | "," Expression ["," Expression]) ")"
+ *
+ * It is substr(text, start[, length]).
+ */
+function parseSubstring(tokens: TokenStream): Call {
+  const { at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const args = [tokens.expression()]
+    if (tokens.accepts('from')) {
+      args.push(tokens.expression())
+      if (tokens.accepts('for')) args.push(tokens.expression())
+    } else while (tokens.accepts(',')) args.push(tokens.expression())
+    return call({ text: 'substr', at }, tokens.closing(args))
+  })
+}
+
+/**
+ * Position = "POSITION" "(" Concatenation "IN" Concatenation ")"
+ *
+ * It is position(text, part): SQL has the part first.
+ */
+function parsePosition(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const first = tokens.expression(PRECEDENCE.test)
+    if (tokens.accepts('in')) {
+      const searched = tokens.closing(tokens.expression(PRECEDENCE.test))
+      return call({ text, at }, [searched, first])
+    }
+    const args = [first]
+    while (tokens.accepts(',')) args.push(tokens.expression())
+    return call({ text, at }, tokens.closing(args))
+  })
+}
+
+/**
+ * PlainCall = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
+ *             ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
+ */
+function parsePlainCall(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const star = tokens.accepts('*')
+    const distinct = !star && tokens.accepts('distinct')
+    const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.list(expression)
+    const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+    tokens.expects(')')
+    const within = parseWithinGroup(tokens, text)
+    const filter = parseFilter(tokens)
+    const over = tokens.accepts('over') ? parseOver(tokens) : undefined
+    return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
+  })
+}
+
+/** percentile_cont(f) WITHIN GROUP (ORDER BY x) is percentile_cont(f, x). */
+function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {
+  if (!PERCENTILES.has(name.toLowerCase())) return []
+  if (tokens.token.key !== 'within' || tokens.ahead(1).key !== 'group' || tokens.ahead(2).key !== '(') {
+    tokens.couldBe('WITHIN')
+    return []
+  }
+  tokens.take()
+  tokens.take()
+  tokens.take()
+  tokens.expects('order')
+  tokens.expects('by')
+  const value = tokens.expression()
+  if (!tokens.accepts('asc') && tokens.ahead(0).key === 'desc') throw tokens.unexpected('give 1 minus the fraction')
+  return [tokens.closing(value)]
+}
+
+const PERCENTILES: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
+
+function parseFilter(tokens: TokenStream): Expression | undefined {
+  if (tokens.token.key !== 'filter' || tokens.ahead(1).key !== '(') {
+    tokens.couldBe('FILTER')
+    return undefined
+  }
+  tokens.take()
+  tokens.take()
+  tokens.expects('where')
+  return tokens.closing(tokens.expression())
+}
+
+/** Over = Name | Window */
+function parseOver(tokens: TokenStream): Window {
+  if (tokens.sees('(')) return parseWindow(tokens)
+  const base = tokens.name('the name of a window')
+  return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
+}
+
+/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+export function parseWindow(tokens: TokenStream): Window {
+  const at = tokens.expects('(')
+  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: tokens.name('the name of a window') }
+  const partitionBy = tokens.acceptsBy('partition') ? tokens.list(expression) : []
+  const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+  return tokens.closing({ ...base, partitionBy, orderBy, frame: parseFrame(tokens), at })
+}
+
+/** Whether a clause of the window comes next: these words are not reserved. */
+function opensWindow(tokens: TokenStream): boolean {
+  const { key } = tokens.token
+  return (
+    (key === 'partition' && tokens.ahead(1).key === 'by') ||
+    ((key === 'rows' || key === 'range') && tokens.ahead(1).key !== ')')
+  )
+}
+
+function expression(tokens: TokenStream): Expression {
+  return tokens.expression()
+}
+
+export function call(name: Name, args: readonly Expression[]): Call {
+  const plain = { star: false, distinct: false, orderBy: [], filter: undefined, over: undefined }
+  return { kind: 'call', name, arguments: args, ...plain }
+}
+
+/** OrderItem = Expression ["ASC" | "DESC"] ["NULLS" ("FIRST" | "LAST")] */
+export function parseOrderItem(tokens: TokenStream): OrderItem {
+  const expression = tokens.expression()
+  const descending = tokens.accepts('desc')
+  if (!descending) tokens.accepts('asc')
+  if (!tokens.accepts('nulls')) return { expression, descending, nulls: undefined }
+  if (tokens.accepts('first')) return { expression, descending, nulls: 'first' }
+  tokens.expects('last')
+  return { expression, descending, nulls: 'last' }
+}

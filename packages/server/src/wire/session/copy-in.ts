@@ -1,0 +1,207 @@
+/** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked and kept until COMMIT. */
+import type { TableView } from 'gatehouse-iql'
+import { bulkInsert } from '../../query/bulk/bulk.ts'
+import { type BulkFormat, openReader } from '../../query/bulk/formats.ts'
+import { findColumn } from '../../query/catalogue/find-column.ts'
+import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
+import { commandComplete, copyInResponse } from '../protocol/replies.ts'
+import { AUTOCOMMIT, type Block } from './block.ts'
+import type { SessionCaller } from './contract.ts'
+import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
+import type { SessionEnv } from './env.ts'
+import { WireError } from './failure.ts'
+import type { KeptCopy } from './kept-copy.ts'
+import { outcomeOf } from './portals.ts'
+import type { Replies } from './replies.ts'
+import type { Runner } from './runner.ts'
+
+/** The bytes of rows that a block may keep. */
+const MAX_KEPT_BYTES = 64 * 1024 * 1024
+/** The sender waits while more than these bytes are not read. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024
+
+export interface CopyInEnv {
+  readonly env: SessionEnv
+  readonly caller: SessionCaller
+  readonly replies: Replies
+  readonly runner: Runner
+  readonly block: Block
+}
+
+/** One COPY FROM, from CopyInResponse to its end. */
+export class CopyIn {
+  readonly #env: CopyInEnv
+  readonly #table: TableView
+  readonly #columns: readonly string[]
+  readonly #format: BulkFormat
+  readonly #source = new CopySource()
+  /** Of a block. */
+  readonly #kept: Uint8Array[] | undefined
+  #keptBytes = 0
+  readonly #inserted: Promise<number> | undefined
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(command: CopyCommand, env: CopyInEnv) {
+    const { caller, block, runner, replies } = env
+    this.#env = env
+    runner.requireWritable()
+    const view = viewFor(env.env.catalogue.snapshot, caller.principal.scopes)
+    this.#table = requireTable(view, unquoted(command.table))
+    const names =
+      command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
+    this.#columns = names.map((name) => findColumn(this.#table, name))
+    this.#format = formatOf(command.options)
+    if (block.isOpen) {
+      if (block.kept.inserts.length > 0 || block.copy !== undefined)
+        throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
+      this.#kept = []
+    } else {
+      this.#inserted = this.#insert()
+      this.#inserted.catch((error) => {
+        this.#failure = { error }
+        this.#source.end()
+      })
+    }
+    replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, this.#columns.length))
+  }
+
+  /** The bytes of a message, which are only valid now. */
+  push(bytes: Uint8Array): Promise<void> | undefined {
+    if (this.#failure !== undefined) throw this.#failure.error
+    if (this.#kept === undefined) return this.#source.push(Buffer.from(bytes))
+    this.#keptBytes += bytes.length
+    if (this.#keptBytes > MAX_KEPT_BYTES)
+      throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
+    this.#kept.push(Buffer.from(bytes))
+    return undefined
+  }
+
+  async end(): Promise<void> {
+    const { replies } = this.#env
+    if (this.#kept !== undefined) {
+      replies.write(commandComplete(`COPY ${await this.#keep(Buffer.concat(this.#kept))}`))
+      return
+    }
+    this.#source.end()
+    replies.write(commandComplete(`COPY ${await this.#inserted}`))
+  }
+
+  /** The client, or the connection, ends it: nothing is written. */
+  abort(error: Error): void {
+    this.#source.fail(error)
+  }
+
+  #insert(): Promise<number> {
+    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format }
+    return insertRows(kept, this.#source, this.#env)
+  }
+
+  /** Every value is read, and none is written before COMMIT. */
+  async #keep(bytes: Uint8Array): Promise<number> {
+    const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
+    const reader = await openReader(this.#format, sourceOf(bytes), this.#columns, () => {
+      throw new Error('COPY keeps no body')
+    })
+    let rows = 0
+    for await (const batch of reader.read(columns)) rows += batch.rows
+    this.#env.block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, bytes })
+    return rows
+  }
+}
+
+/** At COMMIT. */
+export function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
+  return insertRows(copy, sourceOf(copy.bytes), env)
+}
+
+async function insertRows(
+  { table, columns, format }: Omit<KeptCopy, 'bytes'>,
+  source: AsyncIterable<Uint8Array>,
+  { env, caller, runner }: CopyInEnv,
+): Promise<number> {
+  const execution = runner.begin(`COPY ${table} FROM STDIN`)
+  const { requestId } = execution
+  const { principal, address } = caller
+  try {
+    const { rowsAffected } = await runner.importing(execution, (running) =>
+      bulkInsert(
+        {
+          ...{ principal, requestId, address, table, columns, format, source, running },
+          duplicates: 'reject',
+          fillsDefaults: 'never',
+          recheck: async () => caller.principal,
+        },
+        env,
+      ),
+    )
+    runner.finish(execution, 'ok', 0)
+    return rowsAffected
+  } catch (error) {
+    runner.finish(execution, outcomeOf(error), 0)
+    throw error
+  }
+}
+
+function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
+  const hasHeader = header !== false
+  if (format === 'binary') return { kind: 'copy-binary' }
+  if (format === 'text') return { kind: 'copy-text', delimiter, null: absent, hasHeader }
+  const { escape: escapes } = options
+  return {
+    kind: 'copy-csv',
+    options: { delimiter, hasHeader, nulls: [absent], skipsEmptyLines: false, quote, escape: escapes },
+  }
+}
+
+async function* sourceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** Parts that arrive as messages, for a reader that asks for them. */
+class CopySource implements AsyncIterable<Uint8Array> {
+  #parts: Uint8Array[] = []
+  #bytes = 0
+  #hasEnded = false
+  #error: Error | undefined
+  #onPart: (() => void) | undefined
+  #onRoom: (() => void) | undefined
+
+  /** A promise if the sender has to wait. */
+  push(part: Uint8Array): Promise<void> | undefined {
+    if (this.#hasEnded) return undefined
+    this.#parts.push(part)
+    this.#bytes += part.length
+    this.#onPart?.()
+    if (this.#bytes < MAX_WAITING_BYTES) return undefined
+    return new Promise((resolve) => {
+      this.#onRoom = resolve
+    })
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#onPart?.()
+    this.#onRoom?.()
+  }
+
+  fail(error: Error): void {
+    this.#error = error
+    this.end()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for (;;) {
+      if (this.#error !== undefined) throw this.#error
+      const parts = this.#parts
+      this.#parts = []
+      this.#bytes = 0
+      this.#onRoom?.()
+      yield* parts
+      if (this.#parts.length > 0 || this.#error !== undefined) continue
+      if (this.#hasEnded) return
+      await new Promise<void>((resolve) => {
+        this.#onPart = resolve
+      })
+    }
+  }
+}

@@ -1,0 +1,9 @@
+/** The rows of a COPY FROM that a block keeps until COMMIT. */
+import type { BulkFormat } from '../../query/bulk/formats.ts'
+
+export interface KeptCopy {
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly format: BulkFormat
+  readonly bytes: Uint8Array
+}
