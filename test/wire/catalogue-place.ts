@@ -62,8 +62,6 @@ export function demoTables(): TableDefinition[] {
     return tableOf(index + 1, table.name, columns, {
       primaryKey: keys,
       description: table.description,
-      readScope: table.read_scope,
-      writeScope: table.write_scope,
       readScope: table.read_scope ?? undefined,
       writeScope: table.write_scope ?? undefined,
     })

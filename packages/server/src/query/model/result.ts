@@ -37,7 +37,6 @@ export function wireForm({ wire }: Encoding): WireForm {
 }
 
 /** Whether the format can report that rows were left out. The others cannot. */
-/** Whether the format can report that rows were left out. CSV, Arrow and PostgreSQL's messages cannot. */
 export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
 }

@@ -28,10 +28,6 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
     const { createArrowEncoder } = await import('./arrow.ts')
     return createArrowEncoder(columns)
   }
-  if (encoding.format === 'wire') {
-    const { createWireEncoder } = await import('./wire-rows.ts')
-    return createWireEncoder(wireForm(encoding), columns)
-  }
   const { ParquetEncoder } = await import('./parquet/encoder.ts')
   return new ParquetEncoder(columns)
 }

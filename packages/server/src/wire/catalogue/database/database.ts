@@ -207,7 +207,6 @@ export class CatalogueDatabase {
     const names = [...columns, ...others.map(([name]) => name)].map((name) => `"${name}"`).join(', ')
     const row = `(${[...columns.map(() => '?'), ...others.map(([, value]) => literal(value))].join(', ')})`
     const prepare = (count: number) =>
-      this.#database.prepare<Value[]>(
       this.#database.prepare<[Value[]]>(
         `INSERT INTO "${table}" (${names}) VALUES ${Array.from({ length: count }, () => row).join(', ')}`,
       )

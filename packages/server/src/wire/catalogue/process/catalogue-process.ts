@@ -166,7 +166,6 @@ export class CatalogueProcess {
         return this.#exceed(
           new CatalogueError(
             'cancelled',
-            `The statement on the catalogue took longer than ${STATEMENT_MS / 1000} seconds`,
             `The statement on the catalogue took longer than ${this.#statementMs / 1000} seconds`,
           ),
         )

@@ -203,7 +203,6 @@ function like(
   const texts = [left, pattern].map((value) => convert(value, OID.text, translation).sql)
   const [text, against] = isInsensitive ? texts.map((sql) => `lower(${sql})`) : texts
   return typed(
-    `(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escape === undefined ? "'\\'" : `nullif(${escape}, '')`})`,
     `(${text} ${isNegated ? 'NOT ' : ''}LIKE ${against} ESCAPE ${escapeWith === undefined ? "'\\'" : `nullif(${escapeWith}, '')`})`,
     OID.bool,
   )
@@ -288,7 +287,6 @@ export function typeOf({ path, isArray, at }: TypeName): number {
 
 function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner, translation: Translation): Typed {
   const results = [
-    ...node.branches.map(({ then }) => then),
     ...node.branches.map(({ result }) => result),
     ...(node.otherwise === undefined ? [] : [node.otherwise]),
   ].map(inner)
