@@ -189,7 +189,7 @@ function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes
   const room = hasTypes ? 52 : 26
   const header = Math.max(name.length * 8.2 * wideness() + room, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
   const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : hasTypes ? 72 : 56
-  return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + (hasTypes ? 20 : 14)))
+  return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + (hasTypes ? 24 : 18)))
 }
 
 let measured: number | undefined
