@@ -7,7 +7,6 @@ import { CACHE, type Ended, runCommand } from './command.ts'
 import { debianCommand, fetchDebian } from './debian.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(`clients/${path}`, import.meta.url))
-const VENV = join(CACHE, 'python')
 const PREPARE_SECONDS = 1200
 const RUN_SECONDS = 300
 
@@ -73,6 +72,8 @@ export const CLIENTS: readonly Client[] = [
   python('adbc', ['adbc-driver-postgresql', 'pyarrow']),
   odbc(),
   python('duckdb', ['duckdb', 'duckdb-extensions', 'duckdb-extension-postgres']),
+  // In an environment of its own: it needs an older SQLAlchemy, and this release of Flask-Caching.
+  python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0'], 'superset'),
   {
     name: 'node-postgres',
     command: [process.execPath, here('node-postgres.ts')],
@@ -147,22 +148,23 @@ function debianPsql(major: number, suite: string, more: readonly string[] = []):
   }
 }
 
-/** A program in Python that has the name of the client, in one virtual environment for all. */
-function python(name: string, packages: readonly string[]): Client {
+/** A program in Python that has the name of the client, in a virtual environment that most of them share. */
+function python(name: string, packages: readonly string[], environment = 'python'): Client {
+  const venv = join(CACHE, environment)
   return {
     name,
-    command: [join(VENV, 'bin/python'), here(`${name}_.py`)],
+    command: [join(venv, 'bin/python'), here(`${name}_.py`)],
     async prepare() {
       const found = await system('python3', ['--version'], 'apt-get install python3-venv')
       if (found.kind === 'missing') return found
-      if (!existsSync(join(VENV, 'bin/pip')))
-        await runCommand(['python3', '-m', 'venv', VENV], { seconds: PREPARE_SECONDS })
-      const install = [join(VENV, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check', ...packages]
+      if (!existsSync(join(venv, 'bin/pip')))
+        await runCommand(['python3', '-m', 'venv', venv], { seconds: PREPARE_SECONDS })
+      const install = [join(venv, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check', ...packages]
       const { status, output } = await runCommand(install, { seconds: PREPARE_SECONDS })
       if (status !== 0)
         return { kind: 'missing', reason: `pip install ${packages.join(' ')} failed: ${output.slice(-300)}` }
       const [first = ''] = packages
-      const show = await runCommand([join(VENV, 'bin/pip'), 'show', first.replace(/\[.*/, '')], { seconds: 60 })
+      const show = await runCommand([join(venv, 'bin/pip'), 'show', first.replace(/\[.*/, '')], { seconds: 60 })
       return { kind: 'ready', version: /Version: (\S+)/.exec(show.output)?.[1] ?? '' }
     },
   }
