@@ -152,17 +152,11 @@ function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
 }
 
 function csvWriter(
-  { delimiter, absent, quote, escape: mark }: CsvCopy,
   { delimiter, absent, quote, ...form }: CsvCopy,
   isQuoted: boolean,
   isAlone: boolean,
 ): WireCellWriter {
   const special = new RegExp(`[\\n\\r${escaped(delimiter)}${escaped(quote)}]`)
-  const doubled = new RegExp(`[${escaped(quote)}${escaped(mark)}]`, 'g')
-  return (out, cell) => {
-    const text = String(cell)
-    const needsQuotes = isQuoted || text === absent || special.test(text) || (isAlone && text === '\\.')
-    out.addText(needsQuotes ? quote + text.replace(doubled, (character) => mark + character) + quote : text)
   const doubled = new RegExp(`[${escaped(quote)}${escaped(form.escape)}]`, 'g')
   return (out, cell) => {
     const text = String(cell)
