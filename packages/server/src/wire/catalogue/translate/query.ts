@@ -241,7 +241,9 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
     case 'query': {
       const alias = translation.alias()
       // Only what is around the query is visible in it, not what is beside it.
-      const { sql, columns } = translation.query(from.query, around(scope))
+      const { sql, columns } = from.isLateral
+        ? lateral(from, scope, translation)
+        : translation.query(from.query, around(scope))
       addSource(
         scope,
         from,
@@ -268,6 +270,26 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
     }
     case 'join':
       return translateJoin(from, scope, translation)
+  }
+}
+
+/** SQLite has no LATERAL: such a query is run if it uses nothing that is beside it. */
+function lateral(
+  { query, at }: Extract<From, { kind: 'query' }>,
+  scope: Scope,
+  translation: Translation,
+): TranslatedQuery {
+  try {
+    return translation.query(query, around(scope))
+  } catch (error) {
+    if (!(error instanceof CatalogueError) || !/^unknown(Table|Column)$/.test(error.fault)) throw error
+    const hint = 'Join the tables, or use a subquery in the select list'
+    throw new CatalogueError(
+      'unsupported',
+      'A subquery after LATERAL cannot use other tables of FROM on the catalogue',
+      at,
+      hint,
+    )
   }
 }
 
