@@ -19,6 +19,17 @@ export const columnStores: readonly Measurement[] = [
     ...beside(ingesting),
   },
   {
+    name: 'columns-bulk',
+    about: `the same, ours as Arrow streams`,
+    columns: { rate: 'rows/s', cpu: 'µs each' },
+    ratios: ['DuckDB', 'QuestDB'].map((to) => ({ column: 'rate', to, least: 0.6 })),
+    ...beside(ingesting),
+    subject: async (checkout) => {
+      const peer = await startGatehouse(checkout)
+      return contender({ ...peer, ingest: peer.bulk }, ingesting)
+    },
+  },
+  {
     name: 'columns-stream',
     about: `a result of ${(ROWS * TIMES).toLocaleString('en')} rows; DuckDB and QuestDB`,
     columns: { time: 's', cpu: 'ms', growth: 'MiB' },

@@ -19,6 +19,7 @@ import {
 } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
 import { wire } from './wire.ts'
+import { wireStatements } from './wire-statements.ts'
 import { workers } from './workers.ts'
 
 export const MEASUREMENTS: readonly Measurement[] = [
@@ -37,6 +38,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamMemoryDeflate,
   streamFanOut,
   ...wire,
+  ...wireStatements,
   ...feeds,
   ...live,
   ...workers,

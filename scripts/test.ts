@@ -59,6 +59,7 @@ const LONGEST = [
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
 const LONG = [
   'browser/controls',
+  'cli/stream-reconnect',
   'client/reconnects',
   'clients/authlib',
   'clients/express-openid-connect',
@@ -68,14 +69,19 @@ const LONG = [
   'clients/passport-openidconnect',
   'conformance/throttle',
   'console/snippets',
+  'examples/samples',
+  'console/tools',
   'feeds/loss',
   'identity/hash-queue',
+  'identity/timing',
   'mail/nodes',
   'mail/other-servers',
   'move/interrupted',
   'operate/failover',
   'operate/installation',
+  'operate/open-files',
   'operate/rolling-restart',
+  'operate/start-together',
   'operate/written',
   'query/aggregate-memory',
   'query/fairness',
@@ -89,9 +95,12 @@ const LONG = [
   'query/readers',
   'scim/many-users',
   'scim/scim2-tester',
+  'store/kill',
   'streaming/memory',
   'wire/catalogue-many',
   'wire/half-open',
+  'wire/object-ids',
+  'wire/workers',
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
@@ -100,14 +109,8 @@ const ALONE = ['feeds/loss', 'operate/patroni']
 process.exitCode = await runAll()
 
 async function runAll(): Promise<number> {
-  if (wanted.length === 0) {
-    const checks = await Promise.all([
-      check('types', ['node_modules/.bin/tsc']),
-      check('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
-      check('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
-    ])
-    if (checks.some((status) => status !== 0)) return 1
-  }
+  // They take one processor, and what comes first in the tests another.
+  const checked = wanted.length === 0 ? runChecks() : Promise.resolve(true)
   const files = await findFiles()
   let template: PostgresDatabase | undefined
   // In a long run every server starts in an empty folder.
@@ -126,6 +129,7 @@ async function runAll(): Promise<number> {
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     })
+    if (!(await checked)) return 1
     const [alone, together] = isLongRun ? split(files) : [[], files]
     let failed = await (isGrouped ? runGrouped(together) : runFiles('tests', ordered(together), FILES_AT_A_TIME))
     if (alone.length > 0) failed.push(...(await runFiles('tests that run alone', ordered(alone), 1)))
@@ -145,6 +149,15 @@ async function runAll(): Promise<number> {
     await postgres?.stop()
     if (templates !== undefined) await removeTemplates(templates)
   }
+}
+
+async function runChecks(): Promise<boolean> {
+  const statuses = await Promise.all([
+    check('types', ['node_modules/.bin/tsc']),
+    check('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
+    check('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
+  ])
+  return statuses.every((status) => status === 0)
 }
 
 /** A database with our tables, without rows, from which those of the tests are copied. */

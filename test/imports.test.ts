@@ -42,7 +42,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
-  demo: [...DATA, 'config', 'declarative', 'feeds', 'query'],
+  demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [

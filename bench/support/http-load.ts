@@ -30,7 +30,7 @@ export function requestBytes(
   method: 'GET' | 'POST',
   path: string,
   headers: Readonly<Record<string, string>> = {},
-  body = '',
+  body: string | Buffer = '',
   type = 'application/x-www-form-urlencoded',
 ): Buffer {
   const lines = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1']
@@ -39,7 +39,7 @@ export function requestBytes(
   if (method === 'POST') {
     lines.push(`content-type: ${type}`, `content-length: ${Buffer.byteLength(body)}`)
   }
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), Buffer.from(body)])
 }
 
 function drive(port: number, caller: Caller, end: number, signal?: AbortSignal): Promise<number> {

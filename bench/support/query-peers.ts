@@ -1,7 +1,10 @@
 /** The programs of the query measurements, each with the same rows, and the requests for the same work. */
+
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { DOUBLE, INTEGER, TEXT } from 'gatehouse-iql'
 import pg from 'pg'
+import { createArrowEncoder } from '../../packages/server/src/query/results/arrow.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import { type Checkout, HERE, serve } from './checkout.ts'
 import { requestBytes } from './http-load.ts'
@@ -36,6 +39,8 @@ export interface GatehousePeer extends QueryPeer {
   readonly everything: (mediaType?: string) => Buffer
   /** Many rows in one request and one transaction. */
   readonly ingest: (rows: readonly Row[]) => Buffer
+  /** The same as an Arrow stream. */
+  readonly bulk: (rows: readonly Row[]) => Buffer
   readonly statement: (iql: string) => Buffer
 }
 
@@ -110,12 +115,26 @@ export async function startGatehouse(
     insert: (id) =>
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),
     ingest: (rows) => requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rows), 'application/json'),
+    bulk: (rows) =>
+      requestBytes('POST', '/query/trades2/insert', headers, arrowOf(rows), 'application/vnd.apache.arrow.stream'),
     aggregate: () => statement(ours(AGGREGATE)),
     statement,
     everything: (mediaType = 'application/x-ndjson') =>
       requestBytes('POST', '/query', { ...headers, accept: mediaType }, ours(EVERYTHING), text),
     stop: () => stopAll(program, folder),
   }
+}
+
+/** As `pyarrow` would write it. */
+function arrowOf(rows: readonly Row[]): Buffer {
+  const encoder = createArrowEncoder([
+    { name: 'id', type: INTEGER, nullable: false },
+    { name: 'symbol', type: TEXT, nullable: false },
+    { name: 'price', type: DOUBLE, nullable: false },
+    { name: 'qty', type: INTEGER, nullable: false },
+  ])
+  for (const { id, symbol, price, qty } of rows) encoder.add([id, symbol, price, qty])
+  return Buffer.concat([encoder.take(), Buffer.from([255, 255, 255, 255, 0, 0, 0, 0])])
 }
 
 /** The demo data already has a table named trades. */

@@ -128,5 +128,5 @@ async function removeAbandoned() {
 }
 
 const BROTLI = {
-  params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 10, [zlib.constants.BROTLI_PARAM_MODE]: 1 },
+  params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 11, [zlib.constants.BROTLI_PARAM_MODE]: 1 },
 }

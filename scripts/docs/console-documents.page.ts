@@ -142,11 +142,14 @@ ${members(TILE.properties.position)}
 | \`table\` | – | – |
 | \`line\`, \`scatter\` | a Timestamp, Date or number | one or more numbers |
 | \`bar\` | any column | one or more numbers |
-| \`candles\` | a Timestamp or Date | open, high, low, close |
+| \`candles\` | a Timestamp or Date | open, high, low, close; and volume |
 
 Absent members are chosen from the result: \`x\` is its first Timestamp or Date, or else its first column, and \`y\` its numbers.
 With \`series\`, the rows of each value of that column are drawn as a separate series, and \`y\` has one column. Lines, scatter charts and
 candles are drawn in the order of \`x\`, bars in the order of the rows. A Decimal is drawn as a number, NULL as a gap.
+In candles and lines over a time, a column named \`volume\`, \`vol\`, \`quantity\` or \`qty\` is drawn as bars in a pane of its own.
+
+The title of a tile may contain its parameters: \`Candles of :symbol\`.
 
 The demonstration (\`npm start\`) brings the board \`demo-market\` and a few queries, which belong to its user \`admin\` and are shared with
 everyone. A restart creates missing ones and leaves the others unchanged.

@@ -19,6 +19,7 @@ const LIMITS: readonly SettingName[] = [
   'queryResultBytes',
   'queryStatementBytes',
   'queryBodyBytes',
+  'queryImportBytes',
   'querySeconds',
   'queryExportSeconds',
   'queryPerUser',
@@ -170,6 +171,37 @@ body has at most 1,000 characters.
 The result contains \`RowsAffected\` and, for an Insert, the inserted rows with their defaults. Values are read exactly, by the type of
 the column: \`45.10\` and \`"45.10"\` are the same Decimal, and a JSON number is never rounded. A value that does not fit is
 refused with the column, the value and the reason.
+
+### Bulk inserts
+
+An Insert also takes whole files. The rows are read by columns as they arrive, checked, kept in a file of the data folder, and then inserted in
+one transaction: all or none. A slow sender holds nobody up. The reply has \`RowsAffected\` and no rows.
+
+| Content-Type | body |
+|---|---|
+| \`text/csv\` | [RFC 4180](https://www.rfc-editor.org/rfc/rfc4180), UTF-8. The first line names the columns; with \`text/csv; header=absent\` the parameter \`columns\` does. An empty field is NULL, \`""\` is an empty text |
+| \`application/x-ndjson\` | an object in each line. The first line names the columns, unless \`columns\` does; a member that a later line lacks is NULL |
+| \`application/vnd.apache.arrow.stream\` | an Arrow stream without compression, whose record batches have at most 64 MiB; dictionaries of texts are read too |
+| \`application/vnd.apache.parquet\` | a Parquet file: [what is read](#parquet) |
+
+| parameter | meaning |
+|---|---|
+| \`duplicates\` | what happens to a row whose key is taken, in the table or by an earlier row of the body. \`reject\` (default): nothing is inserted. \`skip\`: the row is left out; the reply has \`Skipped\`, and in \`SkippedRows\` the numbers of the first 100,000 such rows, counted from 1, if the body has the primary key. \`replace\`: the given columns of the row with this primary key take the new values; the reply has \`Replaced\`, which \`RowsAffected\` includes |
+| \`nulls\` | \`keep\` (default): NULL is stored, but in a column that must have a value it means the default. \`default\`: it means the default of every column that has one |
+| \`columns\` | names for the columns of the body, separated by commas |
+| \`delimiter\`, \`null\` | for CSV: \`comma\`, \`semicolon\`, \`tab\` or \`bar\`; a text that means NULL where it is not quoted, repeatable |
+
+\`\`\`bash
+curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/csv' -H 'Idempotency-Key: trades-2026-01-30' \\
+  --data-binary @trades.csv 'http://localhost:8080/Query/trades/Insert?duplicates=skip'
+\`\`\`
+
+A value that does not fit is refused with \`Line\` or \`Row\`, \`Column\` and \`Value\`. Values are read as IQL writes them: a CSV with
+decimal commas, other dates or the times of a zone is imported by [\`gatehouse import\`](commands.md#import) or the console, which convert
+them. A body has at most \`query_import_bytes\`; a user may send eight at once. Sending and inserting take at most
+\`query_export_seconds\`, and a pause of the sender at most a minute. On SQLite other writes wait while the rows are inserted, about three
+seconds for a million: a bulk insert that others have waited for longer than \`query_write_wait\` is stopped, so send a large file in parts, as
+\`gatehouse import\` does.
 
 With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once, and so is an \`INSERT\`, \`UPDATE\` or \`DELETE\` that is sent
 to \`/query\`. A retry within a day with the same key and body, and for a statement the same parameters, returns the first response

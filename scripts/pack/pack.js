@@ -40,7 +40,8 @@ function stage() {
   if (name !== 'server') return
   const materials = billOfMaterials(root)
   writeFileSync(MATERIALS, `${JSON.stringify(materials, null, 2)}\n`)
-  writeFileSync(NOTICES, noticesOf(root, materials.components).join('\n\n'))
+  const typefaces = readFileSync(join(folder, 'src/identity/pages/fonts/LICENSE.txt'), 'utf8')
+  writeFileSync(NOTICES, [...noticesOf(root, materials.components), typefaces].join('\n\n'))
   mkdirSync(TYPES)
   writeControllerTypes(root, TYPES)
   rmSync(join(TYPES, 'tsconfig.json'))

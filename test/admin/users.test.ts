@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { verifyPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
-onEveryEngine('administration of users', (place) => {
+onEveryEngineInLongRuns('administration of users', (place) => {
   let admin: TestAdmin
   before(async () => {
     admin = await startTestAdmin(place())

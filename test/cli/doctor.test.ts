@@ -12,7 +12,7 @@ import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { EMPTY, onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { EMPTY, onEveryEngine, onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createOlderSchema } from '../support/older-schema.ts'
 import { runGatehouse } from '../support/process.ts'
@@ -60,7 +60,7 @@ function onDatabase(place: TestPlace, statement: string): void {
   database.close()
 }
 
-onEveryEngine('a healthy installation', (place) => {
+onEveryEngineInLongRuns('a healthy installation', (place) => {
   test('has no fault', async () => {
     const server = await startTestServer(place(), { flags: { '--demo': 'true' } })
     await server.stop()
@@ -176,6 +176,21 @@ describe('faults and warnings', () => {
       finds: 'warning settings.metrics_open',
     },
     {
+      name: 'a wire port that takes passwords',
+      flags: { '--wire-port': '5433', '--wire-passwords': 'true' },
+      finds: 'warning settings.wire_passwords',
+    },
+    {
+      name: 'a wire port that other machines cannot reach',
+      flags: { '--wire-port': '5433', '--host': '0.0.0.0', '--trusted-proxies': '10.0.0.1' },
+      finds: 'warning settings.wire_local',
+    },
+    {
+      name: 'a wire port without the query service',
+      flags: { '--wire-port': '5433', '--services': 'identity' },
+      finds: 'warning settings.wire_without_query',
+    },
+    {
       name: 'more workers than cores',
       flags: { '--workers': '128' },
       finds: 'warning settings.workers_many',
@@ -229,7 +244,7 @@ describe('faults and warnings', () => {
   })
 })
 
-onEveryEngine('the copy of the audit log', (place) => {
+onEveryEngineInLongRuns('the copy of the audit log', (place) => {
   async function onCopy(change: string, condition: string): Promise<void> {
     if (place().engine === 'sqlite') {
       const database = new SqliteDatabase(join(place().dataFolder, 'query.db'))

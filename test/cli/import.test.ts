@@ -210,3 +210,51 @@ test('a dry run is refused where the import would be: a table that is only read,
       assert.match(stderr, message)
     }
 })
+
+test('a row whose key is taken is rejected, skipped or replaces the other; times without a zone have the given one', async () => {
+  const first = write('first.csv', 'id,at,note\n1,2026-01-15 09:30,a\n2,2026-07-15 09:30,b\n')
+  const zoned = ['--time-zone', 'America/New_York']
+  const created = await run(['import', first, '--table', 'taken', '--create', '--key', 'id', ...zoned])
+  assert.match(created.stdout, /2 rows inserted\n$/, created.stderr)
+  const again = write('again.csv', 'id,at,note\n2,2026-07-15 09:30,c\n3,2026-11-01 01:30,d\n3,2026-03-08 02:30,e\n')
+  const rejected = await run(['import', again, '--table', 'taken', ...zoned])
+  assert.deepEqual([rejected.status, /1 row inserted\n$/.test(rejected.stdout)], [1, true], rejected.stderr)
+  assert.deepEqual(
+    readFileSync(`${again}.rejected.csv`, 'utf8')
+      .split('\r\n')
+      .slice(1, 3)
+      .map((line) => line.split(',')[0]),
+    ['2', '4'],
+  )
+  const skipped = await run(['import', again, '--table', 'taken', '--duplicates', 'skip', ...zoned])
+  assert.match(skipped.stdout, /0 rows inserted\n3 rows skipped/, skipped.stderr)
+  const replaced = await run(['import', again, '--table', 'taken', '--duplicates', 'replace', ...zoned])
+  assert.match(replaced.stdout, /0 rows inserted\n3 rows replaced/, replaced.stderr)
+  const { stdout } = await run(['query', '--csv', 'SELECT * FROM taken ORDER BY id'])
+  assert.deepEqual(stdout.split('\r\n').slice(1, 4), [
+    '1,2026-01-15T14:30:00Z,a',
+    '2,2026-07-15T13:30:00Z,c',
+    // Clocks skip half past two: the offset is that before.
+    '3,2026-03-08T07:30:00Z,e',
+  ])
+  for (const [option, value] of [
+    ['--time-zone', 'Nowhere/City'],
+    ['--duplicates', 'drop'],
+    ['--format', 'xlsx'],
+  ] as const)
+    assert.equal((await run(['import', again, '--table', 'taken', option, value])).status, 2, option)
+})
+
+test('NDJSON, Arrow and Parquet files are imported as they are', async () => {
+  assert.equal((await run(['query', 'CREATE TABLE plain (id Integer PRIMARY KEY, note Text)'])).status, 0)
+  const lines = await run(['import', write('rows.ndjson', '{"id":1,"note":"a"}\n{"id":2}\n'), '--table', 'plain'])
+  assert.match(lines.stdout, /^2 rows inserted\n$/, lines.stderr)
+  for (const format of ['arrow', 'parquet']) {
+    const file = join(base, `plain.${format}`)
+    assert.equal((await run(['export', '--table', 'plain', '--format', format, '--output', file])).status, 0)
+    const again = await run(['import', file, '--table', 'plain', '--duplicates', 'replace'])
+    assert.match(again.stdout, /^0 rows inserted\n2 rows replaced\n$/, again.stderr)
+  }
+  const bad = await run(['import', write('bad.ndjson', '{"id":3}\n{"id":"x"}\n'), '--table', 'plain'])
+  assert.deepEqual([bad.status, /Line 2: The value "x" of the column id/.test(bad.stderr)], [1, true], bad.stderr)
+})

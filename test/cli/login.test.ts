@@ -133,6 +133,16 @@ test('whoami says as whom commands act, and with which rights', async () => {
   assert.partialDeepStrictEqual(JSON.parse(json.stdout), { username: 'admin', roles: ['admin'] })
 })
 
+test('token prints an access token of the login, and nothing else', async () => {
+  const { stdout, stderr } = await here(['token'])
+  assert.equal(stderr, '')
+  assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+  const reply = await fetch(`${server.issuer}/connect/userinfo`, {
+    headers: { authorization: `Bearer ${stdout.trim()}` },
+  })
+  assert.equal(reply.status, 200)
+})
+
 test('a flag that names the data of this machine overrides GATEHOUSE_SERVER, and is refused beside --server', async () => {
   const folder = join(home, 'elsewhere')
   const { status, stderr } = await here(['user', 'list', '--data', folder])

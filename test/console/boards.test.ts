@@ -58,14 +58,14 @@ test('the board of the demonstration moves', async () => {
   await page.locator('.tile canvas').first().waitFor()
   assert.equal(await page.locator('.tile canvas').count(), 1, 'nothing was quoted or traded of late')
   await trade(101.25)
-  await prices.getByText('101.2400').waitFor()
-  await prices.locator('.flash-odd, .flash-even').first().waitFor()
-  await tile(hers, 'Last trades').locator('.grid-rows').getByText('101.2500').waitFor()
+  await prices.getByText('101.24').waitFor()
+  await prices.locator('.falls:is(.flash-odd, .flash-even)').first().waitFor()
+  await tile(hers, 'Last trades').locator('.grid-rows').getByText('101.25').waitFor()
   await image('Candles of ACME', /^Candlestick chart .* open 101\.25.*, close 101\.25/).waitFor()
-  await image('Bid and ask of ACME', /: 1 points, .* Last values: bid 101\.2400, ask 101\.2600\.$/).waitFor()
+  await image('Bid and ask of ACME', /: 1 points, .* Last values: bid 101\.24, ask 101\.26\.$/).waitFor()
   await trade(101.5)
   await image('Candles of ACME', /^Candlestick chart .* high 101\.5.* close 101\.5/).waitFor()
-  await image('Bid and ask of ACME', /: 2 points, .* Last values: bid 101\.4900, ask 101\.5100\.$/).waitFor()
+  await image('Bid and ask of ACME', /: 2 points, .* Last values: bid 101\.49, ask 101\.51\.$/).waitFor()
   await image('Volume', /^Bar chart of Volume: 5 points, symbol from ACME/).waitFor()
   assert.deepEqual(await hers.axe(), [])
 
@@ -80,9 +80,9 @@ test('values are exact at the pointer and in the table of a chart, and the theme
   const drawn = () =>
     volume.locator('canvas').evaluate((element) => (element as unknown as { toDataURL(): string }).toDataURL())
   await volume.locator('.u-over').hover()
-  await volume.locator('.chart-tooltip').getByText('CORN').waitFor()
+  await volume.locator('.chart-legend').getByText('CORN').waitFor()
   const [sum] = await admin.query<{ v: number }>`select sum(quantity) as v from trades where symbol = 'CORN'`
-  assert.equal(await volume.locator('.chart-tooltip .number').innerText(), sum?.v.toLocaleString('en-US'))
+  assert.equal(await volume.locator('.chart-legend b').innerText(), Number(sum?.v).toLocaleString('en-US'))
   await page.mouse.move(0, 0)
   const said = volume.getByRole('status').filter({ hasText: /^[A-Z]+: / })
   await volume.getByRole('img').focus()
@@ -90,9 +90,9 @@ test('values are exact at the pointer and in the table of a chart, and the theme
   await said.getByText(/^ACME: /).waitFor()
   await page.keyboard.press('ArrowRight')
   const second = (await said.filter({ hasNotText: 'ACME' }).textContent()) ?? ''
-  assert.equal(await volume.locator('.chart-tooltip .chart-when').innerText(), second.split(':')[0])
+  assert.equal(await volume.locator('.chart-when').innerText(), second.split(':')[0])
   await page.keyboard.press('Escape')
-  await volume.locator('.chart-tooltip').waitFor({ state: 'detached' })
+  await volume.locator('.chart-when').waitFor({ state: 'detached' })
   await volume.getByRole('button', { name: 'Show the values as a table' }).click()
   await volume
     .getByRole('rowheader', { name: 'CORN' })
@@ -104,6 +104,50 @@ test('values are exact at the pointer and in the table of a chart, and the theme
   await until('the chart has the other colours', LATE_MS, async () => (await drawn()) !== light)
   assert.deepEqual(await hers.axe(), [])
   await page.emulateMedia({ colorScheme: 'light' })
+})
+
+test('the crosshair of a chart is shown by the others; a chart is zoomed and saved as a picture', async () => {
+  const { page } = hers
+  const [lines, candles] = [tile(hers, 'Bid and ask of ACME'), tile(hers, 'Candles of ACME')]
+  await admin.table('quotes').insert(
+    Array.from({ length: 20 }, (_, at) => ({
+      ...{ symbol: 'ACME', quoted_at: new Date(Date.now() - at * 100), bid: 101, ask: 102, bid_size: 1, ask_size: 1 },
+    })),
+  )
+  await lines.getByRole('img', { name: /: 22 points/ }).waitFor()
+  await lines.locator('.u-over').hover({ position: { x: 200, y: 60 } })
+  await candles.locator('.chart-tag.below').waitFor()
+  assert.equal(await candles.locator('.chart-tag.right').count(), 0, 'the value is that of the pointer')
+  await lines.locator('.chart-tag.right').waitFor()
+  await lines.getByRole('button', { name: 'Zoom in' }).click()
+  await lines.getByRole('button', { name: 'Show everything' }).click()
+  await lines.getByRole('img').focus()
+  await page.keyboard.press('+')
+  await page.keyboard.press('0')
+  await lines.getByRole('button', { name: 'Show everything' }).waitFor({ state: 'detached' })
+  await lines.getByRole('button', { name: 'Chart options' }).click()
+  await page.getByRole('menuitemradio', { name: 'Logarithmic scale' }).click()
+  await lines.getByRole('button', { name: 'Chart options' }).click()
+  const saved = page.waitForEvent('download')
+  await page.getByRole('menuitem', { name: 'Save as PNG' }).click()
+  assert.equal((await saved).suggestedFilename(), 'Bid-and-ask-of-ACME.png')
+  hers.check()
+})
+
+test('a variable has one value for the whole board, and is part of its address', async () => {
+  const { page } = hers
+  await page
+    .getByRole('textbox', { name: 'symbol' })
+    .or(page.getByRole('combobox', { name: 'symbol' }))
+    .fill('BOLT')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/demo-market?p.symbol=BOLT')
+  await tile(hers, 'Candles of BOLT').waitFor()
+  await tile(hers, 'Bid and ask of BOLT').getByText('No rows yet').waitFor()
+  assert.deepEqual(await hers.axe(), [])
+  await page.goBack()
+  await page.goto(`${scene.server.issuer}/console/boards/demo-market`)
+  await tile(hers, 'Candles of ACME').locator('canvas').waitFor()
 })
 
 test('a page that is not seen holds no live statements', async () => {

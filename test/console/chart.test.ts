@@ -1,9 +1,12 @@
 /** What charts draw of a result: the columns, the order, exact values next to doubles, and bounds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chooseColumns } from '../../packages/console/src/chart/choose.ts'
+import { chooseColumns, suitableKind } from '../../packages/console/src/chart/choose.ts'
 import { type ChartSource, type Points, pointsOf } from '../../packages/console/src/chart/points.ts'
+import { timeTicks } from '../../packages/console/src/chart/ticks.ts'
+import { TimeAxis } from '../../packages/console/src/chart/time-axis.ts'
 import { boundText, exactText, summaryOf } from '../../packages/console/src/chart/words.ts'
+import { numberText } from '../../packages/console/src/ui/number.ts'
 
 function sourceOf(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
   return {
@@ -23,12 +26,19 @@ const TRADES = { at: 'Timestamp', symbol: 'Text', price: 'Decimal(18, 4)', quant
 
 test('absent members are chosen from the result', () => {
   const { columns } = sourceOf(TRADES, [])
-  assert.deepEqual(chooseColumns(columns, {}), { kind: 'line', x: 0, y: [2, 3], series: undefined })
+  assert.deepEqual(chooseColumns(columns, {}), {
+    kind: 'line',
+    x: 0,
+    y: [2],
+    series: undefined,
+    volume: 3,
+  })
   assert.deepEqual(chooseColumns(columns, { view: 'bar', x: 'SYMBOL', y: ['price'] }), {
     kind: 'bar',
     x: 1,
     y: [2],
     series: undefined,
+    volume: undefined,
   })
   const candles = sourceOf({ close: 'Double', open: 'Double', t: 'Date', low: 'Double', high: 'Double' }, [])
   assert.deepEqual(chooseColumns(candles.columns, { view: 'candles' }), {
@@ -36,7 +46,78 @@ test('absent members are chosen from the result', () => {
     x: 2,
     y: [1, 4, 3, 0],
     series: undefined,
+    volume: undefined,
   })
+})
+
+test('open, high, low and close over a time are candles, and their volume has a pane of its own', () => {
+  const bars = { t: 'Timestamp', open: 'Double', high: 'Double', low: 'Double', close: 'Double', Volume: 'Integer' }
+  const source = sourceOf(bars, [['2026-11-16T10:00:00Z', 1, 3, 1, 2, 500]])
+  assert.equal(suitableKind(source.columns), 'candles')
+  assert.equal(suitableKind(sourceOf(TRADES, []).columns), 'line')
+  assert.equal(suitableKind(sourceOf({ sector: 'Text', sum: 'Decimal(38, 4)' }, []).columns), 'bar')
+  const { series } = drawn(source, { view: 'candles' })
+  assert.deepEqual(
+    series.map(({ name, role }) => `${name} ${role}`),
+    ['open value', 'high value', 'low value', 'close value', 'Volume volume'],
+  )
+})
+
+test('moving averages begin when there are enough points', () => {
+  const rows = [1, 2, 3, 4.5].map((price, at) => [new Date(at * 1000).toISOString(), price])
+  const { series } = drawn(sourceOf({ at: 'Timestamp', price: 'Double' }, rows), { averages: [3] })
+  assert.deepEqual(series[1]?.drawn, [undefined, undefined, 2, 9.5 / 3])
+  assert.deepEqual([series[1]?.name, series[1]?.exact[3]], ['MA 3', '3.17'])
+})
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+test('nights and weekends take hardly any room, and lines end there', () => {
+  const day = (start: number) => Array.from({ length: 78 }, (_, at) => start + at * 300_000)
+  const times = [...day(0), ...day(DAY), ...day(4 * DAY)]
+  const axis = new TimeAxis(times, true)
+  assert.deepEqual(
+    [axis.breaks, axis.gaps],
+    [
+      [78, 156],
+      [78, 156],
+    ],
+  )
+  const positions = times.map((time) => axis.at(time))
+  assert.ok((positions[78] ?? 0) - (positions[77] ?? 0) < HOUR)
+  assert.deepEqual(
+    positions.map((position) => axis.timeAt(position)),
+    times,
+  )
+  assert.deepEqual(new TimeAxis(times, false).breaks, [])
+  const days = Array.from({ length: 20 }, (_, at) => (Math.floor(at / 5) * 7 + (at % 5)) * DAY)
+  assert.deepEqual([new TimeAxis(days, true).breaks, new TimeAxis(days, true).gaps], [[5, 10, 15], []])
+  const random = [0, 1, 3, 4, 9, 11, 12, 20, 21, 22].map((minute) => minute * 600_000)
+  assert.deepEqual(new TimeAxis(random, true).gaps, [], 'points at random times have no gaps')
+})
+
+test('ticks of time are round in the zone of the axis', () => {
+  const start = Date.UTC(2026, 10, 16, 14, 30)
+  const axis = new TimeAxis([start, start + 6 * HOUR], true)
+  const labels = (zone: string) => timeTicks(axis, start, start + 6 * HOUR, 8, zone).map(({ label }) => label)
+  assert.deepEqual(labels('UTC').slice(0, 3), ['Nov 16 15:00', '16:00', '17:00'])
+  assert.deepEqual(labels('Asia/Tokyo').slice(0, 2), ['Nov 17 00:00', '01:00'])
+  assert.equal(labels('Asia/Kolkata')[0], 'Nov 16 21:00')
+})
+
+test('numbers have separators and the decimals of their column, and lose no digit', () => {
+  assert.equal(numberText('1234567.5000', { decimals: 2 }), '1,234,567.50')
+  assert.equal(numberText('0.1000000000000000000000000001', { decimals: 2 }), '0.1000000000000000000000000001')
+  assert.equal(numberText(9007199254740993n), '9,007,199,254,740,993')
+  assert.deepEqual(
+    ['12.5', '-12.5', '0.00'].map((value) => numberText(value, { signed: true, decimals: 2 })),
+    ['+12.50', '−12.50', '0.00'],
+  )
+  assert.deepEqual(
+    ['NaN', 1e21, '2026'].map((value) => numberText(value, { grouped: false })),
+    ['NaN', '1e+21', '2026'],
+  )
 })
 
 test('what cannot be drawn is said', () => {

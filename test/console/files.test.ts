@@ -75,7 +75,7 @@ test('the page is not sent again to those who have it', async () => {
 })
 
 test('its files are below the path of the issuer, cached forever, and compressed as the browser accepts', async () => {
-  const urls = (await urlsOfPage()).filter((url) => url.includes('/assets/'))
+  const urls = (await urlsOfPage()).filter((url) => url.includes('/console/assets/'))
   assert.ok(urls.length >= 4)
   for (const url of urls) {
     assert.ok(url.startsWith('/gate/console/assets/'), url)
@@ -102,7 +102,7 @@ test('the colours are those of the sign-in pages', async () => {
 
 test('the first load is small', async (t) => {
   const sizes = await Promise.all(
-    ['/gate/console', ...(await urlsOfPage()).filter((url) => url.includes('/assets/'))].map(async (url) => {
+    ['/gate/console', ...(await urlsOfPage()).filter((url) => url.includes('/console/assets/'))].map(async (url) => {
       const reply = await get(url.slice('/gate'.length), { 'accept-encoding': 'br' })
       return Number(reply.headers.get('content-length'))
     }),
@@ -203,7 +203,7 @@ test('before it is built the page says what to do; afterwards it is there withou
       wire: undefined,
       demo: false,
     },
-    ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
+    ...{ name: 'Gate', tokens: ':root{}', font: '', logo: undefined },
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
   const metrics = new Metrics()

@@ -1,15 +1,10 @@
-/** The figures of Operations: the text of /metrics, increases, quantiles, the bounded history, what needs attention. */
+/** The figures of Operations: the text of /metrics, quantiles, the bounded history of a node, what needs attention. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CHARTS, History, LONGEST_HISTORY } from '../../packages/console/src/areas/operations/figures.ts'
-import {
-  increaseOf,
-  nodeOf,
-  parseMetrics,
-  quantileOf,
-  sumOf,
-} from '../../packages/console/src/areas/operations/metrics.ts'
+import { addSamples, CHARTS, LONGEST_HISTORY } from '../../packages/console/src/areas/operations/figures.ts'
+import { parseMetrics, sumOf } from '../../packages/console/src/areas/operations/metrics.ts'
 import { problemsOf } from '../../packages/console/src/areas/operations/problems.ts'
+import { Figures, MOST_SAMPLES, quantileBetween } from '../../packages/server/src/telemetry/figure-history.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 
 test('values and labels are read, with escapes, infinities and times; other lines are left out', () => {
@@ -37,54 +32,55 @@ test('values and labels are read, with escapes, infinities and times; other line
   assert.equal(sumOf(scrape, 'd'), undefined)
 })
 
-test('a counter that was reset and a new counter count from zero', () => {
-  const before = parseMetrics('a{x="1"} 10\na{x="2"} 100')
-  const after = parseMetrics('a{x="1"} 15\na{x="2"} 3\na{x="3"} 2')
-  assert.equal(increaseOf(before, after, 'a'), 5 + 3 + 2)
+test('quantiles are those between two samples, interpolated inside the bucket', () => {
+  const buckets = (...counts: readonly number[]) => ({
+    bounds: [0.1, 0.5],
+    counts,
+    total: counts.reduce((sum, count) => sum + count, 0),
+  })
+  const before = buckets(1000, 0, 0)
+  assert.equal(quantileBetween(0.5, before, buckets(1010, 0, 0)), 50)
+  assert.ok(Math.abs((quantileBetween(0.75, before, buckets(1005, 5, 0)) ?? 0) - 300) < 1e-9)
+  assert.equal(quantileBetween(0.99, before, buckets(1000, 0, 10)), 500)
+  assert.equal(quantileBetween(0.5, before, before), undefined)
 })
 
-test('quantiles are those between two scrapes, interpolated inside the bucket', () => {
-  const buckets = (small: number, middle: number, all: number) =>
-    parseMetrics(`h_bucket{le="0.1"} ${small}\nh_bucket{le="0.5"} ${middle}\nh_bucket{le="+Inf"} ${all}`)
-  const before = buckets(1000, 1000, 1000)
-  assert.equal(quantileOf(0.5, before, buckets(1010, 1010, 1010), 'h'), 0.05)
-  assert.ok(Math.abs((quantileOf(0.75, before, buckets(1005, 1010, 1010), 'h') ?? 0) - 0.3) < 1e-9)
-  assert.equal(quantileOf(0.99, before, buckets(1000, 1000, 1010), 'h'), 0.5)
-  assert.equal(quantileOf(0.5, before, before, 'h'), undefined)
-})
-
-test('the text of the server itself gives figures for its charts', () => {
+test('a node keeps the figures of its last hour, which the charts of the console show', () => {
   const metrics = new Metrics()
-  metrics.watch('gatehouse_build_info', () => [[{ version: '1', node: '24', name: 'node-a' }, 1]])
-  metrics.watch('nodejs_eventloop_lag_seconds', () => [[{ statistic: 'p99' }, 0.02]])
-  const history = new History()
-  history.add(1000, parseMetrics(metrics.render()), 5000)
-  assert.equal(history.points.length, 0)
+  const figures = new Figures({ metrics, loopDelay: () => ({ mean: 1, p99: 20, max: 30 }) })
+  figures.sample(1000)
   for (let request = 0; request < 30; request++) {
     metrics.count('gatehouse_http_requests_total', { method: 'GET', route: '/a', status: request < 3 ? '500' : '200' })
     metrics.observe('gatehouse_http_request_seconds', { route: '/a' }, 0.02)
     metrics.observe('gatehouse_http_request_seconds', { route: '/admin/audit' }, 20)
   }
-  const scrape = parseMetrics(metrics.render())
-  assert.equal(nodeOf(scrape), 'node-a')
-  history.add(4000, scrape, 5000)
+  figures.sample(4000)
+  const points = addSamples([], { node: 'a', ...figures.since(0) })
   const figureOf = (title: string, line: string) => {
     const chart = CHARTS.findIndex((one) => one.title === title)
-    return history.points.at(-1)?.figures[chart]?.[CHARTS[chart]?.lines.findIndex(({ name }) => name === line) ?? -1]
+    return points.at(-1)?.figures[chart]?.[CHARTS[chart]?.lines.findIndex(({ name }) => name === line) ?? -1]
   }
   assert.equal(figureOf('Requests', 'HTTP'), 10)
   assert.equal(figureOf('Errors', 'HTTP 5xx'), 1)
   assert.equal(figureOf('Event-loop lag', 'p99'), 20)
   assert.ok((figureOf('HTTP latency', 'p99') ?? Number.NaN) < 100, 'without the requests that wait on purpose')
   assert.equal(figureOf('Statement latency', 'p50'), undefined)
+  // Every line of every chart is a figure that nodes keep.
+  const known = new Set(figures.since(0).figures)
+  for (const { lines } of CHARTS) for (const { figure } of lines) assert.ok(known.has(figure), figure)
 })
 
-test('the history is bounded, and a pause is a gap', () => {
-  const history = new History()
-  for (let at = 1; at <= 2 * LONGEST_HISTORY; at++) history.add(at * 1000, new Map(), 5000)
-  assert.equal(history.points.length, LONGEST_HISTORY)
-  history.add(3_000_000, new Map(), 5000)
-  assert.deepEqual(history.points.at(-2)?.figures.flat(), [])
+test('the history is bounded on both sides, and a pause is a gap', () => {
+  const figures = new Figures({ metrics: new Metrics(), loopDelay: () => ({ mean: 0, p99: 0, max: 0 }) })
+  for (let at = 1; at <= 2 * MOST_SAMPLES; at++) figures.sample(at * 1000)
+  const all = figures.since(0)
+  assert.equal(all.samples.length, MOST_SAMPLES)
+  assert.equal(figures.since(2 * MOST_SAMPLES * 1000 - 1500).samples.length, 2)
+  const points = addSamples(addSamples([], { node: 'a', ...all }), { node: 'a', ...all })
+  assert.equal(points.length, LONGEST_HISTORY)
+  const later = addSamples(points, { node: 'a', figures: all.figures, samples: [[3_000_000]] })
+  assert.deepEqual(later.at(-2)?.figures.flat(), [])
+  assert.equal(later.length, LONGEST_HISTORY)
 })
 
 test('what needs attention is said in a sentence each', () => {

@@ -114,16 +114,16 @@ test('a key is rotated, and retiring one as compromised has to be typed', async 
 test('the audit log is filtered, followed, opened and verified', async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Audit log' }).click()
-  await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
+  await page.getByRole('row', { name: /Signing key retired.*admin/s }).waitFor()
   await page
-    .getByRole('row', { name: /token\.issued/ })
+    .getByRole('row', { name: /Token issued/ })
     .first()
     .waitFor()
   await page.getByRole('switch', { name: 'Changes only' }).click()
   await page.waitForURL(/audit\?changes=true$/)
-  await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
+  await page.getByRole('row', { name: /Signing key retired.*admin/s }).waitFor()
   await page
-    .getByRole('row', { name: /token\.issued/ })
+    .getByRole('row', { name: /Token issued/ })
     .first()
     .waitFor({ state: 'detached' })
   assert.deepEqual(await admin.axe(), [])
@@ -137,14 +137,14 @@ test('the audit log is filtered, followed, opened and verified', async () => {
   // What was written since the page was loaded is part of what is followed.
   assert.equal((await call('POST', '/admin/users', { username: 'eve', password: 'a-long-password-1' })).status, 201)
   await page.getByRole('switch', { name: 'Follow' }).click()
-  const row = page.getByRole('row', { name: /user\.created.*admin.*eve/s })
+  const row = page.getByRole('row', { name: /User created.*admin.*eve/s })
   await row.waitFor()
   assert.deepEqual(await admin.axe(), [])
   await row.getByRole('link').click()
   await page.waitForURL(/audit\/\d+\?/)
-  await page.getByRole('dialog', { name: 'user.created' }).getByText('eve', { exact: true }).waitFor()
+  await page.getByRole('dialog', { name: 'User created' }).getByText('eve', { exact: true }).waitFor()
   await page.reload()
-  await page.getByRole('dialog', { name: 'user.created' }).getByText('eve', { exact: true }).waitFor()
+  await page.getByRole('dialog', { name: 'User created' }).getByText('eve', { exact: true }).waitFor()
   assert.deepEqual(await admin.axe(), [])
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
   await page.getByRole('link', { name: 'Verify the log…' }).click()
@@ -248,7 +248,7 @@ test('one who administers identities only sees keys and the audit log; on a tele
   assert.deepEqual(await page.locator('.tab').allTextContents(), ['Keys', 'Audit log'])
   await page.getByRole('link', { name: 'Audit log' }).click()
   await page
-    .getByRole('row', { name: /user\.created/ })
+    .getByRole('row', { name: /User created/ })
     .first()
     .waitFor()
   assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))

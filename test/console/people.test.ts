@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Request } from 'playwright-core'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
+import { readPeople } from '../../packages/console/src/areas/people/pasted-people.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
@@ -40,6 +41,34 @@ async function choose(page: Page, action: string): Promise<void> {
 async function agree(page: Page, action: string): Promise<void> {
   await page.getByRole('dialog').getByRole('button', { name: action, exact: true }).click()
 }
+
+test('many people are invited from a pasted list; the list of users is filtered by role', async () => {
+  assert.deepEqual(
+    readPeople('Name;E-mail\nAda L;ada@example.com').map(({ username, name, fault }) => [username, name, fault]),
+    [['ada', 'Ada L', undefined]],
+  )
+  const faults = readPeople('ada\nADA\nA B\nc, c@').map(({ fault }) => fault)
+  assert.deepEqual(faults, [undefined, 'Twice in the list', 'No username or e-mail address', 'Not an e-mail address'])
+  const view = await scene.open('/people/new/many')
+  const { page } = view
+  await page.getByRole('textbox', { name: 'People' }).fill('ada@example.com\nAlan Turing <alan@example.com>\nalice')
+  await page.getByRole('checkbox', { name: /^trader/ }).check()
+  await page.getByRole('button', { name: 'Invite 3 people' }).click()
+  await page.getByText('2 invitations created.').waitFor()
+  await page.getByRole('row', { name: /alan.*\/set-up/ }).waitFor()
+  await page.getByRole('row', { name: /alice.*(taken|exists)/i }).waitFor()
+  assert.deepEqual(await view.axe(), [])
+  await page.goto(`${scene.server.issuer}/console/people`)
+  await page.getByRole('combobox', { name: 'Role' }).selectOption('trader')
+  await page.waitForURL(/people\?role=trader$/)
+  await page.getByText('many-00').waitFor({ state: 'detached' })
+  assert.deepEqual(await usernames(page), ['ada', 'alan', 'alice'])
+  await page.getByRole('combobox', { name: 'Role' }).selectOption('admin')
+  await page.getByRole('row', { name: /^admin.*just now/ }).waitFor()
+  view.check(/status of 409/)
+  for (const username of ['ada', 'alan']) await admin.admin.users.delete(username)
+  await view.context.close()
+})
 
 test('a search keeps its focus, drops answers that come too late, and is in the address; pages follow one another', async () => {
   const view = await scene.open('/people')

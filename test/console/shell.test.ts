@@ -12,7 +12,7 @@ let admin: Gatehouse
 
 before(async () => {
   // The console streams whatever other origins may.
-  scene = await openConsole({ flags: { '--stream-origins': 'https://other.example' } })
+  scene = await openConsole({ flags: { '--stream-origins': 'https://other.example', '--demo-market': 'true' } })
   admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
 })
 after(async () => {
@@ -153,6 +153,60 @@ test('a connection that an administrator closes can be opened again', IN_LONG_RU
   await view.page.getByText('Disconnected').waitFor()
   await view.page.getByRole('button', { name: 'Connect' }).click()
   await view.page.getByText('Online').waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('the palette finds tables, people, applications, settings and pages by rights; ? lists the shortcuts', async () => {
+  const view = await scene.open('')
+  const { page } = view
+  const search = async (text: string) => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search commands' }).fill(text)
+  }
+  await search('trad')
+  const found = (name: string | RegExp) => page.getByRole('option', { name })
+  await found(/^trades/).waitFor()
+  await found(/^Last trades of a symbol/).waitFor()
+  await page.getByRole('combobox').fill('alice')
+  await found(/^alice/).waitFor()
+  await page.getByRole('combobox').fill('metrics port')
+  await found('metrics_port').waitFor()
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('combobox').fill('demo-spa')
+  await found(/^Demo single-page application/).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/applications\/demo-spa$/)
+  await page.locator('.main').focus()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Run all statements').waitFor()
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+  await view.context.close()
+  const alice = await scene.open('', { user: ALICE })
+  await alice.page.keyboard.press('Control+k')
+  await alice.page.getByRole('combobox', { name: 'Search commands' }).fill('row filter')
+  await alice.page
+    .getByRole('option', { name: /row filter/i })
+    .first()
+    .waitFor()
+  await alice.page.getByRole('combobox').fill('admin')
+  await alice.page.getByText('Documentation', { exact: true }).first().waitFor()
+  assert.equal(await alice.page.getByRole('option', { name: 'admin', exact: true }).count(), 0)
+  alice.check()
+  await alice.context.close()
+})
+
+test('prices of the demonstration move on the start page of the site and of the console', async () => {
+  const view = await scene.open('')
+  await view.page.locator('.live-price', { hasText: 'ACME' }).waitFor()
+  await view.page.locator('.live-price:is(.up, .down)').first().waitFor()
+  await view.page.goto(`${scene.server.issuer}/`)
+  await view.page.locator('#prices li', { hasText: 'ACME' }).waitFor()
+  await view.page.locator('#prices li:is(.up, .down)').first().waitFor()
+  assert.match(await view.page.evaluate<string>('getComputedStyle(document.body).fontFamily'), /^Inter/)
+  assert.ok(await view.page.evaluate('document.fonts.check("16px Inter")'))
+  assert.deepEqual(await view.axe(), [])
   view.check()
   await view.context.close()
 })

@@ -66,7 +66,7 @@ test('rows are added, changed in place and deleted, with exact values', async ()
   }
   assert.deepEqual(
     [await text(1, 0), await text(1, 1), await text(1, 2)],
-    ['9223372036854775807', 'NULL', '12345678901234.5678'],
+    ['9223372036854775807', 'NULL', '12,345,678,901,234.5678'],
   )
   await cell(1, 2).dblclick()
   const editor = page.getByLabel('amount, Decimal(18, 4)')
@@ -129,7 +129,7 @@ test('a CSV file is previewed with its delimiter, dates and misfits, then import
   await page.getByRole('button', { name: 'Import into notes' }).click()
   await page.getByText('2 rows inserted, 1 rejected').waitFor()
   await page.getByRole('link', { name: 'Rows', exact: true }).click()
-  await page.getByRole('gridcell', { name: '90071992547409.9325' }).waitFor()
+  await page.getByRole('gridcell', { name: '90,071,992,547,409.9325' }).waitFor()
   await page.getByRole('gridcell', { name: 'a;b' }).waitFor()
   view.check()
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, onSqlite, openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns, onSqlite, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
@@ -25,7 +25,7 @@ const DEFAULTS = {
   rate: 100_000,
 }
 
-onEveryEngine('feeds of a server', (place) => {
+onEveryEngineInLongRuns('feeds of a server', (place) => {
   let server: TestServer
   let token: string
   before(async () => {

@@ -57,6 +57,7 @@ describe('a browser', () => {
 
   test('is greeted in its language', async () => {
     assert.match(await (await open('/', { 'accept-language': 'de' })).text(), /Willkommen bei Gatehouse/)
+    assert.match(await (await open('/', { 'accept-language': 'fr-CH' })).text(), /Bienvenue sur Gatehouse/)
     assert.match(await (await open('/nothing', { 'accept-language': 'de' })).text(), /Seite nicht gefunden/)
   })
 

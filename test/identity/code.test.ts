@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { CodeDetails } from '../../packages/server/src/store/authorizations/codes.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +14,7 @@ const REDIRECT = 'https://app.example/callback'
 const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 
-onEveryEngine('authorization codes', (place, engine) => {
+onEveryEngineInLongRuns('authorization codes', (place, engine) => {
   let gate: TestGate
   let other: TestServer
   const clock = createTestClock()

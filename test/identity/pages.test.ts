@@ -49,7 +49,8 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
   const table = [
     [undefined, undefined, 'en'],
     ['de', 'en', 'de'],
-    ['se fr de-CH en', 'en', 'de'],
+    ['se it de-CH en', 'en', 'de'],
+    [undefined, 'fr-CA,en;q=0.5', 'fr'],
     ['se', 'de-AT;q=0.8,en;q=0.5', 'de'],
     [undefined, 'en;q=0.1, de;q=0.9', 'de'],
     [undefined, 'de;q=0, en', 'en'],
@@ -57,7 +58,7 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
     ['DE', undefined, 'de'],
   ] as const
   for (const [uiLocales, accept, tag] of table) assert.equal(chooseLanguage(uiLocales, accept).tag, tag, `${uiLocales}`)
-  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de'])
+  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de', 'fr'])
 })
 
 test('numbers are singular and plural where they should be, in every language', () => {
@@ -71,9 +72,13 @@ test('numbers are singular and plural where they should be, in every language', 
     ]
     for (const [one, two] of texts) {
       assert.notEqual(one.replace('1', '2'), two, `${tag}: ${one}`)
-      assert.doesNotMatch(one, /\b1 (seconds|Sekunden|minutes|Minuten|codes|Codes|places|Stellen)\b/, tag)
+      assert.doesNotMatch(
+        one,
+        /\b1 (seconds|Sekunden|secondes|minutes|Minuten|codes|Codes|places|Stellen|résultats)\b/,
+        tag,
+      )
     }
-    assert.match(messages.tryLater(1), /1 (second|Sekunde)\b/)
+    assert.match(messages.tryLater(1), /1 (second|Sekunde|seconde)\b/)
     for (const seconds of [60, 89, 90, 120, 121])
       assert.doesNotMatch(messages.tryLater(seconds), /\b1 (minutes|Minuten)\b/)
   }
@@ -124,12 +129,15 @@ describe('served pages', () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
     const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
-    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg'])
+    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg', 'woff2'])
     for (const path of assets) {
       const response = await fetch(place.server.issuer + path)
       assert.equal(response.status, 200)
       assert.match(response.headers.get('cache-control') ?? '', /immutable/)
-      assert.match(response.headers.get('content-type') ?? '', /^(text\/css|text\/javascript|image\/svg\+xml)/)
+      assert.match(
+        response.headers.get('content-type') ?? '',
+        /^(text\/css|text\/javascript|image\/svg\+xml|font\/woff2)/,
+      )
       assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
     }
   })

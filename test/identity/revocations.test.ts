@@ -1,12 +1,12 @@
 /** Revocation and introspection (checklist C6), on every node within a second. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('revocation and introspection', (place) => {
+onEveryEngineInLongRuns('revocation and introspection', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

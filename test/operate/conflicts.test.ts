@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
 import { changeDatabase } from '../support/change-database.ts'
 import { bearer, post, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, shortOnSqlite } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 const ISSUER = 'http://localhost:5999'
 
-onEveryEngine('a node that others have overtaken', (place, engine) => {
+onEveryEngineInLongRuns('a node that others have overtaken', (place, engine) => {
   let server: TestServer
   beforeEach(async () => {
     server = await startTestServer(place(), {

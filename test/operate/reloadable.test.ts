@@ -187,6 +187,14 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
       return (await send('/query/ledger/insert', { token: await token('c1'), type: 'application/json', body })).status
     },
   },
+  queryImportBytes: {
+    values: ['1000000', '2000'],
+    seen: [200, 413],
+    async see({ send, token }) {
+      const body = `id\n${Math.random()}\n`.padEnd(3000, '\n')
+      return (await send('/query/ledger/insert', { token: await token('c1'), type: 'text/csv', body })).status
+    },
+  },
   queryPerUser: {
     values: ['32', '1'],
     seen: [false, true],

@@ -1,10 +1,11 @@
 /** Bulk inserts over HTTP, on both engines: formats, duplicates, errors that name their place, rights, limits, a sender that stops. */
 import assert from 'node:assert/strict'
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Spools } from '../../packages/server/src/query/bulk/spools.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -48,11 +49,12 @@ onEveryEngine('bulk inserts', (place) => {
     return { status: response.status, json: (await response.json()) as BulkReply['json'] }
   }
   const rowsOf = async (statement: string) => (await server.query(statement)).json.Rows
-  const countOf = async (table: string): Promise<number> => Number((await rowsOf(`SELECT count(*) AS n FROM ${table}`))[0]?.n)
+  const countOf = async (table: string): Promise<number> =>
+    Number((await rowsOf(`SELECT count(*) AS n FROM ${table}`))[0]?.n)
   const empty = (table: string) => server.query(`DELETE FROM ${table} ALL`)
 
   const VALUES = [
-    '1,"a ""b"", c\nd",12.50,12345678901234567890.1234,0.1,2026-01-02T03:04:05.000006Z,true,AP8=,00000000-0000-4000-8000-00000000000A,"{""k"": [1, 2.50]}",2026-02-28,23:59:59.5',
+    '1,"a ""b"", c\nd",12.50,12345678901234567890.1234,0.1,2026-01-02T03:04:05.000006Z,true,AP8=,00000000-0000-4000-8000-00000000000A,"{""k"":[1,2.50]}",2026-02-28,23:59:59.5',
     '2,"",-0.01,-1.0000,NaN,2300-01-02 03:04:05Z,false,,,[],0001-01-01,00:00:00',
     '-9223372036854775808,é😀,,,-1e300,,,,,,,',
   ]
@@ -63,9 +65,48 @@ onEveryEngine('bulk inserts', (place) => {
     assert.deepEqual([status, json.RowsAffected], [200, 3], JSON.stringify(json))
     const rows = await rowsOf('SELECT * FROM p ORDER BY id DESC')
     assert.deepEqual(rows, [
-      { id: 2, s: '', d: '-0.01', w: '-1.0000', f: 'NaN', t: '2300-01-02T03:04:05Z', y: false, x: null, u: null, j: [], a: '0001-01-01', m: '00:00:00' },
-      { id: 1, s: 'a "b", c\nd', d: '12.50', w: '12345678901234567890.1234', f: 0.1, t: '2026-01-02T03:04:05.000006Z', y: true, x: 'AP8=', u: '00000000-0000-4000-8000-00000000000a', j: { k: [1, 2.5] }, a: '2026-02-28', m: '23:59:59.5' },
-      { id: -9223372036854776000, s: 'é😀', d: null, w: null, f: -1e300, t: null, y: null, x: null, u: null, j: null, a: null, m: null },
+      {
+        id: 2,
+        s: '',
+        d: '-0.01',
+        w: '-1.0000',
+        f: 'NaN',
+        t: '2300-01-02T03:04:05Z',
+        y: false,
+        x: null,
+        u: null,
+        j: [],
+        a: '0001-01-01',
+        m: '00:00:00',
+      },
+      {
+        id: 1,
+        s: 'a "b", c\nd',
+        d: '12.50',
+        w: '12345678901234567890.1234',
+        f: 0.1,
+        t: '2026-01-02T03:04:05.000006Z',
+        y: true,
+        x: 'AP8=',
+        u: '00000000-0000-4000-8000-00000000000a',
+        j: { k: [1, 2.5] },
+        a: '2026-02-28',
+        m: '23:59:59.5',
+      },
+      {
+        id: -9223372036854776000,
+        s: 'é😀',
+        d: null,
+        w: null,
+        f: -1e300,
+        t: null,
+        y: null,
+        x: null,
+        u: null,
+        j: null,
+        a: null,
+        m: null,
+      },
     ])
   })
 
@@ -89,15 +130,30 @@ onEveryEngine('bulk inserts', (place) => {
   test('a bad value names its line and column, and nothing is inserted', async () => {
     await empty('q')
     for (const [type, body, code, text] of [
-      ['text/csv', 'id,s\n1,a\n"2",b\nx,c\n', 'Data.BadValue', /^Line 4: The value "x" of the column id \(Integer\) is not a whole number/],
+      [
+        'text/csv',
+        'id,s\n1,a\n"2",b\nx,c\n',
+        'Data.BadValue',
+        /^Line 4: The value "x" of the column id \(Integer\) is not a whole number/,
+      ],
       ['text/csv', 'id,s\n1,"a\nb"\n2,\n', 'IQL.NotNull', /^Line 4: The column s must have a value/],
       ['text/csv', 'id,s\n1,a,b\n', 'Request.BadBody', /^Line 2: The row has 3 fields, not 2/],
       ['text/csv', 'id,s\n1,"a\n', 'Request.BadBody', /^Line 2: A quoted field does not end/],
       ['text/csv', 'id,nosuch\n1,a\n', 'Criteria.UnknownColumn', /nosuch/],
       ['text/csv', Buffer.from('id,s\n1,a\n2,\xff\n', 'latin1'), 'Request.BadBody', /^Line 3: The text is not UTF-8/],
       ['text/csv', 'id,s\n1,a\n2,\0\n', 'Request.BadBody', /^Line 3: The text contains NUL/],
-      [NDJSON, '{"id":1,"s":"a"}\n\n{"s":"b","id":1.5}\n', 'Data.BadValue', /^Line 3: The value "1.5" of the column id/],
-      [NDJSON, '{"id":1,"s":"a"}\n{"id":2,"s":"b","z":1}\n', 'Request.BadBody', /^Line 2: "z" is not a column that the first line names/],
+      [
+        NDJSON,
+        '{"id":1,"s":"a"}\n\n{"s":"b","id":1.5}\n',
+        'Data.BadValue',
+        /^Line 3: The value "1.5" of the column id/,
+      ],
+      [
+        NDJSON,
+        '{"id":1,"s":"a"}\n{"id":2,"s":"b","z":1}\n',
+        'Request.BadBody',
+        /^Line 2: "z" is not a column that the first line names/,
+      ],
       [NDJSON, '{"id":1,"s":"a"}\n{"id":2,"s":"b"\n', 'Request.BadBody', /^Line 2: The line is not JSON/],
       [NDJSON, '{"id":1,"s":"a"}\n{"id":01,"s":"b"}\n', 'Request.BadBody', /^Line 2: The line is not JSON/],
       [NDJSON, '{"id":1,"s":{"a":1}}\n', 'Data.BadValue', /^Line 1: .* is an object or an array/],
@@ -173,8 +229,22 @@ onEveryEngine('bulk inserts', (place) => {
     const bomb = Buffer.concat([Buffer.from([255, 255, 255, 255]), Buffer.alloc(4, 0x7f)])
     const arrow = await send('big', ARROW, bomb)
     assert.deepEqual([arrow.status, arrow.json.Code], [400, 'Request.BadBody'])
-    const damaged = await send('big', ARROW, Buffer.concat([Buffer.from([255, 255, 255, 255, 8, 0, 0, 0]), Buffer.alloc(8, 0xff)]))
+    const damaged = await send(
+      'big',
+      ARROW,
+      Buffer.concat([Buffer.from([255, 255, 255, 255, 8, 0, 0, 0]), Buffer.alloc(8, 0xff)]),
+    )
     assert.deepEqual([damaged.status, damaged.json.Code], [400, 'Request.BadBody'], damaged.json.detail)
+  })
+
+  test('files that a process has left are removed at a start, those of running processes are not', async () => {
+    const spools = join(folder, 'bulk')
+    await mkdir(spools, { recursive: true })
+    // Process 1 runs; no process has the other number.
+    for (const name of ['1-running', '99999999-left']) await writeFile(join(spools, name), 'rows')
+    await new Spools(folder, { importBytes: 1 }).removeLeft()
+    assert.deepEqual(await readdir(spools), ['1-running'])
+    await rm(join(spools, '1-running'))
   })
 
   test('a sender that stops holds nobody up, and its file is removed when it leaves', async () => {

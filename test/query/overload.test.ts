@@ -197,8 +197,16 @@ onEveryEngine('under load', (place, engine) => {
       const small = await startQueryServer(place(), { limits: { resultBytes: 200_000 } })
       t.after(() => small.stop())
       const sql = 'SELECT a.n, b.t FROM nums a CROSS JOIN nums b'
-      for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream', 'application/vnd.apache.parquet'])
+      for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream'])
         await assert.rejects(small.query(sql, { headers: { accept } }), TypeError, accept)
+      // Its first row group would be larger than the limit: nothing has been sent.
+      const headers = { accept: 'application/vnd.apache.parquet' }
+      const { status, json } = await small.query(sql, { headers })
+      assert.deepEqual([status, json.Code], [422, 'Limit.Bytes'])
+      const larger = await startQueryServer(place(), { limits: { resultBytes: 2_000_000 } })
+      t.after(() => larger.stop())
+      const many = `SELECT a.n * b.n * 7919 % 1000003 AS n, CAST(a.n * b.n AS Text) AS t FROM nums a CROSS JOIN nums b`
+      await assert.rejects(larger.query(many, { headers }), TypeError)
       const lines = (await small.query(sql, { headers: { accept: 'application/x-ndjson' } })).text.trim().split('\n')
       assert.equal(JSON.parse(lines.at(-1) ?? '').Truncated, true)
     },

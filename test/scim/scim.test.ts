@@ -1,13 +1,13 @@
 /** SCIM 2.0 on both engines: one server for all suites, since starting one takes longer than most of them. */
 import { after, before } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type ScimServer, startScimServer } from './scim-server.ts'
 import { attacksOnScim } from './suite/attacks.ts'
 import { requestsOfDirectories } from './suite/directories.ts'
 import { groupsOverScim } from './suite/groups.ts'
 import { usersOverScim } from './suite/users.ts'
 
-onEveryEngine('SCIM', (place, engine) => {
+onEveryEngineInLongRuns('SCIM', (place, engine) => {
   // Complete when the first test begins.
   const server = {} as ScimServer
   before(async () => {

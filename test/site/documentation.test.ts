@@ -134,7 +134,7 @@ describe('the documentation', () => {
     const policy = (await fetch(`${server.issuer}/docs`, html)).headers.get('content-security-policy')
     assert.equal(
       policy,
-      "default-src 'none'; style-src 'self'; img-src 'self' data:; script-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      "default-src 'none'; style-src 'self'; img-src 'self' data:; font-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     )
   })
 

@@ -44,7 +44,7 @@ export interface StepUpPlace extends SignInPlace {
   readonly strong: string
   /** One factor, just now. */
   readonly weak: string
-  /** A token of a sign-in with these factors, so many seconds ago. */
+  /** A token of a sign-in with these factors, the given seconds ago. */
   token(factors: 1 | 2, ageSeconds?: number): Promise<string>
   /** Without a user. */
   clientToken(): Promise<string>

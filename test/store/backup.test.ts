@@ -289,28 +289,32 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
     },
   )
 
-  test('a restore that is stopped leaves nothing behind; a temporary file is no data', async () => {
-    const target = join(scratch, 'stopped')
-    await gatehouse(place(), ['backup', target])
-    const other = await freshPlace(place())
-    const { dataFolder, databaseUrl } = other.place
-    await mkdir(dataFolder, { recursive: true })
-    await writeFile(join(dataFolder, 'start.lock.tmp'), '')
-    // On SQLite a restore is too short to be met in the middle.
-    if (databaseUrl !== '')
-      await onPostgres(databaseUrl, async (client) => {
-        await client.query('begin; create schema gatehouse')
-        const child = launchGatehouse(['restore', target, ...settingsOf(other.place)])
-        await until('the restore has begun', 30_000, async () => (await readdir(dataFolder)).length > 1)
-        child.child.kill('SIGTERM')
-        assert.notEqual(await child.ended, 0)
-        assert.deepEqual(await readdir(dataFolder), ['start.lock.tmp'])
-      })
-    await gatehouse(other.place, ['restore', target])
-    await other.leave()
-  })
+  test(
+    'a restore that is stopped leaves nothing behind; a temporary file is no data',
+    shortOnSqlite(engine),
+    async () => {
+      const target = join(scratch, 'stopped')
+      await gatehouse(place(), ['backup', target])
+      const other = await freshPlace(place())
+      const { dataFolder, databaseUrl } = other.place
+      await mkdir(dataFolder, { recursive: true })
+      await writeFile(join(dataFolder, 'start.lock.tmp'), '')
+      // On SQLite a restore is too short to be met in the middle.
+      if (databaseUrl !== '')
+        await onPostgres(databaseUrl, async (client) => {
+          await client.query('begin; create schema gatehouse')
+          const child = launchGatehouse(['restore', target, ...settingsOf(other.place)])
+          await until('the restore has begun', 30_000, async () => (await readdir(dataFolder)).length > 1)
+          child.child.kill('SIGTERM')
+          assert.notEqual(await child.ended, 0)
+          assert.deepEqual(await readdir(dataFolder), ['start.lock.tmp'])
+        })
+      await gatehouse(other.place, ['restore', target])
+      await other.leave()
+    },
+  )
 
-  test('neither a backup nor data is overwritten', async () => {
+  test('neither a backup nor data is overwritten', shortOnSqlite(engine), async () => {
     const target = join(scratch, 'kept')
     await gatehouse(place(), ['backup', target])
     await assert.rejects(gatehouse(place(), ['backup', target]), /exists already/)

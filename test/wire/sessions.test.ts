@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, useServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { message, signInTo, type WireClient } from '../support/wire-client.ts'
 
 const server = useServer({ flags: { '--demo': 'true', '--wire-port': '0', '--wire-session': '2', '--wire-idle': '1' } })
@@ -115,6 +116,17 @@ test('sign-ins, refusals and ends are in the audit log and in the metrics', asyn
   assert.match(metrics, /gatehouse_wire_signins_total\{method="password"\} [1-9]/)
   assert.match(metrics, /gatehouse_wire_closes_total\{reason="kicked"\} 2/)
   assert.match(metrics, /gatehouse_wire_connections\{state="open"\} 0/)
+})
+
+test('the grant of a sign-in with a password is there while the connection is, and ends with it', async () => {
+  const grants = async (): Promise<number> => {
+    const { body } = await admin('GET', '/admin/grants?user=alice')
+    return (body.items as { client_id: string }[]).filter(({ client_id: id }) => id === 'gatehouse-tools').length
+  }
+  const client = await open()
+  assert.equal(await grants(), 1)
+  client.close()
+  await until('it has ended', 2_000, async () => (await grants()) === 0)
 })
 
 test('a protocol violation ends the connection with 08P01', async () => {

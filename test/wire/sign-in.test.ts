@@ -1,7 +1,7 @@
 /** Sign-in by PostgreSQL's protocol: the user's name decides what is asked for, and every refusal looks the same. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ADMIN, ALICE, post, signIn } from '../support/demo-user.ts'
+import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
 import { errorFields, message, type Reply, signInTo, startUp, WireClient } from '../support/wire-client.ts'
 
@@ -69,6 +69,17 @@ test('a token without a scope of the platform is refused', async () => {
   })
   const { access_token: token } = (await reply.json()) as { access_token: string }
   assert.equal(await outcome('token', token), '28P01')
+})
+
+test('a user without a right on the platform is refused', async () => {
+  const { access_token: token } = await signIn(server, ADMIN)
+  const added = await fetch(`http://127.0.0.1:${server.port}/admin/users`, {
+    method: 'POST',
+    headers: { ...bearer(token).headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'guest', password: 'a-guest-without-rights' }),
+  })
+  assert.equal(added.status, 201)
+  assert.equal(await outcome('guest', 'a-guest-without-rights'), '28P01')
 })
 
 describe('OAUTHBEARER (RFC 7628)', () => {

@@ -13,10 +13,14 @@ export interface SavedQuery {
   readonly view?: View
   /** The column of the x axis. */
   readonly x?: string
-  /** The columns that are drawn; for candles open, high, low, close. */
+  /** The columns that are drawn; for candles open, high, low, close, and the volume if there is one. */
   readonly y?: readonly string[]
   /** The column whose values split the rows into one line each. */
   readonly series?: string
+  /** Of the values of a chart: linear unless it is log. */
+  readonly scale?: 'linear' | 'log'
+  /** The lengths of moving averages, in points. */
+  readonly averages?: readonly number[]
   readonly live?: boolean
 }
 

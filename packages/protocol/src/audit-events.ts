@@ -14,7 +14,11 @@ export const AUDIT_EVENTS = {
     'username',
   ),
   'signout.succeeded': event('A user signed out.', 'session', 'clients'),
-  'session.ended': event('A user or an operator ended a browser session.', 'session', 'reason'),
+  'session.ended': event(
+    'A browser session ended without a sign-out. The actor is who ended it; without one it expired, or the user was disabled.',
+    'session',
+    'reason',
+  ),
   'factor.added': change('A second factor was enrolled.', 'kind', 'factor', 'label'),
   'factor.removed': change('A second factor was removed.', 'kind', 'factor', 'label', 'reason'),
   'password.changed': change('A user changed their password.', 'reason'),

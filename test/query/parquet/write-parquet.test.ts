@@ -16,9 +16,9 @@ function encode(columns: readonly ResultColumn[], rows: Iterable<readonly Cell[]
     encoder.add(row)
     while (encoder.pending >= 64 * 1024) parts.push(encoder.take())
   }
-  const trailer = encoder.finish()
+  encoder.end()
   while (encoder.pending > 0) parts.push(encoder.take())
-  return { rows: Buffer.concat(parts), file: Buffer.concat([...parts, trailer]), parts }
+  return { rows: Buffer.concat(parts), file: Buffer.concat([...parts, encoder.trailer()]), parts }
 }
 
 const MICROS_9999 = 253_402_300_799_999_999n

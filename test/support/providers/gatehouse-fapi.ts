@@ -74,7 +74,7 @@ function registrationOf({ openid, signed, credentials }: Plan, { id, key, redire
     ...(credentials
       ? { grant_types: ['client_credentials'], response_types: [] }
       : { grant_types: ['authorization_code', 'refresh_token'], redirect_uris: [redirectUri] }),
-    // The second is told of logouts.
+    // The second has a logout URI.
     ...(redirectUri === CALLBACKS[1] ? { backchannel_logout_uri: 'https://rp.example.com/backchannel_logout' } : {}),
     ...(signed ? { require_signed_request_object: true } : {}),
   }

@@ -5,12 +5,11 @@ import type { ReadonlySignal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Empty, IconButton } from '../ui/index.ts'
 import type { ChartView } from './choose.ts'
-import { coloursOf, themeVersion } from './colours.ts'
-import { Legend } from './legend.tsx'
-import { Plot, shapeOf } from './plot.ts'
-import { type ChartSource, type PointedAt, type Points, pointsOf } from './points.ts'
-import { ChartTable, Tooltip } from './values.tsx'
-import { boundText, pointText, summaryOf } from './words.ts'
+import { Drawing } from './drawing.tsx'
+import { type ChartSource, type Points, pointsOf } from './points.ts'
+import { type ChartSettings, settingsOf } from './tools.tsx'
+import { ChartTable } from './values.tsx'
+import { boundText } from './words.ts'
 
 export type { ChartView } from './choose.ts'
 
@@ -24,11 +23,18 @@ export interface ChartProps {
   readonly view: ChartView
   /** What it shows, for screen readers. */
   readonly label: string
+  /** The viewer has changed the scale or the averages; without it, that is forgotten with the chart. */
+  readonly onView?: ((view: ChartView) => void) | undefined
 }
 
-export function Chart({ model, view, label }: ChartProps) {
+export function Chart({ model, view, label, onView }: ChartProps) {
   const [isTable, setTable] = useState(false)
-  const points = usePoints(model, view)
+  const [settings, setSettings] = useSettings(view, onView)
+  const drawn = useMemo(
+    (): ChartView => ({ ...view, scale: settings.isLog ? 'log' : 'linear', averages: settings.averages }),
+    [view, settings],
+  )
+  const points = usePoints(model, drawn)
   if (typeof points === 'string')
     return (
       <div class="chart">
@@ -46,26 +52,49 @@ export function Chart({ model, view, label }: ChartProps) {
   const bound = boundText(points)
   return (
     <figure class="chart">
-      {isTable ? <ChartTable points={points} label={label} /> : <Drawing points={points} label={label} />}
-      <figcaption class="chart-foot">
-        {bound !== undefined && <span class="quiet">{bound}</span>}
-        <IconButton
-          icon={isTable ? 'chart' : 'table'}
-          label={isTable ? 'Show the chart' : 'Show the values as a table'}
-          size="small"
-          onClick={() => setTable(!isTable)}
+      {isTable ? (
+        <>
+          <div class="chart-head">
+            <span class="chart-legend" />
+            <div class="chart-tools">
+              <IconButton icon="chart" label="Show the chart" size="small" onClick={() => setTable(false)} />
+            </div>
+          </div>
+          <ChartTable points={points} label={label} />
+        </>
+      ) : (
+        <Drawing
+          points={points}
+          label={label}
+          settings={settings}
+          onSettings={setSettings}
+          onTable={() => setTable(true)}
         />
-      </figcaption>
+      )}
+      {bound !== undefined && <figcaption class="chart-foot quiet">{bound}</figcaption>}
     </figure>
   )
+}
+
+function useSettings(view: ChartView, onView: ChartProps['onView']) {
+  const saved = JSON.stringify([view.scale, view.averages])
+  const [settings, setSettings] = useState(() => settingsOf(view))
+  useEffect(() => setSettings(({ isCompressed }) => ({ ...settingsOf(view), isCompressed })), [saved])
+  const change = (changed: ChartSettings) => {
+    setSettings(changed)
+    const { scale: _, averages: __, ...others } = view
+    const { isLog, averages } = changed
+    onView?.({ ...others, ...(isLog && { scale: 'log' }), ...(averages.length > 0 && { averages }) })
+  }
+  return [settings, change] as const
 }
 
 /** A chart that takes long to prepare is prepared less often, so that the page stays responsive. */
 const REST = 4
 
 function usePoints(model: ChartModel, view: ChartView): Points | string {
-  const { view: kind, x, y, series } = view
-  const key = JSON.stringify([kind, x, y, series])
+  const { view: kind, x, y, series, scale, averages } = view
+  const key = JSON.stringify([kind, x, y, series, scale, averages])
   const [, setRound] = useState(0)
   const kept = useRef<{ model: ChartModel; key: string; version: number; next: number; points: Points | string }>(
     undefined,
@@ -86,83 +115,4 @@ function usePoints(model: ChartModel, view: ChartView): Points | string {
   const took = performance.now() - now
   kept.current = { model, key, version, points, next: took > 4 ? now + took * (REST + 1) : 0 }
   return points
-}
-
-function Drawing({ points, label }: { readonly points: Points; readonly label: string }) {
-  const place = useRef<HTMLDivElement>(null)
-  const plot = useRef<Plot>(undefined)
-  const [at, setAt] = useState<PointedAt>()
-  const [said, setSaid] = useState('')
-  const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set())
-  const shape = shapeOf(points)
-  const theme = themeVersion.value
-  // Recreated for another shape or theme, before the points are passed to it.
-  useEffect(() => {
-    const element = place.current
-    if (element === null) return
-    const made = new Plot(element, points, coloursOf(element), { onPoint: setAt })
-    plot.current = made
-    for (const index of hidden) made.show(index, false)
-    const observer = new ResizeObserver(() => made.resize(element))
-    observer.observe(element)
-    return () => {
-      observer.disconnect()
-      made.destroy()
-      plot.current = undefined
-    }
-  }, [shape, theme])
-  useEffect(() => setHidden(new Set()), [shape])
-  useEffect(() => plot.current?.update(points), [points])
-  const summary = useMemo(() => summaryOf(points, label), [points, label])
-  const toggle = (index: number) => {
-    const next = new Set(hidden)
-    if (!next.delete(index)) next.add(index)
-    plot.current?.show(index, !next.has(index))
-    setHidden(next)
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    const to = event.key === 'Escape' ? undefined : movedPoint(at?.index, event.key, points.x.length)
-    if (to === undefined && (event.key !== 'Escape' || at === undefined)) return
-    event.preventDefault()
-    plot.current?.point(to)
-    setSaid(to === undefined ? '' : pointText(points, to, hidden))
-  }
-  return (
-    <>
-      <Legend points={points} at={at?.index} hidden={hidden} onToggle={toggle} />
-      <div class="chart-plot">
-        <div
-          ref={place}
-          class="chart-place"
-          role="img"
-          aria-label={summary}
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys move from point to point
-          tabIndex={0}
-          onKeyDown={onKeyDown}
-          onBlur={() => plot.current?.point(undefined)}
-        />
-        <p class="visually-hidden" role="status">
-          {said}
-        </p>
-        {at !== undefined && at.index < points.x.length && <Tooltip points={points} at={at} hidden={hidden} />}
-      </div>
-    </>
-  )
-}
-
-const STEPS: ReadonlyMap<string, number> = new Map([
-  ['ArrowLeft', -1],
-  ['ArrowRight', 1],
-  ['PageUp', -10],
-  ['PageDown', 10],
-  ['Home', Number.NEGATIVE_INFINITY],
-  ['End', Number.POSITIVE_INFINITY],
-])
-
-/** Undefined for a key that does not move. From nowhere, to the left leads to the last point. */
-function movedPoint(from: number | undefined, key: string, size: number): number | undefined {
-  const step = STEPS.get(key)
-  if (step === undefined) return undefined
-  const start = from ?? (step < 0 ? size : -1)
-  return Math.max(0, Math.min(size - 1, start + step))
 }

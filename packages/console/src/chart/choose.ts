@@ -2,7 +2,7 @@
 import type { SavedQuery } from '../../../client/src/index.ts'
 
 /** The members of a saved query or tile that concern a chart; a `table`, or none, is drawn as lines. */
-export type ChartView = Pick<SavedQuery, 'view' | 'x' | 'y' | 'series'>
+export type ChartView = Pick<SavedQuery, 'view' | 'x' | 'y' | 'series' | 'scale' | 'averages'>
 
 export type ChartKind = 'line' | 'bar' | 'scatter' | 'candles'
 
@@ -17,9 +17,12 @@ export interface Chosen {
   readonly x: number
   readonly y: readonly number[]
   readonly series: number | undefined
+  /** Drawn as bars in a pane of its own, below prices. */
+  readonly volume: number | undefined
 }
 
 const CANDLE = ['open', 'high', 'low', 'close']
+const VOLUME = /^(volume|vol|quantity|qty)$/i
 const MOST_COLUMNS = 20
 
 /** The columns, or a text that says what is in the way. */
@@ -33,7 +36,7 @@ export function chooseColumns(columns: readonly ChartColumn[], view: ChartView):
   const x = (view.x === undefined ? undefined : find(columns, view.x)) ?? firstX(columns, series)
   if (x === undefined) return 'The result has no columns.'
   const named = view.y?.flatMap((name) => find(columns, name) ?? [])
-  const y = named ?? chooseY(columns, kind, x, series)
+  const { y, volume } = apartVolume(columns, kind, named ?? chooseY(columns, kind, x, series), series)
   const faulty = y.find((index) => !isNumber(columns[index]))
   if (faulty !== undefined) return `“${columns[faulty]?.name}” is ${columns[faulty]?.type}: charts draw numbers.`
   if (kind === 'candles') {
@@ -43,7 +46,35 @@ export function chooseColumns(columns: readonly ChartColumn[], view: ChartView):
   if (kind !== 'bar' && !isTime(columns[x]) && !isNumber(columns[x]))
     return `“${columns[x]?.name}” is ${columns[x]?.type}: choose bars, or a Timestamp, Date or number as x.`
   if (y.length === 0) return 'The result has no column of numbers to draw.'
-  return { kind, x, y: series === undefined || kind === 'candles' ? y : y.slice(0, 1), series }
+  return { kind, x, y: series === undefined || kind === 'candles' ? y : y.slice(0, 1), series, volume }
+}
+
+/** What suits a result whose user has not chosen: candles if it has open, high, low and close over a time. */
+export function suitableKind(columns: readonly ChartColumn[]): ChartKind {
+  const x = firstX(columns, undefined)
+  if (x === undefined) return 'line'
+  const isCandles = CANDLE.every((name) => columns.some((column) => isNamed(column, name) && isNumber(column)))
+  if (isTime(columns[x])) return isCandles ? 'candles' : 'line'
+  return isNumber(columns[x]) ? 'line' : 'bar'
+}
+
+function isNamed(column: ChartColumn | undefined, name: string): boolean {
+  return column?.name.toLowerCase() === name
+}
+
+/** The volume of candles and of lines over a time, if there is one. */
+function apartVolume(
+  columns: readonly ChartColumn[],
+  kind: ChartKind,
+  y: readonly number[],
+  series: number | undefined,
+): { y: readonly number[]; volume: number | undefined } {
+  if (kind === 'candles') return { y: y.slice(0, 4), volume: y[4] }
+  const volume = y.find((index) => VOLUME.test(columns[index]?.name ?? ''))
+  const others = y.filter((index) => index !== volume)
+  if (kind !== 'line' || volume === undefined || series !== undefined || others.length === 0)
+    return { y, volume: undefined }
+  return { y: others, volume }
 }
 
 export function kindOf({ view }: ChartView): ChartKind {
@@ -55,8 +86,10 @@ function chooseY(columns: readonly ChartColumn[], kind: ChartKind, x: number, se
     isNumber(column) && index !== x && index !== series ? [index] : [],
   )
   if (kind !== 'candles') return numbers.slice(0, MOST_COLUMNS)
-  const named = CANDLE.flatMap((name) => numbers.find((index) => columns[index]?.name.toLowerCase() === name) ?? [])
-  return named.length === 4 ? named : numbers.slice(0, 4)
+  const named = CANDLE.flatMap((name) => numbers.find((index) => isNamed(columns[index], name)) ?? [])
+  const prices = named.length === 4 ? named : numbers.slice(0, 4)
+  const volume = numbers.find((index) => VOLUME.test(columns[index]?.name ?? '') && !prices.includes(index))
+  return volume === undefined ? prices : [...prices, volume]
 }
 
 function firstX(columns: readonly ChartColumn[], series: number | undefined): number | undefined {

@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 
 export interface Colours {
   readonly text: string
+  readonly strong: string
   readonly line: string
   readonly surface: string
   readonly up: string
@@ -31,6 +32,7 @@ export function coloursOf(place: HTMLElement): Colours {
   }
   const colours = {
     text: colour('--quiet'),
+    strong: colour('--text'),
     line: colour('--chart-line'),
     surface: colour('--surface'),
     up: colour('--chart-up'),

@@ -1,4 +1,6 @@
 /** The points of a chart: numbers to draw, each with the value as the server sent it. */
+import { columnDecimals, decimalsOf } from '../ui/number.ts'
+import { averageOf } from './averages.ts'
 import { type ChartColumn, type ChartKind, type ChartView, chooseColumns, isTime } from './choose.ts'
 
 /** What a chart reads; the model of the grid is one. */
@@ -11,8 +13,14 @@ export interface ChartSource {
 /** `undefined` where the series has no row, null where its value is NULL, which is a gap. */
 export type Drawn = (number | null | undefined)[]
 
+/** A moving average is drawn with the values it is made of; volume has a pane of its own. */
+export type SeriesRole = 'value' | 'volume' | 'average'
+
 export interface Series {
   readonly name: string
+  readonly role: SeriesRole
+  /** Digits after the decimal point. */
+  readonly decimals: number
   readonly drawn: Drawn
   /** Exact, parallel to `drawn`. */
   readonly exact: unknown[]
@@ -20,6 +28,7 @@ export interface Series {
 
 export interface Points {
   readonly kind: ChartKind
+  readonly isLog: boolean
   /** Bars stand on places 0, 1, 2 …, with `exactX` as their names. */
   readonly scale: 'time' | 'number' | 'places'
   readonly xName: string
@@ -38,8 +47,9 @@ export interface Points {
 /** Where the pointer is. */
 export interface PointedAt {
   readonly index: number
-  /** Pixels from the left end of the plot. */
+  /** Pixels from the left end and the top of the plot; `top` is negative while the pointer is on another chart. */
   readonly left: number
+  readonly top: number
 }
 
 /** More points cannot be distinguished on a screen, and would take longer than a frame. */
@@ -51,7 +61,7 @@ const MOST_SERIES = 24
 export function pointsOf(source: ChartSource, view: ChartView): Points | string {
   const chosen = chooseColumns(source.columns, view)
   if (typeof chosen === 'string') return chosen
-  const { kind, x, y, series } = chosen
+  const { kind, x, y, series, volume } = chosen
   const column = source.columns[x] as ChartColumn
   const scale = kind === 'bar' ? 'places' : isTime(column) ? 'time' : 'number'
   const most = kind === 'bar' ? MOST_BARS : MOST_ROWS
@@ -61,18 +71,42 @@ export function pointsOf(source: ChartSource, view: ChartView): Points | string 
   const which = isDescending ? 'first' : 'last'
   const from = which === 'first' ? 0 : source.size - rows
   const table = new PointTable(kind === 'bar')
-  if (series === undefined) for (const index of y) table.addSeries(source.columns[index]?.name ?? '')
+  const drawnColumns = volume === undefined ? y : [...y, volume]
+  if (series === undefined || kind === 'candles')
+    for (const index of drawnColumns)
+      table.addSeries(source.columns[index]?.name ?? '', index === volume ? 'volume' : 'value')
   for (const index of inOrder(source, x, from, rows, scale !== 'places')) {
     const row = source.row(index)
-    if (series === undefined) table.addRow(numberOf(row[x]), row[x], y, row)
+    if (series === undefined || kind === 'candles') table.addRow(numberOf(row[x]), row[x], drawnColumns, row)
     else table.addPoint(numberOf(row[x]), row[x], nameOf(row[series]), row[y[0] ?? 0])
   }
-  const { leftOut, ...points } = table.finish()
+  const { leftOut, series: values, ...points } = table.finish()
   return {
     ...points,
+    series: [...values, ...averages(values, kind, view.averages ?? [])],
+    isLog: view.scale === 'log' && kind !== 'bar' && isPositive(values),
     ...{ kind, scale, rows, which, leftOut, of: source.size },
     ...{ xName: column.name, xType: column.type },
   }
+}
+
+/** Of the closes of candles, or of the one line of a chart. */
+function averages(series: readonly Series[], kind: ChartKind, lengths: readonly number[]): Series[] {
+  const values = series.filter(({ role }) => role === 'value')
+  const base = kind === 'candles' ? values[3] : kind === 'line' && values.length === 1 ? values[0] : undefined
+  if (base === undefined) return []
+  const { drawn, decimals } = base
+  return lengths.map((length) => ({
+    name: `MA ${length}`,
+    role: 'average',
+    decimals,
+    ...averageOf(drawn, length, decimals),
+  }))
+}
+
+/** A logarithm needs numbers above zero. */
+function isPositive(series: readonly Series[]): boolean {
+  return series.every(({ role, drawn }) => role !== 'value' || drawn.every((value) => value == null || value > 0))
 }
 
 /** Lines are drawn from left to right; bars as the rows come. */
@@ -93,7 +127,7 @@ function inOrder(source: ChartSource, x: number, from: number, rows: number, sor
 
 class PointTable {
   readonly #byName: boolean
-  readonly #series = new Map<string, Series>()
+  readonly #series = new Map<string, Omit<Series, 'decimals'>>()
   readonly #places = new Map<string, number>()
   readonly #leftOut = new Set<string>()
   readonly x: number[] = []
@@ -103,14 +137,14 @@ class PointTable {
     this.#byName = byName
   }
 
-  addSeries(name: string): Series | undefined {
+  addSeries(name: string, role: SeriesRole = 'value'): Omit<Series, 'decimals'> | undefined {
     const known = this.#series.get(name)
     if (known !== undefined) return known
     if (this.#series.size === MOST_SERIES) {
       this.#leftOut.add(name)
       return undefined
     }
-    const series: Series = { name, drawn: [], exact: [] }
+    const series = { name, role, drawn: [], exact: [] }
     this.#series.set(name, series)
     return series
   }
@@ -138,11 +172,11 @@ class PointTable {
   }
 
   finish(): Pick<Points, 'x' | 'exactX' | 'series' | 'leftOut'> {
-    const series = [...this.#series.values()]
-    for (const { drawn, exact } of series) {
-      drawn.length = this.x.length
-      exact.length = this.x.length
-    }
+    const series = [...this.#series.values()].map((one) => {
+      one.drawn.length = this.x.length
+      one.exact.length = this.x.length
+      return { ...one, decimals: seriesDecimals(one.exact) }
+    })
     return { x: this.x, exactX: this.exactX, series, leftOut: this.#leftOut.size }
   }
 
@@ -152,7 +186,16 @@ class PointTable {
   }
 }
 
-function put({ drawn, exact }: Series, slot: number, value: unknown): void {
+/** Enough of the last values show what the others need. */
+const SAMPLE = 500
+const MOST_DECIMALS = 8
+
+function seriesDecimals(exact: readonly unknown[]): number {
+  const needed = exact.slice(-SAMPLE).reduce<number>((most, value) => Math.max(most, decimalsOf(value)), 0)
+  return Math.min(MOST_DECIMALS, columnDecimals(needed))
+}
+
+function put({ drawn, exact }: Pick<Series, 'drawn' | 'exact'>, slot: number, value: unknown): void {
   const number = value === null || value === undefined ? Number.NaN : numberOf(value)
   drawn[slot] = Number.isFinite(number) ? number : null
   exact[slot] = value ?? null

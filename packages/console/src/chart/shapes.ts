@@ -1,14 +1,14 @@
-/** Shapes that uPlot does not provide: groups of bars, and candles. */
+/** Shapes that uPlot does not provide: groups of bars, candles, volume, and lines where sessions begin. */
 import type uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 
 const WIDEST_BAR = 56
 const WIDEST_CANDLE = 18
 
-/** The bars of one series, next to those of the other series that are shown. */
-export function barPaths(): uPlot.Series.PathBuilder {
+/** The bars of one series, next to those of the other series that are shown; by sign if `signs` has two colours. */
+export function barPaths(signs?: readonly [up: string, down: string]): uPlot.Series.PathBuilder {
   return (plot, index, first, last) => {
-    const fill = new Path2D()
+    const [up, down] = [new Path2D(), new Path2D()]
     const shown = plot.series.flatMap(({ show }, at) => (at > 0 && show === true ? [at] : []))
     const place = widthOfPlace(plot)
     const group = Math.min(place * 0.72, WIDEST_BAR * devicePixelRatio * shown.length)
@@ -22,9 +22,16 @@ export function barPaths(): uPlot.Series.PathBuilder {
       const top = plot.valToPos(value, 'y', true)
       const radius = Math.min(3 * devicePixelRatio, width / 4, Math.abs(base - top))
       const corners = top < base ? [radius, radius, 0, 0] : [0, 0, radius, radius]
-      fill.roundRect(left + gap, Math.min(top, base), Math.max(1, width - 2 * gap), Math.abs(base - top), corners)
+      const path = value < 0 && signs !== undefined ? down : up
+      path.roundRect(left + gap, Math.min(top, base), Math.max(1, width - 2 * gap), Math.abs(base - top), corners)
     }
-    return { fill }
+    if (signs === undefined) return { fill: up }
+    return {
+      fill: new Map([
+        [signs[0], up],
+        [signs[1], down],
+      ]),
+    }
   }
 }
 
@@ -36,27 +43,79 @@ function widthOfPlace(plot: uPlot): number {
 export function drawCandles(plot: uPlot, colours: Colours): void {
   const [xs, open, high, low, close] = plot.data
   if (open === undefined || high === undefined || low === undefined || close === undefined) return
+  const width = widthOfBars(plot)
+  const wick = Math.max(1, Math.round(devicePixelRatio))
+  const y = (value: number) => Math.round(plot.valToPos(value, 'y', true))
+  eachInView(plot, width, (at) => {
+    const [o, h, l, c] = [open[at], high[at], low[at], close[at]]
+    if (typeof o !== 'number' || typeof h !== 'number' || typeof l !== 'number' || typeof c !== 'number') return
+    const { ctx } = plot
+    const x = Math.round(plot.valToPos(xs[at] ?? 0, 'x', true))
+    ctx.fillStyle = c >= o ? colours.up : colours.down
+    ctx.fillRect(x - Math.floor(wick / 2), y(h), wick, Math.max(1, y(l) - y(h)))
+    const top = y(Math.max(o, c))
+    ctx.fillRect(Math.round(x - width / 2), top, Math.round(width), Math.max(devicePixelRatio, y(Math.min(o, c)) - top))
+  })
+}
+
+/** The volume of series `index`; in the colour of its candle, or of the text. */
+export function drawVolume(plot: uPlot, index: number, isCandles: boolean, colours: Colours): void {
+  const volume = plot.data[index]
+  const [xs, open, , , close] = plot.data
+  if (volume === undefined) return
+  const width = widthOfBars(plot)
+  const bottom = plot.bbox.top + plot.bbox.height
+  plot.ctx.globalAlpha = 0.5
+  eachInView(plot, width, (at) => {
+    const value = volume[at]
+    if (typeof value !== 'number') return
+    const isUp = Number(close?.[at]) >= Number(open?.[at])
+    plot.ctx.fillStyle = !isCandles ? colours.text : isUp ? colours.up : colours.down
+    const top = Math.round(plot.valToPos(value, 'volume', true))
+    const left = Math.round(plot.valToPos(xs[at] ?? 0, 'x', true) - width / 2)
+    plot.ctx.fillRect(left, top, Math.max(1, Math.round(width)), bottom - top)
+  })
+  plot.ctx.globalAlpha = 1
+}
+
+/** A thin line before each of these points, where time is left out. */
+export function drawBreaks(plot: uPlot, breaks: readonly number[], colours: Colours): void {
   const { ctx, bbox } = plot
-  const ratio = devicePixelRatio
-  const step = plot.valToPos(smallestStep(xs), 'x', true) - plot.valToPos(0, 'x', true)
-  const width = Math.max(ratio, Math.min(step * 0.7, WIDEST_CANDLE * ratio))
-  const wick = Math.max(1, Math.round(ratio))
+  const xs = plot.data[0]
+  ctx.save()
+  ctx.strokeStyle = colours.line
+  ctx.lineWidth = Math.max(1, Math.round(devicePixelRatio))
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio])
+  for (const index of breaks) {
+    const middle = ((xs[index - 1] ?? 0) + (xs[index] ?? 0)) / 2
+    const x = Math.round(plot.valToPos(middle, 'x', true)) + 0.5
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
+}
+
+function eachInView(plot: uPlot, width: number, draw: (index: number) => void): void {
+  const { ctx, bbox } = plot
+  const xs = plot.data[0]
   ctx.save()
   ctx.beginPath()
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height)
   ctx.clip()
   for (let at = 0; at < xs.length; at++) {
-    const [o, h, l, c] = [open[at], high[at], low[at], close[at]]
-    if (typeof o !== 'number' || typeof h !== 'number' || typeof l !== 'number' || typeof c !== 'number') continue
-    const x = Math.round(plot.valToPos(xs[at] ?? 0, 'x', true))
-    if (x < bbox.left - width || x > bbox.left + bbox.width + width) continue
-    const y = (value: number) => Math.round(plot.valToPos(value, 'y', true))
-    ctx.fillStyle = c >= o ? colours.up : colours.down
-    ctx.fillRect(x - Math.floor(wick / 2), y(h), wick, Math.max(1, y(l) - y(h)))
-    const top = y(Math.max(o, c))
-    ctx.fillRect(Math.round(x - width / 2), top, Math.round(width), Math.max(ratio, y(Math.min(o, c)) - top))
+    const x = plot.valToPos(xs[at] ?? 0, 'x', true)
+    if (x >= bbox.left - width && x <= bbox.left + bbox.width + width) draw(at)
   }
   ctx.restore()
+}
+
+/** Of candles and volume, in pixels of the canvas. */
+function widthOfBars(plot: uPlot): number {
+  const step = plot.valToPos(smallestStep(plot.data[0]), 'x', true) - plot.valToPos(0, 'x', true)
+  return Math.max(devicePixelRatio, Math.min(step * 0.7, WIDEST_CANDLE * devicePixelRatio))
 }
 
 /** Of regular periods, of which some may be missing, it is the length. */

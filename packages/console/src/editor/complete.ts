@@ -1,29 +1,76 @@
-/** Completion: tables, columns, functions with their signatures, keywords and parameters, by what the place expects. */
+/** Completion: tables, columns, functions with the names of their arguments, keywords and parameters, by what the place expects. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from '@codemirror/autocomplete'
 import type { EditorView } from '@codemirror/view'
-import { FUNCTIONS, KEYWORDS, RESERVED, SPECIAL_FORMS, signatureOf } from 'gatehouse-iql'
+import { FUNCTIONS, KEYWORDS, SPECIAL_FORMS } from 'gatehouse-iql'
 import type { Catalogue, KnownColumn } from './catalogue.ts'
+import { columnsBeforeFrom } from './complete-columns.ts'
 import { TYPES } from './language.ts'
+import { printed } from './printed.ts'
 import { isName, isTableExpected, nameOf, parametersOf, type Span, scan, statementAt, tablesOf } from './scan.ts'
+import { signature } from './signature.ts'
 
 const WORD = /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u
 
-export function completionSource(catalogue: () => Catalogue | undefined): CompletionSource {
-  return async (context) => {
-    const text = context.state.doc.toString()
-    const parameter = context.matchBefore(/:[\p{L}\p{N}_]*/u)
-    const before = scan(text.slice(0, context.pos))
-    if (isClosed(before, context.pos)) return null
-    if (parameter !== null) return completeParameters(text, parameter.from)
-    const word = context.matchBefore(/"?[\p{L}_][\p{L}\p{N}\p{M}_]*|"/u)
-    const from = word?.from ?? context.pos
-    const code = before.filter(({ kind, to }) => kind !== 'comment' && to <= from)
-    const last = code.at(-1)
-    const isAsked = context.explicit || last?.key === '.' || isTableExpected(last)
-    if (word === null && !isAsked) return null
-    const options = await optionsFor(context, text, code, word?.text ?? '', catalogue())
-    return context.aborted || options.length === 0 ? null : { from, options, validFor: WORD }
+/** Two, so that what needs no request is shown at once. */
+export function completionSources(catalogue: () => Catalogue | undefined): readonly CompletionSource[] {
+  return [
+    async (context) => {
+      const place = placeOf(context)
+      if (place === undefined) return null
+      const parameter = context.matchBefore(/:[\p{L}\p{N}_]*/u)
+      if (parameter !== null) return completeParameters(place.text, parameter.from)
+      const last = place.code.at(-1)
+      const isAsked = context.explicit || last?.key === '.' || isTableExpected(last)
+      if (!place.hasWord && !isAsked) return null
+      const options = await optionsFor(place, catalogue())
+      return context.aborted || options.length === 0 ? null : { from: place.from, options, validFor: WORD }
+    },
+    async (context) => {
+      const place = placeOf(context)
+      const known = catalogue()
+      if (place === undefined || known === undefined || (!place.hasWord && !context.explicit)) return null
+      if (!isBeforeFrom(place)) return null
+      const options = await columnsBeforeFrom(place.prefix, place.spans, known)
+      return context.aborted || options.length === 0 ? null : { from: place.from, options, validFor: WORD }
+    },
+  ]
+}
+
+/** What is written around the cursor. */
+interface Place {
+  readonly text: string
+  /** Where the word at the cursor begins. */
+  readonly from: number
+  readonly hasWord: boolean
+  /** What has been typed of it. */
+  readonly prefix: string
+  /** The tokens before it, without comments. */
+  readonly code: readonly Span[]
+  /** The tokens of the statement. */
+  readonly spans: readonly Span[]
+}
+
+function placeOf(context: CompletionContext): Place | undefined {
+  const text = context.state.doc.toString()
+  const before = scan(text.slice(0, context.pos))
+  if (isClosed(before, context.pos)) return undefined
+  const word = context.matchBefore(/"?[\p{L}_][\p{L}\p{N}\p{M}_]*|"/u)
+  const from = word?.from ?? context.pos
+  return {
+    text,
+    from,
+    hasWord: word !== null,
+    prefix: (word?.text ?? '').replace('"', ''),
+    code: before.filter(({ kind, to }) => kind !== 'comment' && to <= from),
+    spans: scan(statementAt(text, context.pos)?.text ?? ''),
   }
+}
+
+/** `select …` without a table. */
+function isBeforeFrom({ code, spans }: Place): boolean {
+  const last = code.at(-1)
+  if (last === undefined || last.key === '.' || isTableExpected(last)) return false
+  return spans.some(({ key }) => key === 'select') && tablesOf(spans).length === 0
 }
 
 /** In a comment, a text or a number nothing is completed. */
@@ -40,20 +87,11 @@ function completeParameters(text: string, from: number): CompletionResult | null
   return options.length === 0 ? null : { from, options, validFor: /^:[\p{L}\p{N}_]*$/u }
 }
 
-async function optionsFor(
-  context: CompletionContext,
-  text: string,
-  code: readonly Span[],
-  typed: string,
-  catalogue: Catalogue | undefined,
-): Promise<Completion[]> {
-  const statement = statementAt(text, context.pos)
-  const spans = scan(statement?.text ?? '')
+async function optionsFor({ code, spans, prefix }: Place, catalogue: Catalogue | undefined): Promise<Completion[]> {
   const [owner, last] = [code.at(-2), code.at(-1)]
   if (last?.key === '.') {
     return owner === undefined || !isName(owner) ? [] : columnsOfOwner(nameOf(owner), spans, catalogue)
   }
-  const prefix = typed.replace('"', '')
   if (isTableExpected(last)) return [...namedQueries(spans), ...(await tableOptions(prefix, catalogue))]
   const uses = tablesOf(spans)
   const columns = await Promise.all(
@@ -112,13 +150,6 @@ function namedQueries(spans: readonly Span[]): Completion[] {
   )
 }
 
-/** A name as statements write it. */
-export function printed(name: string): string {
-  return /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u.test(name) && !RESERVED.has(name.toLowerCase())
-    ? name
-    : `"${name.replaceAll('"', '""')}"`
-}
-
 const UPPER_WORDS: readonly Completion[] = [
   ...KEYWORDS.map((label) => ({ label, type: 'keyword', detail: 'keyword', boost: -1 })),
   ...TYPES.map((label) => ({ label, type: 'type', detail: 'type', boost: -2 })),
@@ -128,16 +159,16 @@ const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
 )
 
 const FUNCTION_OPTIONS: readonly Completion[] = [
-  ...FUNCTIONS.map((entry) => functionOption(entry.name, signatureOf(entry), entry.description, entry.example)),
+  ...FUNCTIONS.map((entry) => functionOption(entry.name, signature(entry), entry.description, entry.example)),
   ...SPECIAL_FORMS.map(({ name, description, example }) => functionOption(name, `${name}(…)`, description, example)),
 ]
 
-function functionOption(name: string, signature: string, description: string, example: string): Completion {
+function functionOption(name: string, written: string, description: string, example: string): Completion {
   return {
     label: name,
     type: 'function',
-    detail: signature.slice(name.length),
-    info: () => describe(signature, description, example),
+    detail: written.slice(name.length),
+    info: () => describe(written, description, example),
     apply: (view, _, from, to) => insertCall(view, name, from, to),
   }
 }
@@ -152,10 +183,10 @@ function insertCall(view: EditorView, name: string, from: number, to: number): v
   })
 }
 
-function describe(signature: string, description: string, example: string): HTMLElement {
+function describe(written: string, description: string, example: string): HTMLElement {
   const box = document.createElement('div')
   for (const [tag, text] of [
-    ['code', signature],
+    ['code', written],
     ['p', description],
     ['code', example],
   ] as const) {

@@ -10,7 +10,6 @@ import {
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { bracketMatching } from '@codemirror/language'
 import { type Diagnostic, lintKeymap, setDiagnostics } from '@codemirror/lint'
-import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { EditorState, type Extension, Prec } from '@codemirror/state'
 import {
   drawSelection,
@@ -24,10 +23,10 @@ import {
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
 import { type Fault, faultsOf } from './check.ts'
-import { completionSource } from './complete.ts'
-import { format } from './format.ts'
+import { completionSources } from './complete.ts'
 import { iql } from './language.ts'
 import { type Part, statementAt } from './scan.ts'
+import { searchOnDemand } from './search.ts'
 import { theme } from './theme.ts'
 
 export interface EditorProps {
@@ -53,6 +52,8 @@ export interface EditorHandle {
   /** What Ctrl-Enter would run. */
   part(): Part | undefined
   format(): void
+  /** Puts a word at the cursor, with spaces around it where they are needed. */
+  insert(word: string): void
   /** Shows a place of the text. */
   reveal(position: number): void
 }
@@ -122,7 +123,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
         latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({
-        override: [completionSource(() => latest.current.complete)],
+        override: [...completionSources(() => latest.current.complete)],
         maxRenderedOptions: 60,
         // The text on the right says what kind of word it is.
         icons: false,
@@ -141,16 +142,14 @@ const common: Extension = [
   history(),
   bracketMatching(),
   closeBrackets(),
-  highlightSelectionMatches(),
-  search({ top: true }),
   EditorView.lineWrapping,
   typeOver(),
+  searchOnDemand,
   keymap.of([
     // Tab leaves the editor unless it accepts a completion, so that the keyboard is never trapped.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...completionKeymap,
-    ...searchKeymap,
     ...historyKeymap,
     ...lintKeymap,
     ...defaultKeymap,
@@ -177,6 +176,7 @@ function handleOf(view: EditorView): EditorHandle {
     focus: () => view.focus(),
     part: () => partOf(view),
     format: () => formatIn(view),
+    insert: (word) => insertIn(view, word),
     reveal(position) {
       view.dispatch({ selection: { anchor: Math.min(position, view.state.doc.length) }, scrollIntoView: true })
       view.focus()
@@ -195,16 +195,35 @@ function wholeOf({ state }: EditorView): Part | undefined {
   return text.trim() === '' ? undefined : { from: 0, to: text.length, text }
 }
 
-function formatIn(view: EditorView): boolean {
+/** The formatter is loaded when it is first used. */
+async function formatText(view: EditorView): Promise<void> {
+  const { format } = await import('./format.ts')
   const before = view.state.doc.toString()
   const after = format(before)
-  if (after !== before)
-    view.dispatch({
-      changes: { from: 0, to: before.length, insert: after },
-      selection: { anchor: 0 },
-      userEvent: 'format',
-    })
+  if (after === before) return
+  view.dispatch({
+    changes: { from: 0, to: before.length, insert: after },
+    selection: { anchor: 0 },
+    userEvent: 'format',
+  })
+}
+
+function formatIn(view: EditorView): boolean {
+  void formatText(view)
   return true
+}
+
+function insertIn(view: EditorView, word: string): void {
+  const { from, to } = view.state.selection.main
+  const [before, after] = [view.state.sliceDoc(from - 1, from), view.state.sliceDoc(to, to + 1)]
+  const text = (/[\w",)*]/.test(before) ? ' ' : '') + word + (/[\w"]/.test(after) ? ' ' : '')
+  view.dispatch({
+    changes: { from, to, insert: text },
+    selection: { anchor: from + text.length },
+    userEvent: 'input',
+    scrollIntoView: true,
+  })
+  view.focus()
 }
 
 /** When a selection is typed over, Chromium wraps the text in an element with an inline style, which the policy forbids. */

@@ -104,20 +104,34 @@ function layOutClause(clause: readonly Node[], indent: string): string {
   const line = flat(clause, indent)
   const first = clause[0]
   const key = first?.kind === 'token' ? first.key : ''
-  if (line.length + indent.length <= WIDTH || line.includes('\n')) return line
+  if (line.split('\n').every((part) => part.length + indent.length <= WIDTH)) return line
   const deeper = indent + INDENT
   if (LISTS.has(key)) {
     const headLength = key === 'group' || key === 'order' ? 2 : isDistinct(clause[1]) ? 2 : 1
     const items = splitAt(clause.slice(headLength), (node) => isKey(node, ','), 'after')
     return [flat(clause.slice(0, headLength), indent), ...items.map((item) => deeper + flat(item, deeper))].join('\n')
   }
-  if (key === 'where' || key === 'having') {
-    const parts = splitAt(clause, (node) => isKey(node, 'and') || isKey(node, 'or'), 'before')
-    // Otherwise the AND of BETWEEN would start a new line.
-    if (!clause.some((node) => isKey(node, 'between')))
-      return parts.map((part, index) => (index === 0 ? '' : deeper) + flat(part, deeper)).join('\n')
+  if (CONDITIONS.has(key) || clause.some((node) => isKey(node, 'join'))) {
+    const parts = splitAt(clause, (node) => isKey(node, 'or') || isJoiningAnd(clause, node), 'before')
+    return parts.map((part, index) => (index === 0 ? '' : deeper) + flat(part, deeper)).join('\n')
+  }
+  if (key === 'create' || key === 'alter') {
+    const parts = splitAt(clause, (node) => node.kind === 'token' && OPTIONS.has(node.key), 'before')
+    return parts.map((part, index) => (index === 0 ? '' : indent) + flat(part, indent)).join('\n')
   }
   return line
+}
+
+const CONDITIONS = new Set(['where', 'having', 'qualify'])
+/** Of a table, after its columns. */
+const OPTIONS = new Set(['read', 'write', 'row', 'comment'])
+
+/** Not the AND of BETWEEN. */
+function isJoiningAnd(nodes: readonly Node[], node: Node): boolean {
+  if (!isKey(node, 'and')) return false
+  const before = nodes.slice(0, nodes.indexOf(node))
+  const last = before.findLast((other) => isKey(other, 'and') || isKey(other, 'or') || isKey(other, 'between'))
+  return !isKey(last, 'between')
 }
 
 function isKey(node: Node | undefined, key: string): boolean {
@@ -151,7 +165,14 @@ function flat(nodes: readonly Node[], indent: string): string {
 
 function group(nodes: readonly Node[], indent: string): string {
   const isQuery = isKey(nodes[0], 'select') || isKey(nodes[0], 'with')
-  if (!isQuery) return `(${flat(nodes, indent)})`
+  if (!isQuery) {
+    const line = flat(nodes, indent)
+    if (line.length + indent.length + 2 <= WIDTH || line.includes('\n') || !nodes.some((node) => isKey(node, ',')))
+      return `(${line})`
+    const deeper = indent + INDENT
+    const items = splitAt(nodes, (node) => isKey(node, ','), 'after').map((item) => deeper + flat(item, deeper))
+    return `(\n${items.join('\n')}\n${indent})`
+  }
   return `(\n${layOut(nodes, indent + INDENT)}\n${indent})`
 }
 
@@ -162,7 +183,7 @@ function needsSpace(nodes: readonly Node[], index: number): boolean {
   if (node?.kind === 'group' && before?.kind === 'token' && /^["\p{L}_]/u.test(before.text))
     return (
       (RESERVED.has(before.key) && !['cast', 'left', 'right'].includes(before.key)) ||
-      before.key === 'over' ||
+      ['over', 'filter', 'check', 'within'].includes(before.key) ||
       isTableName(nodes, index - 1)
     )
   if (isKey(before, '-') || isKey(before, '+')) return !isSign(nodes, index - 1)

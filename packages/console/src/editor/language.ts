@@ -5,23 +5,32 @@ import { FORMS, functionNames, KEYWORDS, RESERVED } from 'gatehouse-iql'
 interface State {
   /** The construct that the previous line has not closed. */
   open: 'comment' | 'text' | 'quoted' | undefined
+  /** The word before, in lower case: `key` is a keyword after `primary`. */
+  before: string
 }
 
 const FUNCTIONS: ReadonlySet<string> = new Set(functionNames())
 export const TYPES: readonly string[] = Object.keys(FORMS).filter((name) => name !== 'Interval')
 const TYPE_WORDS: ReadonlySet<string> = new Set(TYPES.map((name) => name.toLowerCase()))
-/** Words that are names more often than not. */
+/** Words that are names more often than not: keywords only beside the words in `PHRASES`. */
 const NAMES = new Set(
   'at columns comment current first following key last row rows scope read write tables window zone'.split(' '),
 )
 const WORDS: ReadonlySet<string> = new Set(
   KEYWORDS.map((word) => word.toLowerCase()).filter((word) => !NAMES.has(word) && !TYPE_WORDS.has(word)),
 )
+const PHRASES: ReadonlySet<string> = new Set(
+  `primary key,read scope,write scope,row filter,drop row,set row,current row,rows between,rows unbounded,rows only,row only,
+at time,time zone,show tables,show columns,comment on,nulls first,nulls last,fetch first,fetch next,first row,first rows,next row,next rows,
+unbounded following,read require,write require,set read,set write,set comment,drop read,drop write,columns from`
+    .split(',')
+    .map((phrase) => phrase.trim()),
+)
 const LITERALS = new Set(['true', 'false', 'null'])
 
 const language = StreamLanguage.define<State>({
   name: 'iql',
-  startState: () => ({ open: undefined }),
+  startState: () => ({ open: undefined, before: '' }),
   token(stream, state) {
     if (state.open !== undefined) return readRest(stream, state, state.open)
     if (stream.eatSpace()) return null
@@ -35,7 +44,15 @@ const language = StreamLanguage.define<State>({
     if (stream.match(/^(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?/)) return 'number'
     if (stream.match(/^(:[\p{L}_][\p{L}\p{N}\p{M}_]*|\$\d+)/u)) return 'variableName.special'
     const word = stream.match(/^[\p{L}_][\p{L}\p{N}\p{M}_]*/u)
-    if (Array.isArray(word)) return styleOf(String(word[0]).toLowerCase(), stream.match(/^\s*\(/, false) !== null)
+    if (Array.isArray(word)) {
+      const key = String(word[0]).toLowerCase()
+      const style = isInPhrase(stream, state.before, key)
+        ? 'keyword'
+        : styleOf(key, stream.match(/^\s*\(/, false) !== null)
+      state.before = key
+      return style
+    }
+    state.before = ''
     const symbol = stream.next() ?? ''
     return '()'.includes(symbol) ? 'paren' : ',;.'.includes(symbol) ? 'punctuation' : 'operator'
   },
@@ -57,6 +74,13 @@ function readRest(stream: StringStream, state: State, open: keyof typeof ENDS): 
   state.open = at === -1 ? open : undefined
   stream.pos = at === -1 ? stream.string.length : at + end.length
   return STYLES[open]
+}
+
+function isInPhrase(stream: StringStream, before: string, word: string): boolean {
+  if (!NAMES.has(word)) return false
+  if (word === 'comment' && stream.match(/^\s*'/, false) !== null) return true
+  const next = /^\s+([\p{L}_]+)/u.exec(stream.string.slice(stream.pos))?.[1]?.toLowerCase()
+  return PHRASES.has(`${before} ${word}`) || (next !== undefined && PHRASES.has(`${word} ${next}`))
 }
 
 function styleOf(word: string, isCall: boolean): string {

@@ -1,9 +1,9 @@
 /** Where the columns of a grid are: widths, pinned ones first, and which of the others are in view. */
 import { signal } from '@preact/signals'
-import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { kindOf } from './compare.ts'
+import { isNumeric, kindOf } from './compare.ts'
 import type { GridModel } from './model.ts'
+import { digitsOf, shownText } from './shown-text.ts'
 
 /** Columns in view, as rows draw them. A new object whenever anything about it changes. */
 export interface ColumnWindow {
@@ -23,7 +23,7 @@ export interface PlacedColumn {
 
 const NARROWEST = 48
 const WIDEST = 1200
-/** How much narrower columns may be made to fit. */
+/** How much narrower columns of text may be made to fit; a number that is cut would be another number. */
 const NARROWER = 0.8
 /** The width of a character of the data in pixels, in a font of usual width. */
 const CHARACTER = 7.4
@@ -85,10 +85,13 @@ export class Columns {
     if (!this.isMeasured || this.#isResized || width <= 0) return
     this.#measured ??= [...this.#widths]
     const needed = this.#measured.reduce((sum, own) => sum + own, 0)
-    const factor = width / needed
+    const texts = this.#measured.map((own, index) => (isNumeric(this.#model.columns[index]?.type ?? '') ? 0 : own))
+    const flexible = texts.reduce((sum, own) => sum + own, 0)
+    const factor = flexible === 0 ? 1 : (width - needed + flexible) / flexible
     const more = Math.max(0, (width - needed) / this.#measured.length)
+    const isShrunk = factor < 1 && factor >= NARROWER
     for (const [index, own] of this.#measured.entries())
-      this.#widths[index] = Math.floor(factor < 1 && factor >= NARROWER ? own * factor : own + more)
+      this.#widths[index] = Math.floor(isShrunk ? own - (1 - factor) * (texts[index] ?? 0) : own + more)
     this.#place()
   }
 
@@ -161,9 +164,10 @@ export class Columns {
 
   #fitting(index: number, from: number, to: number, most: number): number {
     const column = this.#model.columns[index] as GridColumn
-    const texts: string[] = []
-    for (let row = from; row < Math.min(to, this.#model.size); row++)
-      texts.push(cellText(this.#model.row(row)[index], column.type))
+    const count = Math.max(0, Math.min(to, this.#model.size) - from)
+    const values = Array.from({ length: count }, (_, at) => this.#model.row(from + at)[index])
+    const digits = values.reduce<number>((most, value) => Math.max(most, digitsOf(value, column)), 0)
+    const texts = values.map((value) => shownText(value, column, digits))
     return Math.min(most, widthFor(column, texts, this.#hasTypes))
   }
 
@@ -179,11 +183,13 @@ export class Columns {
 }
 
 function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes: boolean): number {
-  const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
-  // Sort arrow and menu follow the name.
-  const header = Math.max(name.length * 8.2 * wideness() + 52, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
-  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : 72
-  return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + 20))
+  // A sign is wider than a digit.
+  const longest = texts.reduce((most, text) => Math.max(most, text.length + (/^[+\u2212]/.test(text) ? 0.5 : 0)), 0)
+  // Sort arrow and menu follow the name; without types they lie over it.
+  const room = hasTypes ? 52 : 26
+  const header = Math.max(name.length * 8.2 * wideness() + room, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
+  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : hasTypes ? 72 : 56
+  return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + (hasTypes ? 24 : 18)))
 }
 
 let measured: number | undefined
@@ -207,9 +213,4 @@ function firstAfter(numbers: readonly number[], value: number): number {
     else high = middle
   }
   return low
-}
-
-/** Numbers and intervals stand at the right, so that their digits line up. */
-export function isNumeric(type: string): boolean {
-  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(kindOf(type))
 }

@@ -127,3 +127,8 @@ function textKey(text: string): number {
   for (let at = 0; at < 3; at++) key = key * 0x10001 + (at < text.length ? rank(text.charCodeAt(at)) + 1 : 0)
   return key
 }
+
+/** Numbers and intervals stand at the right, so that their digits line up. */
+export function isNumeric(type: string): boolean {
+  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(kindOf(type))
+}

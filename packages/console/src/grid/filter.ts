@@ -2,7 +2,7 @@
 import { readInterval } from 'gatehouse-iql'
 import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { kindOf, orderOf } from './compare.ts'
+import { isNumeric, kindOf, orderOf } from './compare.ts'
 
 export type Test = (value: unknown) => boolean
 
@@ -33,7 +33,8 @@ const OPERATORS = new Map<string, (order: number) => boolean>([
 
 /** Case-insensitive, in the text that the cell shows. */
 function contains(type: string, typed: string): Test {
-  const wanted = typed.toLowerCase()
+  // With or without separators.
+  const wanted = isNumeric(type) ? typed.replaceAll(',', '') : typed.toLowerCase()
   return (value) =>
     value !== null &&
     value !== undefined &&

@@ -1,18 +1,21 @@
-/** How many digits of a second the timestamps of a column show: the same for all of them, so that they line up. */
+/** How many digits a column shows, of a second or after the decimal point: the same for all rows, so that they line up. */
 import { useMemo, useRef } from 'preact/hooks'
-import { fractionOf } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
 import type { GridModel } from './model.ts'
+import { digitsOf } from './shown-text.ts'
 import type { RowWindow } from './viewport.ts'
+
+const HAVE_DIGITS = /Timestamp|Decimal|Double/
 
 /** By column. Digits that rows in view need are added, and never taken away again by scrolling. */
 export function useFractions(model: GridModel, shown: RowWindow): readonly number[] {
-  const timestamps = useMemo(
-    () => model.columns.flatMap(({ type }, index) => (kindOf(type).endsWith('Timestamp') ? [index] : [])),
+  const columns = useMemo(
+    () => model.columns.flatMap(({ type }, index) => (HAVE_DIGITS.test(kindOf(type)) ? [index] : [])),
     [],
   )
   const known = useRef<readonly number[]>([])
-  known.current = fractionsInView(known.current, model, timestamps, shown)
+  known.current = fractionsInView(known.current, model, columns, shown)
   return known.current
 }
 
@@ -26,7 +29,8 @@ function fractionsInView(
   const needed = [...known]
   for (const column of columns) {
     let digits = known[column] ?? 0
-    for (let row = first; row < last; row++) digits = Math.max(digits, fractionOf(model.row(row)[column]))
+    for (let row = first; row < last; row++)
+      digits = Math.max(digits, digitsOf(model.row(row)[column], model.columns[column] as GridColumn))
     needed[column] = digits
   }
   return columns.every((column) => needed[column] === known[column]) ? known : needed

@@ -32,6 +32,8 @@ export interface GridProps {
   readonly fill?: boolean | undefined
   /** The types below the names of the columns; they are shown unless this is false. */
   readonly types?: boolean | undefined
+  /** The numbers of the rows; they are shown unless this is false. */
+  readonly numbers?: boolean | undefined
   /** Sorts elsewhere, for example on the server, instead of the rows that are here. */
   readonly sorting?: { readonly sort: Sort | undefined; readonly onSort: (sort: Sort | undefined) => void } | undefined
 }
@@ -44,7 +46,18 @@ export function Grid(props: GridProps) {
 
 let lastKey = 0
 
-function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false, types = true, sorting }: GridProps) {
+function GridOf({
+  model,
+  label,
+  onCell,
+  editable,
+  onSelect,
+  onEnd,
+  fill = false,
+  types = true,
+  numbers = true,
+  sorting,
+}: GridProps) {
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
   const columns = useMemo(() => new Columns(model, types), [])
@@ -55,7 +68,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false,
   columns.version.value
   const rows = model.size
   const headHeight = (types ? HEADER_HEIGHT : NAMES_HEIGHT) + (filtering === undefined ? 0 : FILTER_HEIGHT)
-  const layout = useLayout({ scroller, model, columns }, headHeight, fill)
+  const layout = useLayout({ scroller, model, columns }, headHeight, fill, numbers)
   const { shown } = layout
   const grid: GridParts = { scroller, model, columns, layout }
   const { sort, onSort } = useSorting(grid, sorting)
@@ -87,7 +100,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false,
       <div
         ref={scroller}
         role="grid"
-        class="grid"
+        class={numbers ? 'grid' : 'grid without-numbers'}
         tabIndex={0}
         aria-label={label}
         aria-rowcount={rows + 1}

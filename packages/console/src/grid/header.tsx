@@ -4,7 +4,8 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { classes, Icon, Menu } from '../ui/index.ts'
 import type { GridColumn } from './column.ts'
-import { type Columns, type ColumnWindow, isNumeric, type PlacedColumn } from './columns.ts'
+import type { Columns, ColumnWindow, PlacedColumn } from './columns.ts'
+import { isNumeric } from './compare.ts'
 import { filterOf } from './filter.ts'
 import type { GridModel, Sort } from './model.ts'
 

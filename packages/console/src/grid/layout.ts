@@ -33,10 +33,11 @@ export function useLayout(
   { scroller, model, columns }: Omit<GridParts, 'layout'>,
   headHeight: number,
   fill: boolean,
+  numbers: boolean,
 ): Layout {
   const [view, setView] = useState<Viewport>({ top: 0, left: 0, width: 0, height: 0 })
   const rows = model.size
-  const gutter = Math.max(44, String(rows).length * 8 + 20)
+  const gutter = numbers ? Math.max(44, String(rows).length * 8 + 20) : 0
   const body: Viewport = {
     ...view,
     height: Math.max(0, view.height - headHeight),

@@ -3,6 +3,7 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { Arranger, type Work } from './arrange.ts'
 import { jsonOf } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
+import { isNumeric } from './compare.ts'
 import { filterOf } from './filter.ts'
 import { type GridRow, ListedRows, PackedRows, type Rows } from './rows.ts'
 
@@ -18,6 +19,9 @@ export interface Sort {
 export interface Change {
   readonly at: number
   readonly columns: readonly number[]
+  /** Those of them whose number is greater or less than it was. */
+  readonly rises: readonly number[]
+  readonly falls: readonly number[]
   readonly count: number
 }
 
@@ -201,7 +205,12 @@ export class GridModel {
   #noteChange(before: GridRow, after: GridRow): void {
     const columns = this.columns.flatMap((_, column) => (isSame(before[column], after[column]) ? [] : [column]))
     const count = (this.#changes.get(before)?.count ?? 0) + 1
-    if (columns.length > 0) this.#changes.set(after, { at: performance.now(), columns, count })
+    if (columns.length === 0) return
+    const difference = (column: number) =>
+      isNumeric(this.columns[column]?.type ?? '') ? Number(after[column]) - Number(before[column]) : 0
+    const rises = columns.filter((column) => difference(column) > 0)
+    const falls = columns.filter((column) => difference(column) < 0)
+    this.#changes.set(after, { at: performance.now(), columns, rises, falls, count })
   }
 
   /** A copy that may be changed: the order that is shown, and the work on the next one, need the rows as they were. */

@@ -3,12 +3,13 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus and names its active cell
 import { Component } from 'preact'
 import { classes } from '../ui/index.ts'
-import { cellText, utcTime } from './cell-text.ts'
+import { utcTime } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { type ColumnWindow, isNumeric, type PlacedColumn } from './columns.ts'
-import { kindOf } from './compare.ts'
+import type { ColumnWindow, PlacedColumn } from './columns.ts'
+import { isNumeric, kindOf } from './compare.ts'
 import { CellEditor, type Editing } from './editing.tsx'
 import type { Change, GridRow } from './model.ts'
+import { directionOf, isRounded, shownText } from './shown-text.ts'
 import { ROW_HEIGHT } from './viewport.ts'
 
 export interface RowProps {
@@ -16,7 +17,7 @@ export interface RowProps {
   readonly index: number
   readonly anchor: number
   readonly columns: readonly GridColumn[]
-  /** By column, the digits of a second that timestamps show. */
+  /** By column, the digits that it shows: of a second, or after the decimal point. */
   readonly fractions: readonly number[]
   readonly window: ColumnWindow
   /** Places of the cells that are selected; -1 for none. */
@@ -67,7 +68,8 @@ export class Row extends Component<RowProps> {
   #cell({ index, place, width }: PlacedColumn) {
     const { row, columns, fractions, left, right, active, id, index: rowIndex } = this.props
     const { editing, editedPlace, onEdited } = this.props
-    const { name, type } = columns[index] as GridColumn
+    const column = columns[index] as GridColumn
+    const { name, type } = column
     const value = row[index]
     const isNull = value === null || value === undefined
     const isSelected = place >= left && place <= right && left !== -1
@@ -83,17 +85,18 @@ export class Row extends Component<RowProps> {
           isNull && 'null',
           isSelected && 'selected',
           place === active && 'active',
+          directionOf(value, column),
           this.#flash(index),
         )}
         aria-colindex={place + 2}
         aria-selected={isSelected}
-        title={kindOf(type) === 'Timestamp' && !isNull ? utcTime(String(value)) : undefined}
+        title={isNull ? undefined : titleOf(value, column)}
         style={{ width: `${width}px` }}
       >
         {isEdited ? (
           <CellEditor editing={editing} row={row} column={index} name={name} type={type} onDone={onEdited} />
         ) : (
-          cellText(value, type, fractions[index])
+          shownText(value, column, fractions[index])
         )}
       </div>
     )
@@ -104,6 +107,13 @@ export class Row extends Component<RowProps> {
     const { change } = this.props
     if (change === undefined || !change.columns.includes(column) || performance.now() - change.at > FLASH_MS)
       return false
-    return change.count % 2 === 0 ? 'flash-even' : 'flash-odd'
+    const direction = change.rises.includes(column) ? 'rises' : change.falls.includes(column) ? 'falls' : ''
+    return `${direction} ${change.count % 2 === 0 ? 'flash-even' : 'flash-odd'}`
   }
+}
+
+/** What the cell does not show: UTC, or all digits. */
+function titleOf(value: unknown, column: GridColumn): string | undefined {
+  if (kindOf(column.type) === 'Timestamp') return utcTime(String(value))
+  return isRounded(value, column) ? String(value) : undefined
 }

@@ -9,6 +9,8 @@ export interface Command {
   /** The heading under which it is listed, such as the name of the area. */
   readonly group: string
   readonly icon?: IconName
+  /** What it is, shown behind the title. */
+  readonly about?: string | undefined
   /** Other words by which it is found. */
   readonly words?: string
   /** Keys that run it, shown next to it: `Mod Enter`. The area listens for them itself. */

@@ -1,6 +1,7 @@
 /** The navigation: the areas that the token allows, the state of the connection, and the user. */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { server } from '../server.ts'
 import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
 import type { Area } from './area.ts'
 import { Brand } from './brand.tsx'
@@ -71,6 +72,10 @@ export function Navigation({ areas }: { readonly areas: readonly Area[] }) {
           </ul>
         </nav>
         <div class="navigation-foot">
+          <a class="navigation-item" href={`${server.base}/docs`} target="_blank" rel="noopener">
+            <Icon name="book" />
+            <span>Documentation</span>
+          </a>
           <ConnectionState />
           <Who />
         </div>

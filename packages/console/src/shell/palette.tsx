@@ -1,8 +1,9 @@
-/** The command palette: Ctrl-K or Cmd-K, a few letters, Enter. */
+/** The command palette: Ctrl-K or Cmd-K, a few letters, Enter. It finds commands at once, and what the server knows as it answers. */
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { classes, Icon, Keys, useModal } from '../ui/index.ts'
 import { type Command, commands, findCommands } from './commands.ts'
+import { FOUND_GROUPS, findEverywhere } from './find.ts'
 
 const isOpen = signal(false)
 
@@ -25,6 +26,11 @@ export function Palette() {
 }
 
 const MOST_SHOWN = 50
+/** While something is searched for. */
+const MOST_COMMANDS = 6
+/** Shorter texts match too much. */
+const SHORTEST = 2
+const PAUSE_MS = 120
 
 function OpenPalette() {
   const id = useId()
@@ -32,7 +38,8 @@ function OpenPalette() {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const list = useRef<HTMLDivElement>(null)
-  const found = findCommands(commands.value, text).slice(0, MOST_SHOWN)
+  const { found: others, isSearching } = useFound(text)
+  const found = [...findCommands(commands.value, text).slice(0, text === '' ? MOST_SHOWN : MOST_COMMANDS), ...others]
   const current = found[Math.min(at, found.length - 1)]
   const close = () => {
     isOpen.value = false
@@ -78,7 +85,7 @@ function OpenPalette() {
           aria-autocomplete="list"
           autocomplete="off"
           spellcheck={false}
-          placeholder="Go to a page or run a command"
+          placeholder="Search tables, boards, people, settings, documentation …"
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value)
@@ -95,16 +102,51 @@ function OpenPalette() {
             id={`${id}-${command.id}`}
             command={command}
             selected={command === current}
-            showGroup={text !== ''}
-            heading={text === '' && command.group !== found[index - 1]?.group ? command.group : undefined}
+            heading={
+              headingOf(command, text) === headingOf(found[index - 1], text) ? undefined : headingOf(command, text)
+            }
             onPoint={() => setAt(index)}
             onChoose={() => run(command)}
           />
         ))}
       </div>
-      {found.length === 0 && <p class="palette-none">Nothing is called “{text}”.</p>}
+      {found.length === 0 && <p class="palette-none">{isSearching ? 'Searching …' : `Nothing matches “${text}”.`}</p>}
+      <p class="visually-hidden" role="status">
+        {text !== '' && !isSearching && `${found.length} results`}
+      </p>
     </dialog>
   )
+}
+
+/** Commands that match are one group; without a text they are listed by theirs. */
+function headingOf(command: Command | undefined, text: string): string | undefined {
+  if (command === undefined) return undefined
+  return text === '' || FOUND_GROUPS.includes(command.group) ? command.group : 'Commands'
+}
+
+/** What the server finds. Results stay while the next ones are awaited, so that the list does not jump. */
+function useFound(text: string): { readonly found: readonly Command[]; readonly isSearching: boolean } {
+  const [groups, setGroups] = useState<ReadonlyMap<string, readonly Command[]>>(new Map())
+  const [answered, setAnswered] = useState('')
+  const wanted = text.trim()
+  useEffect(() => {
+    if (wanted.length < SHORTEST) {
+      setGroups(new Map())
+      setAnswered(wanted)
+      return
+    }
+    const abort = new AbortController()
+    const timer = setTimeout(() => {
+      findEverywhere(wanted, abort.signal, (group, found) =>
+        setGroups((before) => new Map(before).set(group, found)),
+      ).then(() => !abort.signal.aborted && setAnswered(wanted))
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [wanted])
+  return { found: FOUND_GROUPS.flatMap((group) => groups.get(group) ?? []), isSearching: answered !== wanted }
 }
 
 function Option({
@@ -112,7 +154,6 @@ function Option({
   command,
   selected,
   heading,
-  showGroup,
   onPoint,
   onChoose,
 }: {
@@ -120,11 +161,10 @@ function Option({
   readonly command: Command
   readonly selected: boolean
   readonly heading: string | undefined
-  readonly showGroup: boolean
   readonly onPoint: () => void
   readonly onChoose: () => void
 }) {
-  const { title, group, icon, keys } = command
+  const { title, about, icon, keys } = command
   return (
     <>
       {heading !== undefined && (
@@ -144,7 +184,7 @@ function Option({
       >
         <Icon name={icon ?? 'right'} />
         <span class="palette-title">{title}</span>
-        {showGroup && <span class="palette-of">{group}</span>}
+        {about !== undefined && <span class="palette-of">{about}</span>}
         {keys !== undefined && <Keys of={keys} />}
       </div>
     </>

@@ -3,7 +3,18 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { may, signOut } from '../gate.ts'
 import { server } from '../server.ts'
-import { Button, ButtonLink, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
+import {
+  Await,
+  Button,
+  ButtonLink,
+  classes,
+  Empty,
+  ErrorNotice,
+  Forbidden,
+  Loading,
+  Page,
+  useLoad,
+} from '../ui/index.ts'
 import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, isVisible, loadArea } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
@@ -12,7 +23,7 @@ import { isKiosk } from './kiosk.ts'
 import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
-import { Start } from './start.tsx'
+import { openShortcuts, Shortcuts } from './shortcuts.tsx'
 import { StepUpDialog } from './step-up.tsx'
 import { setTheme } from './theme.ts'
 import { Toasts } from './toasts.tsx'
@@ -32,6 +43,7 @@ export function Shell({ areas }: { readonly areas: readonly Area[] }) {
         <Content areas={areas} name={name} />
       </main>
       <Palette />
+      <Shortcuts />
       <Questions />
       <StepUpDialog />
       <Toasts />
@@ -41,7 +53,7 @@ export function Shell({ areas }: { readonly areas: readonly Area[] }) {
 }
 
 function Content({ areas, name }: { readonly areas: readonly Area[]; readonly name: string | undefined }) {
-  if (name === undefined) return <Start areas={areas.filter(isVisible)} />
+  if (name === undefined) return <StartPage areas={areas.filter(isVisible)} />
   const area = areas.find((candidate) => candidate.name === name)
   if (area === undefined) return <Unknown />
   if (!may(...area.rights))
@@ -51,6 +63,16 @@ function Content({ areas, name }: { readonly areas: readonly Area[]; readonly na
       </Page>
     )
   return <AreaPage key={area.name} area={area} />
+}
+
+/** Loaded when it is shown: a link to an area does not need it. */
+function StartPage({ areas }: { readonly areas: readonly Area[] }) {
+  const loaded = useLoad(() => import('./start.tsx'), [])
+  return (
+    <Await of={loaded} title="The page could not be loaded">
+      {({ Start }) => <Start areas={areas} />}
+    </Await>
+  )
 }
 
 type LoadedArea = { readonly Component: ComponentType<AreaProps> } | { readonly error: unknown } | undefined
@@ -121,6 +143,23 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       words: 'password passkey sessions',
       icon: 'user',
       act: () => location.assign(`${server.base}/account`),
+    },
+    {
+      id: 'go-documentation',
+      title: 'Documentation',
+      group: 'Go to',
+      words: 'docs help manual reference',
+      icon: 'book',
+      act: () => void window.open(`${server.base}/docs`, '_blank', 'noopener'),
+    },
+    {
+      id: 'shortcuts',
+      title: 'Keyboard shortcuts',
+      group: 'Console',
+      words: 'keys help',
+      icon: 'info',
+      keys: '?',
+      act: openShortcuts,
     },
     {
       id: 'theme-light',

@@ -1,9 +1,11 @@
 /** The first page: what this user can do here. */
-import { rights, user } from '../gate.ts'
+import { may, rights, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
 import type { Area } from './area.ts'
 import { FirstSteps } from './first-steps.tsx'
+import { LivePrices } from './live-prices.tsx'
+import { RecentWork } from './recent-work.tsx'
 import { href } from './router.ts'
 
 export function Start({ areas }: { readonly areas: readonly Area[] }) {
@@ -16,6 +18,7 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
         {server.demo && (
           <Notice>This is the demonstration: its users have known passwords, and its prices are invented.</Notice>
         )}
+        {hasPrices() && <LivePrices />}
         <FirstSteps>
           <ul class="cards">
             {areas.map((area) => (
@@ -28,6 +31,7 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
               </li>
             ))}
           </ul>
+          <RecentWork />
           <Section title="You">
             <Facts
               of={[
@@ -59,6 +63,7 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
                   <span class="links">
                     <a href={`${server.base}/.well-known/openid-configuration`}>Discovery</a>
                     <a href={`${server.base}/openapi.json`}>OpenAPI</a>
+                    <a href={`${server.base}/docs`}>Documentation</a>
                   </span>,
                 ],
               ]}
@@ -68,4 +73,8 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
       </div>
     </Page>
   )
+}
+
+function hasPrices(): boolean {
+  return server.demo && may('Platform/') && ['query', 'streaming'].every((name) => server.services.includes(name))
 }

@@ -2,6 +2,7 @@
 import { signOut, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, Menu, type MenuItem } from '../ui/index.ts'
+import { openShortcuts } from './shortcuts.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const THEMES: readonly { readonly value: Theme; readonly title: string }[] = [
@@ -22,6 +23,7 @@ export function Who() {
       act: () => setTheme(value),
     })),
     'line',
+    { title: 'Keyboard shortcuts', icon: 'info', act: openShortcuts },
     { title: 'Sign out', icon: 'signout', act: () => void signOut() },
   ]
   return (

@@ -1,7 +1,9 @@
 /** Small amounts of data: tables, lists of facts, code, keys. Large results belong into the grid. */
+
 import type { ComponentChildren } from 'preact'
 import { Button, classes } from './button.tsx'
 import { Copy } from './copy.tsx'
+import { highlighted } from './highlight.tsx'
 
 export interface ColumnOf<Row> {
   readonly title: string
@@ -129,7 +131,7 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
         <Copy text={text} label={`Copy ${label}`} />
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
-      <pre tabIndex={0}>{text}</pre>
+      <pre tabIndex={0}>{highlighted(text)}</pre>
     </figure>
   )
 }

@@ -71,6 +71,8 @@ interface NativeInput extends Native {
   readonly min?: string | number
   readonly max?: string | number
   readonly step?: string | number
+  /** The id of a `datalist`. */
+  readonly list?: string
 }
 
 interface Valued {

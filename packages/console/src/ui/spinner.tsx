@@ -1,4 +1,4 @@
-/** Waiting: a spinner, and one that appears only after a while. */
+/** Waiting: a spinner, and the outline of what is loaded; both appear only after a while. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 
@@ -21,9 +21,23 @@ export function useSlow(waiting: boolean, after = PATIENCE_MS): boolean {
   return waiting && slow
 }
 
-/** Fills its place while something is loaded; nothing at first. */
-export function Loading({ children = 'Loading …' }: { readonly children?: ComponentChildren }) {
+/** Fills its place while something is loaded; nothing at first. Without a text it shows grey lines where the content will be. */
+export function Loading({ children }: { readonly children?: ComponentChildren }) {
   const slow = useSlow(true)
+  if (children === undefined)
+    return (
+      <div class="skeleton" role="status">
+        {slow && (
+          <>
+            <span class="visually-hidden">Loading …</span>
+            <i />
+            <i />
+            <i />
+            <i />
+          </>
+        )}
+      </div>
+    )
   return (
     <div class="loading" role="status">
       {slow && (

@@ -4,8 +4,8 @@ import { signal } from '@preact/signals'
 export interface TimeProps {
   /** ISO 8601, or milliseconds since the epoch. */
   readonly at: string | number | Date | null | undefined
-  /** `relative`: "5 minutes ago"; `time`: only the time of day, `precise`: with milliseconds; otherwise date and time. */
-  readonly as?: 'relative' | 'time' | 'precise' | 'date' | undefined
+  /** `relative`: "5 minutes ago"; `age`: "5 min 12 s"; `time`: only the time of day, `precise`: with milliseconds; otherwise date and time. */
+  readonly as?: 'relative' | 'age' | 'time' | 'precise' | 'date' | undefined
 }
 
 const FORMATS = {
@@ -28,18 +28,32 @@ setInterval(() => {
   now.value = Date.now()
 }, TICK_MS)
 
+const second = signal(Date.now())
+setInterval(() => {
+  second.value = Date.now()
+}, 1000)
+
 export function Time({ at, as }: TimeProps) {
   const date = at === null || at === undefined ? undefined : new Date(at)
   if (date === undefined || Number.isNaN(date.getTime())) return <span class="quiet">–</span>
   const utc = date.toISOString()
+  const isPast = as === 'relative' || as === 'age'
+  const title = `${utc.slice(0, 19).replace('T', ' ')} UTC${isPast ? `\n${FORMATS.full.format(date)}` : ''}`
   const text =
-    as === 'relative' ? relative(date.getTime(), Math.max(now.value, Date.now())) : FORMATS[as ?? 'full'].format(date)
-  const title = `${utc.slice(0, 19).replace('T', ' ')} UTC${as === 'relative' ? `\n${FORMATS.full.format(date)}` : ''}`
+    as === 'relative'
+      ? relative(date.getTime(), Math.max(now.value, Date.now()))
+      : as === 'age'
+        ? age(Math.max(second.value, Date.now()) - date.getTime())
+        : FORMATS[as ?? 'full'].format(date)
   return (
     <time dateTime={utc} title={title}>
       {text}
     </time>
   )
+}
+
+function age(milliseconds: number): string {
+  return milliseconds < 60_000 ? `${Math.round(milliseconds / 1000)} s` : duration(milliseconds)
 }
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

@@ -8,29 +8,21 @@ import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Call, Expression } from '../syntax/ast-query.ts'
 import { FRACTION_SCALE } from '../types/operators.ts'
-import { MICROS_PER_DAY, readInterval } from '../types/time-values.ts'
+import { MICROS_PER_DAY } from '../types/time-values.ts'
 import {
   asDecimal,
-  BOOLEAN,
   DECIMAL_DIGITS,
   DOUBLE,
-  decimal,
-  FIXED_INTERVAL,
   INTEGER,
-  INTERVAL,
   type IqlType,
-  isComparable,
   isNumber,
-  isStorable,
-  JSON_TYPE,
   LOCAL_TIMESTAMP,
   sameType,
   TEXT,
-  TIME,
   TIMESTAMP,
-  type TypeKind,
   typeName,
 } from '../types/types.ts'
+import { accepts, expectedType, FRACTION } from './argument-kinds.ts'
 import { isFlexible, literal, readLiteral, widen } from './literal.ts'
 import { widenToCommonType } from './operators.ts'
 import { bindZone, ZONE_WIDTH } from './zone.ts'
@@ -71,7 +63,7 @@ export function matchArguments(
     const kind = kindAt(chosen, index)
     const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
     // It may have got another type from an earlier argument.
-    if (bound.kind === 'parameter' && !KINDS[kind].takes(bound))
+    if (bound.kind === 'parameter' && !accepts(kind, argument, bound))
       throw doesNotFit(binding, call, fitting, own.with(index, bound))
     return finish(binding, call, chosen, kind, argument, bound, momentOf(chosen, own))
   })
@@ -112,107 +104,6 @@ function kindAt({ arguments: kinds }: FunctionDefinition, index: number): Argume
   return kinds[Math.min(index, kinds.length - 1)] ?? 'any'
 }
 
-const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
-
-/** What matches a kind of argument. */
-interface KindRule {
-  /** Whether an expression with a type of its own does. */
-  readonly takes: (bound: BoundExpression) => boolean
-  /** Which literals do, and whether NULL and parameters without a type do. */
-  readonly literals: LiteralForms
-  /** The type that these take here. */
-  readonly expected?: IqlType
-}
-
-interface LiteralForms {
-  readonly text?: boolean | ((text: string) => boolean)
-  /** Numbers in this form. */
-  readonly number?: RegExp
-  readonly untyped: boolean
-}
-
-const WHOLE = /^\d+$/
-const EXACT = /^[^e]*$/i
-const ANY_NUMBER = /^/
-
-/** Literals that count as values of several types. */
-const ANY_LITERAL: LiteralForms = { text: true, number: ANY_NUMBER, untyped: true }
-const FROM_TEXT: LiteralForms = { text: true, untyped: true }
-/** One of a list of words. */
-const WORD: KindRule = { takes: () => false, literals: { text: true, untyped: false }, expected: TEXT }
-
-const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
-  Text: { takes: ofType('Text'), literals: FROM_TEXT, expected: TEXT },
-  Integer: { takes: ofType('Integer'), literals: { number: WHOLE, untyped: true }, expected: INTEGER },
-  Decimal: { takes: ofType('Decimal'), literals: { number: EXACT, untyped: true } },
-  Double: {
-    takes: ({ kind, type }) => type.kind === 'Double' || (kind === 'parameter' && isNumber(type)),
-    literals: { number: ANY_NUMBER, untyped: true },
-    expected: DOUBLE,
-  },
-  Boolean: { takes: ofType('Boolean'), literals: { untyped: true }, expected: BOOLEAN },
-  Timestamp: { takes: ofType('Timestamp'), literals: FROM_TEXT, expected: TIMESTAMP },
-  LocalTimestamp: { takes: ofType('LocalTimestamp'), literals: FROM_TEXT, expected: LOCAL_TIMESTAMP },
-  Date: { takes: ofType('Date'), literals: FROM_TEXT },
-  Time: { takes: ofType('Time'), literals: FROM_TEXT, expected: TIME },
-  Uuid: { takes: ofType('Uuid'), literals: FROM_TEXT },
-  Json: { takes: ofType('Json'), literals: FROM_TEXT, expected: JSON_TYPE },
-  Binary: { takes: ofType('Binary'), literals: { untyped: true } },
-  number: { takes: ({ type }) => isNumber(type), literals: { number: ANY_NUMBER, untyped: true } },
-  exact: { takes: ofType('Integer', 'Decimal'), literals: { number: EXACT, untyped: true } },
-  // Those that min, max, first and last can order on both engines.
-  ordered: {
-    takes: ofType('Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'LocalTimestamp', 'Date', 'Time'),
-    literals: ANY_LITERAL,
-  },
-  comparable: { takes: ({ type }) => isComparable(type) && isStorable(type), literals: ANY_LITERAL },
-  any: { takes: ({ type }) => type.kind !== 'Interval', literals: ANY_LITERAL },
-  common: { takes: ({ type }) => type.kind !== 'Json' && type.kind !== 'Interval', literals: ANY_LITERAL },
-  moment: { takes: ofType('Timestamp', 'LocalTimestamp', 'Date'), literals: FROM_TEXT, expected: TIMESTAMP },
-  zone: {
-    takes: ({ kind, type }) => kind === 'parameter' && type.kind === 'Text',
-    literals: FROM_TEXT,
-    expected: TEXT,
-  },
-  part: WORD,
-  unit: WORD,
-  span: WORD,
-  digits: { takes: () => false, literals: { number: WHOLE, untyped: false }, expected: INTEGER },
-  fraction: {
-    takes: ({ kind, type }) => kind === 'parameter' && sameType(type, FRACTION),
-    literals: { number: EXACT, untyped: true },
-    expected: FRACTION,
-  },
-  fixed: {
-    takes: ({ type }) => type.kind === 'Interval' && !type.months,
-    literals: { text: (text) => !countsMonths(text), untyped: true },
-    expected: FIXED_INTERVAL,
-  },
-  months: {
-    takes: ({ kind, type }) => type.kind === 'Interval' && type.months && kind === 'literal',
-    literals: { text: countsMonths, untyped: false },
-    expected: INTERVAL,
-  },
-}
-
-function ofType(...kinds: readonly TypeKind[]): KindRule['takes'] {
-  return ({ type }) => kinds.includes(type.kind)
-}
-
-function countsMonths(text: string): boolean {
-  return (readInterval(text)?.months ?? 0n) !== 0n
-}
-
-/** Whether the argument matches the kind. Literals, and parameters at their first use, are judged by their syntax. */
-function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
-  const { takes, literals } = KINDS[kind]
-  if (bound !== undefined) return takes(bound)
-  const number = written.kind === 'unary' ? written.operand : written
-  if (written.kind === 'text')
-    return typeof literals.text === 'function' ? literals.text(written.value) : literals.text === true
-  return number.kind === 'number' ? literals.number?.test(number.text) === true : literals.untyped
-}
-
 /** Arguments that are widened to a common type take the type of the first typed argument. */
 function expectedOf(
   kind: ArgumentKind,
@@ -220,7 +111,7 @@ function expectedOf(
   own: readonly (BoundExpression | undefined)[],
 ): IqlType | undefined {
   if (kind === 'moment') return momentOf(definition, own)
-  if (kind !== 'common') return KINDS[kind].expected
+  if (kind !== 'common') return expectedType(kind)
   return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
 }
 

@@ -82,7 +82,7 @@ export class NamedWindows {
     const keys = [...partitionBy, ...orderBy.map(({ expression }) => expression)]
     this.#copied += keys.reduce((sum, key) => sum + countOf(key), 1)
     if (this.#copied > MAX_COPIED)
-      throw this.#tokens.fail('The named windows are too large for so many uses', at, 'TooComplex')
+      throw this.#tokens.fail('The named windows are used too often for their size', at, 'TooComplex')
   }
 }
 

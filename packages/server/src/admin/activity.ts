@@ -25,6 +25,22 @@ export const activityRoutes: readonly AdminRoute[] = [
   },
   {
     method: 'GET',
+    path: '/admin/nodes/figures',
+    scope: 'Platform/Admin',
+    summary:
+      'The figures of each node over the last hour, a sample every 5 seconds: rates, latencies, event-loop lag, memory. Nodes keep them in memory.',
+    query: { since: 'Only samples after this time, in milliseconds since 1970.' },
+    reply:
+      '{"items": [{"node": …, "figures": [names], "samples": [[milliseconds since 1970, a value for each figure or null]]}], "silent": [nodes that did not reply]}',
+    async run({ query: { since = '0' } }, { activity }) {
+      const at = Number(since)
+      if (!Number.isSafeInteger(at) || at < 0)
+        throw new Refusal('admin.bad_parameter', 400, 'since must be a number of milliseconds, such as 1767225600000')
+      return { body: await activity.figures(at) }
+    },
+  },
+  {
+    method: 'GET',
     path: '/admin/streams',
     scope: 'Platform/Admin',
     summary: 'Lists the streaming connections of all nodes, newest first.',

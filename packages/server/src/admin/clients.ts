@@ -36,7 +36,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     path: '/admin/clients',
     scope: 'Identity/Admin',
     summary:
-      'Lists clients page by page, ordered by id. Built-in clients have `built_in`. A change of `gatehouse-cli` registers it; `gatehouse-console` cannot be changed.',
+      'Lists clients page by page, ordered by id. Built-in clients have `built_in`. A change of `gatehouse-cli` registers it; `gatehouse-console` and `gatehouse-tools` cannot be changed.',
     query: {
       ...pageQuery('Clients', 'client_id'),
       search:

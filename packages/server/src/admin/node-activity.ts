@@ -28,11 +28,13 @@ export interface LocalActivity {
   readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
   /** The state of this node. */
   readonly node?: (() => Promise<JsonObject>) | undefined
+  /** Its figures after a time, in milliseconds since the epoch. */
+  readonly figures?: ((since: number) => object) | undefined
 }
 
 /** Makes this node reply with what runs on it. */
 export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
-  const { streams, wire, queries, tablesOf, topicsOf, node } = here
+  const { streams, wire, queries, tablesOf, topicsOf, node, figures } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
       const isListed = ({ subject, connectionId }: OpenStream) =>
@@ -57,6 +59,7 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
     cluster.handle('tables', ({ user = '', page = '' }) => tablesOf(JSON.parse(user), JSON.parse(page)))
   if (topicsOf !== undefined) cluster.handle('topics', ({ scopes = '' }) => topicsOf(JSON.parse(scopes)))
   if (node !== undefined) cluster.handle('node', node)
+  if (figures !== undefined) cluster.handle('figures', ({ since = '0' }) => figures(Number(since)))
 }
 
 export function createClusterActivity({ callAll, callAny }: ClusterCaller): ClusterActivity {
@@ -72,11 +75,8 @@ export function createClusterActivity({ callAll, callAny }: ClusterCaller): Clus
       const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
       return replies.some(({ body }) => body === true)
     },
-    async nodes() {
-      const { replies, timedOut } = await callAll('node')
-      const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
-      return { items, total: items.length, silent: timedOut }
-    },
+    nodes: async () => byNode(await callAll('node')),
+    figures: async (since) => byNode(await callAll('figures', { since: String(since) })),
     async tablesOf(user, page) {
       const reply = await callAny('tables', { user: JSON.stringify(user), page: JSON.stringify(page) })
       return isObject(reply) && isList(reply.items)
@@ -146,6 +146,12 @@ function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: 
     .flatMap(({ node, items: found }) => found.map((item) => ({ ...item, node })))
     .sort((one, other) => newestFirst(placeOfShown(one), placeOfShown(other)))
   return { items: items.slice(0, limit), total: lists.reduce((sum, { total }) => sum + total, 0), silent: timedOut }
+}
+
+/** One object of each node. */
+function byNode({ replies, timedOut }: ClusterReplies): ActivityItems {
+  const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
+  return { items, total: items.length, silent: timedOut }
 }
 
 function notHere(service: string): Refusal {

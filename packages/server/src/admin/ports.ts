@@ -95,6 +95,8 @@ export interface ClusterActivity {
   queries(filter: ActivityFilter): Promise<ActivityItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
   nodes(): Promise<ActivityItems>
+  /** Of each node, after a time. */
+  figures(since: number): Promise<ActivityItems>
   /** Undefined where no node runs the query service. */
   tablesOf(user: UserRights, page: TablePage): Promise<UserTables | undefined>
   /** Undefined where no node runs the streaming service. */

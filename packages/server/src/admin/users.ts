@@ -31,7 +31,8 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users page by page, ordered by username, or the users that a search finds.',
+    summary:
+      'Lists users page by page, ordered by username, or the users that a search finds. `seen_at` is when a browser session of theirs was last used, as far as sessions are kept.',
     query: {
       ...pageQuery('Users', 'username'),
       after: 'The username of the last one on the previous page; in a search, as in `next` of it.',
@@ -51,7 +52,8 @@ export const userRoutes: readonly AdminRoute[] = [
         role === undefined
           ? await stores.users.list({ ...page, prefix: prefix ?? '' })
           : await stores.users.listWith(role, page)
-      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
+      const present = await listed(stores, users)
+      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present })
     },
   },
   {
@@ -191,11 +193,12 @@ async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profil
 }
 
 /** The cursor is opaque: its parts come from people's names. */
-async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
-  const { users: found, next } = await users.search(text, { limit: page.limit, after: readHit(page.after) })
+async function searchUsers(call: AdminCall, stores: Stores, text: string, page: Page): Promise<AdminReply> {
+  const { users: found, next } = await stores.users.search(text, { limit: page.limit, after: readHit(page.after) })
   const after = next && Buffer.from(JSON.stringify([next.key, next.id])).toString('base64url')
   const search = after && new URLSearchParams({ ...call.query, after, limit: String(page.limit) })
-  return { body: { items: found.map(presentUser), next: search === undefined ? null : `/admin/users?${search}` } }
+  const items = found.map(await listed(stores, found))
+  return { body: { items, next: search === undefined ? null : `/admin/users?${search}` } }
 }
 
 function readHit(cursor: string): SearchHit | undefined {
@@ -223,6 +226,12 @@ export async function findUser({ users }: Pick<Stores, 'users'>, name: string): 
   const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
   if (user === undefined) throw notFound('user', name)
   return user
+}
+
+/** In a list, with when they were last seen. Alone a user has an ETag, which that must not change. */
+async function listed({ sessions }: Stores, users: readonly User[]): Promise<(user: User) => JsonObject> {
+  const seen = await sessions.lastSeen(users.map(({ id }) => id))
+  return (user) => ({ ...presentUser(user), seen_at: instant(seen.get(user.id)) })
 }
 
 function presentUser(user: User): JsonObject {

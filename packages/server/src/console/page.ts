@@ -26,17 +26,20 @@ export interface PageData {
   readonly logo: string | undefined
   /** URL of the design tokens in the operator's colour. */
   readonly tokens: string
+  /** URL of the typeface of the interface. */
+  readonly font: string
   /** For the first DPoP proof of the page (RFC 9449 §8), so that it need not ask for one. */
   readonly nonce: string | undefined
 }
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, nonce } = data
+  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, font, nonce } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
   const settings = JSON.stringify({ base, issuer, version, services, demo, mail, wire, name, logo, areaStyles, nonce })
   const tags = [
+    `<link rel="preload" href="${escapeHtml(font)}" as="font" type="font/woff2" crossorigin>`,
     ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
     `<script src="${escapeHtml(url(manifest.theme))}"></script>`,
     ...manifest.preload.map((file) => `<link rel="modulepreload" href="${escapeHtml(url(file))}">`),

@@ -10,7 +10,7 @@ import { consolePage, notBuiltPage, type PageData } from './page.ts'
 export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonce'> {
   /** Where `packages/console/build.js` writes. */
   readonly folder: string
-  /** CSS with the design tokens in the operator's colour. */
+  /** CSS with the typefaces and the design tokens in the operator's colour. */
   readonly tokens: string
   /** The current nonce for DPoP proofs; undefined where none is needed. */
   readonly nonce: () => string | undefined

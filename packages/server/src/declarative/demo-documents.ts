@@ -20,13 +20,13 @@ export const DEMO_DOCUMENTS = [
       tiles: [
         {
           title: 'Prices',
-          statement: `select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes where symbol in ${BUSY} group by symbol order by symbol`,
+          statement: `select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask, last(bid, quoted_at) - first(bid, quoted_at) as change, round((last(bid, quoted_at) / first(bid, quoted_at) - 1) * 100, 2) as pct from quotes where symbol in ${BUSY} group by symbol order by symbol`,
           view: 'table',
           live: true,
           position: { x: 0, y: 0, w: 4, h: 6 },
         },
         {
-          title: 'Bid and ask of ACME',
+          title: 'Bid and ask of :symbol',
           statement: `select quoted_at, bid, ask from quotes where symbol = :symbol and quoted_at ${RECENT} order by quoted_at`,
           parameters: { symbol: 'ACME' },
           view: 'line',
@@ -36,12 +36,12 @@ export const DEMO_DOCUMENTS = [
           position: { x: 4, y: 0, w: 8, h: 6 },
         },
         {
-          title: 'Candles of ACME',
-          statement: `select time_bucket(interval '15 seconds', executed_at) as time, first(price, executed_at) as open, max(price) as high, min(price) as low, last(price, executed_at) as close from trades where symbol = :symbol and executed_at ${RECENT} group by time_bucket(interval '15 seconds', executed_at) order by time`,
+          title: 'Candles of :symbol',
+          statement: `select time_bucket(interval '15 seconds', executed_at) as time, first(price, executed_at) as open, max(price) as high, min(price) as low, last(price, executed_at) as close, sum(quantity) as volume from trades where symbol = :symbol and executed_at ${RECENT} group by time_bucket(interval '15 seconds', executed_at) order by time`,
           parameters: { symbol: 'ACME' },
           view: 'candles',
           x: 'time',
-          y: ['open', 'high', 'low', 'close'],
+          y: ['open', 'high', 'low', 'close', 'volume'],
           live: true,
           position: { x: 0, y: 6, w: 8, h: 6 },
         },

@@ -6,11 +6,14 @@ import { type Instrument, ticksOf } from '../declarative/demo-market.ts'
 import { createWalk, type Quote, type Trade, type Walk } from '../declarative/demo-walk.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { FeedService } from '../feeds/service.ts'
+import type { LazyRouteGroups } from '../http/route.ts'
 import type { QueryService } from '../query/service.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type PublishPrices, publishNothing, publishTo } from './ticker.ts'
 
 export interface DemoMarket {
+  /** The route that replies with the latest prices. */
+  prices(query: Pick<QueryService, 'run'>, clock: Clock): LazyRouteGroups
   start(query: Pick<QueryService, 'run'>, env: MarketEnv): RunningMarket
 }
 
@@ -37,6 +40,11 @@ export async function createDemoMarket(
   const instruments = tradedInstruments()
   const hasTicker = declared?.hasTicker === true
   return {
+    prices: ({ run }, clock) => ({
+      at: ['/demo'],
+      limit: 'pages',
+      load: async () => [(await import('./prices.ts')).demoPrices(run, { principal: PRINCIPAL, clock })],
+    }),
     start({ run }, { feeds, ...env }) {
       const publish = feeds !== undefined && hasTicker ? publishTo(feeds, PRINCIPAL) : publishNothing
       return startMarket({ ...env, run, instruments, publish, seed: env.clock() })

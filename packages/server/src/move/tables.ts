@@ -99,6 +99,7 @@ const OWN: ReadonlyMap<string, OwnTable> = new Map<string, OwnTable>([
         ...texts('key', 'name', 'definition', 'readscope', 'writescope', 'rowfilter', 'description'),
         issystem: BOOLEAN,
         created: TIMESTAMP,
+        id: INTEGER,
       },
     },
   ],

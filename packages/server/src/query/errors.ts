@@ -54,7 +54,7 @@ export const QUERY_ERRORS = {
     415,
     '0A000',
     'The content type is not supported',
-    'Send text/plain in UTF-8 or application/json.',
+    'Send text/plain in UTF-8 or application/json; an Insert also takes CSV, NDJSON, Arrow and Parquet.',
   ),
   'Request.NotAcceptable': entry(
     406,

@@ -47,6 +47,8 @@ export interface RouteParts {
   /** Undefined where no mail is set up. */
   readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
+  /** Prices for the start page; undefined without the market of the demonstration. */
+  readonly prices: LazyRouteGroups | undefined
   /** The effective settings. */
   readonly settings: () => LoadedConfig
   readonly builtInClients: BuiltInClients
@@ -84,18 +86,19 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/client'], limit: 'pages', load: () => loadClientLibrary(cors) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
     { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(parts) },
-    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
+    ...(parts.prices === undefined ? [] : [parts.prices]),
+    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness, parts.prices !== undefined)] },
   ]
 }
 
 /** A route and not a lazy group: every path that matches nothing belongs to the same group. */
-function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Route {
+function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>, hasPrices: boolean): Route {
   return {
     method: 'GET',
     path: '/',
     async handle(context) {
       const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
-      return showStart(context, settings, readiness)
+      return showStart(context, settings, readiness, hasPrices)
     },
   }
 }
@@ -207,6 +210,7 @@ function consoleRoutes(
     limit: 'pages',
     async load() {
       const { consoleGroup } = await import('../console/routes.ts')
+      const { fontFaces, interfaceFont } = await import('../identity/pages/fonts.ts')
       const { designTokens } = await import('../identity/pages/tokens.ts')
       const { logoType } = await import('../identity/pages/brand.ts')
       const { currentNonce } = await identity.dpop()
@@ -218,7 +222,8 @@ function consoleRoutes(
         version: VERSION,
         name: brand.name,
         logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
-        tokens: designTokens(brand.colour),
+        font: interfaceFont(base),
+        tokens: fontFaces(base) + designTokens(brand.colour),
       })
       return [group]
     },

@@ -26,7 +26,7 @@ import { openServices, runs, type Services } from './services.ts'
 import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
-import { createNodeStatus } from './watch/node-status.ts'
+import { createNodeReplies } from './watch/node-status.ts'
 import { listenLater, openWire, openWirePort, wireAddressOf } from './wire.ts'
 
 export type { RunningServer }
@@ -97,20 +97,23 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
 /** Calls of other nodes, for the administration. */
 function answerOtherNodes(
   { config, cluster, resources, bus, worker }: Base,
-  { query, streaming }: Services,
+  { query, streaming, metrics }: Services,
   wire: Wire | undefined,
   { server }: Listener,
   readiness: Readonly<Record<string, ReadinessCheck>>,
   cleanup: Cleanup,
 ): void {
   const gateway = streaming?.gateway
+  const parts = { config, resources, bus, server, readiness, query, gateway, worker, metrics }
+  const { status, figures } = createNodeReplies(parts, cleanup)
   handleActivityCalls(cluster, {
     streams: gateway && { list: () => gateway.connections() },
     wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
     tablesOf: query && ((user, page) => query.tablesOf(user, page)),
     topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
-    node: createNodeStatus({ config, resources, bus, server, readiness, query, gateway, worker }, cleanup),
+    node: status,
+    figures,
   })
 }
 
@@ -193,6 +196,7 @@ function answerRequests(
       feeds,
       mail,
       stopping: state.stopping,
+      prices: query && base.market?.prices(query, base.clock),
     }),
     base: basePath,
     problemPage: pages.problemPage,

@@ -13,16 +13,18 @@ export async function showStart(
   context: Context,
   pages: PageSettings,
   readiness: () => Promise<Readiness>,
+  hasPrices: boolean,
 ): Promise<void> {
   if (!prefersHtml(context)) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
   context.addVary('accept')
-  const page = startPage(anonymousFrame(pages, context), await readiness())
+  const page = startPage(anonymousFrame(pages, context), await readiness(), hasPrices)
   sendPage(context, page, { scripts: "'self'", connects: true })
 }
 
 const ICONS: Readonly<Record<Place, IconName>> = { console: 'console', account: 'person', documentation: 'document' }
 
-export function startPage(frame: PageFrame, readiness: Readiness): Html {
+/** `hasPrices`: of the demonstration market. */
+export function startPage(frame: PageFrame, readiness: Readiness, hasPrices = false): Html {
   const { brand, language, places, assets, base } = frame
   const { messages } = language
   const tiles = places.map(
@@ -39,18 +41,30 @@ export function startPage(frame: PageFrame, readiness: Readiness): Html {
   const body = html`<main class="start" id="content">
 <h1>${messages.start(brand.name)}</h1>
 <p class="lead">${messages.startLead}</p>
-<ul class="tiles">${tiles}</ul>
+${hasPrices && pricesPanel(frame)}<ul class="tiles">${tiles}</ul>
 <div class="panels">
 ${healthPanel(frame, readiness)}
 <section class="panel" aria-labelledby="developers-title"><h2 id="developers-title">${messages.developers}</h2><ul>${links}</ul></section>
 </div>
 <p class="foot">${messages.version(VERSION)}</p>
 </main>`
-  return sitePage(frame, { title: brand.name, body, scripts: [assets.healthScript] })
+  return sitePage(frame, {
+    title: brand.name,
+    body,
+    scripts: hasPrices ? [assets.healthScript, assets.pricesScript] : [assets.healthScript],
+  })
 
   function link(path: string, text: string): Html {
     return html`<li><a href="${base}${path}">${text}</a></li>`
   }
+}
+
+/** A script shows it when it has prices. */
+function pricesPanel({ base, language: { messages } }: PageFrame): Html {
+  return html`<section class="panel prices" id="prices" aria-labelledby="prices-title" data-url="${base}/demo/prices">
+<h2 id="prices-title">${messages.prices}</h2><p class="quiet">${messages.pricesLead}</p>
+<ul></ul></section>
+`
 }
 
 /** As it is now; a script keeps it up to date from /readyz. */

@@ -20,6 +20,17 @@ interface Histogram {
   total: number
 }
 
+/** Whether a series counts, by the text of its labels: `method="GET",route="/a",status="200"`. */
+export type LabelMatch = (labels: string) => boolean
+
+/** A histogram, its series added up. */
+export interface Buckets {
+  readonly bounds: readonly number[]
+  /** Of each bucket alone. */
+  readonly counts: readonly number[]
+  readonly total: number
+}
+
 /** Past this many series of a name, further ones are counted as one: labels with values from outside could grow without bound. */
 const MOST_SERIES = 1_000
 
@@ -64,6 +75,29 @@ export class Metrics {
   ): void {
     const series = () => [...read()].map(([value, count]) => [{ [label]: String(value) }, count] as const)
     this.#watched.set(name, [...(this.#watched.get(name) ?? []), series])
+  }
+
+  /** The series of a name added up, without writing a text. */
+  sum(name: CounterName | WatchedName, isCounted: LabelMatch = () => true): number {
+    let sum = 0
+    for (const [labels, { value }] of this.#counters.get(name) ?? []) if (isCounted(labels)) sum += value
+    for (const read of this.#watched.get(name) ?? [])
+      for (const [labels, value] of read()) if (isCounted(labelText(name, labels))) sum += value
+    return sum
+  }
+
+  buckets(name: HistogramName, isCounted: LabelMatch = () => true): Buckets {
+    const { buckets: bounds } = METRICS[name]
+    const counts = bounds.map(() => 0)
+    let total = 0
+    for (const [labels, histogram] of this.#histograms.get(name) ?? []) {
+      if (!isCounted(labels)) continue
+      total += histogram.total
+      histogram.counts.forEach((count, index) => {
+        counts[index] = (counts[index] ?? 0) + count
+      })
+    }
+    return { bounds, counts, total }
   }
 
   render(): string {

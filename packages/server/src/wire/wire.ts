@@ -23,7 +23,7 @@ import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } fr
 import type { OpenSession } from './session/contract.ts'
 import { ConnectionGone, SignInChannel } from './sign-in/channel.ts'
 import { Limited, NotAccepted, refusalOf, TOO_MANY } from './sign-in/refusal.ts'
-import { type SignInEnv, type SignInResult, signIn } from './sign-in/sign-in.ts'
+import { mayUsePlatform, type SignInEnv, type SignInResult, signIn } from './sign-in/sign-in.ts'
 import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-up.ts'
 
 export interface WireSettings {
@@ -67,6 +67,7 @@ const SWEEP_MS = 250
 const PER_USER = 20
 const WAITING = 500
 const WAITING_PER_ADDRESS = 50
+const LONGEST_NAME = 63
 /** How long statements may go on when the node stops. */
 const STOP_MS = 800
 
@@ -132,7 +133,7 @@ export class Wire {
         subject: principal.subject,
         username: principal.username,
         clientId: principal.clientId,
-        application: connection.startup.get('application_name') ?? '',
+        application: applicationOf(connection.startup) ?? '',
         ...{ address, openedAt, expiresAt, isIdle },
       }
     }
@@ -213,6 +214,7 @@ export class Wire {
     const reader = new MessageReader(settings)
     const events: GateEvent[] = []
     this.#signingIn.add(events)
+    let signedIn: SignInResult | undefined
     try {
       requireSecure(socket, address)
       const minor = negotiateVersion(version.minor, parameters, (reply) => socket.write(reply))
@@ -221,6 +223,7 @@ export class Wire {
       rateLimits.countAddress('token', address)
       const channel = new SignInChannel(socket, reader, rest)
       const result = await signIn({ user, address, connectionId }, channel, this.#env)
+      signedIn = result
       channel.release()
       // The time for the sign-in may be over.
       if (socket.destroyed) throw new ConnectionGone()
@@ -240,7 +243,10 @@ export class Wire {
           openSession: this.#env.openSession,
           usernameOf: this.#env.usernameOf,
           monotonic,
-          onClosed: (closed, reason) => this.#onClosed(closed, reason),
+          onClosed: (closed, reason) => {
+            this.#onClosed(closed, reason)
+            this.#release(result)
+          },
           onError: (error) => this.#env.logger.error({ err: error, connection: connectionId }, 'wire session error'),
         },
       )
@@ -250,12 +256,13 @@ export class Wire {
         event: 'wire.opened',
         ...callerOf(principal),
         ...{ address, requestId: connectionId },
-        details: { method, application: startup.get('application_name') },
+        details: { method, application: applicationOf(startup) },
       })
       connection.begin(Buffer.concat([AUTHENTICATION_OK, backendKeyData(processId, key)]))
       for (const event of events) connection.onEvent(event)
       if (this.#isStopping) connection.terminate('stopping')
     } catch (error) {
+      if (signedIn !== undefined) this.#release(signedIn)
       this.#onRefused(error, socket, address, connectionId)
     } finally {
       this.#signingIn.delete(events)
@@ -264,6 +271,8 @@ export class Wire {
 
   #accepted(result: SignInResult, events: readonly GateEvent[]): Extract<SignInResult, { outcome: 'good' }> {
     if (result.outcome !== 'good') throw new NotAccepted(result)
+    if (!mayUsePlatform(result.principal))
+      throw new NotAccepted({ outcome: 'wrong', reason: 'no rights on the platform' })
     if (!survives(result.principal, events)) throw new NotAccepted({ outcome: 'wrong', reason: 'revoked meanwhile' })
     return result
   }
@@ -273,7 +282,7 @@ export class Wire {
     if (refusal === undefined) throw error
     const { fields, reason, detail } = refusal
     this.#env.metrics.count('gatehouse_wire_refused_total', { reason })
-    if (reason !== 'discovery')
+    if (AUDITED.has(reason))
       this.#env.audit.record({ event: 'wire.refused', address, requestId, details: { reason: detail } })
     this.#refuse(socket, fields)
   }
@@ -286,6 +295,11 @@ export class Wire {
     const cut = setTimeout(() => socket.destroy(), REFUSED_MS)
     cut.unref()
     socket.once('close', () => clearTimeout(cut))
+  }
+
+  #release(result: SignInResult): void {
+    if (result.outcome !== 'good') return
+    result.release?.().catch((error) => this.#env.logger.warn({ err: error }, 'a grant could not be ended'))
   }
 
   #onClosed(connection: WireConnection, reason: CloseReason): void {
@@ -319,12 +333,19 @@ export class Wire {
 }
 
 const REFUSED_MS = 500
+/** The other refusals are counted only: nothing bounds how many a hostile client causes. */
+const AUDITED: ReadonlySet<string> = new Set(['signin', 'user'])
 const SHUTTING_DOWN = { sqlstate: '57P03', message: 'The server is stopping: connect again' }
 
 /** Passwords and tokens do not cross a network in clear text. */
 function requireSecure(socket: Socket, address: string): void {
   if (socket instanceof TLSSocket || isLoopback(address.replace(/^::ffff:/i, ''))) return
   throw new StartUpRefused('28000', 'The connection is not encrypted', 'Connect with TLS: sslmode=require or stricter')
+}
+
+/** As PostgreSQL shows it: what clients call themselves can be long. */
+function applicationOf(startup: ReadonlyMap<string, string>): string | undefined {
+  return startup.get('application_name')?.slice(0, LONGEST_NAME)
 }
 
 function callerOf({ kind, subject, clientId }: WireConnection['principal']) {

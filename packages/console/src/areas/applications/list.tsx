@@ -1,4 +1,5 @@
 /** The list of applications, and the search in it. */
+import { SCOPES } from 'gatehouse-protocol'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
@@ -59,27 +60,31 @@ const COLUMNS: readonly ColumnOf<Application>[] = [
   {
     title: 'Rights',
     wide: true,
-    cell: ({ scope = '' }) => {
-      const rights = scope.split(' ').filter((name) => name.includes('/'))
-      if (rights.length === 0) return <span class="quiet">none</span>
-      return (
-        <span class="badges">
-          {rights.slice(0, MOST_RIGHTS).map((right) => (
-            <Badge key={right}>{right}</Badge>
-          ))}
-          {rights.length > MOST_RIGHTS && (
-            <span class="quiet" title={rights.join(' ')}>
-              and {rights.length - MOST_RIGHTS} more
-            </span>
-          )}
-        </span>
-      )
-    },
+    cell: ({ scope = '' }) => <Rights scopes={scope.split(' ').filter((name) => name.includes('/'))} />,
   },
   { title: 'State', cell: (client) => <ApplicationBadges client={client} /> },
 ]
 
-const MOST_RIGHTS = 3
+/** Built into the server; an application that has them all is a common case. */
+const ALL_RIGHTS: readonly string[] = SCOPES.filter((name) => name.includes('/'))
+
+/** Grouped by what stands before the slash, so that rows can be told apart. */
+function Rights({ scopes }: { readonly scopes: readonly string[] }) {
+  if (scopes.length === 0) return <span class="quiet">None</span>
+  const others = scopes.filter((scope) => !ALL_RIGHTS.includes(scope))
+  const hasAll = ALL_RIGHTS.every((right) => scopes.includes(right))
+  const groups = Map.groupBy(hasAll ? others : scopes, (scope) => scope.slice(0, scope.indexOf('/')))
+  return (
+    <span class="application-rights" title={scopes.join(' ')}>
+      {hasAll && <span>All built-in rights</span>}
+      {[...groups].map(([group, found]) => (
+        <span key={group}>
+          <span class="quiet">{group}</span> {found.map((scope) => scope.slice(group.length + 1)).join(', ')}
+        </span>
+      ))}
+    </span>
+  )
+}
 
 export function ApplicationBadges({ client }: { readonly client: Application }) {
   return (

@@ -24,6 +24,7 @@ import { useKiosk } from './kiosk.ts'
 import { type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
 import type { TileDialogProps } from './tile-dialog.tsx'
 import { Tiles } from './tiles.tsx'
+import { type Values, VariableFields, valuesIn, variablesOf } from './variables.tsx'
 
 const PARENTS = [{ title: 'Boards', href: href('boards') }]
 
@@ -70,6 +71,14 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     if (document.fullscreenElement !== null) void document.exitFullscreen()
     change({ kiosk: undefined })
   }
+  const variables = variablesOf(board.edited.value.tiles)
+  const fields = !isEditing && variables.size > 0 && (
+    <VariableFields
+      variables={variables}
+      values={valuesIn(query)}
+      onValue={(name, value) => change({ [`p.${name}`]: value })}
+    />
+  )
   useKiosk(query.has('kiosk') && !isEditing, () => change({ kiosk: undefined }))
   useWarning(board.isChanged.value)
   useCommands(
@@ -98,6 +107,7 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
           <IconButton icon="close" label="Leave full screen" onClick={leaveKiosk} />
         ) : (
           <>
+            {fields}
             {isEditing ? (
               <EditActions board={board} onAsk={setAsked} />
             ) : (
@@ -114,12 +124,19 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
       {board.edited.value.tiles.length === 0 ? (
         <NoTiles board={board} onAsk={setAsked} />
       ) : (
-        <Tiles board={board} every={Number(period) >= 1 ? Number(period) : undefined} onEdit={setAsked} />
+        <Tiles
+          board={board}
+          every={Number(period) >= 1 ? Number(period) : undefined}
+          values={isEditing ? NO_VALUES : valuesIn(query)}
+          onEdit={setAsked}
+        />
       )}
       <Dialogs board={board} asked={asked} onAsk={setAsked} />
     </Page>
   )
 }
+
+const NO_VALUES: Values = new Map()
 
 function edit(board: OpenBoard): void {
   board.isEditing.value = true
@@ -161,7 +178,11 @@ function About({ board }: { readonly board: OpenBoard }) {
         shared !== 'private' && <Badge>{shared === 'everyone' ? 'Shared with everyone' : 'Shared'}</Badge>
       )}
       {!board.isOwn && <span class="quiet wide-only">by {username ?? 'a former user'}</span>}
-      {description !== '' && <span class="quiet wide-only board-description">{description}</span>}
+      {description !== '' && (
+        <span class="quiet wide-only board-description" title={description}>
+          {description}
+        </span>
+      )}
     </span>
   )
 }

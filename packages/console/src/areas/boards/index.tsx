@@ -2,6 +2,8 @@
 import type { AreaProps } from '../../shell/area.ts'
 import { BoardPage } from './board.tsx'
 import './boards.css'
+import './kiosk.css'
+import './list.css'
 import { BoardList } from './list.tsx'
 
 export default function Boards({ path: [id], query }: AreaProps) {

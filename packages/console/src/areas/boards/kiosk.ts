@@ -7,6 +7,10 @@ export function useKiosk(wanted: boolean, onLeave: () => void): void {
   useEffect(() => {
     isKiosk.value = wanted
     if (!wanted) return
+    // A wall is read from afar, often in a dark room.
+    const { dataset } = document.documentElement
+    const { theme } = dataset
+    dataset.theme = 'dark'
     const onKey = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && !event.defaultPrevented) onLeave()
     }
@@ -17,6 +21,8 @@ export function useKiosk(wanted: boolean, onLeave: () => void): void {
     document.addEventListener('fullscreenchange', onChange)
     return () => {
       isKiosk.value = false
+      if (theme === undefined) delete dataset.theme
+      else dataset.theme = theme
       document.removeEventListener('keydown', onKey)
       document.removeEventListener('fullscreenchange', onChange)
     }

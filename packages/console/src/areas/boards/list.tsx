@@ -4,21 +4,10 @@ import { gate, user } from '../../gate.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Badge,
-  Button,
-  Empty,
-  Page,
-  SearchField,
-  Section,
-  Table,
-  Time,
-  useDelayed,
-  useLoad,
-} from '../../ui/index.ts'
+import { Await, Badge, Button, Empty, Page, SearchField, Section, Time, useDelayed, useLoad } from '../../ui/index.ts'
 import { NameDialog } from './dialogs.tsx'
 import { type BoardDocument, createBoard } from './open-board.ts'
+import { Thumbnail } from './thumbnail.tsx'
 
 const PAGE = 100
 const TYPING_MS = 200
@@ -88,18 +77,19 @@ export function BoardList() {
 function Boards({ title, boards }: { readonly title: string; readonly boards: readonly BoardDocument[] }) {
   return (
     <Section title={title}>
-      <Table
-        label={title}
-        rows={boards}
-        keyOf={({ id }) => id}
-        hrefOf={({ id }) => href('boards', id)}
-        columns={[
-          { title: 'Name', cell: ({ name }) => name },
-          { title: 'Shared', cell: ({ shared }) => <Sharing shared={shared} /> },
-          { title: 'Owner', cell: ({ username }) => username ?? 'a former user', wide: true },
-          { title: 'Changed', cell: ({ updated }) => <Time at={updated} as="relative" />, wide: true },
-        ]}
-      />
+      <ul class="board-cards" aria-label={title}>
+        {boards.map(({ id, name, shared, owner, username, updated }) => (
+          <li key={id} class="board-card">
+            <Thumbnail id={id} />
+            <a href={href('boards', id)}>{name}</a>
+            <p class="board-card-facts quiet">
+              <Sharing shared={shared} />
+              {owner !== user.value?.sub && <span>{username ?? 'a former user'}</span>}
+              <Time at={updated} as="relative" />
+            </p>
+          </li>
+        ))}
+      </ul>
     </Section>
   )
 }

@@ -1,7 +1,7 @@
 /** The result of a tile: kept up to date by the server, or run again from time to time; neither while the page is hidden. */
 import { effect, signal } from '@preact/signals'
 import { statement as statementOf, type Tile } from '../../../../client/src/index.ts'
-import { gate } from '../../gate.ts'
+import { connection, gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
 import { GridModel } from '../../grid/model.ts'
 
@@ -25,6 +25,21 @@ const CHART_RATE = 5
 export const isVisible = signal(document.visibilityState !== 'hidden')
 document.addEventListener('visibilitychange', () => {
   isVisible.value = document.visibilityState !== 'hidden'
+})
+
+/** Since when nothing live is up to date: milliseconds since the epoch. Short interruptions are not worth a word. */
+export const offlineSince = signal<number | undefined>(undefined)
+const SHORT_MS = 2000
+let offlineTimer: ReturnType<typeof setTimeout> | undefined
+effect(() => {
+  clearTimeout(offlineTimer)
+  if (connection.value.state === 'online') offlineSince.value = undefined
+  else if (offlineSince.peek() === undefined) {
+    const since = Date.now()
+    offlineTimer = setTimeout(() => {
+      offlineSince.value = since
+    }, SHORT_MS)
+  }
 })
 
 export class TileResult {

@@ -1,12 +1,14 @@
 /** Adding and editing a tile: its statement, and how the result is shown, with a preview. */
 import { useMemo, useState } from 'preact/hooks'
 import type { Tile, View } from '../../../../client/src/index.ts'
+import type { ChartView } from '../../chart/chart.tsx'
 import { catalogueOf } from '../../editor/catalogue.ts'
 import { Editor } from '../../editor/editor.tsx'
 import { parametersOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
 import { Button, Checkboxes, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
+import { SavedQueries } from './saved-queries.tsx'
 import { TileContent, useResult } from './tile.tsx'
 
 export type TileContentOf = Omit<Tile, 'position'>
@@ -36,6 +38,10 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
   const change = (changed: Partial<TileContentOf>) => setDraft((before) => ({ ...before, ...changed }))
   const names = useMemo(() => parametersOf(draft.statement), [draft.statement])
   const cleaned = () => cleanTile(draft, names)
+  const setView = ({ scale, averages }: ChartView) => {
+    const { scale: _, averages: __, ...others } = draft
+    setDraft({ ...others, ...(scale && { scale }), ...(averages && { averages }) })
+  }
   const save = () => {
     const found = {
       ...(draft.title.trim() === '' && { title: 'Give the tile a title' }),
@@ -52,6 +58,14 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
       onClose={onClose}
       onSubmit={save}
     >
+      {tile === NEW && (
+        <SavedQueries
+          onChosen={(saved) => {
+            setDraft({ live: false, ...saved })
+            setShown({ live: false, ...saved })
+          }}
+        />
+      )}
       <TextField
         label="Title"
         value={draft.title}
@@ -94,7 +108,9 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
         </Button>
       </div>
       {draft.view !== 'table' && <ColumnFields draft={draft} columns={columns} change={change} />}
-      {shown !== undefined && <Preview tile={{ ...cleanTile(draft, names), ...runOf(shown) }} onColumns={setColumns} />}
+      {shown !== undefined && (
+        <Preview tile={{ ...cleanTile(draft, names), ...runOf(shown) }} onColumns={setColumns} onView={setView} />
+      )}
     </FormDialog>
   )
 }
@@ -107,8 +123,11 @@ function runOf({ statement, parameters, live }: TileContentOf): Partial<TileCont
 function Preview({
   tile,
   onColumns,
+  onView,
 }: {
   readonly tile: TileContentOf
+  /** The scale and the averages are chosen in the chart itself. */
+  readonly onView: (view: ChartView) => void
   readonly onColumns: (columns: readonly GridColumn[]) => void
 }) {
   const result = useResult(tile, undefined)
@@ -116,7 +135,7 @@ function Preview({
   useMemo(() => columns !== undefined && onColumns(columns), [columns])
   return (
     <section class="tile-preview" aria-label="Preview">
-      <TileContent tile={tile} result={result} />
+      <TileContent tile={tile} result={result} onView={onView} />
     </section>
   )
 }
@@ -150,7 +169,7 @@ function ColumnFields({
         />
       )}
       <fieldset class="tile-columns">
-        <legend>{view === 'candles' ? 'Open, high, low, close' : 'Columns drawn'}</legend>
+        <legend>{view === 'candles' ? 'Open, high, low, close, volume' : 'Columns drawn'}</legend>
         <Checkboxes
           items={[...new Set([...numbers, ...y])].map((name) => ({ name }))}
           chosen={y}
@@ -164,7 +183,7 @@ function ColumnFields({
 
 /** Without members that are not set. */
 function cleanTile(
-  { title, statement, view, x, y, series, live, parameters }: TileContentOf,
+  { title, statement, view, x, y, series, scale, averages, live, parameters }: TileContentOf,
   names: readonly string[],
 ) {
   const isChart = view !== 'table'
@@ -178,6 +197,8 @@ function cleanTile(
     ...(isChart && x !== undefined && x !== '' && { x }),
     ...(isChart && y !== undefined && y.length > 0 && { y }),
     ...(isChart && series !== undefined && series !== '' && { series }),
+    ...(isChart && scale !== undefined && { scale }),
+    ...(isChart && averages !== undefined && averages.length > 0 && { averages }),
     ...(live === true && { live }),
   }
 }

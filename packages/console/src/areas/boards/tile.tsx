@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Tile as TileOf } from '../../../../client/src/index.ts'
-import { Chart } from '../../chart/chart.tsx'
-import { connection } from '../../gate.ts'
+import { Chart, type ChartView } from '../../chart/chart.tsx'
 import { Grid } from '../../grid/grid.tsx'
 import { Button, classes, Empty, explain, IconButton, Loading, Time } from '../../ui/index.ts'
-import { TileResult, type TileStatement } from './result.ts'
+import { offlineSince, TileResult, type TileStatement } from './result.ts'
+import { useAsChoices } from './variables.tsx'
 
 export interface TileProps {
   readonly tile: Omit<TileOf, 'position'>
@@ -19,7 +19,9 @@ export interface TileProps {
 
 export function Tile({ tile, every, before, after }: TileProps) {
   const result = useResult(tile, every)
+  useAsChoices(result)
   const { title, live = false } = tile
+  const isStale = live && offlineSince.value !== undefined
   return (
     <>
       <header class="tile-header">
@@ -28,7 +30,7 @@ export function Tile({ tile, every, before, after }: TileProps) {
         <Freshness result={result} live={live} />
         {after}
       </header>
-      <div class="tile-body">
+      <div class={classes('tile-body', isStale && 'stale')}>
         <TileContent tile={tile} result={result} />
       </div>
     </>
@@ -47,14 +49,16 @@ export function useResult(tile: TileStatement, every: number | undefined): TileR
 export function TileContent({
   tile,
   result,
+  onView,
 }: {
   readonly tile: Omit<TileOf, 'position'>
   readonly result: TileResult
+  readonly onView?: (view: ChartView) => void
 }) {
   const { model, error, isTruncated } = result.state.value
   if (error !== undefined) return <TileError error={error} onRetry={() => result.run()} />
   if (model === undefined) return <Loading />
-  if (tile.view !== 'table') return <Chart model={model} view={tile} label={tile.title} />
+  if (tile.view !== 'table') return <Chart model={model} view={tile} label={tile.title} onView={onView} />
   return (
     <>
       <Rows model={model} label={tile.title} />
@@ -66,7 +70,7 @@ export function TileContent({
 function Rows({ model, label }: { readonly model: Parameters<typeof Grid>[0]['model']; readonly label: string }) {
   model.version.value
   if (model.size === 0 && model.filters.value.size === 0) return <Empty icon="table" title="No rows" />
-  return <Grid model={model} label={label} fill types={false} />
+  return <Grid model={model} label={label} fill types={false} numbers={false} />
 }
 
 function TileError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
@@ -93,13 +97,14 @@ function Freshness({ result, live }: { readonly result: TileResult; readonly liv
   const { at, error, isRunning, model } = result.state.value
   if (error !== undefined || model === undefined) return null
   if (live) {
-    const isOnline = connection.value.state === 'online'
-    return (
-      <span
-        class={classes('tile-live', !isOnline && 'off')}
-        title={isOnline ? 'Changes are shown as they happen' : 'No connection: the rows may be out of date'}
-      >
-        {isOnline ? 'Live' : 'Offline'}
+    const since = offlineSince.value
+    return since === undefined ? (
+      <span class="tile-live" title="Changes are shown as they happen">
+        Live
+      </span>
+    ) : (
+      <span class="tile-live off" title="No connection: what is shown is as old as this">
+        Offline · <Time at={since} as="age" />
       </span>
     )
   }

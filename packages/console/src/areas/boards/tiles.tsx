@@ -4,13 +4,16 @@ import { announce } from '../../shell/announce.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
-import { moved, resized, type TilePosition } from './layout.ts'
+import { bottomOf, moved, resized, type TilePosition } from './layout.ts'
 import type { HeldTile, OpenBoard } from './open-board.ts'
 import { Tile } from './tile.tsx'
+import { type Values, withValues } from './variables.tsx'
 
 export interface TilesProps {
   readonly board: OpenBoard
   readonly every: number | undefined
+  /** Of the variables of the board. */
+  readonly values: Values
   readonly onEdit: (tile: HeldTile) => void
 }
 
@@ -18,12 +21,18 @@ export interface TilesProps {
 const ROW_HEIGHT = 40
 const GAP = 12
 
-export function Tiles({ board, every, onEdit }: TilesProps) {
+export function Tiles({ board, every, values, onEdit }: TilesProps) {
   const isEditing = board.isEditing.value
+  const { tiles } = board.edited.value
   return (
-    <div class={classes('tiles', isEditing && 'editing')}>
-      {board.edited.value.tiles.map((tile) => (
-        <PlacedTile key={tile.key} {...{ tile, board, every, isEditing }} onEdit={() => onEdit(tile)} />
+    <div class={classes('tiles', isEditing && 'editing')} style={{ '--rows': bottomOf(tiles) }}>
+      {tiles.map((tile) => (
+        <PlacedTile
+          key={tile.key}
+          {...{ board, every, isEditing }}
+          tile={withValues(tile, values)}
+          onEdit={() => onEdit(tile)}
+        />
       ))}
     </div>
   )
@@ -35,7 +44,7 @@ function PlacedTile({
   every,
   isEditing,
   onEdit,
-}: Omit<TilesProps, 'onEdit'> & {
+}: Omit<TilesProps, 'onEdit' | 'values'> & {
   readonly tile: HeldTile
   readonly isEditing: boolean
   readonly onEdit: () => void
@@ -50,7 +59,7 @@ function PlacedTile({
   const drag = { position, place }
   return (
     <section
-      class="tile"
+      class={position.w > 6 ? 'tile wide' : 'tile'}
       aria-label={title}
       style={{ '--x': position.x + 1, '--y': position.y + 1, '--w': position.w, '--h': position.h }}
     >

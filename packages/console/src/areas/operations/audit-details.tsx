@@ -5,6 +5,7 @@ import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
 import type { AuditFilter, AuditRows } from './audit-log.ts'
+import { meaningOf, titleOf } from './event-title.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 export function AuditDetails({
@@ -32,7 +33,7 @@ export function AuditDetails({
   const { item, names = {} } = loaded.data ?? {}
   return (
     <Dialog
-      title={item?.event ?? `Event ${seq}`}
+      title={item === undefined ? `Event ${seq}` : titleOf(item.event)}
       size="wide"
       onClose={onClose}
       actions={
@@ -67,8 +68,10 @@ export function AuditDetails({
 function Details({ item, names }: { readonly item: AuditItem; readonly names: Names }) {
   return (
     <>
+      {meaningOf(item.event) !== undefined && <p class="quiet">{meaningOf(item.event)}</p>}
       <Facts
         of={[
+          ['Event', <code key="event">{item.event}</code>],
           ['Number', count(item.seq)],
           ['Time', <Time key="at" at={item.at} />],
           [

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'
+import { EVENTS, titleOf } from './event-title.ts'
 
 const RARE = ['client', 'address', 'since', 'until'] as const
 
@@ -30,7 +31,14 @@ export function AuditFilters({
     )
   return (
     <Form class="audit-filters" onSubmit={() => apply(given)}>
-      <TextField label="Event" placeholder="user.created, or token" {...field('event')} />
+      <TextField label="Event" placeholder="user.created, or token" list="audit-events" {...field('event')} />
+      <datalist id="audit-events">
+        {EVENTS.map((event) => (
+          <option key={event} value={event}>
+            {titleOf(event)}
+          </option>
+        ))}
+      </datalist>
       <TextField label="Actor" placeholder="Name or id" {...field('actor')} />
       <TextField label="Target" placeholder="Name or id" {...field('target')} />
       <Select label="Outcome" {...field('outcome')} choices={[{ value: '', title: 'Any' }, 'success', 'refused']} />

@@ -21,6 +21,7 @@ import {
 import { AuditDetails } from './audit-details.tsx'
 import { AuditFilters } from './audit-filters.tsx'
 import { type AuditFilter, type AuditRows, FILTERS, followLog, readNewest, readOlder, withNewer } from './audit-log.ts'
+import { titleOf } from './event-title.ts'
 import type { AuditItem, Names } from './replies.ts'
 import { Verify } from './verify.tsx'
 
@@ -142,7 +143,7 @@ function useFollowing(
         rows.current = withNewer(rows.current, { ...page, items }, filter)
         set(rows.current)
         setFresh((before) => new Set([...before, ...items.map(({ seq }) => seq)]))
-        announce(items.length === 1 ? `New event ${items[0]?.event}` : `${items.length} new events`)
+        announce(items.length === 1 ? `New event: ${titleOf(items[0]?.event ?? '')}` : `${items.length} new events`)
       },
       error: setError,
     })
@@ -171,7 +172,9 @@ function Rows({
           title: 'Event',
           cell: ({ event, outcome, seq, at, details }) => (
             <span class={fresh.has(seq) ? 'audit-event fresh' : 'audit-event'}>
-              {event}
+              <span class="audit-title" title={event}>
+                {titleOf(event)}
+              </span>
               {typeof details.count === 'number' && details.since !== undefined && (
                 <Badge>× {count(details.count)}</Badge>
               )}
@@ -187,7 +190,6 @@ function Rows({
         { title: 'Target', cell: ({ target }) => nameOf(target, names), wide: true },
         { title: 'Application', cell: ({ client }) => client ?? '', wide: true },
         { title: 'Address', cell: ({ address }) => address ?? '', wide: true },
-        { title: 'Number', kind: 'number', cell: ({ seq }) => count(seq), wide: true },
       ]}
     />
   )

@@ -1,13 +1,14 @@
-/** What the charts show: the figures of two scrapes of a node, and their history, which is bounded. Independent of the page. */
-import { increaseOf, largestOf, type Match, quantileOf, type Scrape, sumOf } from './metrics.ts'
+/** What the charts show: the figures that each node keeps of its last hour, and how they are drawn. Independent of the page. */
 
 /** How figures of a chart are written. */
 export type Unit = 'per second' | 'ms' | 'bytes' | 'percent'
 
 export interface LineOf {
   readonly name: string
-  /** From two scrapes and the seconds between them; undefined where there is nothing to show. */
-  readonly read: (before: Scrape, after: Scrape, seconds: number) => number | undefined
+  /** The name of the figure, as `GET /admin/nodes/figures` has it. */
+  readonly figure: string
+  /** Of the figure in the unit of the chart. */
+  readonly factor?: number
 }
 
 export interface ChartOf {
@@ -22,89 +23,64 @@ export const CHARTS: readonly ChartOf[] = [
     title: 'Requests',
     unit: 'per second',
     lines: [
-      { name: 'HTTP', read: rate('gatehouse_http_requests_total') },
-      { name: 'Statements', read: rate('gatehouse_queries_total') },
-      { name: 'Tokens', read: rate('gatehouse_tokens_total') },
+      { name: 'HTTP', figure: 'requests_per_second' },
+      { name: 'Statements', figure: 'statements_per_second' },
+      { name: 'Tokens', figure: 'tokens_per_second' },
     ],
   },
   {
     title: 'Errors',
     unit: 'per second',
     lines: [
-      { name: 'HTTP 5xx', read: rate('gatehouse_http_requests_total', ({ status = '' }) => status.startsWith('5')) },
-      { name: 'HTTP 4xx', read: rate('gatehouse_http_requests_total', ({ status = '' }) => status.startsWith('4')) },
-      { name: 'Statements', read: rate('gatehouse_queries_total', ({ outcome }) => outcome !== 'ok') },
-      { name: 'Stream', read: rate('gatehouse_streaming_errors_total') },
+      { name: 'HTTP 5xx', figure: 'server_errors_per_second' },
+      { name: 'HTTP 4xx', figure: 'client_errors_per_second' },
+      { name: 'Statements', figure: 'statement_errors_per_second' },
+      { name: 'Stream', figure: 'stream_errors_per_second' },
     ],
   },
-  {
-    title: 'HTTP latency',
-    unit: 'ms',
-    // A request that follows the audit log waits on purpose.
-    lines: quantiles('gatehouse_http_request_seconds', ({ route }) => route !== '/admin/audit'),
-  },
-  { title: 'Statement latency', unit: 'ms', lines: quantiles('gatehouse_query_seconds') },
+  { title: 'HTTP latency', unit: 'ms', lines: quantiles('http') },
+  { title: 'Statement latency', unit: 'ms', lines: quantiles('statement') },
   {
     title: 'Stream messages',
     unit: 'per second',
     lines: [
-      { name: 'Out', read: rate('gatehouse_streaming_messages_total', ({ direction }) => direction === 'out') },
-      { name: 'In', read: rate('gatehouse_streaming_messages_total', ({ direction }) => direction === 'in') },
+      { name: 'Out', figure: 'messages_out_per_second' },
+      { name: 'In', figure: 'messages_in_per_second' },
     ],
   },
   {
     title: 'Live delivery',
     unit: 'ms',
-    about: 'From a commit to the messages for its subscribers',
-    lines: quantiles('gatehouse_live_delivery_seconds'),
+    about: 'From a commit to its subscribers',
+    lines: quantiles('live'),
   },
   {
     title: 'Event-loop lag',
     unit: 'ms',
     lines: [
-      { name: 'Mean', read: lag('mean') },
-      { name: 'p99', read: lag('p99') },
-      { name: 'Maximum', read: lag('max') },
+      { name: 'Mean', figure: 'loop_mean_ms' },
+      { name: 'p99', figure: 'loop_p99_ms' },
+      { name: 'Maximum', figure: 'loop_max_ms' },
     ],
   },
   {
     title: 'CPU',
     unit: 'percent',
     about: '100 % is one core',
-    lines: [{ name: 'CPU', read: (...of) => scale(rate('process_cpu_seconds_total')(...of), 100) }],
+    lines: [{ name: 'CPU', figure: 'cpu_per_second', factor: 100 }],
   },
   {
     title: 'Memory',
     unit: 'bytes',
     lines: [
-      { name: 'Resident', read: (_, after) => sumOf(after, 'process_resident_memory_bytes') },
-      { name: 'Heap', read: (_, after) => sumOf(after, 'process_heap_bytes') },
+      { name: 'Resident', figure: 'memory_bytes' },
+      { name: 'Heap', figure: 'heap_bytes' },
     ],
   },
 ]
 
-function rate(name: string, match?: Match): LineOf['read'] {
-  return (before, after, seconds) => increaseOf(before, after, name, match) / seconds
-}
-
-function quantiles(name: string, match?: Match): LineOf[] {
-  const line = (title: string, quantile: number): LineOf => ({
-    name: title,
-    read: (before, after) => scale(quantileOf(quantile, before, after, name, match), 1000),
-  })
-  return [line('p50', 0.5), line('p95', 0.95), line('p99', 0.99)]
-}
-
-function lag(statistic: string): LineOf['read'] {
-  return (_, after) =>
-    scale(
-      largestOf(after, 'nodejs_eventloop_lag_seconds', (labels) => labels.statistic === statistic),
-      1000,
-    )
-}
-
-function scale(value: number | undefined, by: number): number | undefined {
-  return value === undefined ? undefined : value * by
+function quantiles(of: string): LineOf[] {
+  return ['p50', 'p95', 'p99'].map((name) => ({ name, figure: `${of}_${name}_ms` }))
 }
 
 /** One moment: the figures of each chart, in the order of `CHARTS` and of its lines. */
@@ -114,30 +90,36 @@ export interface Point {
   readonly figures: readonly (readonly (number | undefined)[])[]
 }
 
-/** Ten minutes, with a sample every three seconds. */
-export const LONGEST_HISTORY = 200
+/** As the server sends it for a node. */
+export interface NodeFigures {
+  readonly node: string
+  readonly figures: readonly string[]
+  readonly samples: readonly (readonly (number | null)[])[]
+}
 
-/** The figures of one node over time. */
-export class History {
-  #last: { readonly at: number; readonly scrape: Scrape } | undefined
-  #points: readonly Point[] = []
+/** An hour, with a sample every five seconds. */
+export const LONGEST_HISTORY = 720
+/** After a longer time without a sample there is a gap in the line. */
+const LONGEST_GAP_MS = 20_000
 
-  get points(): readonly Point[] {
-    return this.#points
+/** The points of a node, with newer samples at their end. */
+export function addSamples(points: readonly Point[], { figures, samples }: NodeFigures): readonly Point[] {
+  const places = CHARTS.map(({ lines }) => lines.map(({ figure }) => figures.indexOf(figure)))
+  const added: Point[] = []
+  let last = points.at(-1)?.at
+  for (const [at, ...values] of samples) {
+    if (at === undefined || at === null || (last !== undefined && at <= last)) continue
+    if (last !== undefined && at - last > LONGEST_GAP_MS) added.push({ at: at - 1, figures: CHARTS.map(() => []) })
+    added.push({
+      at,
+      figures: CHARTS.map(({ lines }, chart) =>
+        lines.map(({ factor = 1 }, line) => {
+          const value = values[places[chart]?.[line] ?? -1]
+          return value === undefined || value === null ? undefined : value * factor
+        }),
+      ),
+    })
+    last = at
   }
-
-  get last(): Scrape | undefined {
-    return this.#last?.scrape
-  }
-
-  /** The first one only gives the counters to start from. Samples that are far apart are not joined by a line. */
-  add(at: number, scrape: Scrape, longestGap: number): void {
-    const before = this.#last
-    this.#last = { at, scrape }
-    if (before === undefined || at <= before.at) return
-    const seconds = (at - before.at) / 1000
-    const figures = CHARTS.map(({ lines }) => lines.map(({ read }) => read(before.scrape, scrape, seconds)))
-    const gap = at - before.at > longestGap ? [{ at: at - 1, figures: CHARTS.map(() => []) }] : []
-    this.#points = [...this.#points, ...gap, { at, figures }].slice(-LONGEST_HISTORY)
-  }
+  return added.length === 0 ? points : [...points, ...added].slice(-LONGEST_HISTORY)
 }

@@ -17,46 +17,54 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
-import { CHARTS, History } from './figures.ts'
-import { nodeOf, parseMetrics } from './metrics.ts'
+import { addSamples, CHARTS, type NodeFigures, type Point } from './figures.ts'
+import { parseMetrics, type Scrape } from './metrics.ts'
 import { usePolling } from './polling.ts'
 import { problemsOf } from './problems.ts'
 import type { FromNodes, NodeItem } from './replies.ts'
 import { Trend } from './trend.tsx'
 
 const REST_MS = 3000
-/** After a longer time without a sample there is a gap in the line. */
-const LONGEST_GAP_MS = 4 * REST_MS
+/** As often as nodes take a sample. */
+const FIGURES_REST_MS = 5000
+/** The disk changes slowly. */
+const SCRAPE_REST_MS = 15_000
 
-/** Kept while other pages are shown. Behind a balancer each request may reach another node, so each has its own. */
-const histories = signal<ReadonlyMap<string, History>>(new Map())
-const MOST_NODES = 32
+const MOST_NODES = 64
 
-async function sample(signal: AbortSignal): Promise<string> {
-  const response = await gate.request('/metrics', { signal })
-  const scrape = parseMetrics(await response.text())
-  const node = nodeOf(scrape)
-  const known = histories.value.get(node)
-  if (known === undefined && histories.value.size >= MOST_NODES) return node
-  const history = known ?? new History()
-  history.add(Date.now(), scrape, LONGEST_GAP_MS)
-  histories.value = new Map(histories.value).set(node, history)
-  return node
+/** By node; kept while other pages are shown. */
+const histories = signal<ReadonlyMap<string, readonly Point[]>>(new Map())
+
+/** The nodes of the last reply: one that is silent must not make the others send everything again. */
+let replied: readonly string[] = []
+
+async function readFigures(signal: AbortSignal): Promise<void> {
+  const before = histories.peek()
+  const since = replied.length === 0 ? 0 : Math.min(...replied.map((node) => before.get(node)?.at(-1)?.at ?? 0))
+  const { items } = await read<FromNodes<NodeFigures>>(`/admin/nodes/figures?since=${since}`, signal)
+  replied = items.map(({ node }) => node)
+  const added = items.map((item) => [item.node, addSamples(before.get(item.node) ?? NO_POINTS, item)] as const)
+  histories.value = new Map([...before, ...added].slice(-MOST_NODES))
+}
+
+async function scrape(signal: AbortSignal): Promise<Scrape> {
+  return parseMetrics(await (await gate.request('/metrics', { signal })).text())
 }
 
 export function Overview() {
   const nodes = usePolling((signal) => read<FromNodes<NodeItem>>('/admin/nodes', signal), REST_MS, [])
-  const metrics = usePolling(sample, REST_MS, [])
+  const figures = usePolling(readFigures, FIGURES_REST_MS, [])
+  const metrics = usePolling(scrape, SCRAPE_REST_MS, [])
   const [chosen, setChosen] = useState<string>()
   const known = [...histories.value.keys()].sort()
-  const node = chosen ?? known[0] ?? ''
-  const history = histories.value.get(node)
+  const node = chosen !== undefined && known.includes(chosen) ? chosen : (known[0] ?? '')
+  const points = histories.value.get(node) ?? NO_POINTS
   return (
     <>
       <Await of={nodes} title="The nodes could not be listed">
         {(reply) => (
           <Section title="Nodes" about={reply.items.length === 1 ? undefined : `${count(reply.items.length)} reply`}>
-            <Problems of={problemsOf(reply, history?.last)} />
+            <Problems of={problemsOf(reply, metrics.data)} />
             <div class="nodes">
               {reply.items.map((item) => (
                 <Node key={item.node} item={item} />
@@ -69,7 +77,7 @@ export function Overview() {
         title="Metrics"
         about={
           <>
-            The last ten minutes while this page was open, from {node || 'the node that answers'}.{' '}
+            The last hour of {node || 'the node'}, a point every five seconds.{' '}
             <a href={`${server.base}/docs/metrics`} target="_blank" rel="noreferrer">
               All metrics, and alerts
             </a>
@@ -77,12 +85,12 @@ export function Overview() {
         }
         actions={known.length > 1 && <Select label="Node" hideLabel value={node} onValue={setChosen} choices={known} />}
       >
-        {metrics.error !== undefined && (
-          <ErrorNotice error={metrics.error} title="The metrics could not be read" onRetry={metrics.reload} />
+        {figures.error !== undefined && (
+          <ErrorNotice error={figures.error} title="The figures could not be read" onRetry={figures.reload} />
         )}
         <div class="trends">
           {CHARTS.map((chart, index) => (
-            <Trend key={`${node} ${chart.title}`} chart={chart} index={index} points={history?.points ?? NO_POINTS} />
+            <Trend key={`${node} ${chart.title}`} chart={chart} index={index} points={points} />
           ))}
         </div>
       </Section>
@@ -90,7 +98,7 @@ export function Overview() {
   )
 }
 
-const NO_POINTS: History['points'] = []
+const NO_POINTS: readonly Point[] = []
 
 function Problems({ of }: { readonly of: readonly string[] }) {
   if (of.length === 0) return null

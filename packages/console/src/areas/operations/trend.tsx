@@ -1,4 +1,4 @@
-/** Lines over the last minutes. The names show the newest figures, or those under the pointer. */
+/** Lines over the last hour. The names show the newest figures, or those under the pointer. */
 import '../../chart/language.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
@@ -74,14 +74,20 @@ export function Trend({
   )
 }
 
+/** The canvas has its own font, so it is told that of the page. */
+function fontOf(place: HTMLElement): string {
+  return getComputedStyle(place).fontFamily
+}
+
 function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: number | undefined) => void): uPlot {
   const colours: Colours = coloursOf(place)
-  const axis = { stroke: colours.text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 6 }
+  const axis = { stroke: colours.text, font: `11px ${fontOf(place)}`, ticks: { show: false }, gap: 6 }
   return new uPlot(
     {
       width: Math.max(60, place.clientWidth),
       height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      // The last time on the axis is not cut off.
+      padding: [8, 24, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'operations' }, points: { size: 6 } },
       scales: {

@@ -4,6 +4,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
+import { InviteMany } from './invite-many.tsx'
 import { Links } from './links.tsx'
 import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
@@ -18,6 +19,14 @@ export default function People({ path: [first, second], query }: AreaProps) {
   useCommands(() => [
     { id: 'people-new', title: 'Add a person', group: 'People', icon: 'plus', act: () => go(href('people', 'new')) },
     {
+      id: 'people-new-many',
+      title: 'Invite many people',
+      group: 'People',
+      words: 'paste list bulk',
+      icon: 'people',
+      act: () => go(href('people', 'new', 'many')),
+    },
+    {
       id: 'people-signed-in',
       title: 'Who is signed in',
       group: 'People',
@@ -27,7 +36,7 @@ export default function People({ path: [first, second], query }: AreaProps) {
     { id: 'people-roles', title: 'Roles', group: 'People', icon: 'shield', act: () => go(href('people', 'roles')) },
   ])
   if (first === undefined) return <Users query={query} />
-  if (first === 'new') return <NewUser />
+  if (first === 'new') return second === 'many' ? <InviteMany /> : <NewUser />
   if (first === 'signed-in') return <SignedIn what={second} query={query} />
   if (first === 'links') return <Links />
   if (first === 'mail') return <MailQueue state={second} />

@@ -47,7 +47,15 @@ export function NewUser() {
       </Page>
     )
   return (
-    <Page title="Add a person" parents={PARENTS}>
+    <Page
+      title="Add a person"
+      parents={PARENTS}
+      actions={
+        <ButtonLink href={href('people', 'new', 'many')} icon="people">
+          Invite many
+        </ButtonLink>
+      }
+    >
       <NewUserForm onLink={setMade} />
     </Page>
   )

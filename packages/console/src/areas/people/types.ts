@@ -9,6 +9,8 @@ export interface Person extends AdminUser {
   readonly attributes?: Values
   readonly created_at: string
   readonly updated_at: string
+  /** In lists: when a browser session of the user was last used; null if none is known. */
+  readonly seen_at?: string | null
 }
 
 /** The name of a person, if there is one besides the username. */

@@ -7,16 +7,17 @@ import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import {
   Badge,
-  Button,
   ButtonLink,
   type ColumnOf,
   count,
   Empty,
   Page,
   SearchField,
+  Select,
   Time,
   useLoad,
 } from '../../ui/index.ts'
+import { loadRoles } from './role-choice.tsx'
 import { PeopleTabs } from './tabs.tsx'
 import { nameOf, type Person } from './types.ts'
 
@@ -35,21 +36,25 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
       afterTitle={<Total />}
       bar={<PeopleTabs current="Users" />}
       actions={
-        <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>
-          Add a person
-        </ButtonLink>
+        <>
+          <ButtonLink icon="people" href={href('people', 'new', 'many')}>
+            Invite many
+          </ButtonLink>
+          <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>
+            Add a person
+          </ButtonLink>
+        </>
       }
     >
       <div class="people-search">
         <SearchField label="Search by username, name or e-mail address" value={text} onValue={setText} autofocus />
-        {role !== undefined && search === undefined && (
-          <span class="row">
-            <Badge kind="accent">Role {role}</Badge>
-            <Button size="small" kind="plain" icon="close" onClick={() => go(href('people'))}>
-              All users
-            </Button>
-          </span>
-        )}
+        <RoleFilter
+          role={search === undefined ? role : undefined}
+          onRole={(wanted) => {
+            setText('')
+            go(href('people', { role: wanted }))
+          }}
+        />
       </div>
       <PagedTable
         of={users}
@@ -63,12 +68,38 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
   )
 }
 
+/** The server searches by text or by role. */
+function RoleFilter({
+  role,
+  onRole,
+}: {
+  readonly role: string | undefined
+  readonly onRole: (role: string | undefined) => void
+}) {
+  const { data: roles = [] } = useLoad(loadRoles, [])
+  const names = [...new Set([...roles.map(({ name }) => name), ...(role === undefined ? [] : [role])])]
+  return (
+    <Select
+      label="Role"
+      hideLabel
+      value={role ?? ''}
+      onValue={(value) => onRole(value === '' ? undefined : value)}
+      choices={[{ value: '', title: 'All roles' }, ...names]}
+    />
+  )
+}
+
 const COLUMNS: readonly ColumnOf<Person>[] = [
   { title: 'Username', cell: (user) => <UserNames user={user} /> },
   { title: 'Name', wide: true, cell: (user) => nameOf(user) ?? <span class="quiet">–</span> },
   { title: 'E-mail', wide: true, cell: ({ email }) => email ?? <span class="quiet">–</span> },
   { title: 'Roles', wide: true, cell: ({ roles }) => <RoleBadges roles={roles} /> },
   { title: 'State', cell: (user) => <StateBadges user={user} /> },
+  {
+    title: 'Last seen',
+    wide: true,
+    cell: ({ seen_at: at }) => (at == null ? <span class="quiet">–</span> : <Time at={at} as="relative" />),
+  },
   { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="date" /> },
 ]
 

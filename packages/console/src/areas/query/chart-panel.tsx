@@ -39,7 +39,7 @@ export function ChartPanel({
         ) : 'error' in loaded ? (
           <ErrorNotice error={loaded.error} title="The chart could not be loaded" />
         ) : (
-          <loaded.Chart model={model} view={view} label={label} />
+          <loaded.Chart model={model} view={view} label={label} onView={onView} />
         )}
       </div>
     </div>
@@ -76,7 +76,7 @@ function ChartChoices({
         choices={[BY_ITSELF, ...choices]}
       />
       <div class="field">
-        <span class="query-chart-label">{kind === 'candles' ? 'open, high, low, close' : 'y'}</span>
+        <span class="query-chart-label">{kind === 'candles' ? 'prices' : 'y'}</span>
         <Menu
           label="Columns that are drawn"
           class="button"
@@ -109,8 +109,15 @@ function ChartChoices({
 type Changes = { readonly [Name in keyof ChartView]: ChartView[Name] | undefined }
 
 /** Automatic choices are absent. */
-function viewOf({ view = 'line', x, y, series }: Changes): ChartView {
-  return { view, ...(x !== undefined && { x }), ...(y !== undefined && { y }), ...(series !== undefined && { series }) }
+function viewOf({ view = 'line', x, y, series, scale, averages }: Changes): ChartView {
+  return {
+    view,
+    ...(x !== undefined && { x }),
+    ...(y !== undefined && { y }),
+    ...(series !== undefined && { series }),
+    ...(scale !== undefined && { scale }),
+    ...(averages !== undefined && { averages }),
+  }
 }
 
 /** In the order in which they were chosen: that of open, high, low, close. */

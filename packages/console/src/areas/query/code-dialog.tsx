@@ -4,15 +4,13 @@ import { server } from '../../server.ts'
 import { Code, Dialog, Segments } from '../../ui/index.ts'
 import { type CodeLanguage, codeFor, LANGUAGES, type Parameters } from './copy-as.ts'
 
-export function CodeDialog({
-  text,
-  parameters,
-  onClose,
-}: {
+export interface CodeDialogProps {
   readonly text: string
   readonly parameters: Parameters
   readonly onClose: () => void
-}) {
+}
+
+export function CodeDialog({ text, parameters, onClose }: CodeDialogProps) {
   const language = useSignal<CodeLanguage>('curl')
   const title = LANGUAGES.find(({ value }) => value === language.value)?.title ?? ''
   return (

@@ -2,7 +2,7 @@
 
 import type { ChartView } from '../../chart/chart.tsx'
 import type { Catalogue } from '../../editor/catalogue.ts'
-import { printed } from '../../editor/complete.ts'
+import { printed } from '../../editor/printed.ts'
 import { Await, Button, Empty, Keys, useLoad } from '../../ui/index.ts'
 
 export interface Example {

@@ -1,7 +1,8 @@
-/** How the server would run a statement, and how it would keep its result up to date. */
+/** How the server runs a statement, how long that takes, and how it would keep its result up to date. */
+import { useState } from 'preact/hooks'
 import { statement as statementOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
-import { Await, Code, Facts, useLoad } from '../../ui/index.ts'
+import { Await, Button, Code, Facts, useLoad } from '../../ui/index.ts'
 import type { Outcome } from './run.ts'
 
 /** How a live result is kept up to date, by the name that the server gives it. */
@@ -26,15 +27,23 @@ interface PlanOf {
   readonly live: Readonly<Record<string, unknown>> | undefined
 }
 
-export function Plan({ outcome: { text, parameters } }: { readonly outcome: Outcome }) {
+/** A statement that took longer runs again only when its user asks. */
+const SHORT_MS = 1000
+
+export function Plan({ outcome }: { readonly outcome: Outcome }) {
+  const { text, parameters, state } = outcome
+  const [isMeasured, setMeasured] = useState(state.value.kind === 'done' && state.value.milliseconds < SHORT_MS)
   const plan = useLoad(
     async (signal): Promise<PlanOf> => {
       const statement = (prefix: string) =>
         gate.query(statementOf(`${prefix} ${text}`, parameters as Readonly<Record<string, string>>), { signal })
-      const [rows, live] = await Promise.all([statement('explain').rows(), statement('explain live').first()])
+      const [rows, live] = await Promise.all([
+        statement(isMeasured ? 'explain analyze' : 'explain').rows(),
+        statement('explain live').first(),
+      ])
       return { lines: rows.map((row) => Object.values(row).join('  ')).join('\n'), live }
     },
-    [text, JSON.stringify(parameters)],
+    [text, JSON.stringify(parameters), isMeasured],
   )
   return (
     <div class="query-plan">
@@ -42,6 +51,13 @@ export function Plan({ outcome: { text, parameters } }: { readonly outcome: Outc
         {({ lines, live }) => (
           <>
             <Code label="Plan" text={lines} />
+            {!isMeasured && (
+              <p>
+                <Button size="small" icon="clock" onClick={() => setMeasured(true)}>
+                  Run it and measure rows and time
+                </Button>
+              </p>
+            )}
             {live !== undefined && (
               <Facts
                 of={[

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
+import { suitableKind } from '../../chart/choose.ts'
 import { connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
@@ -26,26 +27,30 @@ import {
   Segments,
   Spinner,
   Switch,
+  useLoad,
   useSlow,
 } from '../../ui/index.ts'
+import type { AddToBoardProps } from './add-to-board.tsx'
 import { ChartPanel } from './chart-panel.tsx'
 import { download, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
 import { METHODS, Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
+import { type QueryTab, titleOf } from './tabs.ts'
 
 export interface ResultProps {
   readonly outcome: Outcome
-  /** The name of the tab, for files and for screen readers. */
-  readonly name: string
-  readonly chart: ChartView
+  readonly tab: QueryTab
+  /** What it is called among several that are shown; by default it is the result of the tab. */
+  readonly label?: string | undefined
   readonly onChart: (view: ChartView) => void
-  readonly live: boolean
   readonly onLive: (live: boolean) => void
 }
 
 export function Result(props: ResultProps) {
-  const { outcome, name, chart, onChart, live, onLive } = props
+  const { outcome, tab, label, onChart, onLive } = props
+  const { chart, live } = tab
+  const name = titleOf(tab)
   const state = outcome.state.value
   const isQuery = outcome.kind === 'query'
   const following = useLive(outcome, live && isQuery && state.kind === 'done')
@@ -53,7 +58,7 @@ export function Result(props: ResultProps) {
   const model = following?.kind === 'live' ? following.model : outcome.model.value
   const view = isPlan.value ? 'plan' : chart.view === 'table' ? 'table' : 'chart'
   return (
-    <section class="query-result" aria-label="Result">
+    <section class="query-result" aria-label={label ?? 'Result'}>
       <div class="query-result-bar">
         <Summary outcome={outcome} state={state} model={model} following={following} />
         {isQuery && state.kind !== 'failed' && (
@@ -65,7 +70,8 @@ export function Result(props: ResultProps) {
               onValue={(wanted) => {
                 isPlan.value = wanted === 'plan'
                 if (wanted === 'table') onChart({ ...chart, view: 'table' })
-                if (wanted === 'chart' && chart.view === 'table') onChart({ ...chart, view: 'line' })
+                if (wanted === 'chart' && chart.view === 'table')
+                  onChart({ ...chart, view: suitableKind(model?.columns ?? []) })
               }}
               choices={[
                 { value: 'table', title: 'Table' },
@@ -73,7 +79,7 @@ export function Result(props: ResultProps) {
                 { value: 'plan', title: 'Plan' },
               ]}
             />
-            {model !== undefined && <ResultMenus outcome={outcome} model={model} name={name} />}
+            {model !== undefined && <ResultMenus outcome={outcome} model={model} tab={tab} />}
           </div>
         )}
       </div>
@@ -249,12 +255,14 @@ function NotLive({ error, onOff }: { readonly error: unknown; readonly onOff: ()
 function ResultMenus({
   outcome,
   model,
-  name,
+  tab,
 }: {
   readonly outcome: Outcome
   readonly model: GridModel
-  readonly name: string
+  readonly tab: QueryTab
 }) {
+  const isAdding = useSignal(false)
+  const name = titleOf(tab)
   const copy = async (format: 'tsv' | 'json' | 'csv') => {
     try {
       await copyText(rowsAs(model, format))
@@ -296,8 +304,38 @@ function ResultMenus({
           {loading.title}: {bytes(loading.bytes)}
         </Button>
       )}
+      <Button
+        size="small"
+        icon="board"
+        aria-label="Add to board"
+        onClick={() => {
+          isAdding.value = true
+        }}
+      >
+        <span class="query-wide">Add to board</span>
+      </Button>
+      {isAdding.value && (
+        <AddToBoard
+          tab={tab}
+          outcome={outcome}
+          onClose={() => {
+            isAdding.value = false
+          }}
+        />
+      )}
     </>
   )
+}
+
+/** Loaded when it is first opened. */
+function AddToBoard(props: AddToBoardProps) {
+  const { data, error } = useLoad(() => import('./add-to-board.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The dialog could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.AddToBoard {...props} />
 }
 
 function rowsOf(number: number): string {

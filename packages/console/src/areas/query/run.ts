@@ -1,6 +1,8 @@
 /** Runs statements one after another; each result streams into the model of its grid. */
 import { type Signal, signal } from '@preact/signals'
+import { DEFINING } from 'gatehouse-iql'
 import { type Batches, statement as statementOf } from '../../../../client/src/index.ts'
+import { tableChanges } from '../../editor/catalogue.ts'
 import { type Part, parametersOf, scan, statementsOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
@@ -113,6 +115,10 @@ export function kindOf(text: string): StatementKind {
   return KINDS.get(first?.key ?? '') ?? 'write'
 }
 
+function isDefinition(text: string): boolean {
+  return DEFINING.has(scan(text).find(({ kind }) => kind !== 'comment')?.key ?? '')
+}
+
 async function execute(outcome: Outcome, signal: AbortSignal): Promise<void> {
   const started = performance.now()
   let rowsAffected: number | undefined
@@ -130,6 +136,7 @@ async function execute(outcome: Outcome, signal: AbortSignal): Promise<void> {
     if (outcome.kind === 'write') rowsAffected = await readWrite(outcome, await query.result())
     else await readRows(outcome, await query.batches())
     end({ kind: 'done', milliseconds: elapsed(), rowsAffected })
+    if (isDefinition(outcome.text)) tableChanges.value++
   } catch (error) {
     if (signal.aborted) end({ kind: 'cancelled', milliseconds: elapsed() })
     else {

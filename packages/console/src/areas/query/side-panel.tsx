@@ -1,5 +1,6 @@
-/** The side panel: saved queries with search, and the statements that were run before. */
+/** The side panel: the tree of tables, saved queries with search, and the statements that were run before. */
 import { useSignal } from '@preact/signals'
+import type { Catalogue } from '../../editor/catalogue.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
@@ -20,24 +21,32 @@ import {
 import { clearHistory, history } from './history.ts'
 import { deleteSaved, isOwn, type Listed, listSaved, PAGE, savedVersion } from './saved.ts'
 import './side-panel.css'
+import { readStored, writeStored } from './storage.ts'
+import { TableTree, type TreeActions } from './table-tree.tsx'
 import { addressOf, addTab, changeTab, currentTab, tabs } from './tabs.ts'
 
-export function SidePanel() {
-  const shown = useSignal<'saved' | 'history'>('saved')
+type Shown = 'tables' | 'saved' | 'history'
+
+export function SidePanel(props: TreeActions & { readonly catalogue: Catalogue }) {
+  const shown = useSignal<Shown>(readStored<Shown>('side-shown') ?? 'tables')
   return (
-    <aside class="query-side" aria-label="Saved queries and history">
+    <aside class="query-side" aria-label="Tables, saved queries and history">
       <Segments
         label="What is listed"
         value={shown.value}
         onValue={(value) => {
           shown.value = value
+          writeStored('side-shown', value)
         }}
         choices={[
+          { value: 'tables', title: 'Tables' },
           { value: 'saved', title: 'Saved' },
           { value: 'history', title: 'History' },
         ]}
       />
-      {shown.value === 'saved' ? <SavedList /> : <HistoryList />}
+      {shown.value === 'tables' && <TableTree {...props} />}
+      {shown.value === 'saved' && <SavedList />}
+      {shown.value === 'history' && <HistoryList />}
     </aside>
   )
 }
@@ -61,7 +70,7 @@ function SavedList() {
               {items.length === 0 && (
                 <p class="query-side-empty">
                   {prefix.value === ''
-                    ? 'Nothing is saved yet. Write a statement and press Save; shared queries of others appear here too.'
+                    ? 'Nothing is saved yet. Write a statement and press Save. Queries that others share with you appear here too.'
                     : `No saved query begins with “${prefix.value}”.`}
                 </p>
               )}

@@ -135,7 +135,7 @@ export function isChanged(tab: QueryTab): boolean {
 
 /** What is saved of a tab. */
 export function bodyOf({ text, parameters, chart, live, saved }: QueryTab): SavedQuery {
-  const { view = 'table', x, y, series } = chart
+  const { view = 'table', x, y, series, scale, averages } = chart
   const description = saved?.body.description
   return {
     ...(description !== undefined && { description }),
@@ -145,13 +145,15 @@ export function bodyOf({ text, parameters, chart, live, saved }: QueryTab): Save
     ...(x !== undefined && { x }),
     ...(y !== undefined && y.length > 0 && { y }),
     ...(series !== undefined && { series }),
+    ...(scale !== undefined && { scale }),
+    ...(averages !== undefined && averages.length > 0 && { averages }),
     live,
   }
 }
 
 /** A tab of a saved query. */
 export function fromSaved(saved: SavedPlace): QueryTab {
-  const { statement, parameters = {}, view = 'table', x, y, series, live = false } = saved.body
+  const { statement, parameters = {}, view = 'table', x, y, series, scale, averages, live = false } = saved.body
   const texts = Object.entries(parameters).map(([name, value]) => [name, value === null ? null : String(value)])
   return {
     ...emptyTab([]),
@@ -162,6 +164,8 @@ export function fromSaved(saved: SavedPlace): QueryTab {
       ...(x !== undefined && { x }),
       ...(y !== undefined && { y }),
       ...(series !== undefined && { series }),
+      ...(scale !== undefined && { scale }),
+      ...(averages !== undefined && { averages }),
     },
     live,
     saved,

@@ -8,12 +8,12 @@ import { gate } from '../../gate.ts'
 import { type Command, useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page } from '../../ui/index.ts'
-import { CodeDialog } from './code-dialog.tsx'
+import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page, useLoad } from '../../ui/index.ts'
+import type { CodeDialogProps } from './code-dialog.tsx'
 import { Examples } from './examples.tsx'
 import { ParameterForm, valuesFor } from './parameters.tsx'
 import { Results } from './results.tsx'
-import { runOf } from './run.ts'
+import { runOf, runPart } from './run.ts'
 import { useRunning } from './running.ts'
 import { SaveDialog } from './save-dialog.tsx'
 import { isOwn, updateSaved } from './saved.ts'
@@ -21,7 +21,7 @@ import { SidePanel } from './side-panel.tsx'
 import { Splitter } from './splitter.tsx'
 import { readStored, writeStored } from './storage.ts'
 import { TabStrip } from './tab-strip.tsx'
-import { addressOf, bodyOf, changeTab, isChanged, newTab, type QueryTab, titleOf } from './tabs.ts'
+import { addressOf, addTab, bodyOf, changeTab, currentId, isChanged, newTab, type QueryTab, titleOf } from './tabs.ts'
 
 const catalogue = catalogueOf(gate)
 
@@ -53,7 +53,7 @@ export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly fa
         <>
           <IconButton
             icon="sidebar"
-            label={isSideShown.value ? 'Hide saved queries and history' : 'Show saved queries and history'}
+            label={isSideShown.value ? 'Hide the side panel' : 'Show tables, saved queries and history'}
             aria-pressed={isSideShown.value}
             onClick={toggleSide}
           />
@@ -70,7 +70,16 @@ export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly fa
       }
     >
       <div class="query-body">
-        {isSideShown.value && <SidePanel />}
+        {isSideShown.value && (
+          <SidePanel
+            catalogue={catalogue}
+            onName={(name) => editor.current?.insert(name)}
+            onRows={(text) => {
+              go(addressOf(addTab({ text })))
+              void runPart(currentId.value, { from: 0, to: text.length, text }, {})
+            }}
+          />
+        )}
         <div class="query-main">
           {failed !== undefined && (
             <div class="query-result-message">
@@ -120,6 +129,17 @@ export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly fa
       />
     </Page>
   )
+}
+
+/** Loaded when it is first opened. */
+function CodeDialog(props: CodeDialogProps) {
+  const { data, error } = useLoad(() => import('./code-dialog.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The dialog could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.CodeDialog {...props} />
 }
 
 function OpenDialog({

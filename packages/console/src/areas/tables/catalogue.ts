@@ -44,6 +44,8 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly TableIndex[]
   readonly rowfilter: string | null
+  /** CHECK constraints; undefined from a node of an earlier version. */
+  readonly checks?: readonly { readonly name: string; readonly condition: string }[]
   /** The query of a view. */
   readonly view: string | null
 }

@@ -16,7 +16,7 @@ const PAGE = 500
 const MOST_DELETED = 100
 
 export function Rows({ table }: { readonly table: TableDetail }) {
-  const [sort, setSort] = useState<Sort>()
+  const [sort, setSort] = useState(() => newestFirst(table))
   const [round, setRound] = useState(0)
   const [isAdding, setAdding] = useState(false)
   const [chosen, setChosen] = useState<{ readonly top: number; readonly bottom: number }>()
@@ -128,6 +128,19 @@ export function Rows({ table }: { readonly table: TableDetail }) {
       )}
     </div>
   )
+}
+
+/** Of a table whose key or an index begins with a time, or whose key is a number that rises with a time: that order is cheap. */
+function newestFirst({ columns, primarykey, indexes }: TableDetail): Sort | undefined {
+  const firsts = [
+    primarykey[0],
+    ...indexes.map(({ columns: [first] }) => (typeof first === 'object' ? first.name : first)),
+  ]
+  const column = columns.findIndex(({ name, type }) => firsts.includes(name) && /^(Timestamp|Date)/.test(type))
+  if (column !== -1) return { column, descending: true }
+  const key = columns.findIndex(({ name }) => primarykey.length === 1 && name === primarykey[0])
+  const isRising = columns[key]?.type === 'Integer' && columns.some(({ type }) => type.startsWith('Timestamp'))
+  return isRising ? { column: key, descending: true } : undefined
 }
 
 interface Pages {

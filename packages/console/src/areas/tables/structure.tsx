@@ -112,6 +112,10 @@ function IndexesPart({ table, onOpen, onDefined }: PartProps) {
             'Unique',
             <code key="columns">{columns.join(', ')}</code>,
           ]),
+          ...(table.checks ?? []).map(({ name, condition }): [string, ComponentChildren] => [
+            `Check ${name}`,
+            <code key="condition">{condition}</code>,
+          ]),
         ]}
       />
       {table.indexes.length > 0 && (

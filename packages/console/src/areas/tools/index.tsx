@@ -1,8 +1,11 @@
 /** The area Tools: how psql, Python, Grafana and others connect to this server. */
 import { useState } from 'preact/hooks'
-import { user } from '../../gate.ts'
+import { may, user } from '../../gate.ts'
 import { server } from '../../server.ts'
-import { Code, Empty, Notice, Page, Segments } from '../../ui/index.ts'
+import type { AreaProps } from '../../shell/area.ts'
+import { href } from '../../shell/router.ts'
+import { Code, Empty, Notice, Page, Segments, Tabs } from '../../ui/index.ts'
+import { Connections } from './connections.tsx'
 import { type SignInWay, snippetsOf } from './snippets.ts'
 import './tools.css'
 
@@ -38,16 +41,31 @@ const WAYS: readonly Way[] = [
   },
 ]
 
-export default function Tools() {
+export default function Tools({ path: [part] }: AreaProps) {
+  const isOperator = may('Platform/Admin')
+  const showsConnections = part === 'connections' && isOperator
+  const tabs = [
+    { title: 'Connect', href: href('tools'), current: !showsConnections },
+    { title: 'Connections', href: href('tools', 'connections'), current: showsConnections },
+  ]
+  return (
+    <Page
+      title={showsConnections ? 'Tools: Connections' : 'Connect a tool'}
+      bar={isOperator && <Tabs label="Tools" tabs={tabs} />}
+    >
+      {showsConnections ? <Connections /> : <Connect />}
+    </Page>
+  )
+}
+
+function Connect() {
   const { wire, issuer } = server
   const [chosen, setChosen] = useState<SignInWay>('token')
   if (wire === undefined)
     return (
-      <Page title="Connect a tool">
-        <Empty icon="link" title="Tools cannot connect to this server">
-          An operator can open a port for them with the setting wire_port.
-        </Empty>
-      </Page>
+      <Empty icon="link" title="Tools cannot connect to this server">
+        An operator can open a port for them with the setting wire_port.
+      </Empty>
     )
   const ways = WAYS.filter(({ value }) => value !== 'password' || wire.passwords)
   const way = ways.find(({ value }) => value === chosen) ?? ways[0]
@@ -55,26 +73,24 @@ export default function Tools() {
   const username = user.value?.preferred_username
   const place = { ...wire, issuer, username: typeof username === 'string' ? username : 'USERNAME' }
   return (
-    <Page title="Connect a tool">
-      <div class="tools-page">
-        <p>
-          Tools that speak PostgreSQL's protocol see the tables that you may read, with your rights. The database is
-          gatehouse.
-        </p>
-        <Segments
-          label="Sign-in"
-          value={way.value}
-          onValue={(value) => setChosen(ways.find((each) => each.value === value)?.value ?? 'token')}
-          choices={ways.map(({ value, title }) => ({ value, title }))}
-        />
-        <p>{way.about}</p>
-        {snippetsOf(way.value, place).map(({ title, text }) => (
-          <Code key={title} label={title} text={text} />
-        ))}
-        {!wire.tls && (
-          <Notice>The server has no TLS certificate of its own, so tools can connect on its machine only.</Notice>
-        )}
-      </div>
-    </Page>
+    <div class="tools-page">
+      <p>
+        Tools that speak PostgreSQL's protocol see the tables that you may read, with your rights. The database is
+        gatehouse.
+      </p>
+      <Segments
+        label="Sign-in"
+        value={way.value}
+        onValue={(value) => setChosen(ways.find((each) => each.value === value)?.value ?? 'token')}
+        choices={ways.map(({ value, title }) => ({ value, title }))}
+      />
+      <p>{way.about}</p>
+      {snippetsOf(way.value, place).map(({ title, text }) => (
+        <Code key={title} label={title} text={text} />
+      ))}
+      {!wire.tls && (
+        <Notice>The server has no TLS certificate of its own, so tools can connect on its machine only.</Notice>
+      )}
+    </div>
   )
 }

@@ -121,7 +121,7 @@ export class Appender {
     return { id, data: null, messages: 0, removed: 1, wasRemoved: 1, newest: 0 }
   }
 
-  /** Removes so many of the oldest messages of a topic; returns their bytes. */
+  /** Removes the given number of the oldest messages of a topic; returns their bytes. */
   removeOldest(topic: Pick<Topic, 'id' | 'messages'>, count: number): number {
     const last = this.#sql.nthOldest.get(topic.id, count - 1)
     return last === undefined ? 0 : this.removeUpTo(topic, last.seq)

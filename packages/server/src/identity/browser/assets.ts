@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Route } from '../../http/route.ts'
 import { type Brand, logoType, markFile } from '../pages/brand.ts'
+import { fontFiles, interfaceFont } from '../pages/fonts.ts'
 import type { PageAssets } from '../pages/layout.ts'
 import { documentationStyles, pageStyles } from '../pages/stylesheet.ts'
 
@@ -23,14 +24,17 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
   const { colour, logo } = brand
   const routes: Route[] = []
   const ownLogo = logo === undefined ? undefined : serveLogo(logo)
+  for (const { name, content } of fontFiles()) serve(name, 'font/woff2', content)
   const assets = {
-    stylesheet: serveStyles('pages', pageStyles(colour)),
+    font: interfaceFont(base),
+    stylesheet: serveStyles('pages', pageStyles(colour, base)),
     documentationStylesheet: serveStyles('documentation', documentationStyles()),
     controlsScript: serveScript('controls'),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
     themeScript: serveScript('theme'),
     healthScript: serveScript('health'),
+    pricesScript: serveScript('prices'),
     documentationScript: serveScript('documentation'),
     logo: ownLogo,
     icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),

@@ -108,6 +108,7 @@ export function contentPolicy({ formAction = [], scripts, frames = [], connects 
     "default-src 'none'",
     "style-src 'self'",
     "img-src 'self' data:",
+    "font-src 'self'",
     ...(scripts === undefined ? [] : [`script-src ${scripts}`]),
     ...(connects ? ["connect-src 'self'"] : []),
     ...(frames.length === 0 ? [] : [`frame-src ${[...new Set(frames)].join(' ')}`]),

@@ -230,14 +230,16 @@ export async function refuseToClient(
   env: BrowserEnv,
 ): Promise<void> {
   await spendPushed({ pushed }, env)
-  env.audit.record({
-    event: 'authorization.refused',
-    actor: context.user?.id,
-    client: client.id,
-    address: context.http.address,
-    requestId: context.http.id,
-    details: { error, reason: text, response_type: responseType },
-  })
+  // Pages ask without showing anything whether somebody is signed in. Nobody was refused anything.
+  if (error !== 'login_required')
+    env.audit.record({
+      event: 'authorization.refused',
+      actor: context.user?.id,
+      client: client.id,
+      address: context.http.address,
+      requestId: context.http.id,
+      details: { error, reason: text, response_type: responseType },
+    })
   return send(context, client, target, { error, error_description: printable(text) }, uiLocales, env)
 }
 

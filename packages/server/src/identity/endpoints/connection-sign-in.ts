@@ -35,7 +35,13 @@ export interface SecretAttempt {
 }
 
 export type SecretVerdict =
-  | { readonly outcome: 'good'; readonly principal: Principal; readonly method: 'client secret' | 'password' }
+  | {
+      readonly outcome: 'good'
+      readonly principal: Principal
+      readonly method: 'client secret' | 'password'
+      /** Ends the grant of the connection. */
+      readonly release?: () => Promise<void>
+    }
   /** The reason is for the audit log only: the reply is the same for every one. */
   | { readonly outcome: 'wrong'; readonly reason: string }
   /** Not checked: after too many failures, or because too many checks are in progress. */
@@ -110,18 +116,23 @@ export function createConnectionSignIn(env: ConnectionSignInEnv): CheckSecret {
     )
     await refuseRevoked({ onBehalfOf: { user, grant } }, client, began, env)
     const { token } = await env.issuer.accessToken(client, scopes.filter(isOfPlatform), { user, grant })
-    return good(token, 'password')
+    // No event: only this connection has had a token of the grant.
+    return good(token, 'password', async () => void (await env.stores.grants.revoke({ id: grant.id })))
   }
 
   function withLifetime(client: Client): Client {
     return { ...client, accessTokenLifetime: Math.max(1, Math.floor(env.sessionMs / 1000)) }
   }
 
-  async function good(token: string, method: 'client secret' | 'password'): Promise<SecretVerdict> {
+  async function good(
+    token: string,
+    method: 'client secret' | 'password',
+    release?: () => Promise<void>,
+  ): Promise<SecretVerdict> {
     const principal = await env.authenticate(token)
     return principal === undefined
       ? { outcome: 'wrong', reason: 'no rights on the platform' }
-      : { outcome: 'good', principal, method }
+      : { outcome: 'good', principal, method, ...(release && { release }) }
   }
 }
 

@@ -34,6 +34,8 @@ export const PLACES: Readonly<Record<Place, string>> = {
 
 /** URLs of the files that pages load. */
 export interface PageAssets {
+  /** The typeface of the interface. */
+  readonly font: string
   readonly stylesheet: string
   readonly documentationStylesheet: string
   readonly icon: string
@@ -45,6 +47,7 @@ export interface PageAssets {
   /** Sets the theme that was chosen in the console, before the first paint. */
   readonly themeScript: string
   readonly healthScript: string
+  readonly pricesScript: string
   readonly documentationScript: string
 }
 
@@ -113,6 +116,7 @@ function head({ brand, language, assets }: PageFrame, { title, scripts = [], hea
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
 <link rel="icon" href="${assets.icon}">
+<link rel="preload" href="${assets.font}" as="font" type="font/woff2" crossorigin>
 <link rel="stylesheet" href="${assets.stylesheet}">
 ${more}${scripts.map((script) => html`<script src="${script}" defer></script>\n`)}</head>
 `

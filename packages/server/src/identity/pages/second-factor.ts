@@ -65,6 +65,8 @@ export interface AuthenticatorSetUpData {
   readonly path: string
   readonly flow: string | undefined
   readonly required: boolean
+  /** The application that asks for it, if the organisation does not. */
+  readonly askedBy?: string | undefined
   readonly qr: Html
   /** The secret in groups of four characters, to be typed. */
   readonly key: string
@@ -75,9 +77,10 @@ export interface AuthenticatorSetUpData {
 
 export function authenticatorSetUpPage(frame: PageFrame, data: AuthenticatorSetUpData): Html {
   const { messages } = frame.language
+  const reason = data.askedBy === undefined ? messages.setUpRequired : messages.setUpAsked(data.askedBy)
   const body = html`
 <h1>${messages.setUpSecondFactor}</h1>
-<p class="lead">${data.required && html`${messages.setUpRequired} `}${messages.setUpScan}</p>
+<p class="lead">${data.required && html`${reason} `}${messages.setUpScan}</p>
 ${errorSummary(frame, data.formError)}
 ${data.qr}
 <details><summary>${messages.setUpByHand}</summary><p class="break"><code id="authenticator-key">${data.key}</code></p></details>

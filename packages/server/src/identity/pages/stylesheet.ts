@@ -1,9 +1,11 @@
-/** The stylesheets of the pages: the design tokens in the operator's colour, and the rules in `styles/`. */
+/** The stylesheets of the pages: the typefaces, the design tokens in the operator's colour, and the rules in `styles/`. */
 import { readFileSync } from 'node:fs'
+import { fontFaces } from './fonts.ts'
 import { designTokens } from './tokens.ts'
 
-export function pageStyles(colour: string): string {
-  return `${designTokens(colour)}${rules('elements')}${rules('pages')}${rules('site')}`
+/** `base` is the path of the issuer. */
+export function pageStyles(colour: string, base: string): string {
+  return `${fontFaces(base)}${designTokens(colour)}${rules('elements')}${rules('pages')}${rules('site')}`
 }
 
 /** What the documentation has beyond other pages. */

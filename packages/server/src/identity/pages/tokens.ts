@@ -16,8 +16,8 @@ export function designTokens(colour: string): string {
 
 /** Lengths are multiples of 4 px at the usual font size. */
 const SCALE = [
-  '--font:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif',
-  '--mono:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace',
+  '--font:Inter,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif',
+  '--mono:"JetBrains Mono",ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace',
   '--type-small:.8125rem;--type-data:.875rem;--type-label:.9375rem;--type-body:1rem',
   '--type-section:1.0625rem;--type-title:1.5rem;--type-display:2.25rem',
   '--space-1:.25rem;--space-2:.5rem;--space-3:.75rem;--space-4:1rem;--space-5:1.25rem;--space-6:1.5rem;--space-8:2rem',

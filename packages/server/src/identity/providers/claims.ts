@@ -64,7 +64,7 @@ export function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 
 
 /**
  * Claims that the provider names without sending them (OpenID Connect Core §5.6.2): so Entra leaves out the groups of people who have
- * many. An absent group would count as "not in it", so whoever reads such a claim must refuse.
+ * many. An absent group would count as "not in it", so those who read such a claim must refuse.
  */
 export function leftOut(claims: Claims): ReadonlySet<string> {
   const names = own(claims, '_claim_names')

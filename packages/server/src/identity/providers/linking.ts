@@ -117,7 +117,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
   for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, {
     subject: identity.subject,
   }))
-    if (id !== session.id) await endSession(id, 'its identity was unlinked', env)
+    if (id !== session.id) await endSession(id, 'its identity was unlinked', env, user.id)
   env.audit.record({
     event: 'identity.unlinked',
     ...{ actor: user.id, target: user.id, address: http.address, requestId: http.id },

@@ -218,7 +218,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
   }
 }
 
-/** For the FAPI profile a claim that nobody asked for is one too many: only clients that are told of logouts need the session. */
+/** For the FAPI profile a claim that nobody asked for is one too many: only clients with a logout URI need the session. */
 function needsSession({ profile, frontchannelLogoutUri, backchannelLogoutUri }: Client): boolean {
   return profile !== 'fapi2' || frontchannelLogoutUri !== undefined || backchannelLogoutUri !== undefined
 }

@@ -5,6 +5,7 @@ import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '.
 import { flag, list, number, oneOf, text } from '../../schema/builders.ts'
 import { QUERY_ERRORS } from '../errors.ts'
 import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/contract.ts'
+import { BULK_TYPES } from './bulk-type.ts'
 import { OPERATORS } from './criteria.ts'
 import { DEFAULT_PAGE, MAX_PAGE } from './page-parameters.ts'
 import { MEDIA_TYPES } from './request.ts'
@@ -45,7 +46,7 @@ export function describeQuery(): ApiRoute[] {
       mayLackBody: true,
       replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 413, 415, 422, 429, 503) },
     },
-    write('Insert', 'Inserts one or more rows, all or none.', { oneOf: [ROW, list(ROW)] }),
+    describeInsert(),
     write(
       'Update',
       'Updates the rows that match the criteria.',
@@ -62,6 +63,32 @@ export function describeQuery(): ApiRoute[] {
     },
     ...describeCatalogue(),
   ]
+}
+
+/** Bodies other than JSON are bulk inserts. */
+function describeInsert(): ApiRoute {
+  const insert = write('Insert', 'Inserts one or more rows, all or none.', { oneOf: [ROW, list(ROW)] })
+  const files = BULK_TYPES.map(
+    (type) => [type, { ...text(), description: 'Rows in bulk: the reply has none.' }] as const,
+  )
+  return {
+    ...insert,
+    parameters: [
+      ...(insert.parameters ?? []),
+      parameter(
+        'duplicates',
+        'In bulk: what happens to a row whose key is taken. The reply counts such rows in `Skipped` and `Replaced`.',
+        { ...oneOf(['reject', 'skip', 'replace']), default: 'reject' },
+      ),
+      parameter('nulls', 'In bulk: whether NULL means the default of a column that has one.', {
+        ...oneOf(['keep', 'default']),
+        default: 'keep',
+      }),
+      parameter('delimiter', 'In bulk, CSV: comma, semicolon, tab or bar.'),
+      parameter('null', 'In bulk, CSV: a text that means NULL; repeatable.'),
+    ],
+    body: { ...insert.body, ...Object.fromEntries(files) },
+  }
 }
 
 function describeCatalogue(): ApiRoute[] {

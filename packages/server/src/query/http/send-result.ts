@@ -136,9 +136,7 @@ export async function encodeRows(
 ): Promise<Buffer> {
   const encoder = isText(encoding) ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
   const chunks = await inTurns(encodeAll(encoder, rows))
-  const trailer = encoder.finish?.()
-  while (encoder.pending > 0) chunks.push(encoder.take())
-  return Buffer.concat([...chunks, endOfResult(encoding, { ...outcome, trailer }, end)])
+  return Buffer.concat([...chunks, endOfResult(encoding, { ...outcome, trailer: encoder.trailer?.() }, end)])
 }
 
 function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {
@@ -149,6 +147,11 @@ function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8A
     if (isLong) chunks.push(encoder.take())
     if (isLong || index % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
   }
+  encoder.end?.()
   chunks.push(encoder.take())
+  while (encoder.pending > 0) {
+    yield
+    chunks.push(encoder.take())
+  }
   return chunks
 }

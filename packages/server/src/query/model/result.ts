@@ -36,7 +36,7 @@ export function wireForm({ wire }: Encoding): WireForm {
   return wire
 }
 
-/** Whether the format can report that rows were left out. CSV, Arrow and PostgreSQL's messages cannot. */
+/** Whether the format can report that rows were left out. The others cannot. */
 export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
 }
@@ -69,12 +69,14 @@ export interface RowEncoder {
   add(row: readonly Cell[]): void
   /** An estimate of the bytes waiting to be taken. */
   readonly pending: number
-  /** The rows added since the last call, preceded by the header on the first. Parquet: a part of those that can be taken. */
+  /** The rows added since the last call, preceded by the header on the first. Parquet: a part of them, until nothing is pending. */
   take(): Uint8Array
   /** Bytes of rows that cannot be taken yet, because their row group is not complete. */
   readonly held?: number
-  /** Completes the last row group and returns the trailer. What is pending then is to be taken, in several calls if need be. */
-  finish?(): Uint8Array
+  /** No more rows are added: those of the last row group can be taken. */
+  end?(): void
+  /** What follows the rows, once all of them have been taken. */
+  trailer?(): Uint8Array
 }
 
 /** The encoder of a text format. A small result is sent as one string together with its trailer. */

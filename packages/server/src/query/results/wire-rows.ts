@@ -151,13 +151,17 @@ function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
   }
 }
 
-function csvWriter({ delimiter, absent, quote, escape }: CsvCopy, isQuoted: boolean, isAlone: boolean): WireCellWriter {
+function csvWriter(
+  { delimiter, absent, quote, ...form }: CsvCopy,
+  isQuoted: boolean,
+  isAlone: boolean,
+): WireCellWriter {
   const special = new RegExp(`[\\n\\r${escaped(delimiter)}${escaped(quote)}]`)
-  const doubled = new RegExp(`[${escaped(quote)}${escaped(escape)}]`, 'g')
+  const doubled = new RegExp(`[${escaped(quote)}${escaped(form.escape)}]`, 'g')
   return (out, cell) => {
     const text = String(cell)
     const needsQuotes = isQuoted || text === absent || special.test(text) || (isAlone && text === '\\.')
-    out.addText(needsQuotes ? quote + text.replace(doubled, (character) => escape + character) + quote : text)
+    out.addText(needsQuotes ? quote + text.replace(doubled, (character) => form.escape + character) + quote : text)
   }
 }
 

@@ -127,7 +127,7 @@ export function isSmall({ parameters }: ReadRun): boolean {
   return sizeOfAll(parameters) <= MAX_SMALL_LENGTH
 }
 
-/** Whether the statement is a query whose result may be small, in a text format. */
+/** Whether the statement is a query whose result may be small, in a format that needs no chunks. */
 export function mayBeSmall({ planned, encoding }: QueryCall): boolean {
   return planned.read !== undefined && planned.cost !== 'unbounded' && (isText(encoding) || encoding.format === 'wire')
 }

@@ -45,9 +45,16 @@ const SHOWN = {
     minItems: 1,
     maxItems: 20,
     description:
-      'Charts: the columns drawn, one line or set of bars each. Candles: open, high, low, close, in this order.',
+      'Charts: the columns drawn, one line or set of bars each. Candles: open, high, low, close, in this order, and the volume if there is one.',
   },
   series: column('Charts: the column whose values split the rows into one line or set of bars each.'),
+  scale: oneOf(['linear', 'log'], 'Charts: the scale of the values. Default: linear.'),
+  averages: {
+    ...list(number('integer', { minimum: 2, maximum: 1000, description: 'Points.' })),
+    minItems: 1,
+    maxItems: 4,
+    description: 'Candles and single lines over a time: the lengths of moving averages.',
+  },
   live: flag('Whether the result keeps itself up to date. Default: false.'),
 } as const
 

@@ -136,7 +136,7 @@ async function write(
   return changed
 }
 
-/** Links to the old address are void, and whoever reads its mail is told. */
+/** Links to the old address are void; a mail to it says so. */
 async function noticeAddress({ user: { id: userId, profile } }: ShownUser, stores: Stores, { mail }: ScimEnv) {
   await stores.addressLinks.revokeOf(userId)
   if (typeof profile.email === 'string' && profile.email_verified === true)

@@ -1,4 +1,4 @@
-/** The state of this node for the administration: what it is, whether it is ready, and how busy it is. */
+/** The state of this node for the administration: what it is, whether it is ready, how busy it is, and its figures of the last hour. */
 
 import { statfsSync } from 'node:fs'
 import type { Server } from 'node:net'
@@ -10,7 +10,9 @@ import type { Bus } from '../../events/bus.ts'
 import type { ReadinessCheck } from '../../http/health.ts'
 import type { QueryService } from '../../query/service.ts'
 import type { Gateway } from '../../streaming/gateway/gateway.ts'
-import { watchLoopDelay } from '../../telemetry/loop-delay.ts'
+import { type FigureHistory, Figures, SAMPLE_MS } from '../../telemetry/figure-history.ts'
+import { type LoopDelay, watchLoopDelay } from '../../telemetry/loop-delay.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Resources } from '../resources.ts'
 import type { WorkerLink } from '../worker-link.ts'
 import type { Cleanup } from './cleanup.ts'
@@ -24,13 +26,35 @@ export interface NodeParts {
   readonly query: Pick<QueryService, 'load'> | undefined
   readonly gateway: Pick<Gateway, 'connections'> | undefined
   readonly worker: Pick<WorkerLink, 'number'> | undefined
+  readonly metrics: Metrics
 }
 
-export function createNodeStatus(parts: NodeParts, cleanup: Cleanup): () => Promise<JsonObject> {
-  const { config, resources, bus, server, readiness, query, gateway, worker } = parts
-  const { database, audit, clock } = resources
+export interface NodeReplies {
+  readonly status: () => Promise<JsonObject>
+  /** The figures after a time, of the last hour. */
+  readonly figures: (since: number) => FigureHistory
+}
+
+export function createNodeReplies(parts: NodeParts, cleanup: Cleanup): NodeReplies {
+  const { clock } = parts.resources
   const delay = watchLoopDelay()
   cleanup.add(() => delay.stop())
+  const figures = new Figures({ metrics: parts.metrics, loopDelay: delay.read })
+  const sample = () => figures.sample(clock())
+  sample()
+  // Soon, so that the charts of a node that has just started are not empty.
+  const first = setTimeout(sample, SAMPLE_MS / 5)
+  const sampling = setInterval(sample, SAMPLE_MS)
+  for (const timer of [first, sampling]) {
+    timer.unref()
+    cleanup.add(() => clearTimeout(timer))
+  }
+  return { status: createNodeStatus(parts, delay), figures: (since) => figures.since(since) }
+}
+
+function createNodeStatus(parts: NodeParts, delay: { read(): LoopDelay }): () => Promise<JsonObject> {
+  const { config, resources, bus, server, readiness, query, gateway, worker } = parts
+  const { database, audit, clock } = resources
   const startedAt = clock()
   const countConnections = promisify(server.getConnections.bind(server))
   return async () => {

@@ -164,6 +164,18 @@ function listSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       return rows.map(toSession)
     },
 
+    /** When sessions of these users were last used, also those that have ended, as long as they are kept. */
+    async lastSeen(userIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+      if (userIds.length === 0) return new Map()
+      const rows = await db
+        .selectFrom('sessions')
+        .where('user_id', 'in', userIds)
+        .groupBy('user_id')
+        .select(({ fn }) => ['user_id', fn.max('seen_at').as('seen_at')])
+        .execute()
+      return new Map(rows.map((row) => [row.user_id, Number(row.seen_at)]))
+    },
+
     /** One page, newest first, of all users or one: those after the session that began at `createdAt` and has the id. */
     async page({ limit, userId, after }: SessionPage): Promise<SessionOfUser[]> {
       let query = selectCurrent(db, clock(), lifetimes).leftJoin('users', 'users.id', 'sessions.user_id')

@@ -41,6 +41,8 @@ export class IqlStatement {
   readonly #arrays: ReadonlySet<string>
   /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays. */
   readonly #isOwnPlan: boolean
+  /** RowDescription where all columns are text. */
+  #inText: Buffer | undefined
   #encodings: Map<string, Encoding> | undefined
   #slots: { readonly bound: Bound; readonly positions: readonly number[] } | undefined
 
@@ -198,7 +200,10 @@ export class IqlStatement {
 
   /** RowDescription; undefined if the statement returns no rows. */
   describe(formats: readonly Format[]): Buffer | undefined {
-    return this.columns.length === 0 ? undefined : rowDescription(columnFields(this.columns, formats))
+    if (this.columns.length === 0) return undefined
+    if (formats.length > 0) return rowDescription(columnFields(this.columns, formats))
+    this.#inText ??= rowDescription(columnFields(this.columns, formats))
+    return this.#inText
   }
 }
 

@@ -19,7 +19,13 @@ import { ERROR_ACKNOWLEDGED, OAUTHBEARER, readBearer, readInitialResponse, token
 export type SignInMethod = 'oauth' | 'token' | 'client secret' | 'password'
 
 export type SignInResult =
-  | { readonly outcome: 'good'; readonly principal: Principal; readonly method: SignInMethod }
+  | {
+      readonly outcome: 'good'
+      readonly principal: Principal
+      readonly method: SignInMethod
+      /** Ends what was created for this connection alone; called once it is closed, or was refused after all. */
+      readonly release?: () => Promise<void>
+    }
   /** The reason is for the audit log only. */
   | { readonly outcome: 'wrong'; readonly reason: string }
   | { readonly outcome: 'delayed' }
@@ -90,9 +96,7 @@ async function checkToken(token: string, method: 'oauth' | 'token', env: SignInE
   if (principal === undefined) return { outcome: 'wrong', reason: 'invalid token' }
   // RFC 9449 §7.1: it is valid with a proof only, which this protocol has no place for.
   if (principal.boundKey !== undefined) return { outcome: 'wrong', reason: 'token bound to a key' }
-  return mayUsePlatform(principal)
-    ? { outcome: 'good', principal, method }
-    : { outcome: 'wrong', reason: 'no rights on the platform' }
+  return { outcome: 'good', principal, method }
 }
 
 /** Whether the caller may run statements at all. */

@@ -42,12 +42,33 @@ export function readParameter(
 ): IqlValue {
   const sent = declared ?? postgresTypeOf(wanted)
   // The usual encodings of keys, without a text in between.
+  if (!isBinary && wanted.kind === 'Integer') {
+    const whole = shortWhole(bytes)
+    if (whole !== undefined) return BigInt(whole)
+  }
   if (isBinary && wanted.kind === 'Integer') {
     if (sent === 'int8' && bytes.length === 8) return bytes.readBigInt64BE()
     if (sent === 'int4' && bytes.length === 4) return BigInt(bytes.readInt32BE())
   }
   if (wanted.kind === 'Binary') return isBinary ? readBytes(bytes, sent) : readBytesText(textOf(bytes))
   return fit(isBinary ? binaryText(bytes, sent) : declaredText(textOf(bytes), sent), sent, wanted)
+}
+
+const [ZERO, NINE] = [0x30, 0x39]
+/** Digits that a number always holds. */
+const SHORT_DIGITS = 15
+
+/** A positive number of few digits; undefined for every other text. */
+function shortWhole(bytes: Buffer): number | undefined {
+  const { length } = bytes
+  if (length === 0 || length > SHORT_DIGITS) return undefined
+  let value = 0
+  for (let at = 0; at < length; at++) {
+    const code = bytes[at] ?? 0
+    if (code < ZERO || code > NINE) return undefined
+    value = value * 10 + code - ZERO
+  }
+  return value
 }
 
 /** The text form that IQL reads. */

@@ -67,7 +67,7 @@ async function endSessions(context: SignedInBrowser, form: Parameters, env: Brow
     return redirectDone(context, 'sessions', 'sessions', env)
   }
   const session = await ownSession(context, which, env)
-  if (session !== undefined) await endSession(session.id, 'ended by its user', env)
+  if (session !== undefined) await endSession(session.id, 'ended by its user', env, context.user.id)
   return redirectDone(context, 'sessions', 'session', env)
 }
 

@@ -123,7 +123,7 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   return redirectDone(context, 'profile', wanted === undefined ? 'profile' : 'address-asked', env)
 }
 
-/** An address that is removed counts no longer at once; whoever reads its mail is told. */
+/** A removed address is invalid at once; a mail to it says so. */
 async function noticeRemoval(context: SignedInBrowser, mail: MailPort, stores: MailStores): Promise<void> {
   const { id: userId, profile } = context.user
   await stores.addressLinks.revokeOf(userId)

@@ -56,7 +56,7 @@ async function takeLink(context: BrowserContext, form: Parameters, mail: MailPor
   const confirmed = await env.revocations.inTransaction(async (_revocations, stores) => {
     if ((await findUsable(token, stores)) === undefined) return undefined
     const link = await stores.addressLinks.spend(token)
-    // Read again: whoever spends the link acts on what is stored now.
+    // Read again: the link acts on what is stored when it is used.
     const user = link && (await stores.users.findById(link.userId))
     if (link === undefined || user === undefined) return undefined
     const { email: before, email_verified: wasVerified } = user.profile

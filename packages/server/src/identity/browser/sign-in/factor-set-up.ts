@@ -10,7 +10,7 @@ import { qrSvg } from '../../pages/qr.ts'
 import { authenticatorSetUpPage, recoveryCodesPage } from '../../pages/second-factor.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
-import { claimFlow, expired } from '../flow.ts'
+import { claimFlow, expired, type FlowInteraction } from '../flow.ts'
 import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { whereOf } from './known-browser.ts'
@@ -24,7 +24,7 @@ export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
       // A person with a second factor must use it, not set up another.
       if (!isSignedIn(context) || context.user.hasSecondFactor) return proceed(context, flow, env)
       if (!isFresh(context, env)) return signInFirst(context, flow.handle, env)
-      return act(context, placeOf(flow.handle, env), parameters)
+      return act(context, await placeOf(flow, context.user, env), parameters)
     }
   return [
     pageRoute(
@@ -41,9 +41,11 @@ export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-function placeOf(flow: string, env: BrowserEnv): SetUpPlace {
-  const next = `${env.pages.base}/continue?flow=${encodeURIComponent(flow)}`
-  return { path: '/set-up-factor', flow, required: true, next }
+async function placeOf({ handle, details }: FlowInteraction, user: User, env: BrowserEnv): Promise<SetUpPlace> {
+  const next = `${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`
+  const isAskedByClient = !user.requiresSecondFactor && details.kind === 'authorize'
+  const client = isAskedByClient ? await env.clients.find(details.request.clientId) : undefined
+  return { path: '/set-up-factor', flow: handle, required: true, askedBy: client?.name, next }
 }
 
 const FRESH_MS = 10 * 60_000
@@ -62,6 +64,8 @@ export interface SetUpPlace {
   readonly path: string
   readonly flow: string | undefined
   readonly required: boolean
+  /** The application that asks for it, if the organisation does not. */
+  readonly askedBy?: string | undefined
   readonly next: string
 }
 

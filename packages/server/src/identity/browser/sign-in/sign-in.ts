@@ -204,7 +204,8 @@ export async function completeSignIn(
   const { session } = context
   const external = 'provider' in first ? first : undefined
   await meetBrowser(context, user, env)
-  if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
+  if (session !== undefined && session.userId !== user.id)
+    await endSession(session.id, 'another user signed in', env, user.id)
   const proof = { ...context.proof(amr), authTime: first.authTime, boundedUntil: external?.boundedUntil }
   const renewed = session?.userId === user.id ? await env.sessions.renew(session, proof) : undefined
   const opened = renewed ?? (await env.sessions.open(user.id, proof))

@@ -10,8 +10,13 @@ export interface EndedSession {
   readonly clientIds: readonly string[]
 }
 
-/** Undefined when it had already ended. */
-export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
+/** Undefined when it had already ended. `by` is the user who ended it; absent if nobody did, or it is not known who. */
+export async function endSession(
+  id: string,
+  reason: string,
+  env: EndSessionEnv,
+  by?: string,
+): Promise<EndedSession | undefined> {
   const ended = await env.revocations.inTransaction(async (revocations, { sessions }) => {
     const session = await sessions.end(id)
     if (session === undefined) return undefined
@@ -20,13 +25,16 @@ export async function endSession(id: string, reason: string, env: EndSessionEnv)
     return { session, clientIds }
   })
   if (ended === undefined) return undefined
-  const { userId: actor } = ended.session
+  const { userId } = ended.session
+  const details = { session: id, reason }
   if (reason === 'signed out')
-    env.audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: ended.clientIds } })
-  else env.audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
+    env.audit.record({ event: 'signout.succeeded', actor: userId, details: { session: id, clients: ended.clientIds } })
+  else if (by === userId) env.audit.record({ event: 'session.ended', actor: userId, details })
+  else env.audit.record({ event: 'session.ended', actor: by, target: userId, details })
   return ended
 }
 
+/** By the user. */
 export async function endSessionsOf(
   userId: string,
   reason: string,
@@ -34,7 +42,7 @@ export async function endSessionsOf(
   which: (session: Session) => boolean = () => true,
 ): Promise<void> {
   for (const session of await env.sessions.listOfUser(userId)) {
-    if (which(session)) await endSession(session.id, reason, env)
+    if (which(session)) await endSession(session.id, reason, env, userId)
   }
 }
 

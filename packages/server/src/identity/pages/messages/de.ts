@@ -53,6 +53,7 @@ export const de: Messages = {
 
   setUpSecondFactor: 'Zwei-Faktor-Authentifizierung einrichten',
   setUpRequired: 'Ihre Organisation verlangt die Zwei-Faktor-Authentifizierung.',
+  setUpAsked: (client) => `${client} verlangt eine Anmeldung in zwei Schritten.`,
   setUpScan: 'Scannen Sie diesen QR-Code mit einer Authenticator-App und geben Sie dann den angezeigten Code ein.',
   setUpQr: 'QR-Code für Ihre Authenticator-App',
   setUpByHand: 'Schlüssel manuell eingeben',
@@ -229,6 +230,8 @@ export const de: Messages = {
   discovery: 'OpenID-Connect-Discovery',
   openApi: 'OpenAPI-Beschreibung',
   keys: 'Signaturschlüssel (JWKS)',
+  prices: 'Kurse, live',
+  pricesLead: 'Vom Markt der Demonstration erfunden. In der Konsole können Sie sie abfragen, zeichnen und abonnieren.',
   health: 'Zustand',
   healthy: 'Alles läuft',
   unhealthy: 'Nicht alles läuft',

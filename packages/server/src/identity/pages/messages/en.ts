@@ -49,6 +49,8 @@ export const en = {
 
   setUpSecondFactor: 'Set up two-step verification',
   setUpRequired: 'Your organisation requires two-step verification.',
+  /** Where it was the application that asked. */
+  setUpAsked: (client: string) => `${client} asks for a sign-in with two steps.`,
   setUpScan: 'Scan this QR code with an authenticator app, then enter the code it shows.',
   setUpQr: 'QR code for your authenticator app',
   setUpByHand: 'Enter the key manually',
@@ -112,7 +114,7 @@ export const en = {
   unlinkLead: 'You can no longer use it to sign in here. Sessions that it began end.',
   linkAsk: (provider: string) => `Link your account at ${provider}?`,
   linkLead: (label: string, username: string) =>
-    `From then on, whoever signs in as ${label} there is ${username} here. Continue only if both are you.`,
+    `From then on, anyone who signs in as ${label} there is ${username} here. Continue only if both are you.`,
   link: 'Link accounts',
   doNotLink: 'Do not link',
   signInToLink: 'Sign in and link it',
@@ -225,6 +227,8 @@ export const en = {
   discovery: 'OpenID Connect discovery',
   openApi: 'OpenAPI description',
   keys: 'Signing keys (JWKS)',
+  prices: 'Prices, live',
+  pricesLead: 'Invented by the demonstration market. In the console you can query, chart and subscribe to them.',
   health: 'Health',
   healthy: 'Everything is running',
   unhealthy: 'Not everything is running',

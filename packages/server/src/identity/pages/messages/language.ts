@@ -3,6 +3,7 @@ import { byQuality } from '../../../http/request/accept.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'
+import { fr } from './fr.ts'
 
 export interface Language {
   /** For the `lang` attribute. */
@@ -16,6 +17,7 @@ const ENGLISH: Language = { tag: 'en', locale: 'en', messages: en }
 const LANGUAGES: ReadonlyMap<string, Language> = new Map([
   ['en', ENGLISH],
   ['de', { tag: 'de', locale: 'de', messages: de }],
+  ['fr', { tag: 'fr', locale: 'fr', messages: fr }],
 ])
 
 /** For discovery's `ui_locales_supported`. */

@@ -2,7 +2,7 @@
  * Thrift's compact protocol, in which Parquet writes its footer and the headers of pages. Depth, counts and numbers are bounded by
  * what Parquet needs: the reader of `hyparquet` trusts the file, and a few bytes can make it compute for hours.
  */
-import { damaged } from './error.ts'
+import { damaged, ParquetError } from './error.ts'
 
 export type ThriftValue = boolean | number | bigint | Uint8Array | readonly ThriftValue[] | ThriftStruct
 /** Fields by their numbers. */
@@ -39,7 +39,8 @@ export class ThriftReader {
   }
 
   #value(kind: number, depth: number): ThriftValue {
-    if (--this.#budget < 0) throw damaged('its metadata has too many values')
+    if (--this.#budget < 0)
+      throw new ParquetError('The metadata of the Parquet file has too many values: write larger row groups')
     switch (kind) {
       case TRUE:
         return true

@@ -58,17 +58,21 @@ async function* readRows(
             await immediate()
           }
         }
-        if (encoder.pending < CHUNK_BYTES) continue
         // Rows are encoded on the event loop: long ones one by one, with a turn for others in between.
-        yield rows.count(encoder.take())
-        await immediate()
+        while (encoder.pending >= CHUNK_BYTES) {
+          yield rows.count(encoder.take())
+          await immediate()
+        }
       }
       if (batch.isLast || rows.truncated !== 'no') break
     }
-    const trailer = encoder.finish?.()
-    do yield encoder.take()
-    while (encoder.pending > 0)
-    return { ...rows.outcome(columns.length), trailer }
+    encoder.end?.()
+    for (;;) {
+      yield encoder.take()
+      if (encoder.pending === 0) break
+      await immediate()
+    }
+    return { ...rows.outcome(columns.length), trailer: encoder.trailer?.() }
   } finally {
     const isClosed = (await portal?.close()) ?? true
     await giveBack(!isClosed)

@@ -4,7 +4,7 @@
  */
 
 import type { ResultColumn } from 'gatehouse-iql'
-import type { ColumnChunk, RowGroup } from 'hyparquet'
+import type { ColumnChunk, ColumnMetaData, RowGroup } from 'hyparquet'
 import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import type { Cell, RowEncoder } from '../../model/result.ts'
@@ -23,7 +23,6 @@ export class ParquetEncoder implements RowEncoder {
   readonly #columns: readonly ResultColumn[]
   readonly #chunks: readonly ColumnChunkWriter[]
   readonly #groups: RowGroup[] = []
-  /** Pages of complete row groups. */
   #ready: Uint8Array[] = [MAGIC]
   #pending = MAGIC.length
   /** The length of the file so far. */
@@ -32,6 +31,8 @@ export class ParquetEncoder implements RowEncoder {
   #rows = 0
   #bytes = 0
   #allRows = 0
+  /** The columns of a full row group whose last pages are written: one in each call of `take`, as each may take milliseconds. */
+  #written: ColumnChunk[] | undefined
 
   constructor(columns: readonly ResultColumn[]) {
     this.#columns = columns
@@ -39,6 +40,7 @@ export class ParquetEncoder implements RowEncoder {
   }
 
   add(row: readonly Cell[]): void {
+    while (this.#written !== undefined) this.#endChunk(this.#written)
     const chunks = this.#chunks
     for (let index = 0; index < chunks.length; index++) {
       const cell = row[index] ?? null
@@ -46,11 +48,11 @@ export class ParquetEncoder implements RowEncoder {
       this.#bytes += typeof cell === 'string' || cell instanceof Uint8Array ? cell.length : WORD_BYTES
     }
     this.#rows++
-    if (this.#rows === GROUP_ROWS || this.#bytes >= GROUP_BYTES) this.#endGroup()
+    if (this.#rows === GROUP_ROWS || this.#bytes >= GROUP_BYTES) this.#written = []
   }
 
   get pending(): number {
-    return this.#pending
+    return this.#written === undefined ? this.#pending : Math.max(this.#pending, TAKEN_BYTES)
   }
 
   get held(): number {
@@ -60,6 +62,7 @@ export class ParquetEncoder implements RowEncoder {
   }
 
   take(): Uint8Array {
+    if (this.#written !== undefined && this.#pending < TAKEN_BYTES) this.#endChunk(this.#written)
     const taken: Uint8Array[] = []
     let length = 0
     while (length < TAKEN_BYTES) {
@@ -72,8 +75,11 @@ export class ParquetEncoder implements RowEncoder {
     return taken.length === 1 && taken[0] !== undefined ? taken[0] : Buffer.concat(taken)
   }
 
-  finish(): Uint8Array {
-    if (this.#rows > 0) this.#endGroup()
+  end(): void {
+    if (this.#rows > 0) this.#written ??= []
+  }
+
+  trailer(): Uint8Array {
     const writer = new ByteWriter()
     writeMetadata(writer, {
       version: 2,
@@ -87,29 +93,34 @@ export class ParquetEncoder implements RowEncoder {
     return writer.getBytes()
   }
 
-  #endGroup(): void {
-    const [rows, start] = [this.#rows, this.#length]
-    const columns: ColumnChunk[] = []
-    let uncompressed = 0n
-    for (const chunk of this.#chunks) {
-      const { pages, metadata } = chunk.end(this.#length)
-      for (const page of pages) {
-        this.#ready.push(page)
-        this.#length += page.length
-        this.#pending += page.length
-      }
-      columns.push({ file_offset: metadata.data_page_offset, meta_data: metadata })
-      uncompressed += metadata.total_uncompressed_size
+  /** Writes the next column of the row group. After the last one the next row group begins. */
+  #endChunk(written: ColumnChunk[]): void {
+    const chunk = this.#chunks[written.length]
+    if (chunk === undefined) throw new Error('A row group has no more columns')
+    const { pages, metadata } = chunk.end(this.#length)
+    written.push({ file_offset: metadata.data_page_offset, meta_data: metadata })
+    for (const page of pages) {
+      this.#ready.push(page)
+      this.#length += page.length
+      this.#pending += page.length
     }
+    if (written.length === this.#chunks.length) this.#endGroup(written)
+  }
+
+  #endGroup(columns: ColumnChunk[]): void {
+    const sum = (of: (metadata: ColumnMetaData) => bigint): bigint =>
+      columns.reduce((total, { meta_data: metadata }) => total + (metadata === undefined ? 0n : of(metadata)), 0n)
+    const compressed = sum((metadata) => metadata.total_compressed_size)
     this.#groups.push({
       columns,
-      total_byte_size: uncompressed,
-      num_rows: BigInt(rows),
-      file_offset: BigInt(start),
-      total_compressed_size: BigInt(this.#length - start),
+      total_byte_size: sum((metadata) => metadata.total_uncompressed_size),
+      num_rows: BigInt(this.#rows),
+      file_offset: BigInt(this.#length) - compressed,
+      total_compressed_size: compressed,
     })
-    this.#allRows += rows
+    this.#allRows += this.#rows
     this.#rows = 0
     this.#bytes = 0
+    this.#written = undefined
   }
 }

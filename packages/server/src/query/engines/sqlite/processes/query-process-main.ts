@@ -94,14 +94,15 @@ async function read(
       if (encoder.pending < chunkBytes) continue
       send()
       chunkBytes = laterChunkBytes
+      while (encoder.pending >= CHUNK_BYTES) send()
     }
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
-  const trailer = encoder.finish?.()
+  encoder.end?.()
   do send()
   while (encoder.pending > 0)
-  return { ...rows.outcome(job.columns.length), trailer }
+  return { ...rows.outcome(job.columns.length), trailer: encoder.trailer?.() }
 }
 
 function writeJobs(file: string): void {

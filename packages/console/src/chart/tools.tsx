@@ -1,0 +1,93 @@
+/** What can be done with a chart: zoom, scales, averages, time zone, a picture of it, its values. */
+import { IconButton, Menu, type MenuItem } from '../ui/index.ts'
+import type { ChartView } from './choose.ts'
+import type { Points } from './points.ts'
+import { chartZone, setChartZone, ZONES } from './zone.ts'
+
+/** How a chart is drawn; the viewer may change it. */
+export interface ChartSettings {
+  readonly isLog: boolean
+  readonly isCompressed: boolean
+  readonly averages: readonly number[]
+}
+
+const AVERAGES = [10, 20, 50, 200]
+
+export interface ToolsProps {
+  readonly points: Points
+  readonly settings: ChartSettings
+  readonly onSettings: (settings: ChartSettings) => void
+  readonly isZoomed: boolean
+  readonly onZoom: (factor: number) => void
+  readonly onReset: () => void
+  readonly onPicture: () => void
+  readonly onTable: () => void
+}
+
+export function Tools(props: ToolsProps) {
+  const { points, isZoomed, onZoom, onReset, onTable } = props
+  return (
+    <div class="chart-tools">
+      {points.scale !== 'places' && (
+        <>
+          <IconButton icon="minus" label="Zoom out" size="small" disabled={!isZoomed} onClick={() => onZoom(2)} />
+          <IconButton icon="plus" label="Zoom in" size="small" onClick={() => onZoom(0.5)} />
+          {isZoomed && <IconButton icon="expand" label="Show everything" size="small" onClick={onReset} />}
+        </>
+      )}
+      <IconButton icon="table" label="Show the values as a table" size="small" onClick={onTable} />
+      <Menu label="Chart options" class="button plain icon-button small" items={itemsOf(props)} />
+    </div>
+  )
+}
+
+function itemsOf({ points, settings, onSettings, onPicture }: ToolsProps): MenuItem[] {
+  const { isLog, isCompressed, averages } = settings
+  const { kind, scale, series } = points
+  const canAverage =
+    kind === 'candles' || (kind === 'line' && series.filter(({ role }) => role === 'value').length === 1)
+  const items: MenuItem[] = []
+  if (kind !== 'bar')
+    items.push({
+      title: 'Logarithmic scale',
+      checked: isLog,
+      act: () => onSettings({ ...settings, isLog: !isLog }),
+    })
+  if (scale === 'time')
+    items.push({
+      title: 'Leave out nights and weekends',
+      checked: isCompressed,
+      act: () => onSettings({ ...settings, isCompressed: !isCompressed }),
+    })
+  if (canAverage && scale === 'time')
+    items.push(
+      'line',
+      ...AVERAGES.map((length) => ({
+        title: `Moving average of ${length}`,
+        checked: averages.includes(length),
+        act: () => onSettings({ ...settings, averages: toggled(averages, length) }),
+      })),
+    )
+  if (scale === 'time')
+    items.push(
+      'line',
+      ...ZONES.map(({ zone, title }) => ({
+        title,
+        checked: chartZone.value === zone,
+        act: () => setChartZone(zone),
+      })),
+    )
+  if (items.length > 0) items.push('line')
+  return [...items, { title: 'Save as PNG', icon: 'download', act: onPicture }]
+}
+
+function toggled(lengths: readonly number[], length: number): readonly number[] {
+  return lengths.includes(length)
+    ? lengths.filter((other) => other !== length)
+    : [...lengths, length].sort((a, b) => a - b)
+}
+
+/** The settings that are saved with a view. */
+export function settingsOf({ scale, averages = [] }: ChartView): ChartSettings {
+  return { isLog: scale === 'log', isCompressed: true, averages }
+}

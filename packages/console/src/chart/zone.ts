@@ -1,0 +1,102 @@
+/** The time zone of the axes, chosen by the viewer and kept in this browser; and times as text in it. */
+import { signal } from '@preact/signals'
+
+const KEY = 'gatehouse:chart-zone'
+const LOCAL = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+/** Where the largest markets are, after the viewer's own zone and UTC. */
+export const ZONES: readonly { readonly zone: string; readonly title: string }[] = [
+  { zone: LOCAL, title: LOCAL === 'UTC' ? 'UTC' : `Local time (${LOCAL.replaceAll('_', ' ')})` },
+  ...[
+    { zone: 'UTC', title: 'UTC' },
+    { zone: 'America/New_York', title: 'New York' },
+    { zone: 'America/Chicago', title: 'Chicago' },
+    { zone: 'Europe/London', title: 'London' },
+    { zone: 'Europe/Berlin', title: 'Frankfurt' },
+    { zone: 'Asia/Tokyo', title: 'Tokyo' },
+    { zone: 'Asia/Hong_Kong', title: 'Hong Kong' },
+  ].filter(({ zone }) => zone !== LOCAL),
+]
+
+// Tests read times without a browser.
+const kept = globalThis.localStorage?.getItem(KEY) ?? null
+
+export const chartZone = signal(ZONES.some(({ zone }) => zone === kept) && kept !== null ? kept : LOCAL)
+
+export function setChartZone(zone: string): void {
+  chartZone.value = zone
+  if (zone === LOCAL) localStorage.removeItem(KEY)
+  else localStorage.setItem(KEY, zone)
+}
+
+/** Days and local timestamps have no zone: they are drawn as times of the viewer, so they are read as such. */
+export function zoneFor(type: string): string {
+  return /^(LocalTimestamp|Date)\b/.test(type) ? LOCAL : chartZone.value
+}
+
+export interface ZoneFormats {
+  readonly clock: Intl.DateTimeFormat
+  readonly seconds: Intl.DateTimeFormat
+  readonly day: Intl.DateTimeFormat
+  readonly weekday: Intl.DateTimeFormat
+  readonly month: Intl.DateTimeFormat
+  readonly year: Intl.DateTimeFormat
+  readonly full: Intl.DateTimeFormat
+}
+
+const formats = new Map<string, ZoneFormats>()
+
+export function formatsOf(timeZone: string): ZoneFormats {
+  const known = formats.get(timeZone)
+  if (known !== undefined) return known
+  const format = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(undefined, { timeZone, hourCycle: 'h23', ...options })
+  const made = {
+    clock: format({ hour: '2-digit', minute: '2-digit' }),
+    seconds: format({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),
+    day: format({ day: 'numeric', month: 'short' }),
+    weekday: format({ weekday: 'short', day: 'numeric', month: 'short' }),
+    month: format({ month: 'short' }),
+    year: format({ year: 'numeric' }),
+    full: format({ dateStyle: 'medium', timeStyle: 'medium' }),
+  }
+  formats.set(timeZone, made)
+  return made
+}
+
+const offsets = new Map<string, number>()
+const QUARTER = 15 * 60_000
+
+/** Milliseconds from UTC to the time of the zone. */
+export function offsetAt(zone: string, time: number): number {
+  if (zone === 'UTC') return 0
+  const quarter = Math.floor(time / QUARTER)
+  const key = `${zone} ${quarter}`
+  const known = offsets.get(key)
+  if (known !== undefined) return known
+  if (offsets.size > 10_000) offsets.clear()
+  const parts = new Map(
+    partsFormat(zone)
+      .formatToParts(time)
+      .map(({ type, value }) => [type, Number(value)]),
+  )
+  const part = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? 0
+  const local = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
+  const offset = local - Math.floor(time / 1000) * 1000
+  offsets.set(key, offset)
+  return offset
+}
+
+const partsFormats = new Map<string, Intl.DateTimeFormat>()
+
+function partsFormat(timeZone: string): Intl.DateTimeFormat {
+  const known = partsFormats.get(timeZone)
+  if (known !== undefined) return known
+  const made = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    ...{ year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' },
+  })
+  partsFormats.set(timeZone, made)
+  return made
+}

@@ -1,0 +1,56 @@
+/** What a cell shows: numbers with separators, the decimals of their column, and a sign where they are a change. */
+import { columnDecimals, decimalsOf, numberText } from '../ui/number.ts'
+import { cellText, fractionOf } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
+import { kindOf } from './compare.ts'
+
+/** Numbers that are names: nobody reads the thousands of an id. */
+const NAMES = /(^|_)(id|key|no|number|year|port|code|version|pid)$/i
+/** Changes: up and down are what matters. */
+const CHANGES = /(^|_)(change|chg|pct|percent|pnl|profit|return|ret|delta|diff)(_|$)|%/i
+/** A Double has as many digits as its 64 bits need, and a quotient as many as its type; more than these are seldom read. */
+const DOUBLE_DECIMALS = 6
+const CHANGE_DECIMALS = 4
+
+/** `digits` are those that the column shows: of a second, or after the decimal point. */
+export function shownText(value: unknown, column: GridColumn, digits = 0): string {
+  const kind = kindOf(column.type)
+  if (value === null || value === undefined || !isNumber(kind)) return cellText(value, column.type, digits)
+  const style = { decimals: columnDecimals(digits), signed: isChange(column), grouped: !NAMES.test(column.name) }
+  return numberText(rounded(value, column), style)
+}
+
+/** Whether `shownText` has fewer digits than the value. */
+export function isRounded(value: unknown, column: GridColumn): boolean {
+  return rounded(value, column) !== value
+}
+
+/** How many digits a value needs: of a second, or after the decimal point. */
+export function digitsOf(value: unknown, column: GridColumn): number {
+  const kind = kindOf(column.type)
+  if (kind.endsWith('Timestamp')) return fractionOf(value)
+  return kind === 'Double' || kind === 'Decimal' ? decimalsOf(rounded(value, column)) : 0
+}
+
+/** `up` or `down` for a number of a column of changes. */
+export function directionOf(value: unknown, column: GridColumn): 'up' | 'down' | undefined {
+  if (!isChange(column)) return undefined
+  const number = Number(value)
+  return number > 0 ? 'up' : number < 0 ? 'down' : undefined
+}
+
+export function isChange({ name, type }: GridColumn): boolean {
+  return isNumber(kindOf(type)) && CHANGES.test(name)
+}
+
+function isNumber(kind: string): boolean {
+  return kind === 'Integer' || kind === 'Decimal' || kind === 'Double'
+}
+
+/** Doubles and changes. Small numbers keep their digits: rounded, they would be zero. */
+function rounded(value: unknown, column: GridColumn): unknown {
+  const decimals = isChange(column) ? CHANGE_DECIMALS : kindOf(column.type) === 'Double' ? DOUBLE_DECIMALS : undefined
+  if (decimals === undefined || decimalsOf(value) <= decimals) return value
+  const number = Number(value)
+  return Math.abs(number) < 0.001 || Math.abs(number) > 1e15 ? value : number.toFixed(decimals)
+}

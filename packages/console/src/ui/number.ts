@@ -1,0 +1,40 @@
+/** Numbers as people read them: separators for thousands, the decimals that their column needs, and a sign where it matters. */
+
+const GROUPED = new Intl.NumberFormat(undefined, { useGrouping: true })
+const DECIMAL_POINT = GROUPED.formatToParts(1.5).find(({ type }) => type === 'decimal')?.value ?? '.'
+const PLAIN = /^(-?)(\d+)(?:\.(\d+))?$/
+
+export interface NumberStyle {
+  /** Digits after the decimal point; those of the value by default. More that are not zero are shown too. */
+  readonly decimals?: number | undefined
+  /** A plus before what is positive. */
+  readonly signed?: boolean | undefined
+  /** False for numbers that are names, such as ids. */
+  readonly grouped?: boolean | undefined
+}
+
+/** All digits of the value, whatever its size; what is not a plain decimal number stays as it is. */
+export function numberText(value: unknown, { decimals, signed = false, grouped = true }: NumberStyle = {}): string {
+  const text = String(value)
+  const [, minus, whole, fraction = ''] = PLAIN.exec(text) ?? []
+  if (whole === undefined) return text
+  const needed = fraction.replace(/0+$/, '')
+  const shown = decimals === undefined ? fraction : needed.padEnd(decimals, '0')
+  const sign = minus === '-' ? (signed ? '\u2212' : '-') : signed && isPositive(whole, fraction) ? '+' : ''
+  return `${sign}${grouped ? GROUPED.format(BigInt(whole)) : whole}${shown === '' ? '' : DECIMAL_POINT + shown}`
+}
+
+/** How many digits after the decimal point a value needs. */
+export function decimalsOf(value: unknown): number {
+  if (typeof value === 'bigint' || value === null || value === undefined) return 0
+  return PLAIN.exec(String(value))?.[3]?.replace(/0+$/, '').length ?? 0
+}
+
+/** Prices and amounts have two digits, or none. */
+export function columnDecimals(needed: number): number {
+  return needed === 1 ? 2 : needed
+}
+
+function isPositive(whole: string, fraction: string): boolean {
+  return /[1-9]/.test(whole) || /[1-9]/.test(fraction)
+}
