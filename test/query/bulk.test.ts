@@ -210,6 +210,22 @@ onEveryEngine('bulk inserts', (place) => {
   test('checks, row filters, scopes and system tables are those of every insert', async () => {
     const bad = await send('c', 'text/csv', 'id,owner,qty\n1,market,5\n2,market,0\n', { as: 'market' })
     assert.deepEqual([bad.status, bad.json.Code], [409, 'Data.CheckViolation'], bad.json.detail)
+    for (const duplicates of ['reject', 'skip', 'replace']) {
+      const rows = Array.from({ length: 300 }, (_, row) => `${row},market,${row === 170 ? 0 : 1}\n`).join('')
+      const late = await send('c', 'text/csv', `id,owner,qty\n${rows}`, {
+        as: 'market',
+        query: `?duplicates=${duplicates}`,
+      })
+      assert.deepEqual([late.status, late.json.Code], [409, 'Data.CheckViolation'], late.json.detail)
+      assert.equal(await countOf('c'), 0)
+      const owners = rows.replaceAll(',0\n', '\n').replaceAll(',1\n', '\n').replace('170,market', '170,trader')
+      const foreign = await send('r', 'text/csv', `id,owner\n${owners}`, {
+        as: 'market',
+        query: `?duplicates=${duplicates}`,
+      })
+      assert.ok(foreign.status >= 400, JSON.stringify(foreign.json))
+      assert.equal((await server.query('SELECT count(*) AS n FROM r', { as: 'market' })).json.Rows[0]?.n, 0)
+    }
     const own = await send('r', 'text/csv', 'id,owner\n1,market\n', { as: 'market' })
     assert.deepEqual([own.status, own.json.RowsAffected], [200, 1], own.json.detail)
     const others = await send('r', 'text/csv', 'id,owner\n2,trader\n', { as: 'market' })

@@ -88,6 +88,8 @@ class BulkInserts {
       this.#group.run(values, from)
       return true
     } catch (error) {
+      // The rows of this statement are written already: they must not be inserted again, and the transaction ends here.
+      if (error instanceof Refused) throw atPlace(error.refusal, { row: this.#before + from + error.row + 1 })
       if (asRefusal(error) === undefined) throw error
       return false
     }
@@ -99,7 +101,7 @@ class BulkInserts {
       try {
         this.#addOne(values, row)
       } catch (error) {
-        const refusal = asRefusal(error)
+        const refusal = error instanceof Refused ? error.refusal : asRefusal(error)
         throw refusal instanceof Refusal ? atPlace(refusal, { row: this.#before + row + 1 }) : error
       }
     }
@@ -127,6 +129,18 @@ class BulkInserts {
     const counts = { skipped: this.#skipped, replaced: this.#replaced, skippedRows: this.#skippedRows }
     const rowsAffected = this.#before - this.#skipped
     return { rowsAffected, rows: [], isTruncated: false, ...(policy === 'reject' ? {} : { duplicates: counts }) }
+  }
+}
+
+/** A row of a statement may not be written, although the database has written it. */
+class Refused extends Error {
+  readonly row: number
+  readonly refusal: Refusal
+
+  constructor(row: number, refusal: Refusal) {
+    super(refusal.message)
+    this.row = row
+    this.refusal = refusal
   }
 }
 
@@ -163,9 +177,9 @@ class PreparedRows {
     const shared = this.#shared === undefined ? [] : [this.#shared]
     if (this.#constraints === undefined) return this.#statement.run(values, ...shared).changes
     const verdicts = this.#statement.all(values, ...shared) as readonly (readonly unknown[])[]
-    for (const raw of verdicts) {
+    for (const [row, raw] of verdicts.entries()) {
       const verdict = Number(raw[0])
-      if (verdict !== -1) throw verdictError(verdict, this.#constraints)
+      if (verdict !== -1) throw new Refused(row, verdictError(verdict, this.#constraints))
     }
     return verdicts.length
   }
