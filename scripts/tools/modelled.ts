@@ -1,6 +1,7 @@
 /**
- * Statements for tools that no registry offers as a program: written by us after what the public sources and logs of each tool show that it
- * asks for (the same tables, functions and constructs, not its text), and sent to PostgreSQL through the recording proxy.
+ * Statements for tools that no registry offers as a program, written by us and sent to PostgreSQL through the recording proxy. Those of
+ * Grafana, Metabase and Npgsql use the tables, functions and constructs that their public sources use; those of DBeaver, Power BI and
+ * Tableau are what such tools are known to ask for.
  */
 export const MODELLED: Readonly<Record<string, readonly string[]>> = {
   /** The schema browser, and what its macros for time filters and groups become. */
