@@ -44,6 +44,6 @@ test('a query asks for a stronger sign-in, and continues with its result', async
   assert.deepEqual(await view.axe(), [])
   await stepUp(page)
   await dialog.waitFor({ state: 'detached' })
-  await page.getByText('4711').first().waitFor()
+  await page.getByText('4,711').first().waitFor()
   view.check(/401/)
 })
