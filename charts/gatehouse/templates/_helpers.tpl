@@ -33,6 +33,12 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- if .Values.serviceAccount.create -}}{{ default (include "gatehouse.fullname" .) .Values.serviceAccount.name }}{{- else -}}{{ default "default" .Values.serviceAccount.name }}{{- end -}}
 {{- end -}}
 
+{{/* The port for tools that speak PostgreSQL's protocol; empty where settings.wire_port opens none. */}}
+{{- define "gatehouse.wirePort" -}}
+{{- $port := toString (default "off" .Values.settings.wire_port) -}}
+{{- if and (ne $port "off") (ne $port "auto") -}}{{ $port }}{{- end -}}
+{{- end -}}
+
 {{- define "gatehouse.isPostgres" -}}
 {{- if eq .Values.database.engine "postgresql" -}}true{{- end -}}
 {{- end -}}
