@@ -193,15 +193,14 @@ one transaction: all or none. A slow sender holds nobody up. The reply has \`Row
 
 \`\`\`bash
 curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/csv' -H 'Idempotency-Key: trades-2026-01-30' \\
-  --data-binary @trades.csv 'http://localhost:8080/Query/trades/Insert?duplicates=skip'
+  --data-binary @trades.csv 'http://localhost:5080/Query/trades/Insert?duplicates=skip'
 \`\`\`
 
 A value that does not fit is refused with \`Line\` or \`Row\`, \`Column\` and \`Value\`. Values are read as IQL writes them: a CSV with
 decimal commas, other dates or the times of a zone is imported by [\`gatehouse import\`](commands.md#import) or the console, which convert
 them. A body has at most \`query_import_bytes\`; a user may send eight at once. Sending and inserting take at most
-\`query_export_seconds\`, and a pause of the sender at most a minute. On SQLite other writes wait while the rows are inserted, about three
-seconds for a million: a bulk insert that others have waited for longer than \`query_write_wait\` is stopped, so send a large file in parts, as
-\`gatehouse import\` does.
+\`query_export_seconds\`, and a pause of the sender at most a minute. On SQLite other writes wait while the rows are inserted, and a bulk
+insert that others have waited for longer than \`query_write_wait\` is stopped. Send a large file in parts, as \`gatehouse import\` does.
 
 With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once, and so is an \`INSERT\`, \`UPDATE\` or \`DELETE\` that is sent
 to \`/query\`. A retry within a day with the same key and body, and for a statement the same parameters, returns the first response

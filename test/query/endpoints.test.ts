@@ -212,6 +212,7 @@ onEveryEngine('the query service', (place) => {
     assert.equal((await call('/query/trades/delete', criteria)).status, 200)
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     assert.equal((await call('/query/trades/insert', row, form)).status, 415)
+    assert.equal((await call('/query/trades/insert', 'id,symbol', form)).status, 415)
     assert.equal((await call('/query', 'SELECT 1 AS x')).status, 415)
   })
 
@@ -223,7 +224,7 @@ onEveryEngine('the query service', (place) => {
       /1\.23456 of the column price \(Decimal\(18, 4\)\) has more than 4 digits after the point/,
     )
     assert.deepEqual([reply.json.Column, reply.json.Value], ['price', 1.23456])
-    assert.equal(reply.json.Hint, 'Correct the value that the detail names.')
+    assert.equal(reply.json.Hint, 'Correct the value that the message names.')
   })
 
   test('an unknown table in the path is 404, and unknown columns and operators are 400 that list what is valid', async () => {

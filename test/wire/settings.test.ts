@@ -55,12 +55,15 @@ test('a start-up packet has settings in its options; unknown ones are refused', 
   refused.client.close()
 })
 
-test('SET, SHOW and RESET', async () => {
+test('SET, SHOW and RESET, and version()', async () => {
   assert.equal((await session.query("SET application_name TO 'a b'")).letters, 'SCZ')
   assert.equal(await show('APPLICATION_NAME'), 'a b')
   await session.query('RESET application_name')
   assert.equal(await show('application_name'), '')
   assert.equal(await show('transaction isolation level'), 'read committed')
+  const version = [[`PostgreSQL 15.0 (Gatehouse ${VERSION})`]]
+  assert.deepEqual(texts(await session.query('SELECT version()')), version)
+  assert.deepEqual(texts(await session.query('SELECT version() FROM pg_catalog.pg_database')), version)
   assert.ok((await session.query('SHOW ALL')).rows.length > 30)
   assert.equal(await codeOf('SET no_such_setting = 1'), '42704')
   assert.equal(await codeOf('SHOW no_such_setting'), '42704')

@@ -60,6 +60,7 @@ function named(type: IqlType, ...names: readonly string[]): [string, IqlType][] 
 export function bindType(binding: Binding, { name, arguments: digits }: TypeRef, { forCast = false } = {}): IqlType {
   const key = name.text.toLowerCase()
   if (isDecimalName(name)) return bindDecimal(binding, name.at, digits)
+  if (key === 'float' && digits.length > 0) return bindFloat(binding, name.at, digits)
   if (digits.length > 0) throw binding.fail('BadType', name.at, `${name.text} takes no digits`)
   if (key === 'interval' && forCast) return INTERVAL
   const spelled = POSTGRES_TYPES.get(key)
@@ -77,6 +78,13 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
     expected: COLUMN_TYPES,
     hint: foreign === undefined ? didYouMean(name.text, COLUMN_TYPES) : `did you mean ${foreign}?`,
   })
+}
+
+/** SQL's float(p): p is a least number of binary digits, and a Double has 53. */
+function bindFloat(binding: Binding, at: number, [precision = 0, ...more]: readonly number[]): IqlType {
+  if (more.length > 0 || precision < 1 || precision > 53)
+    throw binding.fail('BadType', at, 'float has from 1 to 53 binary digits', { hint: 'write Double' })
+  return DOUBLE
 }
 
 function bindDecimal(binding: Binding, at: number, digits: readonly number[]): IqlType {

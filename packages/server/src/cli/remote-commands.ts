@@ -143,7 +143,7 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       },
       '--duplicates': {
         value: 'POLICY',
-        help: 'a row whose key is taken: reject it, skip it without a word in the file of rejected rows, or replace the other (default reject)',
+        help: 'a row whose key is taken: reject it, skip it (it is counted, not listed), or replace the existing row (default reject)',
       },
       '--format': { value: 'NAME', help: 'csv, ndjson, arrow or parquet (default: by the name of the file, else csv)' },
       '--dry-run': { help: 'print how the file is read and stop' },

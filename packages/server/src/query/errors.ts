@@ -24,7 +24,7 @@ export const QUERY_ERRORS = {
     400,
     '22023',
     'A query parameter is invalid',
-    'Correct the parameter that the detail names.',
+    'Correct the parameter that the message names.',
   ),
   'Request.BadRequestId': entry(
     400,
@@ -111,12 +111,12 @@ export const QUERY_ERRORS = {
     'There is no such table',
     'The table cataloguetables lists the tables that you may read.',
   ),
-  'Data.BadValue': entry(422, '22P02', 'A value does not fit its type', 'Correct the value that the detail names.'),
+  'Data.BadValue': entry(422, '22P02', 'A value does not fit its type', 'Correct the value that the message names.'),
   'Data.UniqueViolation': entry(
     409,
     '23505',
     'A row with this key already exists',
-    'Change the key, or use ON CONFLICT.',
+    'Change the key, or use ON CONFLICT; bulk inserts have `duplicates=skip` and `duplicates=replace`.',
   ),
   'Data.CheckViolation': entry(
     409,
@@ -206,7 +206,7 @@ export const QUERY_ERRORS = {
     408,
     '57014',
     'The time limit was reached',
-    'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
+    'Request less data, or raise the setting that the message names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
   ),
   'Limit.WriteTime': entry(
     408,
@@ -253,7 +253,7 @@ export const QUERY_ERRORS = {
     422,
     '53100',
     'The query needs too much disk space',
-    'Sort, group or join less data or shorter texts at once, run fewer such queries at the same time, or raise the setting that the detail names: `query_temp_bytes`, or `query_temp_bytes_per_user`.',
+    'Sort, group or join less data or shorter texts at once, run fewer such queries at the same time, or raise the setting that the message names: `query_temp_bytes`, or `query_temp_bytes_per_user`.',
   ),
   'Limit.Value': entry(
     422,

@@ -33,11 +33,11 @@ export function requirePlatformAccess(principal: Principal): void {
 export function* readTableBody(context: Context): Steps<Json | undefined> {
   const text = bodyText(context)
   yield
-  const body = text.trim() === '' ? undefined : yield* readJsonInSteps(text)
+  if (text.trim() === '') return undefined
   const type = context.headers['content-type']
   // RFC 9110 §8.3: without a type the recipient may assume one.
-  if (body !== undefined && type !== undefined) checkContentType(type)
-  return body
+  if (type !== undefined) checkContentType(type)
+  return yield* readJsonInSteps(text)
 }
 
 /** The body of a short request; an empty one is refused as JSON. */
