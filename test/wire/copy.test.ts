@@ -101,13 +101,6 @@ onEveryEngine('COPY', (place) => {
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
-  test('what follows the end of a binary COPY is dropped', async () => {
-    const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])
-    const junk = Array.from({ length: 10 }, () => Buffer.alloc(1_000_000))
-    const { letters } = await copyIn('COPY target FROM STDIN BINARY', Buffer.concat([header, int16(-1)]), ...junk)
-    assert.match(letters, /^[CE]Z$/)
-  })
-
   test('COPY FROM STDIN writes all rows or none, and says which one is wrong', async () => {
     const bad = await copyIn('COPY target FROM STDIN', '1\ta\n', 'x\tb\n')
     assert.match(bad.letters, /^EZ$/)

@@ -198,24 +198,18 @@ class CopySource implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) {
-        if (this.#error !== undefined) throw this.#error
-        const parts = this.#parts
-        this.#parts = []
-        this.#bytes = 0
-        this.#onRoom?.()
-        yield* parts
-        if (this.#parts.length > 0 || this.#error !== undefined) continue
-        if (this.#hasEnded) return
-        await new Promise<void>((resolve) => {
-          this.#onPart = resolve
-        })
-      }
-    } finally {
-      // A reader that wants no more: what still comes is dropped, and its sender does not wait.
+    for (;;) {
+      if (this.#error !== undefined) throw this.#error
+      const parts = this.#parts
       this.#parts = []
-      this.end()
+      this.#bytes = 0
+      this.#onRoom?.()
+      yield* parts
+      if (this.#parts.length > 0 || this.#error !== undefined) continue
+      if (this.#hasEnded) return
+      await new Promise<void>((resolve) => {
+        this.#onPart = resolve
+      })
     }
   }
 }
