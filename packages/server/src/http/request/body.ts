@@ -49,7 +49,11 @@ const MAX_ARRIVAL_MS = 60_000
 /** The memory that a part takes besides its bytes: a body may come in parts of one byte. */
 const PART_BYTES = 256
 
-function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, arrivalMs = MAX_ARRIVAL_MS, done }: ReadBodyOptions): void {
+function readOn(
+  { request, holder }: Context,
+  first: Buffer,
+  { limit, arriving, arrivalMs = MAX_ARRIVAL_MS, done }: ReadBodyOptions,
+): void {
   const parts: Buffer[] = []
   const releases: (() => void)[] = []
   let length = 0

@@ -29,6 +29,8 @@ export interface Execution {
   readonly requestId: string
   readonly shown: string
   readonly started: number
+  /** Of the caller when it began. */
+  readonly scopes: Principal['scopes']
   rows: PortalRows | undefined
   running: RunningQuery | undefined
   timer: NodeJS.Timeout | undefined
@@ -85,6 +87,7 @@ export class Runner {
       requestId: this.requestId,
       shown,
       started: performance.now(),
+      scopes: this.#caller.principal.scopes,
       rows: undefined,
       running: undefined,
       timer: undefined,
@@ -256,8 +259,12 @@ export class Runner {
     })
   }
 
+  /** Throws if the caller has other rights now: those rows were read with the old ones. */
   resume(execution: Execution): void {
     clearTimeout(execution.timer)
+    if (execution.scopes === this.#caller.principal.scopes) return
+    this.finish(execution, 'error', execution.sent)
+    throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
   }
 
   /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */

@@ -21,8 +21,8 @@ const HEAP_BYTES = 128 * 1024 * 1024
 /** The most that a result has, as text. */
 const RESULT_BYTES = 32 * 1024 * 1024
 /** Of the memory that a row and a value take besides their text. */
-const ROW_BYTES = 100
-const CELL_BYTES = 16
+const ROW_BYTES = 64
+const CELL_BYTES = 8
 
 const TABLES: ReadonlyMap<string, Relation> = new Map(
   [...RELATIONS.values()].map((relation) => [tableName(relation), relation]),
