@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const BODY = 64 * 1024
 
-async function start(t: TestContext) {
+async function start(t: TestContext, times: { arrivalMs?: number } = {}) {
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
   const revoked = new Set<string>()
@@ -36,7 +36,7 @@ async function start(t: TestContext) {
   ]
   const options = { groups, logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
   const arriving = new HeldBytes(2.5 * BODY)
-  listener.answerWith(new Pipeline({ ...options, arriving }))
+  listener.answerWith(new Pipeline({ ...options, ...times, arriving }))
   t.after(() => listener.close(0))
   /** Sends the head of a request and a part of its body. */
   const send = (token: string | undefined, sent: number) => {
@@ -99,4 +99,12 @@ test('past the limit of the node, the caller with the most bytes loses its oldes
   const next = send('alice', BODY - 1)
   next.complete()
   await until('released bytes count no more', 5_000, () => next.status === '200')
+})
+
+test('a body that does not arrive in time is refused, and what was kept of it is released', async (t) => {
+  const send = await start(t, { arrivalMs: 200 })
+  const [stopped, whole] = [send('alice', 100), send('ben', 100)]
+  whole.complete()
+  await until('the reply', 2_000, () => stopped.status !== '')
+  assert.deepEqual([stopped.status, whole.status, send.arriving.bytes], ['408', '200', 0])
 })

@@ -52,6 +52,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       settings: {
         statementBytes: 65_536,
         bindBytes: 1_048_576,
+        keptBytes: 16 * 1_048_576,
         connections: 200,
         idleMs: 3_600_000,
         exempt: [],

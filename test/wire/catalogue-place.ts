@@ -73,7 +73,7 @@ export function callerOf(
   scopes: readonly string[] = ['Platform/Market'],
   user = 'alice',
 ): CatalogueCaller {
-  return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user }
+  return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user, owner: user }
 }
 
 const NEVER = new AbortController().signal

@@ -295,7 +295,7 @@ const CROSS = 'SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute
 test('a statement that was cancelled ends, and did not stop other callers', async () => {
   const cancel = new AbortController()
   let isRunning = true
-  const running = catalogue.run(CROSS, [], { ...demo, user: 'mallory' }, cancel.signal).finally(() => {
+  const running = catalogue.run(CROSS, [], { ...demo, owner: 'mallory' }, cancel.signal).finally(() => {
     isRunning = false
   })
   running.catch(() => {})
@@ -303,6 +303,16 @@ test('a statement that was cancelled ends, and did not stop other callers', asyn
   assert.ok(isRunning)
   cancel.abort(new Error('cancelled by the test'))
   await assert.rejects(running, /cancelled by the test/)
+})
+
+test('a caller under several names has one turn', async () => {
+  const short = useCatalogue({ statementMilliseconds: 3_000 })
+  const long = ['mallory', 'token'].map((user) => ask(short, { ...demo, user, owner: 'mallory' }, CROSS))
+  const ended: string[] = []
+  for (const each of long) each.catch(() => void ended.push('long'))
+  await rowsOf(short, demo, 'SELECT 1 FROM pg_am LIMIT 1')
+  assert.deepEqual(ended, [])
+  await Promise.allSettled(long)
 })
 
 test('a statement that takes too long is ended, and the next one runs', async () => {

@@ -155,3 +155,20 @@ test('messages that are sent ahead wait in the socket while a statement runs', a
   await until('all are handled', 5_000, () => handled === 501)
   client.close()
 })
+
+test('unfinished messages of one user are bounded, and do not stop those of others', async (context) => {
+  const { port, mint } = await startWire(context, { settings: { keptBytes: 4 * 1_048_576 } })
+  const bind = message('B', Buffer.alloc(1_000_000))
+  const refused: string[] = []
+  for (let count = 0; count < 4; count += 1) {
+    const { client } = await signInTo(port, 'token', await mint.issue({ subject: 'alice' }))
+    client.send(bind.subarray(0, 500_000))
+    client.error().then(({ S, C }) => void refused.push(`${S} ${C}`))
+  }
+  await until('two are refused', 2_000, () => refused.length === 2)
+  assert.deepEqual(refused, ['FATAL 53000', 'FATAL 53000'])
+  const { client } = await signInTo(port, 'token', await mint.issue({ subject: 'ben' }))
+  client.send(bind.subarray(0, 900_000))
+  client.send(bind.subarray(900_000), message('S'))
+  assert.equal((await client.reply())?.type, 'E')
+})

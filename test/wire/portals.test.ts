@@ -1,9 +1,10 @@
 /** Portals over PostgreSQL's protocol: rows in parts, and when a suspended portal ends. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ALICE } from '../support/demo-user.ts'
+import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { bind, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 onEveryEngine('portals', (place) => {
@@ -53,6 +54,25 @@ onEveryEngine('portals', (place) => {
     assert.deepEqual([second.letters, second.status], ['DDsZ', 'T'])
     await session.query('COMMIT')
     assert.equal((await session.send(execute('p', 2), SYNC)).errors[0]?.C, '34000')
+  })
+
+  test('a portal that began with other rights is not continued', async () => {
+    const own = await WireSession.open(server.wirePort ?? 0, ALICE.username, ALICE.password)
+    await own.query('BEGIN')
+    const rows = await own.send(parse('', 'SELECT id FROM trades'), bind('p', '', []), execute('p', 2), SYNC)
+    assert.equal(rows.letters, '12DDsZ')
+    const { access_token: token } = await signIn(server, ADMIN)
+    const { status } = await fetch(`http://127.0.0.1:${server.port}/admin/users/alice`, {
+      method: 'PATCH',
+      headers: { ...bearer(token).headers, 'content-type': 'application/json', 'if-match': '*' },
+      body: JSON.stringify({ roles: ['trader', 'admin'] }),
+    })
+    assert.equal(status, 200)
+    await until('the change has arrived', 2_000, async () => {
+      const { errors } = await own.send(execute('p', 1), SYNC)
+      return errors[0]?.C === '57014'
+    })
+    own.close()
   })
 
   test('a portal that is not continued while others wait is ended', async () => {

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { ADMIN } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { message } from '../support/wire-client.ts'
 import { bind, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 onEveryEngine('transactions', (place) => {
@@ -11,7 +12,11 @@ onEveryEngine('transactions', (place) => {
   let session: WireSession
   before(async () => {
     server = await startTestServer(place(), {
-      flags: { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' },
+      flags: {
+        ...{ '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' },
+        // Of which all connections keep twice as much at most, and one user half of that.
+        '--max-arriving-bytes': '2097152',
+      },
     })
     session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
     for (const table of ['kept', 'other'])
@@ -148,5 +153,46 @@ onEveryEngine('transactions', (place) => {
     assert.deepEqual([answer.letters, answer.tags, texts(answer)], ['12TDCZ', ['INSERT 0 1'], [['1', 'a']]])
     assert.deepEqual((await session.query("UPDATE kept SET v = 'b' WHERE id = 1")).tags, ['UPDATE 1'])
     assert.deepEqual((await session.query('DELETE FROM kept WHERE id = 1')).tags, ['DELETE 1'])
+  })
+
+  test('what a user keeps in memory is bounded: statements, portals, savepoints, rows of blocks and of COPY', async () => {
+    const long = 'x'.repeat(50_000)
+    const refusedAfter = async (send: (count: number) => Promise<{ errors: readonly Record<string, string>[] }>) => {
+      for (let count = 0; count < 1000; count++) {
+        const [error] = (await send(count)).errors
+        if (error === undefined) continue
+        assert.equal(error.C, '53000', error.M)
+        return count
+      }
+      return Number.POSITIVE_INFINITY
+    }
+    const statements = await refusedAfter((count) => session.send(parse(`s${count}`, `SELECT '${long}' AS x`), SYNC))
+    assert.ok(statements > 5 && statements < 15, `${statements} statements`)
+    await session.query('DEALLOCATE ALL')
+    await session.query('BEGIN')
+    const rows = await refusedAfter((count) => session.query(`INSERT INTO kept (id, v) VALUES (${count}, '${long}')`))
+    assert.ok(rows > 20 && rows < 60, `${rows} rows`)
+    await session.query('ROLLBACK')
+    await session.query('BEGIN')
+    const portals = await refusedAfter((count) =>
+      session.send(parse('', 'SELECT $1 AS x'), bind(`p${count}`, '', [long]), SYNC),
+    )
+    assert.ok(portals > 10 && portals < 60, `${portals} portals`)
+    await session.query('ROLLBACK')
+    await session.query('BEGIN')
+    const savepoints = await refusedAfter(() => session.query(`SAVEPOINT ${long}`))
+    assert.ok(savepoints > 10 && savepoints < 60, `${savepoints} savepoints`)
+    await session.query('ROLLBACK')
+    session.client.send(message('Q', 'BEGIN; COPY kept FROM STDIN\0'))
+    const one = message('d', '1')
+    const copied = await session.send(Buffer.concat(Array.from({ length: 50_000 }, () => one)))
+    assert.deepEqual([copied.errors[0]?.C, copied.status], ['53000', 'E'])
+    await session.query('ROLLBACK')
+    // All of it was given back.
+    await session.query('BEGIN')
+    for (let count = 0; count < 10; count++)
+      assert.deepEqual((await session.query(`INSERT INTO kept (id, v) VALUES (${count}, '${long}')`)).errors, [])
+    assert.deepEqual((await session.query('COMMIT')).errors, [])
+    await clear()
   })
 })

@@ -43,6 +43,8 @@ export interface PipelineOptions {
   readonly unread?: UnreadReplies
   /** The bodies that are arriving, up to a limit. */
   readonly arriving?: HeldBytes
+  /** The time that a body has to arrive; of tests. */
+  readonly arrivalMs?: number
 }
 
 const MAX_ARRIVING = 128 * 1024 * 1024
@@ -158,6 +160,7 @@ export class Pipeline {
     readBody(context, {
       limit: body.limit,
       arriving: this.#arriving,
+      arrivalMs: this.#options.arrivalMs,
       done: (read, isLate) => {
         if (read instanceof Refusal) return this.#fail(context, group, read)
         context.body = read

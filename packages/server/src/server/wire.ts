@@ -99,6 +99,7 @@ export async function openWire(
       settings: {
         statementBytes: config.queryStatementBytes,
         bindBytes: config.queryBodyBytes,
+        keptBytes: 2 * config.maxArrivingBytes,
         connections: config.wireConnections,
         idleMs: config.wireIdle,
         exempt: config.limitExempt,

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
 import { Output } from './output.ts'
+import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
 import type { MessageReader } from './protocol/reader.ts'
 import { errorResponse } from './protocol/replies.ts'
 import { ProtocolViolation } from './protocol/violation.ts'
@@ -57,6 +58,7 @@ export class WireConnection implements SessionCaller {
   readonly database: string
   readonly startup: ReadonlyMap<string, string>
   readonly processId: number
+  readonly memory: ConnectionMemory
   readonly #env: ConnectionEnv
   readonly #socket: Socket
   readonly #reader: MessageReader
@@ -79,6 +81,8 @@ export class WireConnection implements SessionCaller {
     this.database = caller.database
     this.startup = caller.startup
     this.processId = caller.processId
+    this.memory = caller.memory
+    reader.countIn(caller.memory)
     this.#env = env
     this.#socket = socket
     this.#reader = reader
@@ -223,6 +227,10 @@ export class WireConnection implements SessionCaller {
       this.#close('protocol', errorResponse({ severity: 'FATAL', sqlstate: '08P01', message: error.message }))
       return
     }
+    if (error instanceof NoMemoryLeft) {
+      this.#close('error', errorResponse({ severity: 'FATAL', sqlstate: '53000', message: error.message }))
+      return
+    }
     this.#env.onError(error)
     this.#close('error', errorResponse({ severity: 'FATAL', sqlstate: 'XX000', message: 'Internal error' }))
   }
@@ -232,6 +240,7 @@ export class WireConnection implements SessionCaller {
     this.#isClosed = true
     this.#socket.off('data', this.#onData)
     this.#session.end()
+    this.memory.end()
     this.#output.end(last)
     // A client that does not read its last message is not waited for.
     const cut = setTimeout(() => this.#socket.destroy(), LAST_MESSAGE_MS)

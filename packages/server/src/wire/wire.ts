@@ -18,6 +18,7 @@ import { Admission } from './listener/admission.ts'
 import { Negotiation, type NegotiationEnv, type StartUp } from './listener/negotiation.ts'
 import type { WirePort } from './listener/port.ts'
 import { TlsUpgrades } from './listener/tls.ts'
+import { ConnectionMemory, KeptMemory } from './protocol/kept-memory.ts'
 import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
 import type { OpenSession } from './session/contract.ts'
@@ -29,6 +30,8 @@ import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-u
 export interface WireSettings {
   readonly statementBytes: number
   readonly bindBytes: number
+  /** That all connections together keep between messages. */
+  readonly keptBytes: number
   /** Signed in, on this node. */
   readonly connections: number
   readonly idleMs: number
@@ -77,6 +80,7 @@ export class Wire {
   readonly #tls: TlsUpgrades | undefined
   readonly #admission: Admission
   readonly #cancelKeys: CancelKeys
+  readonly #memory: KeptMemory
   readonly #open = new Map<string, WireConnection>()
   /** Events since the oldest sign-in in progress began: its check may not have seen them. */
   readonly #signingIn = new Set<GateEvent[]>()
@@ -98,6 +102,7 @@ export class Wire {
       },
       countedNetworks(settings.exempt),
     )
+    this.#memory = new KeptMemory(settings.keptBytes)
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
       networkOf: (address) => networkOf(bareAddress(address)),
@@ -232,11 +237,12 @@ export class Wire {
       if (limit !== undefined) throw new Limited(limit)
       this.#admission.leave(accepted)
       const { processId, key } = this.#cancelKeys.add(minor, () => this.#open.get(connectionId)?.cancel())
+      const memory = new ConnectionMemory(this.#memory, principal.subject)
       const connection = new WireConnection(
         {
           id: connectionId,
           openedAt: clock(),
-          caller: { user, address, database, startup, processId },
+          caller: { user, address, database, startup, processId, memory },
           ...{ socket, reader, principal },
         },
         {

@@ -18,6 +18,8 @@ export interface ReadBodyOptions {
   readonly limit: number
   /** The bodies that are arriving. */
   readonly arriving: HeldBytes
+  /** The time within which it has to arrive: a minute by default. */
+  readonly arrivalMs?: number | undefined
   /** Gets the body or a refusal, and whether it took time to arrive; is not called if the client closes before the end. */
   readonly done: (read: Buffer | Refusal, isLate: boolean) => void
 }
@@ -47,7 +49,11 @@ const MAX_ARRIVAL_MS = 60_000
 /** The memory that a part takes besides its bytes: a body may come in parts of one byte. */
 const PART_BYTES = 256
 
-function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, done }: ReadBodyOptions): void {
+function readOn(
+  { request, holder }: Context,
+  first: Buffer,
+  { limit, arriving, arrivalMs = MAX_ARRIVAL_MS, done }: ReadBodyOptions,
+): void {
   const parts: Buffer[] = []
   const releases: (() => void)[] = []
   let length = 0
@@ -61,7 +67,7 @@ function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, 
       if (hasLeft) release()
     }
   }
-  const timer = setTimeout(() => leave(tooSlow()), MAX_ARRIVAL_MS).unref()
+  const timer = setTimeout(() => leave(tooSlow()), arrivalMs).unref()
   const end = (): void => leave(Buffer.concat(parts, length))
   const release = (): void => {
     for (const forget of releases.splice(0)) forget()

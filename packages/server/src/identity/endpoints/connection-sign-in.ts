@@ -130,9 +130,9 @@ export function createConnectionSignIn(env: ConnectionSignInEnv): CheckSecret {
     release?: () => Promise<void>,
   ): Promise<SecretVerdict> {
     const principal = await env.authenticate(token)
-    return principal === undefined
-      ? { outcome: 'wrong', reason: 'no rights on the platform' }
-      : { outcome: 'good', principal, method, ...(release && { release }) }
+    if (principal !== undefined) return { outcome: 'good', principal, method, ...(release && { release }) }
+    await release?.()
+    return { outcome: 'wrong', reason: 'no rights on the platform' }
   }
 }
 

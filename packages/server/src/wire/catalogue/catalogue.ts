@@ -101,7 +101,7 @@ class ProcessCatalogue implements Catalogue {
     cancel: AbortSignal,
   ) {
     const signal = AbortSignal.any([cancel, this.#closing.signal])
-    const release = await this.#queue.acquire(caller.user, signal)
+    const release = await this.#queue.acquire(caller.owner, signal)
     if (release === 'aborted') throw signal.reason
     if (release === 'full')
       throw new CatalogueError('busy', 'Too many statements on the catalogue are waiting; try again')

@@ -29,6 +29,8 @@ export interface Catalogue {
 export interface CatalogueCaller {
   readonly scopes: ReadonlySet<string>
   readonly user: string
+  /** With whom it shares its turns: names are not enough, as one caller has several. */
+  readonly owner: string
   readonly snapshot: CatalogueSnapshot
 }
 

@@ -1,4 +1,5 @@
 /** Splits the bytes of a connection into messages. Type and length are checked before anything of a message is kept. */
+import type { ConnectionMemory } from './kept-memory.ts'
 import { type FrontendMessage, MESSAGE_TYPES, parseMessage } from './messages.ts'
 import { ProtocolViolation } from './violation.ts'
 
@@ -22,26 +23,32 @@ export class MessageReader {
   /** What has arrived and is not read yet. */
   #bytes: Buffer = NOTHING
   #at = 0
-  /** Parts of a message of which the rest is still to come: joined once, so that a long message is not copied at each chunk. */
-  #parts: Buffer[] = []
-  #partBytes = 0
-  #wanted = 0
+  /** A message of which the rest is still to come: filled as it arrives, in parts of any size. */
+  #coming: Buffer | undefined
+  #filled = 0
+  /** Where its bytes are counted. */
+  #memory: Pick<ConnectionMemory, 'take' | 'give'> | undefined
 
   constructor(limits: MessageLimits) {
     this.#limits = limits
   }
 
+  /** From now on, long messages are counted. */
+  countIn(memory: Pick<ConnectionMemory, 'take' | 'give'>): void {
+    this.#memory = memory
+  }
+
   /** Takes a chunk, of which it keeps views until its messages are read. */
   add(chunk: Buffer): void {
-    if (this.#wanted > 0) {
-      this.#parts.push(chunk)
-      this.#partBytes += chunk.length
-      if (this.#partBytes < this.#wanted) return
-      this.#bytes = Buffer.concat(this.#parts, this.#partBytes)
+    const coming = this.#coming
+    if (coming !== undefined) {
+      const taken = chunk.copy(coming, this.#filled)
+      this.#filled += taken
+      if (this.#filled < coming.length) return
+      this.#memory?.give(coming.length)
+      this.#coming = undefined
+      this.#bytes = taken === chunk.length ? coming : Buffer.concat([coming, chunk.subarray(taken)])
       this.#at = 0
-      this.#parts = []
-      this.#partBytes = 0
-      this.#wanted = 0
       return
     }
     this.#bytes = this.#at === this.#bytes.length ? chunk : Buffer.concat([this.#bytes.subarray(this.#at), chunk])
@@ -64,14 +71,14 @@ export class MessageReader {
 
   /** Whether bytes wait that are not read yet. */
   get isEmpty(): boolean {
-    return this.#wanted === 0 && this.#at === this.#bytes.length
+    return this.#coming === undefined && this.#at === this.#bytes.length
   }
 
   #type = 0
 
   #take(): Buffer | undefined {
     const available = this.#bytes.length - this.#at
-    if (this.#wanted > 0) return undefined
+    if (this.#coming !== undefined) return undefined
     if (available === 0) {
       // Holds no chunk of an idle connection.
       this.#bytes = NOTHING
@@ -88,10 +95,9 @@ export class MessageReader {
         `A message of type ${printable(type)} has at most ${most} bytes here, not ${length - 4}`,
       )
     if (available < length + 1) {
-      this.#wanted = length + 1
-      // Copied: a view would hold the whole chunk.
-      this.#parts = [Buffer.from(this.#bytes.subarray(this.#at))]
-      this.#partBytes = available
+      this.#memory?.take(length + 1)
+      this.#coming = Buffer.allocUnsafeSlow(length + 1)
+      this.#filled = this.#bytes.copy(this.#coming, 0, this.#at)
       this.#bytes = NOTHING
       this.#at = 0
       return undefined

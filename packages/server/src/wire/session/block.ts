@@ -1,6 +1,7 @@
 /** Transaction blocks: their states, savepoints, and the rows that are kept until COMMIT. Nothing is locked. */
 import type { IqlValue } from 'gatehouse-iql'
 import type { Planned } from '../../query/plan/planner.ts'
+import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { TransactionStatus } from '../protocol/replies.ts'
 import { WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
@@ -8,6 +9,9 @@ import type { IqlStatement } from './statement.ts'
 
 /** The bytes that all rows of a block may have. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
+
+/** Of a savepoint, besides its name. */
+const SAVEPOINT_BYTES = 200
 
 export const AUTOCOMMIT = 'Run it outside of a transaction block, with autocommit'
 
@@ -22,7 +26,12 @@ export interface KeptInsert {
 export class KeptInserts {
   readonly inserts: KeptInsert[] = []
   readonly tables = new Set<string>()
+  readonly #memory: ConnectionMemory
   #bytes = 0
+
+  constructor(memory: ConnectionMemory) {
+    this.#memory = memory
+  }
 
   get bytes(): number {
     return this.#bytes
@@ -31,6 +40,7 @@ export class KeptInserts {
   add(insert: KeptInsert, bytes: number): void {
     if (this.#bytes + bytes > MAX_KEPT_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', 'Commit more often, or use COPY')
+    this.#memory.take(bytes)
     this.#bytes += bytes
     this.inserts.push(insert)
     this.tables.add(insert.table)
@@ -39,9 +49,15 @@ export class KeptInserts {
   /** Removes what was added since. */
   truncate(count: number, bytes: number): void {
     this.inserts.length = count
+    this.#memory.give(this.#bytes - bytes)
     this.#bytes = bytes
     this.tables.clear()
     for (const { table } of this.inserts) this.tables.add(table)
+  }
+
+  /** They are written, or dropped. */
+  release(): void {
+    this.truncate(0, 0)
   }
 }
 
@@ -76,9 +92,15 @@ export class Block {
   #kind: 'none' | 'implicit' | 'explicit' = 'none'
   #hasFailed = false
   #isReadOnly = false
-  #kept = new KeptInserts()
+  readonly #memory: ConnectionMemory
+  #kept: KeptInserts
   #copy: KeptCopy | undefined
   #savepoints: Savepoint[] = []
+
+  constructor(memory: ConnectionMemory) {
+    this.#memory = memory
+    this.#kept = new KeptInserts(memory)
+  }
 
   get status(): TransactionStatus {
     if (this.#kind !== 'explicit') return 'I'
@@ -151,8 +173,10 @@ export class Block {
 
   savepoint(name: string): void {
     this.#requireExplicit('SAVEPOINT')
+    this.#memory.take(savepointBytes(name))
     this.#savepoints.push({
-      name,
+      // Copied: a part of a text would hold the whole of it.
+      name: Buffer.from(name).toString(),
       count: this.#kept.inserts.length,
       bytes: this.#kept.bytes,
       hasCopy: this.#copy !== undefined,
@@ -161,16 +185,16 @@ export class Block {
 
   release(name: string): void {
     this.#requireExplicit('RELEASE SAVEPOINT')
-    this.#savepoints.length = this.#indexOf(name)
+    this.#keepSavepoints(this.#indexOf(name))
   }
 
   rollbackTo(name: string): void {
     this.#requireExplicit('ROLLBACK TO SAVEPOINT')
     const index = this.#indexOf(name)
     const { count, bytes, hasCopy } = this.#savepoints[index] ?? { count: 0, bytes: 0, hasCopy: false }
-    this.#savepoints.length = index + 1
+    this.#keepSavepoints(index + 1)
     this.#kept.truncate(count, bytes)
-    if (!hasCopy) this.#copy = undefined
+    if (!hasCopy) this.#dropCopy()
     this.#hasFailed = false
   }
 
@@ -180,10 +204,20 @@ export class Block {
     this.#kind = 'none'
     this.#hasFailed = false
     this.#isReadOnly = false
-    this.#kept = new KeptInserts()
-    this.#copy = undefined
-    this.#savepoints = []
+    this.#kept = new KeptInserts(this.#memory)
+    this.#dropCopy()
+    this.#keepSavepoints(0)
     return kept
+  }
+
+  #keepSavepoints(count: number): void {
+    for (const { name } of this.#savepoints.splice(count)) this.#memory.give(savepointBytes(name))
+  }
+
+  /** Its bytes were counted as they arrived. */
+  #dropCopy(): void {
+    this.#memory.give(this.#copy?.counted ?? 0)
+    this.#copy = undefined
   }
 
   #requireExplicit(command: string): void {
@@ -195,4 +229,8 @@ export class Block {
     if (index === -1) throw new WireError('3B001', `There is no savepoint ${name}`)
     return index
   }
+}
+
+function savepointBytes(name: string): number {
+  return SAVEPOINT_BYTES + 2 * name.length
 }

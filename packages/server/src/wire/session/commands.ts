@@ -8,7 +8,7 @@ import type { CopyCommand } from './copy-command.ts'
 import { CopyIn, type CopyInEnv, insertKept } from './copy-in.ts'
 import { WireError } from './failure.ts'
 import type { CommandColumns, CommandPortal, Portals } from './portals.ts'
-import type { CommandStatement, Prepared } from './prepared.ts'
+import type { CommandStatement, PreparedStatements } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 import type { Settings } from './settings.ts'
@@ -20,7 +20,7 @@ export interface CommandsEnv {
   readonly replies: Replies
   readonly runner: Runner
   readonly portals: Portals
-  readonly statements: Map<string, Prepared>
+  readonly statements: PreparedStatements
   readonly copyIn: CopyInEnv
   readonly copyOut: (command: CopyCommand, sent: CommandStatement['sent']) => Promise<void>
 }
@@ -169,7 +169,7 @@ export class Commands implements CommandColumns {
     const { block, settings, portals } = this.#env
     if (!block.isExplicit) this.#warn('25P01', 'There is no transaction in progress')
     const isReadOnly = block.isReadOnly
-    block.end()
+    block.end().release()
     portals.closeAll()
     settings.endBlock(false)
     if (isChained) this.#chain(isReadOnly)
@@ -188,7 +188,7 @@ export class Commands implements CommandColumns {
       block.fail()
       portals.closeAll()
     } else if (block.isOpen) {
-      block.end()
+      block.end().release()
       settings.endBlock(false)
     }
   }

@@ -1,5 +1,6 @@
 /** What the listener gives a session after sign-in, and what it calls. */
 import type { Principal } from 'gatehouse-protocol'
+import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { FrontendMessage } from '../protocol/messages.ts'
 
 export interface SessionOutput {
@@ -27,6 +28,8 @@ export interface SessionCaller {
   readonly startup: ReadonlyMap<string, string>
   /** The backend process id of BackendKeyData, as pg_backend_pid() tells it. */
   readonly processId: number
+  /** Counts what the session keeps between messages. */
+  readonly memory: ConnectionMemory
 }
 
 export interface Session {

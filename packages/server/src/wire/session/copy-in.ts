@@ -17,6 +17,8 @@ import type { Runner } from './runner.ts'
 
 /** The bytes of rows that a block may keep. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
+/** The memory that a message takes besides its bytes: they may have one byte each. */
+const PART_BYTES = 128
 /** The sender waits while more than these bytes are not read. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
@@ -69,9 +71,11 @@ export class CopyIn {
   push(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#failure !== undefined) throw this.#failure.error
     if (this.#kept === undefined) return this.#source.push(Buffer.from(bytes))
-    this.#keptBytes += bytes.length
-    if (this.#keptBytes > MAX_KEPT_BYTES)
+    const size = bytes.length + PART_BYTES
+    if (this.#keptBytes + size > MAX_KEPT_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
+    this.#env.caller.memory.take(size)
+    this.#keptBytes += size
     this.#kept.push(Buffer.from(bytes))
     return undefined
   }
@@ -88,6 +92,8 @@ export class CopyIn {
 
   /** The client, or the connection, ends it: nothing is written. */
   abort(error: Error): void {
+    this.#env.caller.memory.give(this.#keptBytes)
+    this.#keptBytes = 0
     this.#source.fail(error)
   }
 
@@ -104,7 +110,9 @@ export class CopyIn {
     })
     let rows = 0
     for await (const batch of reader.read(columns)) rows += batch.rows
-    this.#env.block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, bytes })
+    const counted = this.#keptBytes
+    this.#keptBytes = 0
+    this.#env.block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, bytes, counted })
     return rows
   }
 }
@@ -115,7 +123,7 @@ export function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
 }
 
 async function insertRows(
-  { table, columns, format }: Omit<KeptCopy, 'bytes'>,
+  { table, columns, format }: Omit<KeptCopy, 'bytes' | 'counted'>,
   source: AsyncIterable<Uint8Array>,
   { env, caller, runner }: CopyInEnv,
 ): Promise<number> {
@@ -170,7 +178,7 @@ class CopySource implements AsyncIterable<Uint8Array> {
   push(part: Uint8Array): Promise<void> | undefined {
     if (this.#hasEnded) return undefined
     this.#parts.push(part)
-    this.#bytes += part.length
+    this.#bytes += part.length + PART_BYTES
     this.#onPart?.()
     if (this.#bytes < MAX_WAITING_BYTES) return undefined
     return new Promise((resolve) => {

@@ -4,6 +4,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { QUERY_ERRORS } from '../../query/errors.ts'
 import { asUnavailable } from '../../query/unavailable.ts'
 import { CatalogueError } from '../catalogue/catalogue-error.ts'
+import { NoMemoryLeft } from '../protocol/kept-memory.ts'
 import type { ErrorFields } from '../protocol/replies.ts'
 import { BadParameter } from '../types/parameters.ts'
 
@@ -38,6 +39,13 @@ export function failureOf(error: unknown, requestId: string, sent?: SentText): E
     const { sqlstate, message, hint, at } = error
     return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
   }
+  if (error instanceof NoMemoryLeft)
+    return {
+      severity: 'ERROR',
+      sqlstate: '53000',
+      message: error.message,
+      hint: 'Close or commit some, or send less at a time',
+    }
   if (error instanceof BadParameter) return { severity: 'ERROR', sqlstate: error.sqlstate, message: error.message }
   const refusal = asUnavailable(error) ?? error
   if (!(refusal instanceof Refusal)) return undefined

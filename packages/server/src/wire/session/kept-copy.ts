@@ -6,4 +6,6 @@ export interface KeptCopy {
   readonly columns: readonly string[]
   readonly format: BulkFormat
   readonly bytes: Uint8Array
+  /** The memory that was taken for it. */
+  readonly counted: number
 }

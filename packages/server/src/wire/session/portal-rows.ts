@@ -19,6 +19,11 @@ export class PortalRows {
     this.#hasEnded = chunks === undefined
   }
 
+  /** Of messages that are not sent yet. */
+  get readyBytes(): number {
+    return this.#ready.length
+  }
+
   /** All rows are taken. */
   get isDone(): boolean {
     return this.#hasEnded && this.#ready.length === 0

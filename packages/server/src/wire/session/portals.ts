@@ -1,19 +1,14 @@
 /** The portals of a session: bound statements, and how far each of them has run. */
-import { type BoundStatement, reads } from 'gatehouse-iql'
+import { reads } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
-import type { CatalogueCaller, CatalogueColumn } from '../catalogue/contract.ts'
+import { inTurns } from '../../lib/turns.ts'
+import type { CatalogueCaller } from '../catalogue/contract.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
-import {
-  commandComplete,
-  dataRow,
-  NO_DATA,
-  PORTAL_SUSPENDED,
-  parameterDescription,
-  rowDescription,
-} from '../protocol/replies.ts'
-import { binaryOf, parameterText } from '../types/catalogue-values.ts'
-import { sizeOfType } from '../types/oids.ts'
+import { commandComplete, NO_DATA, PORTAL_SUSPENDED, parameterDescription } from '../protocol/replies.ts'
+import { parameterText } from '../types/catalogue-values.ts'
 import { type Block, KeptInserts } from './block.ts'
+import { catalogueDescription, catalogueRows } from './catalogue-rows.ts'
+import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
 import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
@@ -21,9 +16,11 @@ import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Execution, Runner } from './runner.ts'
-import type { BoundPortal, IqlStatement } from './statement.ts'
+import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
 
 const MAX_PORTALS = 100
+/** Portals of this size and less are not counted. */
+const SMALL_BYTES = 4096
 
 type Later = Promise<void> | undefined
 
@@ -66,6 +63,8 @@ export class Portals {
   readonly #runner: Runner
   readonly #block: Block
   readonly #portals = new Map<string, Portal>()
+  /** The memory that long ones take. */
+  readonly #sizes = new Map<string, number>()
   /** INSERTs without a block that follow each other up to Sync: they are one write. */
   #pending: KeptInserts | undefined
 
@@ -101,6 +100,11 @@ export class Portals {
     else if (this.#portals.has(name)) throw new WireError('42P03', `The portal ${JSON.stringify(name)} exists`)
     else if (this.#portals.size >= MAX_PORTALS)
       throw new WireError('54000', `A connection has at most ${MAX_PORTALS} portals`, 'Close some')
+    const size = 2 * name.length + bytesOf(portal)
+    if (size > SMALL_BYTES) {
+      this.#caller.memory.take(size)
+      this.#sizes.set(name, size)
+    }
     this.#portals.set(name, portal)
   }
 
@@ -114,6 +118,8 @@ export class Portals {
     const portal = this.#portals.get(name)
     if (portal === undefined) return
     this.#portals.delete(name)
+    this.#caller.memory.give(this.#sizes.get(name) ?? 0)
+    this.#sizes.delete(name)
     const execution = 'execution' in portal ? portal.execution : undefined
     if (execution !== undefined && !execution.hasEnded) this.#runner.finish(execution, 'ok', execution.rowCount)
   }
@@ -173,7 +179,7 @@ export class Portals {
 
   get #catalogueCaller(): CatalogueCaller {
     const { principal, user } = this.#caller
-    return { scopes: principal.scopes, user, snapshot: this.#env.catalogue.snapshot }
+    return { scopes: principal.scopes, user, owner: principal.subject, snapshot: this.#env.catalogue.snapshot }
   }
 
   // ── Execute ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -295,10 +301,8 @@ export class Portals {
         systemCatalogue.run(prepared.text, texts, this.#catalogueCaller, signal, prepared.declared),
       )
       if (protocol === 'simple') this.#replies.write(catalogueDescription(columns, []))
-      const encoded = rows.map((row) =>
-        dataRow(row.map((text, index) => catalogueCell(text, columns[index], resultFormats, index))),
-      )
-      execution.rows = new PortalRows(Buffer.concat(encoded), undefined)
+      const encoded = await inTurns(catalogueRows(rows, columns, resultFormats))
+      this.#runner.hold(execution, new PortalRows(encoded, undefined))
       execution.rowCount = rows.length
     } catch (error) {
       this.#runner.finish(execution, outcomeOf(error), 0)
@@ -319,7 +323,7 @@ export class Portals {
     }
     this.#runner.requireOutsideBlock(bound)
     if (isKeepable && protocol === 'extended') {
-      const kept = this.#pending ?? new KeptInserts()
+      const kept = this.#pending ?? new KeptInserts(this.#caller.memory)
       const rows = this.#runner.keep(bound, kept)
       this.#pending = kept
       this.#replies.hold()
@@ -350,61 +354,19 @@ export class Portals {
 
   /** An error follows the INSERTs: nothing is written. */
   dropPending(): void {
+    this.#pending?.release()
     this.#pending = undefined
     this.#replies.release()
   }
 }
 
+function bytesOf(portal: Portal): number {
+  if (portal.kind === 'iql') return sizeOf(portal.bound)
+  if (portal.kind !== 'catalogue') return 0
+  return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+}
+
 export function outcomeOf(error: unknown): string {
   if (error instanceof Refusal) return error.code
   return error instanceof WireError ? `wire.${error.sqlstate}` : 'server.fault'
-}
-
-function catalogueDescription(columns: readonly CatalogueColumn[], formats: readonly Format[]): Buffer {
-  return rowDescription(
-    columns.map(({ name, type, modifier }, index) => {
-      const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
-      return { name, type, modifier, size: sizeOfType(type), format }
-    }),
-  )
-}
-
-function catalogueCell(
-  text: string | null,
-  column: CatalogueColumn | undefined,
-  formats: readonly Format[],
-  index: number,
-): Uint8Array | string | null {
-  const isBinary = (formats.length === 1 ? formats[0] : formats[index]) === 1
-  return text === null || !isBinary || column === undefined ? text : binaryOf(text, column.type)
-}
-
-/** The tag of CommandComplete. */
-export function tagOf(statement: BoundStatement, rows: number): string {
-  switch (statement.kind) {
-    case 'query':
-      return `SELECT ${rows}`
-    case 'insert':
-      return `INSERT 0 ${rows}`
-    case 'update':
-      return `UPDATE ${rows}`
-    case 'delete':
-      return `DELETE ${rows}`
-    case 'explain':
-    case 'explain-live':
-      return 'EXPLAIN'
-    case 'describe':
-    case 'show-tables':
-      return 'SHOW'
-    case 'create-table':
-      return statement.query === undefined ? 'CREATE TABLE' : `SELECT ${rows}`
-    case 'drop-table':
-    case 'create-view':
-    case 'drop-view':
-    case 'create-index':
-    case 'drop-index':
-      return statement.kind.replace('-', ' ').toUpperCase()
-    default:
-      return 'ALTER TABLE'
-  }
 }

@@ -1,6 +1,7 @@
 /** What Parse and Query make of a text: nothing, a command of the session, a statement on the catalogue, or a statement of IQL. */
 import type { Principal } from 'gatehouse-protocol'
 import type { CatalogueDescription } from '../catalogue/contract.ts'
+import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import { type Command, parseCommand } from './command.ts'
 import type { SessionEnv } from './env.ts'
 import { type SentText, WireError } from './failure.ts'
@@ -49,4 +50,52 @@ export function prepare(
     case 'no':
       return new IqlStatement(text, sent, declared, principal, env)
   }
+}
+
+/** Of a statement, besides its text. */
+const STATEMENT_BYTES = 1000
+
+/** The prepared statements of a session by name, counted. */
+export class PreparedStatements {
+  readonly #memory: ConnectionMemory
+  readonly #statements = new Map<string, Prepared>()
+
+  constructor(memory: ConnectionMemory) {
+    this.#memory = memory
+  }
+
+  get size(): number {
+    return this.#statements.size
+  }
+
+  get(name: string): Prepared | undefined {
+    return this.#statements.get(name)
+  }
+
+  has(name: string): boolean {
+    return this.#statements.has(name)
+  }
+
+  /** Replaces one of the same name. */
+  set(name: string, prepared: Prepared): void {
+    this.delete(name)
+    this.#memory.take(bytesOf(name, prepared))
+    this.#statements.set(name, prepared)
+  }
+
+  delete(name: string): boolean {
+    const prepared = this.#statements.get(name)
+    if (prepared === undefined) return false
+    this.#memory.give(bytesOf(name, prepared))
+    return this.#statements.delete(name)
+  }
+
+  clear(): void {
+    for (const name of [...this.#statements.keys()]) this.delete(name)
+  }
+}
+
+/** A text has one or two bytes for each unit, and what is known of the statement grows with it. */
+function bytesOf(name: string, { sent }: Prepared): number {
+  return STATEMENT_BYTES + 2 * name.length + 4 * sent.text.length
 }

@@ -19,7 +19,7 @@ import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
 import { PortalRows, releaseAll } from './portal-rows.ts'
 import type { Settings } from './settings.ts'
-import { type BoundPortal, TEXT_ROWS } from './statement.ts'
+import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
@@ -29,6 +29,8 @@ export interface Execution {
   readonly requestId: string
   readonly shown: string
   readonly started: number
+  /** Of the caller when it began. */
+  readonly scopes: Principal['scopes']
   rows: PortalRows | undefined
   running: RunningQuery | undefined
   timer: NodeJS.Timeout | undefined
@@ -38,6 +40,8 @@ export interface Execution {
   /** Rows that were sent. */
   sent: number
   hasEnded: boolean
+  /** The memory that its rows take while they are not sent. */
+  kept: number
   /** Why it was stopped while nobody ran it. */
   stopped: unknown
 }
@@ -83,6 +87,7 @@ export class Runner {
       requestId: this.requestId,
       shown,
       started: performance.now(),
+      scopes: this.#caller.principal.scopes,
       rows: undefined,
       running: undefined,
       timer: undefined,
@@ -90,6 +95,7 @@ export class Runner {
       affected: undefined,
       sent: 0,
       hasEnded: false,
+      kept: 0,
       stopped: undefined,
     }
   }
@@ -122,11 +128,18 @@ export class Runner {
   async start(call: QueryCall, execution: Execution): Promise<number | undefined> {
     const running = this.#begin(execution)
     const result = await this.#watched(running, () => execute({ ...call, running }, this.#env))
-    execution.rows = await this.#rowsOf(result, call.encoding)
+    this.hold(execution, await this.#rowsOf(result, call.encoding))
     if (result.kind !== 'rows') return undefined
     if (result.isTruncated) throw tooLarge()
     execution.rowCount = result.rows.length
     return result.rowsAffected
+  }
+
+  /** The rows of the execution, of which those that are ready take memory. */
+  hold(execution: Execution, rows: PortalRows): void {
+    execution.rows = rows
+    this.#caller.memory.take(rows.readyBytes)
+    execution.kept = rows.readyBytes
   }
 
   /** Runs what no engine runs, but can be listed, cancelled and takes time. */
@@ -246,8 +259,12 @@ export class Runner {
     })
   }
 
+  /** Throws if the caller has other rights now: those rows were read with the old ones. */
   resume(execution: Execution): void {
     clearTimeout(execution.timer)
+    if (execution.scopes === this.#caller.principal.scopes) return
+    this.finish(execution, 'error', execution.sent)
+    throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
   }
 
   /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */
@@ -267,6 +284,8 @@ export class Runner {
 
   #release(execution: Execution): void {
     clearTimeout(execution.timer)
+    this.#caller.memory.give(execution.kept)
+    execution.kept = 0
     const { rows, running } = execution
     if (rows !== undefined && !rows.isDone) {
       running?.stop(refuse('Limit.Cancelled', 'The portal was closed'))
@@ -321,7 +340,15 @@ export class Runner {
   }
 
   /** Writes kept rows, all or nothing. */
-  async writeKept({ inserts }: KeptInserts): Promise<void> {
+  async writeKept(kept: KeptInserts): Promise<void> {
+    try {
+      await this.#writeAll(kept.inserts)
+    } finally {
+      kept.release()
+    }
+  }
+
+  async #writeAll(inserts: KeptInserts['inserts']): Promise<void> {
     if (inserts.length === 0) return
     const { principal, address } = this.#caller
     const [first, ...further] = stepsOf(inserts, (statement) => statement.plan(principal, this.#env))
@@ -348,18 +375,6 @@ export class Runner {
 const NO_BYTES = new Uint8Array(0)
 /** Chunks that are remembered until the socket has sent all. */
 const MAX_UNRELEASED = 16
-/** Of a kept row, besides its values. */
-const ROW_BYTES = 200
-
-function sizeOf({ statement, values }: BoundPortal): number {
-  let size = ROW_BYTES + statement.text.length
-  for (const value of values) {
-    if (typeof value === 'string') size += 2 * value.length
-    else if (value instanceof Uint8Array) size += value.length
-    else size += 16
-  }
-  return size
-}
 
 function tooLarge() {
   return refuse('Limit.Bytes', 'The result is larger than the limit (the setting query_result_bytes)')

@@ -18,7 +18,7 @@ import { copyOut } from './copy-out.ts'
 import type { SessionEnv } from './env.ts'
 import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
 import { type Portal, Portals } from './portals.ts'
-import { type Prepared, prepare } from './prepared.ts'
+import { type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
 import { Settings } from './settings.ts'
@@ -38,12 +38,12 @@ class WireSession implements Session {
   readonly #caller: SessionCaller
   readonly #output: SessionOutput
   readonly #settings: Settings
-  readonly #block = new Block()
+  readonly #block: Block
   readonly #replies: Replies
   readonly #runner: Runner
   readonly #portals: Portals
   readonly #commands: Commands
-  readonly #statements = new Map<string, Prepared>()
+  readonly #statements: PreparedStatements
   /** The statement that errors are about. */
   #sent: SentText | undefined
   /** After an error, messages are skipped up to Sync. */
@@ -57,6 +57,8 @@ class WireSession implements Session {
     this.#env = env
     this.#caller = caller
     this.#output = output
+    this.#statements = new PreparedStatements(caller.memory)
+    this.#block = new Block(caller.memory)
     const fixed = { server_version: `15.0 (Gatehouse ${env.version})`, session_authorization: caller.user }
     this.#settings = new Settings(fixed, (name, value) => output.write(parameterStatus(name, value)))
     this.#replies = new Replies(output)

@@ -27,6 +27,8 @@ type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
 
 /** Of = ANY($1) and the like, whose plan depends on the length of the array. */
 const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
+/** Of the parameters. A prepared statement must not keep its plan, which can be many times as long as its text. */
+const POSITIONS = new WeakMap<Bound, readonly number[]>()
 const NO_ARRAYS: ReadonlySet<string> = new Set()
 
 export class IqlStatement {
@@ -44,7 +46,6 @@ export class IqlStatement {
   /** RowDescription where all columns are text. */
   #inText: Buffer | undefined
   #encodings: Map<string, Encoding> | undefined
-  #slots: { readonly bound: Bound; readonly positions: readonly number[] } | undefined
 
   constructor(text: string, sent: SentText, declared: readonly number[], principal: Principal, env: PlanEnv) {
     this.text = text
@@ -151,9 +152,11 @@ export class IqlStatement {
   }
 
   #positionsOf(bound: Bound): readonly number[] {
-    if (this.#slots?.bound !== bound)
-      this.#slots = { bound, positions: bound.parameters.map(({ name }) => Number(name) - 1) }
-    return this.#slots.positions
+    const known = POSITIONS.get(bound)
+    if (known !== undefined) return known
+    const positions = bound.parameters.map(({ name }) => Number(name) - 1)
+    POSITIONS.set(bound, positions)
+    return positions
   }
 
   #value(
@@ -267,4 +270,18 @@ export function columnFields(columns: readonly ResultColumn[], formats: readonly
     const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
     return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format }
   })
+}
+
+/** Of a bound statement, besides its text and values. */
+const BOUND_BYTES = 200
+
+/** The memory that a bound statement takes. */
+export function sizeOf({ statement, values }: BoundPortal): number {
+  let size = BOUND_BYTES + statement.text.length
+  for (const value of values) {
+    if (typeof value === 'string') size += 2 * value.length
+    else if (value instanceof Uint8Array) size += value.length
+    else size += 16
+  }
+  return size
 }

@@ -20,6 +20,9 @@ import { SERVER_FILLINGS } from './server-rows.ts'
 const HEAP_BYTES = 128 * 1024 * 1024
 /** The most that a result has, as text. */
 const RESULT_BYTES = 32 * 1024 * 1024
+/** Of the memory that a row and a value take besides their text. */
+const ROW_BYTES = 64
+const CELL_BYTES = 8
 
 const TABLES: ReadonlyMap<string, Relation> = new Map(
   [...RELATIONS.values()].map((relation) => [tableName(relation), relation]),
@@ -107,7 +110,8 @@ export class CatalogueDatabase {
     let bytes = 0
     for (const row of iterate(prepared, values)) {
       const texts = columns.map(({ type }, index) => writeText(row[index] ?? null, type, this.#model))
-      for (const one of texts) bytes += (one?.length ?? 0) + 8
+      bytes += ROW_BYTES
+      for (const one of texts) bytes += (one?.length ?? 0) + CELL_BYTES
       if (bytes > RESULT_BYTES)
         throw new CatalogueError('tooLarge', `A result of the catalogue has at most ${RESULT_BYTES} bytes`)
       rows.push(texts)

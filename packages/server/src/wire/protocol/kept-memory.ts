@@ -1,0 +1,88 @@
+/**
+ * Memory that connections keep between messages: long messages of which the rest is to come, prepared statements, portals, and rows of
+ * blocks. An owner may have as much as is left over: one alone half of all, two a third each.
+ */
+export class KeptMemory {
+  readonly #maxBytes: number
+  readonly #byOwner = new Map<string, number>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** False if it is too much. */
+  take(owner: string, bytes: number): boolean {
+    const sum = (this.#byOwner.get(owner) ?? 0) + bytes
+    if (sum > this.#maxBytes - this.#bytes - bytes) return false
+    this.#byOwner.set(owner, sum)
+    this.#bytes += bytes
+    return true
+  }
+
+  give(owner: string, bytes: number): void {
+    const sum = (this.#byOwner.get(owner) ?? 0) - bytes
+    if (sum > 0) this.#byOwner.set(owner, sum)
+    else this.#byOwner.delete(owner)
+    this.#bytes -= bytes
+  }
+}
+
+/** SQLSTATE 53000. */
+export class NoMemoryLeft extends Error {
+  constructor() {
+    super(
+      'Your connections keep too much in memory: prepared statements, portals, rows of blocks, or unfinished messages',
+    )
+  }
+}
+
+/** Taken and given back in such steps, so that small amounts cost nothing; the first one is not counted. */
+const STEP_BYTES = 64 * 1024
+
+/** The part of one connection. */
+export class ConnectionMemory {
+  readonly #memory: KeptMemory
+  readonly #owner: string
+  #used = 0
+  #taken = 0
+  #hasEnded = false
+
+  constructor(memory: KeptMemory, owner: string) {
+    this.#memory = memory
+    this.#owner = owner
+  }
+
+  take(bytes: number): void {
+    const used = this.#used + bytes
+    const more = used - this.#taken - STEP_BYTES
+    if (more > 0 && !this.#hasEnded) {
+      const step = Math.ceil(more / STEP_BYTES) * STEP_BYTES
+      if (!this.#memory.take(this.#owner, step)) throw new NoMemoryLeft()
+      this.#taken += step
+    }
+    this.#used = used
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes
+    const spare = this.#taken - this.#used
+    if (spare >= STEP_BYTES && this.#taken > 0) this.#giveBack(Math.floor(spare / STEP_BYTES) * STEP_BYTES)
+  }
+
+  /** The connection is closed. */
+  end(): void {
+    this.#hasEnded = true
+    this.#giveBack(this.#taken)
+  }
+
+  #giveBack(bytes: number): void {
+    const given = Math.min(bytes, this.#taken)
+    this.#taken -= given
+    if (given > 0) this.#memory.give(this.#owner, given)
+  }
+}
