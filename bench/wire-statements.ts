@@ -11,12 +11,13 @@ import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { pinThisProcess } from './support/processors.ts'
 import { newPort, temporaryFolder } from './support/program.ts'
-import { BY_KEY, EVERYTHING, ROWS, ROWS_PER_SYMBOL, startGatehouse, TIMES } from './support/query-peers.ts'
+import { BY_KEY, EVERYTHING, ROWS, ROWS_PER_SYMBOL, rowOf, startGatehouse, TIMES } from './support/query-peers.ts'
 import { adminToken } from './support/tokens.ts'
 
 const run = promisify(execFile)
 const SECONDS = Math.max(1, Math.round(Number(process.env.BENCH_ROUND_MS ?? 3000) / 1000))
 const CONNECTIONS = 16
+const COPIED = Number(process.env.BENCH_INGEST_ROWS ?? 200_000)
 const SERVER_PROCESSOR = 0
 const CLIENT_PROCESSOR = 1
 const POSTGRES = 'PostgreSQL'
@@ -64,12 +65,23 @@ export const wireStatements: readonly Measurement[] = [
       yield results(await startOriginal())
     },
   },
+  {
+    name: 'wire-copy',
+    about: `COPY FROM STDIN by psql: ${COPIED.toLocaleString('en')} rows of CSV in one statement`,
+    columns: { rate: 'rows/s' },
+    ratios: [{ column: 'rate', to: POSTGRES, least: 0.5 }],
+    subject: async (checkout) => copying(await startWire(checkout)),
+    async *references() {
+      yield copying(await startOriginal())
+    },
+  },
 ]
 
 async function startWire(...[checkout, placement]: Parameters<typeof startGatehouse>): Promise<WirePeer> {
   const port = newPort()
   const peer = await startGatehouse(checkout, placement, '', {
     '--wire-port': String(port),
+    '--wire-writes': 'true',
     '--limit-exempt': '127.0.0.1',
   })
   return {
@@ -92,6 +104,7 @@ async function startOriginal(processor?: number): Promise<WirePeer> {
   await client.query(
     `INSERT INTO trades SELECT n, 'S' || n / ${ROWS_PER_SYMBOL}, (n % 10000) / 100.0, n % 500 FROM generate_series(0, ${ROWS - 1}) AS n`,
   )
+  await client.query('CREATE INDEX by_symbol ON trades (symbol)')
   await client.query(`CREATE TABLE ten AS SELECT n FROM generate_series(1, ${TIMES}) AS n`)
   await client.query('ANALYZE')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
@@ -148,6 +161,29 @@ function results(peer: WirePeer): Contender {
       const copy = await timed(`COPY (${statement}) TO STDOUT (FORMAT binary)`)
       clearInterval(sampler)
       return { select, copy, growth: most - before }
+    },
+    close: peer.stop,
+  }
+}
+
+function copying(peer: WirePeer): Contender {
+  let nextId = ROWS
+  return {
+    name: peer.name,
+    async measure(): Promise<Figures> {
+      const folder = await temporaryFolder()
+      const file = join(folder.path, 'trades.csv')
+      const lines = Array.from({ length: COPIED }, () => Object.values(rowOf(nextId++)).join(','))
+      await writeFile(file, `${lines.join('\n')}\n`)
+      const began = performance.now()
+      await client(
+        'psql',
+        ['-q', '-c', `\\copy ${peer.table} (id, symbol, price, qty) FROM '${file}' (FORMAT csv)`],
+        peer,
+      )
+      const seconds = (performance.now() - began) / 1000
+      await folder.remove()
+      return { rate: COPIED / seconds }
     },
     close: peer.stop,
   }
