@@ -21,6 +21,7 @@ const SHARED: readonly { readonly folders: readonly string[]; readonly atMost: n
   { folders: ['query'], atMost: 8 },
   { folders: ['store'], atMost: 9 },
   { folders: ['streaming'], atMost: 8 },
+  { folders: ['wire'], atMost: 6 },
 ]
 
 /** These measure their process, change its environment, or expect an answer in the same turn of the event loop. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { findViolations, OF_APPEARANCE } from './axe.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
@@ -130,6 +131,17 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
   },
 ]
 
+/** Those that look most different. */
+const OFTEN = new Set([
+  '/',
+  '/docs/concepts',
+  '/account/security',
+  'sign-in with an error',
+  'consent',
+  'passkey',
+  'signed out',
+])
+
 describe('pages', () => {
   let scene: Scene
   before(async () => {
@@ -138,28 +150,33 @@ describe('pages', () => {
   after(() => scene.stop())
 
   for (const { name, as, open } of PAGES) {
-    test(`${name}: accessible, light and wide as dark on a phone, and nothing from other origins`, async () => {
-      const { page, close } = await visitor(as)
-      const complaints = complaintsOf(page)
-      const foreign: string[] = []
-      page.on('request', (request) => {
-        const { origin, protocol } = new URL(request.url())
-        if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
-      })
-      await open(page, scene)
-      assert.deepEqual(await findViolations(page), [])
-      assert.deepEqual(foreign, [])
-      assert.deepEqual(
-        complaints.filter((text) => !/status of 4\d\d/.test(text)),
-        [],
-      )
-      await page.emulateMedia({ colorScheme: 'dark' })
-      await page.setViewportSize({ width: 320, height: 640 })
-      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
-      assert.deepEqual(await findViolations(page, OF_APPEARANCE), [], 'on a phone, dark')
-      await close()
-    })
+    const options = OFTEN.has(name) ? {} : IN_LONG_RUNS
+    test(
+      `${name}: accessible, light and wide as dark on a phone, and nothing from other origins`,
+      options,
+      async () => {
+        const { page, close } = await visitor(as)
+        const complaints = complaintsOf(page)
+        const foreign: string[] = []
+        page.on('request', (request) => {
+          const { origin, protocol } = new URL(request.url())
+          if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
+        })
+        await open(page, scene)
+        assert.deepEqual(await findViolations(page), [])
+        assert.deepEqual(foreign, [])
+        assert.deepEqual(
+          complaints.filter((text) => !/status of 4\d\d/.test(text)),
+          [],
+        )
+        await page.emulateMedia({ colorScheme: 'dark' })
+        await page.setViewportSize({ width: 320, height: 640 })
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
+        assert.deepEqual(await findViolations(page, OF_APPEARANCE), [], 'on a phone, dark')
+        await close()
+      },
+    )
   }
 
   test('axe-core finds a violation where there is one', async () => {

@@ -226,41 +226,45 @@ test('settings are edited, and a scope that is taken away is gone', async () => 
   await view.context.close()
 })
 
-test('an API is declared with its scopes, which a role can give, changed, and not deleted while it is used', async () => {
-  const resource = 'https://orders.example.com'
-  const view = await scene.open('/applications/apis')
-  const { page } = view
-  await page.getByRole('link', { name: 'New API' }).first().click()
-  await page.getByLabel('Resource').fill(`${resource}#x`)
-  await page.getByRole('textbox', { name: 'Scope 1' }).fill('orders:write')
-  await page.getByLabel('English').fill('Place orders')
-  await page.getByLabel('German').fill('Orders aufgeben')
-  await page.getByRole('button', { name: 'Declare the API' }).click()
-  await page.locator('.fault').getByText('must be an absolute URI without a fragment').waitFor()
-  await page.getByLabel('Resource').fill(resource)
-  await page.getByRole('button', { name: 'Declare the API' }).click()
-  await page.waitForURL(`**/apis/${encodeURIComponent(resource)}`)
-  const text = { en: 'Place orders', de: 'Orders aufgeben' }
-  assert.deepEqual((await admin.admin.apis.get(resource)).scopes, [{ name: 'orders:write', text }])
-  await page.getByLabel('Name').fill('Order desk')
-  await page.getByLabel('Claims').fill('role')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('was changed').waitFor()
-  assert.deepEqual((await admin.admin.apis.get(resource)).claims, ['role'])
-  await admin.admin.roles.create({ name: 'order-desk', scopes: ['orders:write'] })
-  const remove = async () => {
-    await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  }
-  await remove()
-  await page.getByText('the role order-desk').waitFor()
-  await admin.admin.roles.delete('order-desk')
-  await remove()
-  await page.getByText('was deleted').waitFor()
-  await view.context.close()
-})
+test(
+  'an API is declared with its scopes, which a role can give, changed, and not deleted while it is used',
+  IN_LONG_RUNS,
+  async () => {
+    const resource = 'https://orders.example.com'
+    const view = await scene.open('/applications/apis')
+    const { page } = view
+    await page.getByRole('link', { name: 'New API' }).first().click()
+    await page.getByLabel('Resource').fill(`${resource}#x`)
+    await page.getByRole('textbox', { name: 'Scope 1' }).fill('orders:write')
+    await page.getByLabel('English').fill('Place orders')
+    await page.getByLabel('German').fill('Orders aufgeben')
+    await page.getByRole('button', { name: 'Declare the API' }).click()
+    await page.locator('.fault').getByText('must be an absolute URI without a fragment').waitFor()
+    await page.getByLabel('Resource').fill(resource)
+    await page.getByRole('button', { name: 'Declare the API' }).click()
+    await page.waitForURL(`**/apis/${encodeURIComponent(resource)}`)
+    const text = { en: 'Place orders', de: 'Orders aufgeben' }
+    assert.deepEqual((await admin.admin.apis.get(resource)).scopes, [{ name: 'orders:write', text }])
+    await page.getByLabel('Name').fill('Order desk')
+    await page.getByLabel('Claims').fill('role')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('was changed').waitFor()
+    assert.deepEqual((await admin.admin.apis.get(resource)).claims, ['role'])
+    await admin.admin.roles.create({ name: 'order-desk', scopes: ['orders:write'] })
+    const remove = async () => {
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    }
+    await remove()
+    await page.getByText('the role order-desk').waitFor()
+    await admin.admin.roles.delete('order-desk')
+    await remove()
+    await page.getByText('was deleted').waitFor()
+    await view.context.close()
+  },
+)
 
-test('a provisioning token is issued, shown once, used, and revoked', async () => {
+test('a provisioning token is issued, shown once, used, and revoked', IN_LONG_RUNS, async () => {
   await admin.admin.clients.create({
     client_id: 'hr-sync',
     client_name: 'Personnel',
@@ -309,52 +313,56 @@ test('dark and at 390 px, axe-core finds nothing and nothing is wider than the w
   await view.context.close()
 })
 
-test('a service gives up its secret for its own key and a workload, and gets the secret back', async () => {
-  await admin.admin.clients.create({
-    client_id: 'pricer',
-    grant_types: ['client_credentials'],
-    scope: 'Platform/Market',
-  })
-  const view = await scene.open('/applications/pricer')
-  const { page } = view
-  await page.getByRole('button', { name: 'Change authentication' }).click()
-  await page.getByLabel('Method').selectOption('keys')
-  await page.getByLabel('Address of its public keys').fill('http://keys.example/jwks')
-  await page.getByRole('button', { name: 'Another workload' }).click()
-  await page.getByLabel('Issuer 1').fill('https://ci.example')
-  await page.getByLabel('Subject 1').fill('repo:example/pricer:ref:refs/heads/main')
-  assert.deepEqual(await view.axe(), [])
-  const save = page.getByRole('button', { name: 'Save authentication' })
-  await save.click()
-  await page
-    .locator('.fault')
-    .getByText(/http is allowed on loopback only/)
-    .waitFor()
-  await page.getByLabel('Address of its public keys').fill('https://keys.example/jwks')
-  await save.click()
-  await page.getByText('The authentication was changed').waitFor()
-  const { jwks_uri, federated, token_endpoint_auth_method: method } = await admin.admin.clients.get('pricer')
-  assert.deepEqual(
-    [jwks_uri, federated, method],
-    [
-      'https://keys.example/jwks',
-      [{ issuer: 'https://ci.example', subject: 'repo:example/pricer:ref:refs/heads/main' }],
-      'private_key_jwt',
-    ],
-  )
-  assert.equal(await page.getByRole('heading', { name: 'Secrets' }).count(), 0)
+test(
+  'a service gives up its secret for its own key and a workload, and gets the secret back',
+  IN_LONG_RUNS,
+  async () => {
+    await admin.admin.clients.create({
+      client_id: 'pricer',
+      grant_types: ['client_credentials'],
+      scope: 'Platform/Market',
+    })
+    const view = await scene.open('/applications/pricer')
+    const { page } = view
+    await page.getByRole('button', { name: 'Change authentication' }).click()
+    await page.getByLabel('Method').selectOption('keys')
+    await page.getByLabel('Address of its public keys').fill('http://keys.example/jwks')
+    await page.getByRole('button', { name: 'Another workload' }).click()
+    await page.getByLabel('Issuer 1').fill('https://ci.example')
+    await page.getByLabel('Subject 1').fill('repo:example/pricer:ref:refs/heads/main')
+    assert.deepEqual(await view.axe(), [])
+    const save = page.getByRole('button', { name: 'Save authentication' })
+    await save.click()
+    await page
+      .locator('.fault')
+      .getByText(/http is allowed on loopback only/)
+      .waitFor()
+    await page.getByLabel('Address of its public keys').fill('https://keys.example/jwks')
+    await save.click()
+    await page.getByText('The authentication was changed').waitFor()
+    const { jwks_uri, federated, token_endpoint_auth_method: method } = await admin.admin.clients.get('pricer')
+    assert.deepEqual(
+      [jwks_uri, federated, method],
+      [
+        'https://keys.example/jwks',
+        [{ issuer: 'https://ci.example', subject: 'repo:example/pricer:ref:refs/heads/main' }],
+        'private_key_jwt',
+      ],
+    )
+    assert.equal(await page.getByRole('heading', { name: 'Secrets' }).count(), 0)
 
-  await page.getByRole('button', { name: 'Change authentication' }).click()
-  await page.getByLabel('Method').selectOption('secret')
-  await page.getByLabel('Address of its public keys').fill('')
-  await page.getByRole('button', { name: 'Remove workload 1' }).click()
-  await save.click()
-  await page.getByRole('heading', { name: 'Secrets' }).waitFor()
-  assert.equal((await admin.admin.clients.get('pricer')).jwks_uri, undefined)
-  await view.close()
-})
+    await page.getByRole('button', { name: 'Change authentication' }).click()
+    await page.getByLabel('Method').selectOption('secret')
+    await page.getByLabel('Address of its public keys').fill('')
+    await page.getByRole('button', { name: 'Remove workload 1' }).click()
+    await save.click()
+    await page.getByRole('heading', { name: 'Secrets' }).waitFor()
+    assert.equal((await admin.admin.clients.get('pricer')).jwks_uri, undefined)
+    await view.close()
+  },
+)
 
-test('an application is set to bound tokens and pushed requests, and back', async () => {
+test('an application is set to bound tokens and pushed requests, and back', IN_LONG_RUNS, async () => {
   await admin.admin.clients.create({ client_id: 'bound', redirect_uris: ['https://bound.example/callback'] })
   const view = await scene.open('/applications/bound')
   const { page } = view

@@ -249,7 +249,7 @@ test('a tile is moved and resized by pointer, and others make room', IN_LONG_RUN
   await until('all is as before', LATE_MS, async () => (await tile(mine, 'Turnover').boundingBox())?.y === first.y)
 })
 
-test('a board is shared by its link, within the rights of who opens it', async () => {
+test('a board is shared by its link, within the rights of who opens it', IN_LONG_RUNS, async () => {
   const link = mine.page.url()
   await hers.page.goto(link)
   await hers.page.getByText('This board does not exist, or you have no access to it').waitFor()
@@ -301,7 +301,7 @@ test('changes of another user are not overwritten without a question', IN_LONG_R
   mine.check(/412/)
 })
 
-test('a tile that fails says why, and the others go on', async () => {
+test('a tile that fails says why, and the others go on', IN_LONG_RUNS, async () => {
   const position = { x: 0, y: 0, w: 6, h: 6 }
   const id = await createBoard('Faulty', [
     { title: 'Wrong', view: 'table', statement: 'select pric from trades', live: true, position },

@@ -5,6 +5,7 @@ import { snippetsOf } from '../../packages/console/src/areas/streams/feeds/snipp
 import { itemTexts, memberTexts } from '../../packages/console/src/areas/streams/json-text.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 
 let scene: ConsoleScene
 before(async () => {
@@ -80,71 +81,79 @@ test('a feed is declared, published to, followed live with all digits, and its t
   await view.close()
 })
 
-test('the definition is changed; who does not administer feeds sees and uses only what their rights allow', async () => {
-  const admin = await scene.open('/streams/feeds/Quotes/definition')
-  await admin.page.getByRole('button', { name: 'Edit' }).click()
-  await admin.page.getByLabel('Who can read').selectOption('Platform/Market')
-  await admin.page.getByLabel('Maximum age').fill('90 days')
-  await admin.page.getByRole('button', { name: 'Save' }).click()
-  await admin.page.locator('.fault', { hasText: 'from 1 second to 30 days' }).waitFor()
-  await admin.page.getByLabel('Maximum age').fill('1 day')
-  await admin.page.getByRole('button', { name: 'Save' }).click()
-  await admin.page.getByText('At most 1,000 messages per topic, each for 1 day').waitFor()
-  admin.check(/422/)
+test(
+  'the definition is changed; who does not administer feeds sees and uses only what their rights allow',
+  IN_LONG_RUNS,
+  async () => {
+    const admin = await scene.open('/streams/feeds/Quotes/definition')
+    await admin.page.getByRole('button', { name: 'Edit' }).click()
+    await admin.page.getByLabel('Who can read').selectOption('Platform/Market')
+    await admin.page.getByLabel('Maximum age').fill('90 days')
+    await admin.page.getByRole('button', { name: 'Save' }).click()
+    await admin.page.locator('.fault', { hasText: 'from 1 second to 30 days' }).waitFor()
+    await admin.page.getByLabel('Maximum age').fill('1 day')
+    await admin.page.getByRole('button', { name: 'Save' }).click()
+    await admin.page.getByText('At most 1,000 messages per topic, each for 1 day').waitFor()
+    admin.check(/422/)
 
-  const alice = await scene.open('/streams/feeds', { user: ALICE, width: 390 })
-  const { page } = alice
-  await page.getByRole('link', { name: 'Quotes' }).click()
-  await page.getByText('No topics yet').waitFor()
-  assert.equal(await page.getByRole('button', { name: /Publish|More actions/ }).count(), 0)
-  await publish('ACME', '{"last":1}')
-  await page.getByText('{"last":1}').waitFor()
-  assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing is cut off')
-  await page.getByRole('link', { name: 'Code' }).click()
-  await page.getByText(`curl '${scene.server.issuer}/feeds/Quotes/ACME'`).waitFor()
-  alice.check()
-  await alice.close()
+    const alice = await scene.open('/streams/feeds', { user: ALICE, width: 390 })
+    const { page } = alice
+    await page.getByRole('link', { name: 'Quotes' }).click()
+    await page.getByText('No topics yet').waitFor()
+    assert.equal(await page.getByRole('button', { name: /Publish|More actions/ }).count(), 0)
+    await publish('ACME', '{"last":1}')
+    await page.getByText('{"last":1}').waitFor()
+    assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing is cut off')
+    await page.getByRole('link', { name: 'Code' }).click()
+    await page.getByText(`curl '${scene.server.issuer}/feeds/Quotes/ACME'`).waitFor()
+    alice.check()
+    await alice.close()
 
-  await admin.page.getByRole('button', { name: 'More actions' }).click()
-  await admin.page.getByRole('menuitem', { name: 'Delete' }).click()
-  await admin.page.getByLabel('Type “Quotes” to go on').fill('Quotes')
-  await admin.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-  await admin.page.getByText('No feed is declared yet').waitFor()
-  await admin.close()
-})
+    await admin.page.getByRole('button', { name: 'More actions' }).click()
+    await admin.page.getByRole('menuitem', { name: 'Delete' }).click()
+    await admin.page.getByLabel('Type “Quotes” to go on').fill('Quotes')
+    await admin.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await admin.page.getByText('No feed is declared yet').waitFor()
+    await admin.close()
+  },
+)
 
-test('a remote controller is declared, changed and removed; the name of another one is not taken over', async () => {
-  const view = await scene.open('/streams/new-controller')
-  const { page } = view
-  const declare = async () => {
-    await page.getByLabel('Name', { exact: true }).fill('Orders')
-    await page.getByLabel('URL').fill('https://oms.test/gatehouse')
-    await page.getByLabel('Topic 1', { exact: true }).fill('Place')
-    await page.getByRole('button', { name: 'Declare', exact: true }).click()
-  }
-  await declare()
-  await page.getByRole('link', { name: 'Declare a controller' }).click()
-  await declare()
-  await page.locator('.fault', { hasText: 'There is a controller Orders already' }).waitFor()
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('link', { name: 'Orders' }).click()
-  await page.getByRole('button', { name: 'Another topic' }).click()
-  await page.getByLabel('Topic 2', { exact: true }).fill('Cancel')
-  await page.getByLabel('Timeout').fill('2 hours')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.locator('.fault').waitFor()
-  await page.getByLabel('Timeout').fill('2 seconds')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Place, Cancel').waitFor()
-  assert.deepEqual(await view.axe(), [])
-  await page.getByRole('link', { name: 'Orders' }).click()
-  await page.getByRole('button', { name: 'More actions' }).click()
-  await page.getByRole('menuitem', { name: 'Remove' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
-  await page.getByText('No remote controller is declared yet').waitFor()
-  view.check(/422/)
-  await view.close()
-})
+test(
+  'a remote controller is declared, changed and removed; the name of another one is not taken over',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/streams/new-controller')
+    const { page } = view
+    const declare = async () => {
+      await page.getByLabel('Name', { exact: true }).fill('Orders')
+      await page.getByLabel('URL').fill('https://oms.test/gatehouse')
+      await page.getByLabel('Topic 1', { exact: true }).fill('Place')
+      await page.getByRole('button', { name: 'Declare', exact: true }).click()
+    }
+    await declare()
+    await page.getByRole('link', { name: 'Declare a controller' }).click()
+    await declare()
+    await page.locator('.fault', { hasText: 'There is a controller Orders already' }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('link', { name: 'Orders' }).click()
+    await page.getByRole('button', { name: 'Another topic' }).click()
+    await page.getByLabel('Topic 2', { exact: true }).fill('Cancel')
+    await page.getByLabel('Timeout').fill('2 hours')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('.fault').waitFor()
+    await page.getByLabel('Timeout').fill('2 seconds')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Place, Cancel').waitFor()
+    assert.deepEqual(await view.axe(), [])
+    await page.getByRole('link', { name: 'Orders' }).click()
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('No remote controller is declared yet').waitFor()
+    view.check(/422/)
+    await view.close()
+  },
+)
 
 test('parts of JSON are taken as they are written', () => {
   const text = '{ "a,b" : [1.50, {"x": "}"}], "c\\"": 9007199254740993 , "d":{} }'

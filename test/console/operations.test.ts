@@ -74,7 +74,7 @@ test(
   },
 )
 
-test('a running query is listed without a reload, and cancelled after a question', async () => {
+test('a running query is listed without a reload, and cancelled after a question', IN_LONG_RUNS, async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Queries' }).click()
   await page.waitForURL(/operations\/queries$/)
@@ -202,7 +202,7 @@ test('settings are searched; each says where it came from and leads to its docum
   admin.check()
 })
 
-test('the configuration is exported as a declarative file', async () => {
+test('the configuration is exported as a declarative file', IN_LONG_RUNS, async () => {
   const view = await scene.open('/operations/settings')
   const { page } = view
   const saved = page.waitForEvent('download')

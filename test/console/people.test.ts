@@ -70,59 +70,63 @@ test('many people are invited from a pasted list; the list of users is filtered 
   await view.context.close()
 })
 
-test('a search keeps its focus, drops answers that come too late, and is in the address; pages follow one another', async () => {
-  const view = await scene.open('/people')
-  const { page } = view
-  await page.getByRole('button', { name: 'Show more' }).click()
-  await page.getByText('many-59').waitFor()
-  assert.equal((await usernames(page)).length, 62)
+test(
+  'a search keeps its focus, drops answers that come too late, and is in the address; pages follow one another',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/people')
+    const { page } = view
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await page.getByText('many-59').waitFor()
+    assert.equal((await usernames(page)).length, 62)
 
-  // The answer to the first letter is held until that to the whole word is shown.
-  let release = () => {}
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let held = 0
-  await page.route(/search=a(&|$)/, async (route) => {
-    held++
-    await released
-    await route.continue().catch(() => {})
-  })
-  const search = page.getByRole('searchbox', { name: /^Search by username/ })
-  const isFirst = { predicate: (request: Request) => /search=a(&|$)/.test(request.url()) }
-  const asked = page.waitForEvent('request', isFirst)
-  const settled = Promise.race([
-    page.waitForEvent('requestfailed', isFirst),
-    page.waitForEvent('requestfinished', isFirst),
-  ])
-  await search.press('a')
-  await asked
-  await search.pressSequentially('lic')
-  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
-  assert.deepEqual(await usernames(page), ['alice'])
-  release()
-  await settled
-  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
-  assert.equal(held, 1)
-  assert.deepEqual(await usernames(page), ['alice'])
-  assert.equal(await search.inputValue(), 'alic')
-  assert.equal(await search.evaluate((element) => element === element.ownerDocument.activeElement), true)
-  await page.waitForURL(`${scene.server.issuer}/console/people?search=alic`)
+    // The answer to the first letter is held until that to the whole word is shown.
+    let release = () => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let held = 0
+    await page.route(/search=a(&|$)/, async (route) => {
+      held++
+      await released
+      await route.continue().catch(() => {})
+    })
+    const search = page.getByRole('searchbox', { name: /^Search by username/ })
+    const isFirst = { predicate: (request: Request) => /search=a(&|$)/.test(request.url()) }
+    const asked = page.waitForEvent('request', isFirst)
+    const settled = Promise.race([
+      page.waitForEvent('requestfailed', isFirst),
+      page.waitForEvent('requestfinished', isFirst),
+    ])
+    await search.press('a')
+    await asked
+    await search.pressSequentially('lic')
+    await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+    assert.deepEqual(await usernames(page), ['alice'])
+    release()
+    await settled
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
+    assert.equal(held, 1)
+    assert.deepEqual(await usernames(page), ['alice'])
+    assert.equal(await search.inputValue(), 'alic')
+    assert.equal(await search.evaluate((element) => element === element.ownerDocument.activeElement), true)
+    await page.waitForURL(`${scene.server.issuer}/console/people?search=alic`)
 
-  await page.getByRole('link', { name: 'Users', exact: true }).click()
-  await page.getByText('many-00').waitFor()
-  assert.equal(await search.inputValue(), '')
-  await page.goBack()
-  await page.getByText('many-00').waitFor({ state: 'detached' })
-  assert.equal(await search.inputValue(), 'alic')
+    await page.getByRole('link', { name: 'Users', exact: true }).click()
+    await page.getByText('many-00').waitFor()
+    assert.equal(await search.inputValue(), '')
+    await page.goBack()
+    await page.getByText('many-00').waitFor({ state: 'detached' })
+    assert.equal(await search.inputValue(), 'alic')
 
-  await search.fill('nobody at all')
-  await page.getByText('No user is called “nobody at all”').waitFor()
-  await search.press('Escape')
-  await page.getByText('many-00').waitFor()
-  view.check()
-  await view.context.close()
-})
+    await search.fill('nobody at all')
+    await page.getByText('No user is called “nobody at all”').waitFor()
+    await search.press('Escape')
+    await page.getByText('many-00').waitFor()
+    view.check()
+    await view.context.close()
+  },
+)
 
 test('an invited person opens the link elsewhere, chooses a password and is in the console', async () => {
   const view = await scene.open('/people/new')
@@ -242,7 +246,7 @@ test('a role says whom a change touches, and the rights of its holder follow', I
   await view.context.close()
 })
 
-test('who is signed in is listed from everywhere, and can be ended', async () => {
+test('who is signed in is listed from everywhere, and can be ended', IN_LONG_RUNS, async () => {
   await admin.admin.users.create({ username: 'present', password: PASSWORD, roles: ['trader'] } as object)
   const guest = await scene.open('', { user: { username: 'present', password: PASSWORD } })
   await guest.page.getByText('Online').waitFor()
@@ -274,82 +278,90 @@ test('dark and at 390 px, axe-core finds nothing and nothing is wider than the w
   await view.context.close()
 })
 
-test('an attribute is declared, a user gets values of it, and what is wrong with one is said', async () => {
-  const view = await scene.open('/people/attributes/new')
-  const { page } = view
-  const show = (path: string) => page.goto(`${scene.server.issuer}/console${path}`)
-  await page.getByLabel('Name', { exact: true }).fill('desk')
-  await page.getByLabel('Several values').check()
-  await page.getByLabel('Claim', { exact: true }).fill('sub')
-  await page.getByRole('button', { name: 'Create the attribute' }).click()
-  await page.getByText(/has a meaning already/).waitFor()
-  assert.equal(await page.getByLabel('Claim', { exact: true }).getAttribute('aria-invalid'), 'true')
-  await page.getByLabel('Claim', { exact: true }).fill('desk')
-  await page.getByRole('combobox', { name: 'Scope' }).selectOption('profile')
-  await page.getByRole('button', { name: 'Create the attribute' }).click()
-  await page.getByText(':attribute.desk').waitFor()
-  await show('/people/attributes')
-  await page.getByRole('link', { name: 'desk', exact: true }).waitFor()
-  await show('/people/alice')
-  await page.getByRole('button', { name: 'Change attributes' }).click()
-  await page.getByRole('textbox', { name: 'desk' }).fill('Rates\nFX\n')
-  await page.getByRole('button', { name: 'Save attributes' }).click()
-  await page.getByText('The attributes of alice were changed').waitFor()
-  assert.deepEqual((await admin.admin.users.get('alice')).attributes, { desk: ['FX', 'Rates'] })
-  view.check(/422/)
-  await view.context.close()
-})
+test(
+  'an attribute is declared, a user gets values of it, and what is wrong with one is said',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/people/attributes/new')
+    const { page } = view
+    const show = (path: string) => page.goto(`${scene.server.issuer}/console${path}`)
+    await page.getByLabel('Name', { exact: true }).fill('desk')
+    await page.getByLabel('Several values').check()
+    await page.getByLabel('Claim', { exact: true }).fill('sub')
+    await page.getByRole('button', { name: 'Create the attribute' }).click()
+    await page.getByText(/has a meaning already/).waitFor()
+    assert.equal(await page.getByLabel('Claim', { exact: true }).getAttribute('aria-invalid'), 'true')
+    await page.getByLabel('Claim', { exact: true }).fill('desk')
+    await page.getByRole('combobox', { name: 'Scope' }).selectOption('profile')
+    await page.getByRole('button', { name: 'Create the attribute' }).click()
+    await page.getByText(':attribute.desk').waitFor()
+    await show('/people/attributes')
+    await page.getByRole('link', { name: 'desk', exact: true }).waitFor()
+    await show('/people/alice')
+    await page.getByRole('button', { name: 'Change attributes' }).click()
+    await page.getByRole('textbox', { name: 'desk' }).fill('Rates\nFX\n')
+    await page.getByRole('button', { name: 'Save attributes' }).click()
+    await page.getByText('The attributes of alice were changed').waitFor()
+    assert.deepEqual((await admin.admin.users.get('alice')).attributes, { desk: ['FX', 'Rates'] })
+    view.check(/422/)
+    await view.context.close()
+  },
+)
 
-test('a provider is declared and changed by form: a fault is shown at its field, and rules and requirements are rows', async () => {
-  const view = await scene.open('/people/providers/new')
-  const { page } = view
-  const label = (name: string) => page.getByLabel(name, { exact: true })
-  await label('Id').fill('corp')
-  await label('Issuer').fill('http://id.example.com')
-  await label('Client id').fill('gatehouse')
-  await label('Client secret').fill('a secret of the provider')
-  await label('Who gets a new account').selectOption('create')
-  await page.getByRole('button', { name: 'Add a requirement' }).click()
-  await label('Claim').fill('groups')
-  await label('One of the values').fill('staff, gatehouse')
-  await page.getByRole('button', { name: 'Create the provider' }).click()
-  await page.locator('.fault').getByText('must begin with https://').waitFor()
-  assert.equal(await page.locator(':focus').getAttribute('aria-invalid'), 'true')
-  await label('Issuer').fill('https://id.example.com')
-  await page.getByRole('button', { name: 'Create the provider' }).click()
-  await page.getByText('/external/corp/callback').waitFor()
+test(
+  'a provider is declared and changed by form: a fault is shown at its field, and rules and requirements are rows',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/people/providers/new')
+    const { page } = view
+    const label = (name: string) => page.getByLabel(name, { exact: true })
+    await label('Id').fill('corp')
+    await label('Issuer').fill('http://id.example.com')
+    await label('Client id').fill('gatehouse')
+    await label('Client secret').fill('a secret of the provider')
+    await label('Who gets a new account').selectOption('create')
+    await page.getByRole('button', { name: 'Add a requirement' }).click()
+    await label('Claim').fill('groups')
+    await label('One of the values').fill('staff, gatehouse')
+    await page.getByRole('button', { name: 'Create the provider' }).click()
+    await page.locator('.fault').getByText('must begin with https://').waitFor()
+    assert.equal(await page.locator(':focus').getAttribute('aria-invalid'), 'true')
+    await label('Issuer').fill('https://id.example.com')
+    await page.getByRole('button', { name: 'Create the provider' }).click()
+    await page.getByText('/external/corp/callback').waitFor()
 
-  await page.getByRole('button', { name: 'Add a rule' }).click()
-  const rule = page.getByRole('group', { name: 'Rule 1' })
-  await rule.getByLabel('Claim').fill('groups')
-  await rule.getByLabel('Value').fill('fx')
-  await rule.getByLabel('Gives').selectOption('role:trader')
-  await label('Longest session').fill('7 days')
-  await page.getByText('More', { exact: true }).click()
-  await label('Other members, as JSON').fill('{"name": "x"}')
-  await page.locator('.fault').getByText('name does not belong here').waitFor()
-  await label('Other members, as JSON').fill('{"trust_email": true}')
-  assert.deepEqual(await view.axe(), [])
-  await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('The provider corp was changed').waitFor()
-  const { require, rules, lifetime, trust_email, provision } = await admin.admin.providers.get('corp')
-  assert.deepEqual(
-    { require, rules, lifetime, trust_email, provision },
-    {
-      require: { groups: ['staff', 'gatehouse'] },
-      rules: [{ claim: 'groups', value: 'fx', role: 'trader' }],
-      lifetime: '7 days',
-      trust_email: true,
-      provision: 'create',
-    },
-  )
-  await page.getByRole('button', { name: 'Remove rule 1' }).click()
-  await label('Longest session').fill('')
-  const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
-  await page.getByRole('button', { name: 'Save' }).click()
-  assert.equal((await saved).status(), 200)
-  const after = await admin.admin.providers.get('corp')
-  assert.deepEqual([after.rules, after.lifetime], [undefined, undefined])
-  view.check(/422/)
-  await view.context.close()
-})
+    await page.getByRole('button', { name: 'Add a rule' }).click()
+    const rule = page.getByRole('group', { name: 'Rule 1' })
+    await rule.getByLabel('Claim').fill('groups')
+    await rule.getByLabel('Value').fill('fx')
+    await rule.getByLabel('Gives').selectOption('role:trader')
+    await label('Longest session').fill('7 days')
+    await page.getByText('More', { exact: true }).click()
+    await label('Other members, as JSON').fill('{"name": "x"}')
+    await page.locator('.fault').getByText('name does not belong here').waitFor()
+    await label('Other members, as JSON').fill('{"trust_email": true}')
+    assert.deepEqual(await view.axe(), [])
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The provider corp was changed').waitFor()
+    const { require, rules, lifetime, trust_email, provision } = await admin.admin.providers.get('corp')
+    assert.deepEqual(
+      { require, rules, lifetime, trust_email, provision },
+      {
+        require: { groups: ['staff', 'gatehouse'] },
+        rules: [{ claim: 'groups', value: 'fx', role: 'trader' }],
+        lifetime: '7 days',
+        trust_email: true,
+        provision: 'create',
+      },
+    )
+    await page.getByRole('button', { name: 'Remove rule 1' }).click()
+    await label('Longest session').fill('')
+    const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+    await page.getByRole('button', { name: 'Save' }).click()
+    assert.equal((await saved).status(), 200)
+    const after = await admin.admin.providers.get('corp')
+    assert.deepEqual([after.rules, after.lifetime], [undefined, undefined])
+    view.check(/422/)
+    await view.context.close()
+  },
+)

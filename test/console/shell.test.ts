@@ -43,7 +43,7 @@ test('a user signs in on the page of the server, and comes back to the address t
   await context.close()
 })
 
-test('an address that asks to be led elsewhere after the sign-in does no harm', async () => {
+test('an address that asks to be led elsewhere after the sign-in does no harm', IN_LONG_RUNS, async () => {
   const view = await scene.open('')
   const places = [
     'https://evil.example/console/people',
@@ -211,7 +211,7 @@ test('prices of the demonstration move on the start page of the site and of the 
   await view.context.close()
 })
 
-test('the theme is that of the system until one is chosen, which then stays', async () => {
+test('the theme is that of the system until one is chosen, which then stays', IN_LONG_RUNS, async () => {
   const view = await scene.open('', { dark: true })
   const surface = () => view.page.evaluate('getComputedStyle(document.querySelector(".main")).backgroundColor')
   const dark = await surface()

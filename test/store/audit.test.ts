@@ -210,7 +210,7 @@ onEveryEngine('changes in the audit log', (place) => {
 
   test('a sign-in, a refusal and a token are none; what an administrator or a person changed is one', () => {
     const unchanged =
-      /^(signin|signout|session|authorization|token|access|stream|live|server|audit|device)\.|\.refused$/
+      /^(signin|signout|session|authorization|token|access|stream|wire|live|server|audit|device)\.|\.refused$/
     const changes = Object.keys(AUDIT_EVENTS).filter((name) => CHANGES.some((change) => change === name))
     assert.deepEqual(
       changes.filter((name) => unchanged.test(name)),
