@@ -62,6 +62,7 @@ test('many people are invited from a pasted list; the list of users is filtered 
   await page.getByRole('combobox', { name: 'Role' }).selectOption('trader')
   await page.waitForURL(/people\?role=trader$/)
   await page.getByText('many-00').waitFor({ state: 'detached' })
+  await page.getByRole('row', { name: /^ada/ }).waitFor()
   assert.deepEqual(await usernames(page), ['ada', 'alan', 'alice'])
   await page.getByRole('combobox', { name: 'Role' }).selectOption('admin')
   await page.getByRole('row', { name: /^admin.*just now/ }).waitFor()
