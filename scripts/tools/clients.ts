@@ -1,4 +1,4 @@
-/** The clients that `npm run tools` runs: what each needs, where its program is, and how it is told the server. */
+/** The clients that `npm run tools` runs: what each needs, where its program is, and how it gets the server's address. */
 import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

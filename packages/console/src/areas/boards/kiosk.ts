@@ -7,7 +7,7 @@ export function useKiosk(wanted: boolean, onLeave: () => void): void {
   useEffect(() => {
     isKiosk.value = wanted
     if (!wanted) return
-    // A wall is read from afar, often in a dark room.
+    // A screen on a wall is read from a distance, often in a dark room.
     const { dataset } = document.documentElement
     const { theme } = dataset
     dataset.theme = 'dark'

@@ -74,7 +74,7 @@ export function Trend({
   )
 }
 
-/** The canvas has its own font, so it is told that of the page. */
+/** A canvas does not inherit the page's font, so it is set here. */
 function fontOf(place: HTMLElement): string {
   return getComputedStyle(place).fontFamily
 }

@@ -1,4 +1,4 @@
-/** Why a connection is refused before it is open, and what the client is told. */
+/** Why a connection is refused before it is open, and the error that the client gets. */
 import { Refusal } from 'gatehouse-protocol'
 import type { Limit } from '../listener/admission.ts'
 import type { ErrorFields } from '../protocol/replies.ts'

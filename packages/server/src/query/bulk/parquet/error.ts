@@ -1,4 +1,4 @@
-/** What is wrong with a Parquet file, in words for whoever sent it. */
+/** What is wrong with a Parquet file, in words for the sender. */
 export class ParquetError extends Error {
   override name = 'ParquetError'
 }

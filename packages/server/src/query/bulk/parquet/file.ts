@@ -33,7 +33,7 @@ export interface ColumnBatch {
   readonly columns: readonly (readonly IqlValue[])[]
 }
 
-/** A batch has at most so many rows, and ends before its values have much more than these bytes. */
+/** The most rows of a batch; it ends earlier once its values have about this many bytes. */
 const BATCH_ROWS = 8192
 const BATCH_BYTES = 4 * 1024 * 1024
 

@@ -51,7 +51,7 @@ const ENCRYPTED_MAGIC = 'PARE'
 const TAIL_BYTES = 8
 /** That of a thousand row groups with forty columns has two megabytes. */
 const MAX_FOOTER_BYTES = 8 * 1024 * 1024
-/** Those of two hundred row groups with forty columns are about so many. Reading them takes a tenth of a second, in which the event loop waits. */
+/** About the size for two hundred row groups of forty columns. Reading them takes a tenth of a second, in which the event loop waits. */
 const MAX_FOOTER_VALUES = 300_000
 const MAX_COLUMNS = 1000
 
