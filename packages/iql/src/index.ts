@@ -1,7 +1,7 @@
 /** IQL, the query language: parse, bind and print statements. The one entry of this package: what it does not export is internal. */
 export * from './bind/binder.ts'
-export { ROLE_CLAIMS } from './bind/operators.ts'
 export * from './bind/parameters.ts'
+export { ROLE_CLAIMS } from './bind/role-claim.ts'
 export { POSTGRES_TYPES } from './bind/type.ts'
 export { unknownZone, ZONE_WIDTH } from './bind/zone.ts'
 export * from './bound/bound.ts'

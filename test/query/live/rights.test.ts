@@ -120,6 +120,20 @@ onEveryEngineInLongRuns('rights of live statements', (place) => {
     for (const client of alice) await holdsItsResult('alice', client)
   })
 
+  test('rights that change back and forth before the rows of the first change have been read', async () => {
+    const choice = new Choice(Date.now() % 2 ** 31)
+    const alice = await follow('alice', 'SELECT count(*) AS c, max(id) AS m FROM orders')
+    for (let round = 0; round < 10; round++) {
+      for (let change = 0; change < 5; change++) {
+        people.set('alice', caller('alice', ['Platform/Market'], change % 2 === 0 ? ['auditor'] : []))
+        await bus.publish({ kind: 'rights-changed', subject: 'alice', scopes: [], roles: [], at: 0, expiresAt: 0 })
+        await new Promise((resolve) => setTimeout(resolve, choice.below(4)))
+      }
+      await run(`INSERT INTO orders VALUES (${100 + round}, 'alice', 'x', 5, 'of alice')`)
+      await holdsItsResult('alice', alice)
+    }
+  })
+
   test('two users with different rows share nothing, and cannot continue where the other was', async () => {
     await run(`ALTER TABLE orders SET ROW FILTER (${OWN})`, 'DELETE FROM orders ALL')
     await run("INSERT INTO orders VALUES (1, 'alice', 'x', 5, 'of alice'), (2, 'bob', 'x', 5, 'of bob')")

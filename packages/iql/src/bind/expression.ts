@@ -22,9 +22,9 @@ import {
   bindIsTruth,
   bindLike,
   onlyColumn,
-  ROLE_CLAIMS,
   requireBoolean,
 } from './operators.ts'
+import { ROLE_CLAIMS } from './role-claim.ts'
 
 export function bindExpression(
   binding: Binding,

@@ -22,6 +22,7 @@ import {
 import { bindSetComparison, bindSetMembership } from './attribute.ts'
 import { isFlexible, literal, longNumber, tightDecimal, widen } from './literal.ts'
 import { mismatch } from './mismatch.ts'
+import { isRoleClaim, roleTest } from './role-claim.ts'
 import { widenBody } from './widen-body.ts'
 
 export function bindBinary(
@@ -299,20 +300,6 @@ export function bindInList(binding: Binding, scope: Scope, list: InList): BoundE
   binding.mayCopy ||= !isPlain(operand)
   const nullable = operand.nullable || items.some((item) => item.nullable)
   return { kind: 'in-list', operand, items, negated: list.negated, type: BOOLEAN, nullable }
-}
-
-function isRoleClaim(binding: Binding, expression: Expression): boolean {
-  return binding.bindsRowFilter && expression.kind === 'parameter' && ROLE_CLAIMS.has(expression.name.toLowerCase())
-}
-
-/** The roles of the caller, in a row filter. */
-export const ROLE_CLAIMS: ReadonlySet<string> = new Set(['roles', 'role'])
-
-function roleTest(binding: Binding, scope: Scope, written: Expression, negated: boolean): BoundExpression {
-  const operand = binding.expression(scope, written, TEXT)
-  if (operand.type.kind !== 'Text') throw mismatch(binding, '=', operand.type, TEXT, startOf(written))
-  binding.usesClaims = true
-  return { kind: 'claim-in', claim: 'role', operand, negated, type: BOOLEAN, nullable: operand.nullable }
 }
 
 export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): BoundExpression {

@@ -70,6 +70,8 @@ export class LiveService implements LiveQueries {
   readonly #needs = new WeakMap<Subscriber, StepUpNeed | undefined>()
   /** The targets of subscribers that have no result yet. */
   readonly #starting = new Map<Subscriber, LiveTarget>()
+  /** Subscribers that wait for the result of another target. Aborted when the target has changed again. */
+  readonly #changing = new Map<Subscriber, AbortController>()
   readonly #attributes: AttributeWatch<Subscriber>
   readonly #subscriberEnv: SubscriberEnv
   readonly #sweep: NodeJS.Timeout
@@ -262,7 +264,8 @@ export class LiveService implements LiveQueries {
     // Messages of the old result may contain rows that the caller may no longer see.
     subscriber.leave()
     subscriber.reset(shapeOf(before) === shapeOf(target) ? 'Rights' : 'Definition')
-    this.#follow(subscriber, target).catch((error: unknown) => {
+    this.#follow(subscriber).catch((error: unknown) => {
+      this.#changing.delete(subscriber)
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(error instanceof Refusal ? error : failed())
     })
@@ -283,21 +286,38 @@ export class LiveService implements LiveQueries {
     )
   }
 
-  async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
-    const result = await this.#acquireWhenPossible(subscriber, target)
-    if (result === undefined) return
-    const isWanted = this.#targets.get(subscriber) === target
-    if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
-    else this.#results.release(result, subscriber)
-    if (isWanted && result.endedBy !== undefined) throw result.endedBy
+  /**
+   * Follows the result of its target. It waits for one result at a time, since a result does not count how often one user asked for it:
+   * released for a target that is no longer wanted, it would be lost for the next one that is the same.
+   */
+  async #follow(subscriber: Subscriber): Promise<void> {
+    const running = this.#changing.get(subscriber)
+    if (running !== undefined) return running.abort()
+    for (let target = this.#targets.get(subscriber); target !== undefined; target = this.#targets.get(subscriber)) {
+      const waiting = new AbortController()
+      this.#changing.set(subscriber, waiting)
+      const result = await this.#acquireWhenPossible(subscriber, target, waiting.signal)
+      if (result === undefined) continue
+      if (!waiting.signal.aborted && result.endedBy === undefined) {
+        this.#changing.delete(subscriber)
+        return subscriber.follow(result, undefined)
+      }
+      this.#results.release(result, subscriber)
+      if (!waiting.signal.aborted && result.endedBy !== undefined) throw result.endedBy
+    }
   }
 
   /** Retries while the database is unavailable. Undefined if the subscriber has another target by then. */
-  async #acquireWhenPossible(subscriber: Subscriber, target: LiveTarget): Promise<LiveResult | undefined> {
-    while (this.#targets.get(subscriber) === target) {
+  async #acquireWhenPossible(
+    subscriber: Subscriber,
+    target: LiveTarget,
+    signal: AbortSignal,
+  ): Promise<LiveResult | undefined> {
+    while (!signal.aborted) {
       try {
-        return await this.#results.acquire(target, subscriber)
+        return await this.#results.acquire(target, subscriber, signal)
       } catch (error) {
+        if (signal.aborted) return undefined
         const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
         if (refusal === undefined || !isTransient(refusal)) throw error
         await sleep(RETRY_MS, undefined, { ref: false })
@@ -334,6 +354,8 @@ export class LiveService implements LiveQueries {
     const { request } = subscriber
     if (!this.#subscribers.delete(keyOf(request))) return
     this.#targets.delete(subscriber)
+    this.#changing.get(subscriber)?.abort()
+    this.#changing.delete(subscriber)
     this.#attributes.forget(subscriber)
     this.#statements.remove(request.connectionId, ownerOf(request.principal))
   }

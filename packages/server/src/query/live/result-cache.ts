@@ -60,7 +60,10 @@ export class ResultCache {
     return this.#families.size
   }
 
-  /** The result, up to date when it is new or was idle. Each call needs one of `release`, unless the signal is aborted before. */
+  /**
+   * The result, up to date when it is new or was idle. Each call needs one of `release`, unless the signal is aborted before. A user
+   * waits for one result at a time.
+   */
   async acquire(target: LiveTarget, user: MemoryUser, signal?: AbortSignal): Promise<LiveResult> {
     signal?.throwIfAborted()
     const entry = this.#entries.get(target.identity) ?? this.#create(target)
@@ -71,19 +74,25 @@ export class ResultCache {
     }
     // From now on the owner is charged for a part of the memory, and the memory budget may end this user.
     entry.charge.add(user)
-    const leave = (): void => this.#leave(entry, user)
+    const left = Promise.withResolvers<never>()
+    const leave = (): void => {
+      this.#leave(entry, user)
+      left.reject(signal?.reason)
+    }
     signal?.addEventListener('abort', leave)
     let result: LiveResult
     try {
-      result = await entry.ready
+      result = await Promise.race([entry.ready, left.promise])
     } catch (error) {
+      // Others may wait for it.
+      signal?.throwIfAborted()
       this.#drop(entry)
       throw error
     } finally {
       signal?.removeEventListener('abort', leave)
     }
-    if (entry.charge.has(user)) return result
     signal?.throwIfAborted()
+    if (entry.charge.has(user)) return result
     throw result.endedBy ?? tooManyOwnBytes()
   }
 
