@@ -52,6 +52,7 @@ export function prepare(
   }
 }
 
+const MAX_STATEMENTS = 1000
 /** Of a statement, besides its text. */
 const STATEMENT_BYTES = 1000
 
@@ -64,21 +65,21 @@ export class PreparedStatements {
     this.#memory = memory
   }
 
-  get size(): number {
-    return this.#statements.size
-  }
-
   get(name: string): Prepared | undefined {
     return this.#statements.get(name)
   }
 
-  has(name: string): boolean {
-    return this.#statements.has(name)
-  }
-
-  /** Replaces one of the same name. */
-  set(name: string, prepared: Prepared): void {
-    this.delete(name)
+  /** Replaces the one without a name. */
+  add(name: string, prepared: Prepared): void {
+    if (name === '') this.delete('')
+    else if (this.#statements.has(name))
+      throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
+    else if (this.#statements.size >= MAX_STATEMENTS)
+      throw new WireError(
+        '54000',
+        `A connection has at most ${MAX_STATEMENTS} prepared statements`,
+        'Close or DEALLOCATE some',
+      )
     this.#memory.take(bytesOf(name, prepared))
     this.#statements.set(name, prepared)
   }
