@@ -10,6 +10,7 @@ import { type Block, KeptInserts } from './block.ts'
 import { catalogueDescription, catalogueRows } from './catalogue-rows.ts'
 import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
+import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
@@ -18,6 +19,7 @@ import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Execution, RowOutput, Runner } from './runner.ts'
+import type { BoundPortal } from './statement.ts'
 
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
@@ -300,8 +302,11 @@ export class Portals {
     this.#runner.requireWritable()
     const isKeepable = this.#runner.isKeepable(bound)
     if (this.#block.isOpen && isKeepable) {
-      this.#replies.write(commandComplete(`INSERT 0 ${this.#runner.keep(bound, this.#block.kept)}`))
-      return undefined
+      const { copy } = this.#block
+      if (copy === undefined) return this.#keep(bound)
+      return spreadCopy(copy, { env: this.#env, caller: this.#caller, block: this.#block }).then(() =>
+        this.#keep(bound),
+      )
     }
     this.#runner.requireOutsideBlock(bound)
     if (isKeepable && !delivery.isDescribed) {
@@ -318,6 +323,12 @@ export class Portals {
       return this.#runLater(portal, execution, maxRows, delivery)
     }
     return this.writePending()?.then(run) ?? run()
+  }
+
+  /** In a block. */
+  #keep(bound: BoundPortal): undefined {
+    this.#replies.write(commandComplete(`INSERT 0 ${this.#runner.keep(bound, this.#block.kept)}`))
+    return undefined
   }
 
   /** Writes the INSERTs before this message, and only then sends their replies; undefined if there are none. */

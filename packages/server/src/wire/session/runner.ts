@@ -324,8 +324,6 @@ export class Runner {
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
-    if (this.#block.copy !== undefined)
-      throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
     kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
     return statement.rows.rows.length
   }
