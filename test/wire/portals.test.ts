@@ -126,6 +126,14 @@ onEveryEngine('portals', (place) => {
       [1n, 2n],
     )
     await session.send(parse('', 'SELECT id FROM trades ORDER BY id'), bind('p', '', []), execute('p', 1), SYNC)
+    await session.run('DECLARE f CURSOR FOR SELECT id FROM trades WHERE id > $1 ORDER BY id', ['7'])
+    assert.deepEqual(texts(await session.query('FETCH f')), [['8']])
+    const described = await session.send(
+      parse('', 'DECLARE g CURSOR FOR SELECT $1 > 1.5 AS x'),
+      describe('S', ''),
+      SYNC,
+    )
+    assert.deepEqual([described.letters, described.parameters], ['1tnZ', [1700]])
     assert.deepEqual((await session.query('MOVE FORWARD 3 FROM p')).tags, ['MOVE 3'])
     assert.deepEqual(texts(await session.send(execute('p', 1), SYNC)), [['5']])
     await session.query('COMMIT')

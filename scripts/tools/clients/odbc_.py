@@ -9,10 +9,11 @@ from values import TABLES, done
 DRIVER = os.environ["TOOLS_ODBC_DRIVER"]
 ADDRESS = "Driver={driver};Server={PGHOST};Port={PGPORT};Database={PGDATABASE};Uid={PGUSER};Pwd={PGPASSWORD};"
 
+# Outside a transaction block, psqlODBC declares its cursors WITH HOLD.
 CURSORS = "UseDeclareFetch=1;Fetch=100;"
 
 for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", CURSORS]:
-    connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=True)
+    connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=options != CURSORS)
     cursor = connection.cursor()
     assert TABLES <= {row.table_name for row in cursor.tables(tableType="TABLE")}
     cursor.tables().fetchall()

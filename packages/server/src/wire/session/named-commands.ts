@@ -47,7 +47,7 @@ export class NamedCommands {
       case 'deallocate':
         return this.#deallocate(command.name)
       case 'declare':
-        this.#declare(command, sent)
+        this.#declare(portal, command)
         return this.#done('DECLARE CURSOR')
       case 'fetch':
       case 'move':
@@ -143,15 +143,11 @@ export class NamedCommands {
 
   // ── Cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #declare({ name, isBinary, statement }: Extract<NamedCommand, { kind: 'declare' }>, sent: SentText): void {
+  #declare({ declared }: CommandPortal, { name, isBinary }: Extract<NamedCommand, { kind: 'declare' }>): void {
     const { block, portals } = this.#env
     if (!block.isOpen)
       throw new WireError('25P01', 'DECLARE CURSOR can only be used in transaction blocks', 'Send BEGIN first')
-    const portal = portals.bind(this.#prepare(statement, sent, []), UNBOUND)
-    const isQuery =
-      portal.kind === 'catalogue' || (portal.kind === 'iql' && portal.bound.planned.bound.statement.kind === 'query')
-    if (!isQuery) throw new WireError('42601', 'A cursor reads the rows of a SELECT', undefined, statement.offset)
-    portals.add(name, { ...portal, cursor: { isBinary } })
+    if (declared !== undefined) portals.add(name, { ...declared, cursor: { isBinary } })
   }
 
   #fetch(

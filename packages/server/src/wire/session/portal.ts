@@ -33,6 +33,8 @@ export interface CommandPortal {
   readonly kind: 'command'
   readonly prepared: CommandStatement
   readonly formats: readonly Format[]
+  /** What DECLARE declares. */
+  readonly declared?: RowsPortal | undefined
   /** What EXECUTE runs. */
   executed?: RowsPortal
 }
@@ -62,8 +64,9 @@ export function executionOf(portal: Portal): Execution | undefined {
 }
 
 export function bytesOf(portal: Portal): number {
+  if (portal.kind === 'command') return portal.declared === undefined ? 0 : bytesOf(portal.declared)
   if (portal.kind === 'iql') return sizeOf(portal.bound)
-  if (portal.kind !== 'catalogue') return 0
+  if (portal.kind === 'empty') return 0
   return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
 }
 

@@ -19,7 +19,7 @@ import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Execution, RowOutput, Runner } from './runner.ts'
-import type { BoundPortal } from './statement.ts'
+import type { BoundPortal, IqlStatement } from './statement.ts'
 
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
@@ -55,8 +55,19 @@ export class Portals {
       case 'empty':
         return { kind: 'empty', prepared }
       case 'command':
+        if (prepared.declared !== undefined) {
+          const declared = this.#bindRows(prepared.declared, { ...message, resultFormats: [] })
+          return { kind: 'command', prepared, formats: message.resultFormats, declared }
+        }
         if (message.values.length > 0) throw new WireError('08P01', 'The statement has no parameters')
         return { kind: 'command', prepared, formats: message.resultFormats }
+      default:
+        return this.#bindRows(prepared, message)
+    }
+  }
+
+  #bindRows(prepared: CatalogueStatement | IqlStatement, message: BindMessage): RowsPortal {
+    switch (prepared.kind) {
       case 'catalogue': {
         // The bytes of the message are reused.
         const values = message.values.map((value) => value && Buffer.from(value))
@@ -124,12 +135,13 @@ export class Portals {
   }
 
   describeStatement(prepared: Prepared, commands: CommandColumns): Later {
-    if (prepared.kind === 'catalogue')
-      return this.#describeCatalogue(prepared).then(({ parameters }) => {
+    const bound = prepared.kind === 'command' ? prepared.declared : prepared
+    if (bound?.kind === 'catalogue')
+      return this.#describeCatalogue(bound).then(({ parameters }) => {
         this.#replies.write(parameterDescription(parameters))
         return this.#describeRows(prepared, [], commands)
       })
-    this.#replies.write(parameterDescription(prepared.kind === 'iql' ? prepared.parameterTypes : []))
+    this.#replies.write(parameterDescription(bound?.kind === 'iql' ? bound.parameterTypes : []))
     return this.#describeRows(prepared, [], commands)
   }
 

@@ -18,6 +18,8 @@ export interface CommandStatement {
   readonly kind: 'command'
   readonly command: Command
   readonly sent: SentText
+  /** What DECLARE declares: it may have parameters. */
+  readonly declared?: CatalogueStatement | IqlStatement
 }
 
 export interface CatalogueStatement {
@@ -37,6 +39,14 @@ export function prepare(
   env: SessionEnv,
 ): Prepared {
   const command = parseCommand(text)
+  if (command?.kind === 'declare') {
+    const { statement } = command
+    const placed = { text: sent.text, offset: sent.offset + statement.offset }
+    const query = prepare(statement.text, placed, declared, principal, env)
+    if (query.kind === 'catalogue' || (query.kind === 'iql' && query.isQuery))
+      return { kind: 'command', command, sent, declared: query }
+    throw new WireError('42601', 'A cursor reads the rows of a SELECT', undefined, statement.offset)
+  }
   if (command !== undefined) return { kind: 'command', command, sent }
   switch (env.systemCatalogue?.claims(text) ?? 'no') {
     case 'yes':

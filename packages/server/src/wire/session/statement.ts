@@ -48,6 +48,8 @@ export class IqlStatement {
   readonly sent: SentText
   /** As they were when it was prepared. */
   readonly columns: readonly ResultColumn[]
+  /** Whether it is a SELECT. */
+  readonly isQuery: boolean
   /** OIDs, by position. */
   readonly parameterTypes: readonly number[]
   readonly #declared: readonly number[]
@@ -66,6 +68,7 @@ export class IqlStatement {
     this.#isOwnPlan = plain === undefined
     const { bound, snapshot } = plain ?? this.#planOwn(principal, env, () => 1)
     this.columns = bound.columns
+    this.isQuery = bound.statement.kind === 'query'
     this.#facts = factsOf(bound, snapshot)
     this.parameterTypes = this.#typesOf(bound)
   }
