@@ -76,9 +76,12 @@ export const CLIENTS: readonly Client[] = [
   python('adbc', ['adbc-driver-postgresql', 'pyarrow']),
   odbc(),
   python('duckdb', ['duckdb', 'duckdb-extensions', 'duckdb-extension-postgres']),
-  // In an environment of its own: it needs an older SQLAlchemy, and this release of Flask-Caching.
+  // In an environment of its own: it needs an older SQLAlchemy, this release of Flask-Caching, and rich for its command line.
   // It creates its own database first, by more than a hundred migrations.
-  { ...python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0'], 'superset'), seconds: 1200 },
+  {
+    ...python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0', 'rich'], 'superset'),
+    seconds: 1200,
+  },
   {
     name: 'node-postgres',
     command: [process.execPath, here('node-postgres.ts')],

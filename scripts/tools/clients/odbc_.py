@@ -4,16 +4,16 @@ import decimal
 import os
 
 import pyodbc
-from values import TABLES, done
+from values import ON_POSTGRES, TABLES, done
 
 DRIVER = os.environ["TOOLS_ODBC_DRIVER"]
 ADDRESS = "Driver={driver};Server={PGHOST};Port={PGPORT};Database={PGDATABASE};Uid={PGUSER};Pwd={PGPASSWORD};"
 
-# Outside a transaction block, psqlODBC declares its cursors WITH HOLD.
-CURSORS = "UseDeclareFetch=1;Fetch=100;"
+# psqlODBC declares all its cursors WITH HOLD, which Gatehouse refuses.
+CURSORS = ["UseDeclareFetch=1;Fetch=100;"] if ON_POSTGRES else []
 
-for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", CURSORS]:
-    connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=options != CURSORS)
+for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", *CURSORS]:
+    connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=True)
     cursor = connection.cursor()
     assert TABLES <= {row.table_name for row in cursor.tables(tableType="TABLE")}
     cursor.tables().fetchall()
