@@ -7,6 +7,8 @@ import { CACHE, type Ended, runCommand } from './command.ts'
 import { debianCommand, fetchDebian } from './debian.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(`clients/${path}`, import.meta.url))
+const PGX = join(CACHE, 'pgx')
+const RUST = join(CACHE, 'rust')
 const PREPARE_SECONDS = 1200
 const RUN_SECONDS = 300
 
@@ -21,6 +23,8 @@ export interface Client {
   /** A file that is its input. */
   readonly input?: string
   readonly environment?: Readonly<Record<string, string>>
+  /** How long it may run, if not five minutes. */
+  readonly seconds?: number
 }
 
 export type Prepared =
@@ -72,8 +76,12 @@ export const CLIENTS: readonly Client[] = [
   python('adbc', ['adbc-driver-postgresql', 'pyarrow']),
   odbc(),
   python('duckdb', ['duckdb', 'duckdb-extensions', 'duckdb-extension-postgres']),
-  // In an environment of its own: it needs an older SQLAlchemy, and this release of Flask-Caching.
-  python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0'], 'superset'),
+  // In an environment of its own: it needs an older SQLAlchemy, this release of Flask-Caching, and rich for its command line.
+  // It creates its own database first, by more than a hundred migrations.
+  {
+    ...python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0', 'rich'], 'superset'),
+    seconds: 1200,
+  },
   {
     name: 'node-postgres',
     command: [process.execPath, here('node-postgres.ts')],
@@ -81,28 +89,21 @@ export const CLIENTS: readonly Client[] = [
   },
   {
     name: 'pgx',
-    command: ['go', 'run', '-C', here('pgx'), '-mod=mod', '.'],
-    environment: { GOFLAGS: '-mod=mod' },
+    command: [PGX],
     prepare: () =>
-      system('go', ['version'], 'apt-get install golang, at least 1.24').then(
-        withVersion(here('pgx/go.mod'), /pgx\/v5 v(\S+)/),
-      ),
+      built(
+        ['go', 'build', '-C', here('pgx'), '-mod=mod', '-o', PGX, '.'],
+        'apt-get install golang, at least 1.24',
+      ).then(withVersion(here('pgx/go.mod'), /pgx\/v5 v(\S+)/)),
   },
   {
     name: 'tokio-postgres',
-    command: [
-      'cargo',
-      'run',
-      '--quiet',
-      '--manifest-path',
-      here('tokio-postgres/Cargo.toml'),
-      '--target-dir',
-      join(CACHE, 'rust'),
-    ],
+    command: [join(RUST, 'debug/gatehouse-tokio-postgres')],
     prepare: () =>
-      system('cargo', ['--version'], 'install Rust, at least 1.85').then(
-        withVersion(here('tokio-postgres/Cargo.lock'), /name = "tokio-postgres"\nversion = "(.*)"/),
-      ),
+      built(
+        ['cargo', 'build', '--quiet', '--manifest-path', here('tokio-postgres/Cargo.toml'), '--target-dir', RUST],
+        'install Rust, at least 1.85',
+      ).then(withVersion(here('tokio-postgres/Cargo.lock'), /name = "tokio-postgres"\nversion = "(.*)"/)),
   },
   pgjdbc(),
 ]
@@ -120,7 +121,7 @@ export async function runClient(client: Client, target: Target): Promise<Ended> 
     ...client.environment,
   }
   const input = client.input === undefined ? undefined : await readFile(here(client.input))
-  return runCommand(client.command, { environment, input, seconds: RUN_SECONDS })
+  return runCommand(client.command, { environment, input, seconds: client.seconds ?? RUN_SECONDS })
 }
 
 async function system(program: string, args: readonly string[], remedy: string): Promise<Prepared> {
@@ -128,6 +129,15 @@ async function system(program: string, args: readonly string[], remedy: string):
   const version = /\d+(\.\d+)+/.exec(output)?.[0]
   if (status === 0 && version !== undefined) return { kind: 'ready', version }
   return { kind: 'missing', reason: `${program} is not installed: ${remedy}` }
+}
+
+/** A program that is built first. */
+async function built(command: readonly string[], remedy: string): Promise<Prepared> {
+  const [program = ''] = command
+  const found = await system(program, [program === 'go' ? 'version' : '--version'], remedy)
+  if (found.kind === 'missing') return found
+  const { status, output } = await runCommand(command, { seconds: PREPARE_SECONDS })
+  return status === 0 ? found : { kind: 'missing', reason: `${program} cannot build it: ${output.slice(-300)}` }
 }
 
 /** psql of another release of Debian than the machine's, unpacked into the cache with its own libraries. */

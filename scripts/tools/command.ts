@@ -27,6 +27,9 @@ export function runCommand(
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
     child.stdin.on('error', () => {}).end(input)
     child.on('error', (error) => resolve({ status: 127, output: `${output}${error.message}` }))
-    child.on('close', (status) => resolve({ status: status ?? 1, output }))
+    child.on('close', (status, signal) => {
+      const ended = signal === null ? '' : `\nended by ${signal}; it may run for ${seconds} s`
+      resolve({ status: status ?? 1, output: output + ended })
+    })
   })
 }

@@ -124,6 +124,38 @@ onEveryEngine('COPY', (place) => {
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
+  test('a block has INSERTs and COPYs together, and COMMIT writes all of them or none', async () => {
+    await session.query('DELETE FROM target WHERE id > 0')
+    await session.query("BEGIN; INSERT INTO target VALUES (1, 'a')")
+    assert.deepEqual((await copyIn('COPY target FROM STDIN', '2\tb\n3\t\\N\n')).tags, ['COPY 2'])
+    assert.deepEqual((await session.query("INSERT INTO target VALUES (4, 'd')")).tags, ['INSERT 0 1'])
+    assert.equal((await session.query('COMMIT')).errors.length, 0)
+    assert.deepEqual(await rowsOf(), [
+      ['1', 'a'],
+      ['2', 'b'],
+      ['3', null],
+      ['4', 'd'],
+    ])
+    await session.query('BEGIN')
+    await copyIn('COPY target FROM STDIN', '5\te\n')
+    await session.query('SAVEPOINT s')
+    await session.query("INSERT INTO target VALUES (6, 'f')")
+    await copyIn('COPY target (id) FROM STDIN (FORMAT csv)', '7\n')
+    await session.query('ROLLBACK TO s')
+    await copyIn('COPY target (t, id) FROM STDIN (FORMAT csv)', 'h,8\n')
+    await session.query('COMMIT')
+    assert.deepEqual((await rowsOf()).slice(4), [
+      ['5', 'e'],
+      ['8', 'h'],
+    ])
+    await session.query('BEGIN')
+    await copyIn('COPY target FROM STDIN', '9\ti\n')
+    await copyIn('COPY target FROM STDIN', '10\tj\n1\tk\n')
+    assert.equal((await session.query('COMMIT')).errors[0]?.C, '23505')
+    assert.equal((await rowsOf()).length, 6)
+    await session.query('DELETE FROM target WHERE id > 0')
+  })
+
   test('the rows of a COPY in a block are written at COMMIT', async () => {
     await session.query('BEGIN')
     assert.deepEqual((await copyIn('COPY target FROM STDIN', '1\ta\n2\tb\n')).tags, ['COPY 2'])

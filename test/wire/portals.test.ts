@@ -1,11 +1,11 @@
-/** Portals over PostgreSQL's protocol: rows in parts, and when a suspended portal ends. */
+/** Portals, cursors and prepared statements by SQL: rows in parts, and when a suspended portal ends. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { bind, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
+import { bind, describe, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 onEveryEngine('portals', (place) => {
   let server: TestServer
@@ -88,5 +88,107 @@ onEveryEngine('portals', (place) => {
     assert.deepEqual([errors[0]?.C, status], ['57014', 'E'])
     await session.query('ROLLBACK')
     other.close()
+  })
+
+  test('DECLARE, FETCH, MOVE and CLOSE read a query in parts, in both protocols', async () => {
+    const ids = (answer: Parameters<typeof texts>[0]) => texts(answer).map(([id]) => Number(id))
+    await session.query('BEGIN')
+    const declared = await session.query(
+      'DECLARE c NO SCROLL CURSOR WITHOUT HOLD FOR SELECT id FROM trades ORDER BY id LIMIT 20; FETCH FORWARD 3 FROM c',
+    )
+    assert.deepEqual([declared.letters, declared.tags], ['CTDDDCZ', ['DECLARE CURSOR', 'FETCH 3']])
+    assert.deepEqual(ids(declared), [1, 2, 3])
+    assert.deepEqual(ids(await session.query('FETCH c')), [4])
+    assert.deepEqual((await session.query('MOVE 5 IN c')).tags, ['MOVE 5'])
+    const extended = await session.run('FETCH NEXT FROM c')
+    assert.deepEqual([extended.letters, ids(extended)], ['12TDCZ', [10]])
+    assert.equal((await session.run('FETCH c', [], { result: 1 })).errors[0]?.C, '0A000')
+    await session.query('ROLLBACK')
+    await session.query('BEGIN; DECLARE "C" BINARY CURSOR FOR SELECT id FROM trades ORDER BY id LIMIT 4')
+    assert.deepEqual((await session.query('FETCH 1 FROM "C"')).rows[0]?.[0]?.readBigInt64BE(), 1n)
+    const rest = await session.query('FETCH ALL FROM "C"; FETCH ALL FROM "C"; CLOSE "C"; CLOSE ALL')
+    assert.deepEqual(rest.tags, ['FETCH 3', 'FETCH 0', 'CLOSE CURSOR', 'CLOSE CURSOR ALL'])
+    assert.equal((await session.query('FETCH 1 FROM "C"')).errors[0]?.C, '34000')
+    await session.query('ROLLBACK')
+  })
+
+  test('a cursor reads the catalogue, an open portal can be moved, and binary is chosen by the first FETCH', async () => {
+    await session.query('BEGIN')
+    await session.run(
+      "DECLARE d CURSOR FOR SELECT attname FROM pg_attribute WHERE attrelid = 'trades'::regclass AND attnum > 0 ORDER BY attnum",
+    )
+    assert.equal((await session.send(describe('P', 'd'), SYNC)).columns[0]?.type, 19)
+    assert.deepEqual(texts(await session.query('FETCH 2 FROM d')), [['id'], ['symbol']])
+    await session.run('DECLARE e CURSOR FOR SELECT id FROM trades ORDER BY id')
+    const first = await session.run('FETCH FORWARD 2 FROM e', [], { result: 1 })
+    assert.deepEqual(
+      first.rows.map(([id]) => id?.readBigInt64BE()),
+      [1n, 2n],
+    )
+    await session.send(parse('', 'SELECT id FROM trades ORDER BY id'), bind('p', '', []), execute('p', 1), SYNC)
+    await session.run('DECLARE f CURSOR FOR SELECT id FROM trades WHERE id > $1 ORDER BY id', ['7'])
+    assert.deepEqual(texts(await session.query('FETCH f')), [['8']])
+    const described = await session.send(
+      parse('', 'DECLARE g CURSOR FOR SELECT $1 > 1.5 AS x'),
+      describe('S', ''),
+      SYNC,
+    )
+    assert.deepEqual([described.letters, described.parameters], ['1tnZ', [1700]])
+    assert.deepEqual((await session.query('MOVE FORWARD 3 FROM p')).tags, ['MOVE 3'])
+    assert.deepEqual(texts(await session.send(execute('p', 1), SYNC)), [['5']])
+    await session.query('COMMIT')
+    assert.equal((await session.query('FETCH 1 FROM e')).errors[0]?.C, '34000')
+  })
+
+  test('cursors are declared in blocks, end with them, and only move forward', async () => {
+    const codes: [string, string][] = [
+      ['DECLARE c CURSOR FOR SELECT 1 AS x', '25P01'],
+      ['BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT 1 AS x', '0A000'],
+      ['BEGIN; DECLARE c SCROLL CURSOR FOR SELECT 1 AS x; FETCH PRIOR FROM c', '0A000'],
+      ['BEGIN; DECLARE c CURSOR FOR SELECT 1 AS x; FETCH -1 FROM c', '0A000'],
+      ['BEGIN; DECLARE c CURSOR FOR SELECT 1 AS x; DECLARE c CURSOR FOR SELECT 1 AS x', '42P03'],
+      ['BEGIN; DECLARE c CURSOR FOR SHOW TABLES', '42601'],
+      ['BEGIN; DECLARE c CURSOR FOR SELECT nope FROM trades', '42703'],
+      ['FETCH 1 FROM nothing', '34000'],
+      ['MOVE ALL nothing', '34000'],
+      ['CLOSE nothing', '34000'],
+      ['FETCH sideways c', '42601'],
+    ]
+    for (const [text, code] of codes) {
+      assert.equal((await session.query(text)).errors[0]?.C, code, text)
+      await session.query('ROLLBACK')
+    }
+  })
+
+  test('PREPARE, EXECUTE and DEALLOCATE share the prepared statements of the protocol', async () => {
+    const prepared = await session.query(
+      "PREPARE by_id (bigint, text) AS SELECT id, $2 AS t FROM trades WHERE id = $1; EXECUTE by_id(1 + 1, E'it\\'s'); EXECUTE by_id(NULL, NULL)",
+    )
+    assert.deepEqual(prepared.tags, ['PREPARE', 'SELECT 1', 'SELECT 0'])
+    assert.deepEqual(texts(prepared), [['2', "it's"]])
+    const extended = await session.run("EXECUTE by_id('3', 'x')", [], { result: 1 })
+    assert.deepEqual([extended.letters, extended.rows[0]?.[0]?.readBigInt64BE()], ['12TDCZ', 3n])
+    assert.deepEqual(texts(await session.send(bind('', 'by_id', ['4', 'y']), execute(''), SYNC)), [['4', 'y']])
+    const parts = await session.send(
+      ...[parse('', 'PREPARE some AS SELECT id FROM trades ORDER BY id'), bind('', '', []), execute('')],
+      ...[parse('', 'EXECUTE some'), bind('', '', []), execute('', 2), execute('', 1), SYNC],
+    )
+    assert.equal(parts.letters, '12C12DDsDsZ')
+    const codes: [string, string][] = [
+      ['PREPARE by_id AS SELECT 1 AS x', '42P05'],
+      ['PREPARE other (nothing) AS SELECT 1 AS x', '42704'],
+      ['PREPARE other AS PREPARE another AS SELECT 1 AS x', '42601'],
+      ['EXECUTE by_id(1)', '08P01'],
+      ["EXECUTE by_id('x', 'y')", '22P02'],
+      ["EXECUTE by_id((SELECT max(id) FROM trades), 'y')", '0A000'],
+      ['EXECUTE nothing', '26000'],
+    ]
+    for (const [text, code] of codes) assert.equal((await session.query(text)).errors[0]?.C, code, text)
+    const { errors } = await session.query('PREPARE other AS SELECT nope FROM trades')
+    assert.deepEqual([errors[0]?.C, errors[0]?.P], ['42703', '25'])
+    assert.deepEqual((await session.query('DEALLOCATE by_id; DEALLOCATE PREPARE ALL')).tags, [
+      ...['DEALLOCATE', 'DEALLOCATE ALL'],
+    ])
+    assert.equal((await session.query('EXECUTE by_id(1, 2)')).errors[0]?.C, '26000')
   })
 })

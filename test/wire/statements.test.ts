@@ -30,6 +30,45 @@ test('a Query returns its rows, a tag, and the state', async () => {
   assert.deepEqual([answer.tags, answer.status], [['SELECT 1'], 'I'])
 })
 
+test('RowDescription names the table and the column that a column comes from, and none for expressions and views', async () => {
+  const client = new pg.Client({
+    ...{ host: '127.0.0.1', port: server.wirePort, database: 'gatehouse' },
+    ...{ user: ADMIN.username, password: ADMIN.password },
+  })
+  await client.connect()
+  try {
+    const { rows } = await client.query(
+      `SELECT c.relname || '.' || a.attname AS name, a.attrelid, a.attnum
+       FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relname IN ('trades', 'instruments')`,
+    )
+    const known = new Map(rows.map(({ name, attrelid, attnum }) => [name, [attrelid, attnum]]))
+    const [symbol, price, sector] = ['trades.symbol', 'trades.price', 'instruments.sector'].map((n) => known.get(n))
+    assert.ok(symbol !== undefined && price !== undefined && sector !== undefined)
+    const origins = async (text: string) =>
+      (await client.query(text)).fields.map(({ tableID, columnID }) => [tableID, columnID])
+    assert.deepEqual(await origins('SELECT price, t.symbol AS s, price + 1 AS x FROM trades t WHERE id = 1'), [
+      ...[price, symbol, [0, 0]],
+    ])
+    assert.deepEqual(
+      await origins('SELECT i.sector, t.price FROM trades t LEFT JOIN instruments i ON i.symbol = t.symbol LIMIT 1'),
+      [sector, price],
+    )
+    assert.deepEqual(await origins('SELECT symbol, count(*) AS n FROM trades GROUP BY symbol'), [symbol, [0, 0]])
+    assert.deepEqual(
+      await origins(
+        'WITH a AS (SELECT price, symbol FROM trades LIMIT 3) SELECT q.symbol FROM (SELECT symbol FROM a LIMIT 2) q',
+      ),
+      [symbol],
+    )
+    assert.deepEqual(await origins('SELECT symbol FROM trades UNION SELECT symbol FROM instruments'), [[0, 0]])
+    await client.query('CREATE VIEW some_prices AS SELECT price FROM trades')
+    assert.deepEqual(await origins('SELECT price FROM some_prices LIMIT 1'), [[0, 0]])
+  } finally {
+    await client.query('DROP VIEW IF EXISTS some_prices')
+    await client.end()
+  }
+})
+
 test('a Query of comments alone is empty', async () => {
   assert.equal((await session.query(' -- nothing\n /* at /* all */ */ ;; ')).letters, 'IZ')
   assert.equal((await session.query('')).letters, 'IZ')

@@ -9,7 +9,7 @@ from values import ON_POSTGRES, TABLES, done
 DRIVER = os.environ["TOOLS_ODBC_DRIVER"]
 ADDRESS = "Driver={driver};Server={PGHOST};Port={PGPORT};Database={PGDATABASE};Uid={PGUSER};Pwd={PGPASSWORD};"
 
-# Gatehouse has portals, but no cursors by DECLARE.
+# psqlODBC declares all its cursors WITH HOLD, which Gatehouse refuses.
 CURSORS = ["UseDeclareFetch=1;Fetch=100;"] if ON_POSTGRES else []
 
 for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", *CURSORS]:

@@ -19,6 +19,9 @@ with engine.connect() as connection:
     assert list(table.columns) == ["symbol", "quoted_at", "bid"]
     pieces = list(pd.read_sql("SELECT id, symbol FROM trades ORDER BY id", connection, chunksize=1500))
     assert [len(piece) for piece in pieces] == [1500, 1500, 1000]
+    streamed = connection.execution_options(stream_results=True)  # By a cursor on the server.
+    pieces = list(pd.read_sql("SELECT id, symbol FROM trades ORDER BY id", streamed, chunksize=1500))
+    assert [len(piece) for piece in pieces] == [1500, 1500, 1000]
     bars = pd.read_sql(
         """SELECT symbol, date_trunc('hour', executed_at) AS hour, sum(quantity) AS volume,
                   sum(price * quantity) / sum(quantity) AS vwap

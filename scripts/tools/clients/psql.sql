@@ -68,6 +68,20 @@ SAVEPOINT a;
 SELECT 1/0;
 ROLLBACK TO SAVEPOINT a;
 COMMIT;
+\set FETCH_COUNT 1000
+SELECT id, symbol FROM trades ORDER BY id LIMIT 2500;
+\unset FETCH_COUNT
+BEGIN;
+DECLARE part NO SCROLL CURSOR FOR SELECT id, symbol, price FROM trades ORDER BY id;
+FETCH 2 FROM part;
+MOVE FORWARD 10 IN part;
+FETCH NEXT FROM part;
+CLOSE part;
+COMMIT;
+PREPARE by_id (bigint) AS SELECT id, symbol FROM trades WHERE id = $1;
+EXECUTE by_id(3);
+EXECUTE by_id('4');
+DEALLOCATE by_id;
 SHOW ALL;
 SHOW TimeZone;
 SHOW server_version;

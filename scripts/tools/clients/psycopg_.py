@@ -41,6 +41,23 @@ with psycopg.connect("", autocommit=True) as connection:
     except psycopg.errors.UndefinedColumn:
         pass
 
+with psycopg.connect("") as connection:  # Cursors on the server, by DECLARE and FETCH.
+    for binary in (False, True):
+        with connection.cursor(name="part", binary=binary) as cursor:
+            cursor.execute("SELECT id, price FROM trades ORDER BY id")
+            assert cursor.description[0].name == "id"
+            assert [row[0] for row in cursor.fetchmany(3)] == [1, 2, 3]
+            if not binary:
+                cursor.scroll(10)
+                assert cursor.fetchone()[0] == 14
+        with connection.cursor(name="other", binary=binary) as cursor:
+            cursor.itersize = 700
+            cursor.execute("SELECT id FROM trades WHERE id > %s ORDER BY id", [0])
+            assert [row[0] for row in cursor] == list(range(1, 4001))
+    connection.execute("PREPARE by_id (int8) AS SELECT symbol FROM trades WHERE id = $1")
+    assert connection.execute("EXECUTE by_id(5)").fetchone() is not None
+    connection.execute("DEALLOCATE by_id")
+
 with psycopg.connect("") as connection:  # A transaction block.
     with connection.transaction():
         connection.execute("SELECT count(*) FROM instruments")

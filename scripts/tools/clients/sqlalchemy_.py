@@ -68,10 +68,18 @@ def read(connection, trades, instruments):
     connection.execute(sa.select(sa.func.now(), sa.func.current_date())).one()
 
 
+def stream(connection, trades):
+    streamed = connection.execution_options(stream_results=True, yield_per=500)
+    parts = [len(part) for part in streamed.execute(sa.select(trades).order_by(trades.c.id)).partitions()]
+    assert parts == [500] * 8, parts
+
+
 for driver in ("psycopg2", "psycopg"):
     engine = sa.create_engine(f"postgresql+{driver}://{ADDRESS}")
     with engine.connect() as connection:
-        read(connection, *reflect(connection))
+        trades, instruments = reflect(connection)
+        read(connection, trades, instruments)
+        stream(connection, trades)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("SELECT count(*) FROM trades")).scalar()
     engine.dispose()
@@ -84,6 +92,8 @@ async def asynchronous():
     async with engine.connect() as connection:
         tables = await connection.run_sync(reflect)
         await connection.run_sync(lambda inner: read(inner, *tables))
+        streamed = await connection.stream(sa.select(tables[0]).order_by(tables[0].c.id))
+        assert len([row async for row in streamed]) == 4000
     await engine.dispose()
 
 

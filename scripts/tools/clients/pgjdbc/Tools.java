@@ -148,9 +148,11 @@ public final class Tools {
       expect(count(statement.executeQuery("SELECT * FROM trades ORDER BY id")) == 4000, "portal");
       ResultSet rows = statement.executeQuery("SELECT * FROM quotes");
       rows.next();
-      rows.getMetaData().isNullable(1);
-      rows.getMetaData().isAutoIncrement(1);
-      ((org.postgresql.PGResultSetMetaData) rows.getMetaData()).getBaseTableName(1);
+      expect(rows.getMetaData().isNullable(1) == java.sql.ResultSetMetaData.columnNoNulls, "isNullable");
+      expect(!rows.getMetaData().isAutoIncrement(1), "isAutoIncrement");
+      expect(rows.getMetaData().getTableName(1).equals("quotes"), "getTableName");
+      org.postgresql.PGResultSetMetaData own = (org.postgresql.PGResultSetMetaData) rows.getMetaData();
+      expect(own.getBaseTableName(1).equals("quotes") && own.getBaseColumnName(1).equals("symbol"), "getBaseTableName");
       rows.close();
     }
     connection.commit();

@@ -8,7 +8,7 @@ import type { KeptCopy } from './kept-copy.ts'
 import type { IqlStatement } from './statement.ts'
 
 /** The bytes that all rows of a block may have. */
-const MAX_KEPT_BYTES = 64 * 1024 * 1024
+export const MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 /** Of a savepoint, besides its name. */
 const SAVEPOINT_BYTES = 200
@@ -82,9 +82,9 @@ export function stepsOf(
 
 interface Savepoint {
   readonly name: string
-  readonly count: number
-  readonly bytes: number
-  readonly hasCopy: boolean
+  count: number
+  bytes: number
+  hasCopy: boolean
 }
 
 export class Block {
@@ -131,13 +131,32 @@ export class Block {
     return this.#kept
   }
 
-  /** The rows of a COPY, in place of INSERTs. */
+  /** The rows of a COPY that is alone in the block. */
   get copy(): KeptCopy | undefined {
     return this.#copy
   }
 
+  get isEmpty(): boolean {
+    return this.#copy === undefined && this.#kept.inserts.length === 0
+  }
+
+  /** The bytes of all rows. */
+  get keptBytes(): number {
+    return this.#kept.bytes + (this.#copy?.counted ?? 0)
+  }
+
   keepCopy(copy: KeptCopy): void {
     this.#copy = copy
+  }
+
+  /** The rows of the COPY are all that is kept as INSERTs now. */
+  replaceCopy(): void {
+    for (const savepoint of this.#savepoints.filter(({ hasCopy }) => hasCopy)) {
+      savepoint.count = this.#kept.inserts.length
+      savepoint.bytes = this.#kept.bytes
+      savepoint.hasCopy = false
+    }
+    this.#dropCopy()
   }
 
   begin(kind: 'implicit' | 'explicit', isReadOnly: boolean): void {

@@ -7,8 +7,10 @@ import type { Command, TransactionModes } from './command.ts'
 import type { CopyCommand } from './copy-command.ts'
 import { CopyIn, type CopyInEnv, insertKept } from './copy-in.ts'
 import { WireError } from './failure.ts'
-import type { CommandColumns, CommandPortal, Portals } from './portals.ts'
-import type { CommandStatement, PreparedStatements } from './prepared.ts'
+import type { NamedCommands } from './named-commands.ts'
+import type { CommandColumns, CommandPortal } from './portal.ts'
+import type { Portals } from './portals.ts'
+import type { CommandStatement, Prepared, PreparedStatements } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 import type { Settings } from './settings.ts'
@@ -21,6 +23,7 @@ export interface CommandsEnv {
   readonly runner: Runner
   readonly portals: Portals
   readonly statements: PreparedStatements
+  readonly named: NamedCommands
   readonly copyIn: CopyInEnv
   readonly copyOut: (command: CopyCommand, sent: CommandStatement['sent']) => Promise<void>
 }
@@ -46,10 +49,16 @@ export class Commands implements CommandColumns {
     return command.kind === 'show' ? [textColumn(this.#env.settings.nameOf(command.name))] : []
   }
 
-  run({ prepared }: CommandPortal, protocol: 'simple' | 'extended'): Later {
-    const { block, settings, runner } = this.#env
+  rowsOf(statement: CommandStatement): Prepared | undefined {
+    return this.#env.named.rowsOf(statement)
+  }
+
+  run(portal: CommandPortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
+    const { block, settings, runner, named } = this.#env
+    const { prepared } = portal
     const { command } = prepared
-    runner.admit()
+    // The statement that it executes is counted.
+    if (command.kind !== 'execute') runner.admit()
     switch (command.kind) {
       case 'begin':
         return this.#begin(command.tag, command.modes)
@@ -84,8 +93,14 @@ export class Commands implements CommandColumns {
         return this.#done('RESET')
       case 'discard':
         return this.#discard(command.what)
+      case 'prepare':
+      case 'execute':
       case 'deallocate':
-        return this.#deallocate(command.name)
+      case 'declare':
+      case 'fetch':
+      case 'move':
+      case 'close':
+        return named.run(portal, command, maxRows, protocol)
       case 'nothing':
         return this.#done(command.tag)
       case 'copy':
@@ -229,16 +244,6 @@ export class Commands implements CommandColumns {
       settings.resetAll()
     }
     return this.#done(`DISCARD ${what.toUpperCase()}`)
-  }
-
-  #deallocate(name: string | undefined): Later {
-    const { statements } = this.#env
-    if (name === undefined) {
-      statements.clear()
-      return this.#done('DEALLOCATE ALL')
-    }
-    if (!statements.delete(name)) throw new WireError('26000', `There is no prepared statement ${JSON.stringify(name)}`)
-    return this.#done('DEALLOCATE')
   }
 
   // ── COPY ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,13 +1,13 @@
 /** Parses COPY: of a table or a query TO STDOUT, or of a table FROM STDIN, with its options in both spellings. */
 import type { CopyForm } from '../../query/model/result.ts'
 import { WireError } from './failure.ts'
-import type { CommandToken } from './split.ts'
+import { type TextPart, TokenReader } from './token-reader.ts'
 
 export interface CopyCommand {
   readonly kind: 'copy'
   readonly direction: 'to' | 'from'
   /** Of a query: its text, and where it begins. */
-  readonly query: { readonly text: string; readonly offset: number } | undefined
+  readonly query: TextPart | undefined
   /** Of a table: its name as written, without a schema. */
   readonly table: string
   /** As written; all columns if there are none. */
@@ -28,8 +28,8 @@ export interface CopyOptions {
 
 type Option = readonly [name: string, value: string | readonly string[] | undefined]
 
-export function parseCopy(text: string, tokens: readonly CommandToken[]): CopyCommand {
-  const reader = new Tokens(text, tokens)
+export function parseCopy(text: string): CopyCommand {
+  const reader = new CopyReader(text)
   const query = reader.sees('(') ? reader.parenthesised() : undefined
   const table = query === undefined ? reader.tableName() : ''
   const columns = query === undefined && reader.sees('(') ? reader.names() : []
@@ -118,70 +118,30 @@ const OPTIONS = new Set([
   'freeze',
 ])
 
-class Tokens {
-  readonly #text: string
-  readonly #tokens: readonly CommandToken[]
-  #index = 1
-
-  constructor(text: string, tokens: readonly CommandToken[]) {
-    this.#text = text
-    this.#tokens = tokens
-  }
-
-  get #token(): CommandToken | undefined {
-    return this.#tokens[this.#index]
-  }
-
-  sees(word: string): boolean {
-    const token = this.#token
-    return token !== undefined && (token.kind === 'word' || token.kind === 'symbol') && token.text === word
-  }
-
-  accepts(word: string): boolean {
-    const isThere = this.sees(word)
-    if (isThere) this.#index++
-    return isThere
-  }
-
-  /** What stands between the parentheses. */
-  parenthesised(): { readonly text: string; readonly offset: number } {
-    const offset = this.#token?.end ?? 0
-    let depth = 0
-    for (; ; this.#index++) {
-      const token = this.#token
-      if (token === undefined) return this.fail()
-      if (token.kind !== 'symbol') continue
-      if (token.text === '(') depth++
-      else if (token.text === ')' && --depth === 0) {
-        this.#index++
-        return { text: this.#text.slice(offset, token.at), offset }
-      }
-    }
-  }
-
+class CopyReader extends TokenReader {
   /** As written. The schema public is ours. */
   tableName(): string {
-    const first = this.#name()
+    const first = this.#written()
     if (!this.accepts('.')) return first
     if (first.toLowerCase().replaceAll('"', '') !== 'public')
       throw new WireError('3F000', `There is no schema ${first}`, 'Tables are in the schema public')
-    return this.#name()
+    return this.#written()
   }
 
   names(): readonly string[] {
     this.accepts('(')
     const names: string[] = []
-    do names.push(this.#name())
+    do names.push(this.#written())
     while (this.accepts(','))
     if (!this.accepts(')')) this.fail()
     return names
   }
 
-  #name(): string {
-    const token = this.#token
-    if (token === undefined || (token.kind !== 'word' && token.kind !== 'name')) return this.fail()
-    this.#index++
-    return this.#text.slice(token.at, token.end)
+  /** As written. */
+  #written(): string {
+    const { next } = this
+    this.name()
+    return this.text.slice(next?.at, next?.end)
   }
 
   /** (FORMAT csv, HEADER, …) */
@@ -189,9 +149,9 @@ class Tokens {
     this.accepts('(')
     const options: Option[] = []
     do {
-      const name = this.#token?.text ?? ''
-      if (!OPTIONS.has(name)) throw new WireError('42601', `COPY has no option ${name}`, undefined, this.#token?.at)
-      this.#index++
+      const name = this.next?.text ?? ''
+      if (!OPTIONS.has(name)) throw new WireError('42601', `COPY has no option ${name}`, undefined, this.next?.at)
+      this.skip()
       options.push([name, this.#optionValue()])
     } while (this.accepts(','))
     if (!this.accepts(')')) this.fail()
@@ -202,16 +162,16 @@ class Tokens {
     if (this.sees(',') || this.sees(')')) return undefined
     if (this.accepts('*')) return '*'
     if (this.sees('(')) return this.names().map(unquoted)
-    const token = this.#token
-    this.#index++
+    const token = this.next
+    this.skip()
     return token?.text
   }
 
   /** [BINARY] [CSV] [HEADER] [DELIMITER [AS] '…'] [NULL [AS] '…'] … */
   oldOptions(): readonly Option[] {
     const options: Option[] = []
-    for (let token = this.#token; token !== undefined; token = this.#token) {
-      this.#index++
+    for (let token = this.next; token !== undefined && OLD_OPTIONS.has(token.text); token = this.next) {
+      this.skip()
       switch (token.text) {
         case 'binary':
         case 'csv':
@@ -220,35 +180,22 @@ class Tokens {
         case 'header':
           options.push(['header', undefined])
           break
-        case 'delimiter':
-        case 'delimiters':
-        case 'null':
-        case 'quote':
-        case 'escape': {
+        default: {
           this.accepts('as')
-          const value = this.#token?.text
-          this.#index++
+          const value = this.next?.text
+          this.skip()
           options.push([token.text === 'delimiters' ? 'delimiter' : token.text, value])
           break
         }
-        default:
-          this.#index--
-          return options
       }
     }
     return options
   }
-
-  end(): void {
-    if (this.#token !== undefined) this.fail()
-  }
-
-  fail(): never {
-    const token = this.#token
-    const what = token === undefined ? 'the end' : JSON.stringify(this.#text.slice(token.at, token.end))
-    throw new WireError('42601', `Unexpected ${what}`, undefined, token?.at ?? this.#text.length)
-  }
 }
+
+const OLD_OPTIONS: ReadonlySet<string> = new Set([
+  ...['binary', 'csv', 'header', 'delimiter', 'delimiters', 'null', 'quote', 'escape'],
+])
 
 /** As names are looked up: without quotes. */
 export function unquoted(name: string): string {

@@ -5,9 +5,10 @@ import { type BulkFormat, openReader } from '../../query/bulk/formats.ts'
 import { findColumn } from '../../query/catalogue/find-column.ts'
 import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
 import { commandComplete, copyInResponse } from '../protocol/replies.ts'
-import { AUTOCOMMIT, type Block } from './block.ts'
+import { AUTOCOMMIT, type Block, MAX_KEPT_BYTES } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
+import { keepAsInserts, sourceOf, spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
@@ -15,8 +16,6 @@ import { outcomeOf } from './portals.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 
-/** The bytes of rows that a block may keep. */
-const MAX_KEPT_BYTES = 64 * 1024 * 1024
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128
 /** The sender waits while more than these bytes are not read. */
@@ -53,11 +52,8 @@ export class CopyIn {
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     this.#columns = names.map((name) => findColumn(this.#table, name))
     this.#format = formatOf(command.options)
-    if (block.isOpen) {
-      if (block.kept.inserts.length > 0 || block.copy !== undefined)
-        throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
-      this.#kept = []
-    } else {
+    if (block.isOpen) this.#kept = []
+    else {
       this.#inserted = this.#insert()
       this.#inserted.catch((error) => {
         this.#failure = { error }
@@ -72,7 +68,7 @@ export class CopyIn {
     if (this.#failure !== undefined) throw this.#failure.error
     if (this.#kept === undefined) return this.#source.push(Buffer.from(bytes))
     const size = bytes.length + PART_BYTES
-    if (this.#keptBytes + size > MAX_KEPT_BYTES)
+    if (this.#env.block.keptBytes + this.#keptBytes + size > MAX_KEPT_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
     this.#env.caller.memory.take(size)
     this.#keptBytes += size
@@ -104,15 +100,29 @@ export class CopyIn {
 
   /** Every value is read, and none is written before COMMIT. */
   async #keep(bytes: Uint8Array): Promise<number> {
+    const { block, caller } = this.#env
+    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format, bytes }
+    const counted = this.#keptBytes
+    if (block.isEmpty) {
+      const rows = await this.#check(bytes)
+      this.#keptBytes = 0
+      block.keepCopy({ ...kept, counted })
+      return rows
+    }
+    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env)
+    const rows = await keepAsInserts(kept, this.#env)
+    this.#keptBytes = 0
+    caller.memory.give(counted)
+    return rows
+  }
+
+  async #check(bytes: Uint8Array): Promise<number> {
     const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
     const reader = await openReader(this.#format, sourceOf(bytes), this.#columns, () => {
       throw new Error('COPY keeps no body')
     })
     let rows = 0
     for await (const batch of reader.read(columns)) rows += batch.rows
-    const counted = this.#keptBytes
-    this.#keptBytes = 0
-    this.#env.block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, bytes, counted })
     return rows
   }
 }
@@ -159,10 +169,6 @@ function formatOf({ format, delimiter, absent, header, quote, ...options }: Copy
     kind: 'copy-csv',
     options: { delimiter, hasHeader, nulls: [absent], skipsEmptyLines: false, quote, escape: escapes },
   }
-}
-
-async function* sourceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
 }
 
 /** Parts that arrive as messages, for a reader that asks for them. */

@@ -10,51 +10,25 @@ import { type Block, KeptInserts } from './block.ts'
 import { catalogueDescription, catalogueRows } from './catalogue-rows.ts'
 import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
+import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
+import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
+import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
-import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
+import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
-import type { Execution, Runner } from './runner.ts'
-import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
+import type { Execution, RowOutput, Runner } from './runner.ts'
+import type { BoundPortal, IqlStatement } from './statement.ts'
 
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
 const SMALL_BYTES = 4096
 
+/** For MOVE. */
+const NOWHERE: RowOutput = { write: () => true, drained: async () => {} }
+
 type Later = Promise<void> | undefined
-
-export interface IqlPortal {
-  readonly kind: 'iql'
-  readonly prepared: IqlStatement
-  readonly bound: BoundPortal
-  /** Since the first Execute. */
-  execution: Execution | undefined
-}
-
-export interface CommandPortal {
-  readonly kind: 'command'
-  readonly prepared: CommandStatement
-  readonly formats: readonly Format[]
-}
-
-interface CataloguePortal {
-  readonly kind: 'catalogue'
-  readonly prepared: CatalogueStatement
-  readonly message: Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
-  execution: Execution | undefined
-}
-
-export type Portal =
-  | { readonly kind: 'empty'; readonly prepared: Prepared }
-  | CommandPortal
-  | CataloguePortal
-  | IqlPortal
-
-/** What describes the rows of commands. */
-export interface CommandColumns {
-  describe(statement: CommandStatement, formats: readonly Format[]): Buffer | undefined
-}
 
 export class Portals {
   readonly #env: SessionEnv
@@ -81,8 +55,19 @@ export class Portals {
       case 'empty':
         return { kind: 'empty', prepared }
       case 'command':
+        if (prepared.declared !== undefined) {
+          const declared = this.#bindRows(prepared.declared, { ...message, resultFormats: [] })
+          return { kind: 'command', prepared, formats: message.resultFormats, declared }
+        }
         if (message.values.length > 0) throw new WireError('08P01', 'The statement has no parameters')
         return { kind: 'command', prepared, formats: message.resultFormats }
+      default:
+        return this.#bindRows(prepared, message)
+    }
+  }
+
+  #bindRows(prepared: CatalogueStatement | IqlStatement, message: BindMessage): RowsPortal {
+    switch (prepared.kind) {
       case 'catalogue': {
         // The bytes of the message are reused.
         const values = message.values.map((value) => value && Buffer.from(value))
@@ -108,6 +93,12 @@ export class Portals {
     this.#portals.set(name, portal)
   }
 
+  /** A cursor, or another portal that returns rows. */
+  find(name: string): RowsPortal | undefined {
+    const portal = this.#portals.get(name)
+    return portal?.kind === 'iql' || portal?.kind === 'catalogue' ? portal : undefined
+  }
+
   get(name: string): Portal {
     const portal = this.#portals.get(name)
     if (portal === undefined) throw new WireError('34000', `There is no portal ${JSON.stringify(name)}`)
@@ -120,7 +111,7 @@ export class Portals {
     this.#portals.delete(name)
     this.#caller.memory.give(this.#sizes.get(name) ?? 0)
     this.#sizes.delete(name)
-    const execution = 'execution' in portal ? portal.execution : undefined
+    const execution = executionOf(portal)
     if (execution !== undefined && !execution.hasEnded) this.#runner.finish(execution, 'ok', execution.rowCount)
   }
 
@@ -133,39 +124,44 @@ export class Portals {
   describe(portal: Portal, commands: CommandColumns): Later {
     switch (portal.kind) {
       case 'empty':
-        this.#replies.write(NO_DATA)
-        return undefined
+        return this.#describeRows(portal.prepared, [], commands)
       case 'command':
-        this.#replies.write(commands.describe(portal.prepared, portal.formats) ?? NO_DATA)
-        return undefined
+        return this.#describeRows(portal.prepared, portal.formats, commands)
       case 'iql':
-        this.#replies.write(portal.prepared.describe(portal.bound.formats) ?? NO_DATA)
-        return undefined
+        return this.#describeRows(portal.prepared, portal.bound.formats, commands)
       case 'catalogue':
-        return this.#describeCatalogue(portal.prepared).then(({ columns }) => {
-          this.#replies.write(catalogueDescription(columns, portal.message.resultFormats))
-        })
+        return this.#describeRows(portal.prepared, portal.message.resultFormats, commands)
     }
   }
 
   describeStatement(prepared: Prepared, commands: CommandColumns): Later {
+    const bound = prepared.kind === 'command' ? prepared.declared : prepared
+    if (bound?.kind === 'catalogue')
+      return this.#describeCatalogue(bound).then(({ parameters }) => {
+        this.#replies.write(parameterDescription(parameters))
+        return this.#describeRows(prepared, [], commands)
+      })
+    this.#replies.write(parameterDescription(bound?.kind === 'iql' ? bound.parameterTypes : []))
+    return this.#describeRows(prepared, [], commands)
+  }
+
+  #describeRows(prepared: Prepared, formats: readonly Format[], commands: CommandColumns): Later {
     switch (prepared.kind) {
       case 'empty':
-        this.#replies.write(parameterDescription([]))
         this.#replies.write(NO_DATA)
         return undefined
-      case 'command':
-        this.#replies.write(parameterDescription([]))
-        this.#replies.write(commands.describe(prepared, []) ?? NO_DATA)
+      case 'command': {
+        const returned = commands.rowsOf(prepared)
+        if (returned !== undefined) return this.#describeRows(returned, formats, commands)
+        this.#replies.write(commands.describe(prepared, formats) ?? NO_DATA)
         return undefined
+      }
       case 'iql':
-        this.#replies.write(parameterDescription(prepared.parameterTypes))
-        this.#replies.write(prepared.describe([]) ?? NO_DATA)
+        this.#replies.write(prepared.describe(formats) ?? NO_DATA)
         return undefined
       case 'catalogue':
-        return this.#describeCatalogue(prepared).then(({ columns, parameters }) => {
-          this.#replies.write(parameterDescription(parameters))
-          this.#replies.write(catalogueDescription(columns, []))
+        return this.#describeCatalogue(prepared).then(({ columns }) => {
+          this.#replies.write(catalogueDescription(columns, formats))
         })
     }
   }
@@ -184,20 +180,19 @@ export class Portals {
 
   // ── Execute ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** In the simple protocol, RowDescription precedes the rows. */
-  run(portal: IqlPortal | CataloguePortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
-    if (portal.execution !== undefined) return this.#resume(portal, portal.execution, maxRows)
+  run(portal: RowsPortal, maxRows: number, delivery: Delivery): Later {
+    if (portal.execution !== undefined) return this.#resume(portal, portal.execution, maxRows, delivery)
     this.#runner.admit()
-    if (portal.kind === 'catalogue') return this.#runCatalogue(portal, maxRows, protocol)
+    if (portal.kind === 'catalogue') return this.#runCatalogue(portal, maxRows, delivery)
     const { statement } = portal.bound.planned.bound
-    if (!reads(statement)) return this.#write(portal, maxRows, protocol)
+    if (!reads(statement)) return this.#write(portal, maxRows, delivery)
     const pending = this.writePending()
     return pending === undefined
-      ? this.#read(portal, maxRows, protocol)
-      : pending.then(() => this.#read(portal, maxRows, protocol))
+      ? this.#read(portal, maxRows, delivery)
+      : pending.then(() => this.#read(portal, maxRows, delivery))
   }
 
-  #read(portal: IqlPortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
+  #read(portal: IqlPortal, maxRows: number, delivery: Delivery): Later {
     const { bound, prepared } = portal
     this.#block.requireReadable(bound.planned.bound.tables)
     const execution = this.#runner.begin(prepared.text)
@@ -205,12 +200,12 @@ export class Portals {
     try {
       const call = this.#runner.callOf(bound, execution.requestId, bound.encoding)
       const small = this.#runner.readNow(call)
-      if (small === undefined) return this.#runLater(portal, execution, maxRows, protocol)
-      if (protocol === 'simple') this.#sendDescription(portal)
+      if (small === undefined) return this.#runLater(portal, execution, maxRows, delivery)
+      if (delivery.isDescribed) this.#sendDescription(portal)
       execution.rowCount = small.rowCount
-      if (maxRows > 0 && small.rowCount >= maxRows) {
+      if (delivery.command !== undefined || (maxRows > 0 && small.rowCount >= maxRows)) {
         execution.rows = new PortalRows(small.bytes, undefined)
-        return this.#send(portal, execution, maxRows)
+        return this.#send(portal, execution, maxRows, delivery)
       }
       if (small.bytes.length > 0) this.#replies.write(small.bytes)
       this.#complete(execution, tagOf(call.planned.bound.statement, small.rowCount), small.rowCount)
@@ -221,52 +216,52 @@ export class Portals {
     }
   }
 
-  #sendDescription({ prepared }: IqlPortal): void {
-    const description = prepared.describe([])
+  #sendDescription(portal: RowsPortal): void {
+    const description =
+      portal.kind === 'iql'
+        ? portal.prepared.describe(portal.bound.formats)
+        : catalogueDescription(portal.columns ?? [], portal.message.resultFormats)
     if (description !== undefined) this.#replies.write(description)
   }
 
-  async #runLater(
-    portal: IqlPortal,
-    execution: Execution,
-    maxRows: number,
-    protocol: 'simple' | 'extended',
-  ): Promise<void> {
+  async #runLater(portal: IqlPortal, execution: Execution, maxRows: number, delivery: Delivery): Promise<void> {
     const { bound } = portal
     try {
       const call = this.#runner.callOf(bound, execution.requestId, bound.encoding)
       const affected = await this.#runner.start(call, execution)
       execution.affected = affected
-      if (protocol === 'simple') this.#sendDescription(portal)
+      if (delivery.isDescribed) this.#sendDescription(portal)
     } catch (error) {
       this.#runner.finish(execution, outcomeOf(error), 0)
       throw error
     }
-    await this.#send(portal, execution, maxRows)
+    await this.#send(portal, execution, maxRows, delivery)
   }
 
-  #resume(portal: IqlPortal | CataloguePortal, execution: Execution, maxRows: number): Later {
+  #resume(portal: RowsPortal, execution: Execution, maxRows: number, delivery: Delivery): Later {
+    if (delivery.isDescribed) this.#sendDescription(portal)
     if (execution.hasEnded) {
       // A portal that has returned its rows returns no more.
-      this.#replies.write(commandComplete('SELECT 0'))
+      this.#replies.write(commandComplete(`${delivery.command ?? 'SELECT'} 0`))
       return undefined
     }
     this.#runner.resume(execution)
-    return this.#send(portal, execution, maxRows)
+    return this.#send(portal, execution, maxRows, delivery)
   }
 
-  async #send(portal: IqlPortal | CataloguePortal, execution: Execution, maxRows: number): Promise<void> {
+  async #send(portal: RowsPortal, execution: Execution, maxRows: number, { command }: Delivery): Promise<void> {
     try {
-      const count = await this.#runner.send(execution, maxRows)
+      const output = command === 'MOVE' ? NOWHERE : this.#replies
+      const count = await this.#runner.send(execution, maxRows, output)
       execution.sent += count
       if (maxRows > 0 && count === maxRows) {
         this.#runner.suspend(execution)
-        this.#replies.write(PORTAL_SUSPENDED)
+        this.#replies.write(command === undefined ? PORTAL_SUSPENDED : commandComplete(`${command} ${count}`))
         return
       }
       const tag =
-        portal.kind === 'catalogue'
-          ? `SELECT ${count}`
+        portal.kind === 'catalogue' || command !== undefined
+          ? `${command ?? 'SELECT'} ${count}`
           : tagOf(portal.bound.planned.bound.statement, execution.affected ?? count)
       this.#complete(execution, tag, execution.sent)
     } catch (error) {
@@ -282,7 +277,7 @@ export class Portals {
 
   // ── Catalogue ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #runCatalogue(portal: CataloguePortal, maxRows: number, protocol: 'simple' | 'extended'): Promise<void> {
+  async #runCatalogue(portal: CataloguePortal, maxRows: number, delivery: Delivery): Promise<void> {
     const { systemCatalogue } = this.#env
     if (systemCatalogue === undefined) throw new WireError('0A000', 'The catalogue is not available')
     await this.writePending()
@@ -300,7 +295,8 @@ export class Portals {
       const { columns, rows } = await this.#runner.whileRunning(execution, (signal) =>
         systemCatalogue.run(prepared.text, texts, this.#catalogueCaller, signal, prepared.declared),
       )
-      if (protocol === 'simple') this.#replies.write(catalogueDescription(columns, []))
+      portal.columns = columns
+      if (delivery.isDescribed) this.#sendDescription(portal)
       const encoded = await inTurns(catalogueRows(rows, columns, resultFormats))
       this.#runner.hold(execution, new PortalRows(encoded, undefined))
       execution.rowCount = rows.length
@@ -308,21 +304,24 @@ export class Portals {
       this.#runner.finish(execution, outcomeOf(error), 0)
       throw error
     }
-    await this.#send(portal, execution, maxRows)
+    await this.#send(portal, execution, maxRows, delivery)
   }
 
   // ── Writes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #write(portal: IqlPortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
+  #write(portal: IqlPortal, maxRows: number, delivery: Delivery): Later {
     const { bound } = portal
     this.#runner.requireWritable()
     const isKeepable = this.#runner.isKeepable(bound)
     if (this.#block.isOpen && isKeepable) {
-      this.#replies.write(commandComplete(`INSERT 0 ${this.#runner.keep(bound, this.#block.kept)}`))
-      return undefined
+      const { copy } = this.#block
+      if (copy === undefined) return this.#keep(bound)
+      return spreadCopy(copy, { env: this.#env, caller: this.#caller, block: this.#block }).then(() =>
+        this.#keep(bound),
+      )
     }
     this.#runner.requireOutsideBlock(bound)
-    if (isKeepable && protocol === 'extended') {
+    if (isKeepable && !delivery.isDescribed) {
       const kept = this.#pending ?? new KeptInserts(this.#caller.memory)
       const rows = this.#runner.keep(bound, kept)
       this.#pending = kept
@@ -333,9 +332,15 @@ export class Portals {
     const run = (): Promise<void> => {
       const execution = this.#runner.begin(portal.prepared.text)
       portal.execution = execution
-      return this.#runLater(portal, execution, maxRows, protocol)
+      return this.#runLater(portal, execution, maxRows, delivery)
     }
     return this.writePending()?.then(run) ?? run()
+  }
+
+  /** In a block. */
+  #keep(bound: BoundPortal): undefined {
+    this.#replies.write(commandComplete(`INSERT 0 ${this.#runner.keep(bound, this.#block.kept)}`))
+    return undefined
   }
 
   /** Writes the INSERTs before this message, and only then sends their replies; undefined if there are none. */
@@ -358,12 +363,6 @@ export class Portals {
     this.#pending = undefined
     this.#replies.release()
   }
-}
-
-function bytesOf(portal: Portal): number {
-  if (portal.kind === 'iql') return sizeOf(portal.bound)
-  if (portal.kind !== 'catalogue') return 0
-  return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
 }
 
 export function outcomeOf(error: unknown): string {

@@ -18,6 +18,8 @@ export interface CommandStatement {
   readonly kind: 'command'
   readonly command: Command
   readonly sent: SentText
+  /** What DECLARE declares: it may have parameters. */
+  readonly declared?: CatalogueStatement | IqlStatement
 }
 
 export interface CatalogueStatement {
@@ -37,6 +39,14 @@ export function prepare(
   env: SessionEnv,
 ): Prepared {
   const command = parseCommand(text)
+  if (command?.kind === 'declare') {
+    const { statement } = command
+    const placed = { text: sent.text, offset: sent.offset + statement.offset }
+    const query = prepare(statement.text, placed, declared, principal, env)
+    if (query.kind === 'catalogue' || (query.kind === 'iql' && query.isQuery))
+      return { kind: 'command', command, sent, declared: query }
+    throw new WireError('42601', 'A cursor reads the rows of a SELECT', undefined, statement.offset)
+  }
   if (command !== undefined) return { kind: 'command', command, sent }
   switch (env.systemCatalogue?.claims(text) ?? 'no') {
     case 'yes':
@@ -52,6 +62,7 @@ export function prepare(
   }
 }
 
+const MAX_STATEMENTS = 1000
 /** Of a statement, besides its text. */
 const STATEMENT_BYTES = 1000
 
@@ -64,21 +75,21 @@ export class PreparedStatements {
     this.#memory = memory
   }
 
-  get size(): number {
-    return this.#statements.size
-  }
-
   get(name: string): Prepared | undefined {
     return this.#statements.get(name)
   }
 
-  has(name: string): boolean {
-    return this.#statements.has(name)
-  }
-
-  /** Replaces one of the same name. */
-  set(name: string, prepared: Prepared): void {
-    this.delete(name)
+  /** Replaces the one without a name. */
+  add(name: string, prepared: Prepared): void {
+    if (name === '') this.delete('')
+    else if (this.#statements.has(name))
+      throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
+    else if (this.#statements.size >= MAX_STATEMENTS)
+      throw new WireError(
+        '54000',
+        `A connection has at most ${MAX_STATEMENTS} prepared statements`,
+        'Close or DEALLOCATE some',
+      )
     this.#memory.take(bytesOf(name, prepared))
     this.#statements.set(name, prepared)
   }

@@ -129,6 +129,7 @@ export class Runner {
     const running = this.#begin(execution)
     const result = await this.#watched(running, () => execute({ ...call, running }, this.#env))
     this.hold(execution, await this.#rowsOf(result, call.encoding))
+    if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
     if (result.kind !== 'rows') return undefined
     if (result.isTruncated) throw tooLarge()
     execution.rowCount = result.rows.length
@@ -190,15 +191,15 @@ export class Runner {
    * Sends rows, at most `maxRows` of them, as fast as the client reads. Resolves to their number; the execution is at its end if that is
    * less than `maxRows`, or all rows were asked for.
    */
-  async send(execution: Execution, maxRows: number): Promise<number> {
+  async send(execution: Execution, maxRows: number, output = this.#output): Promise<number> {
     const { rows, running } = execution
     if (rows === undefined) return 0
     if (execution.stopped !== undefined) throw execution.stopped
-    if (running === undefined) return this.#sendRows(execution, rows, maxRows)
-    return this.#watched(running, () => this.#sendRows(execution, rows, maxRows))
+    if (running === undefined) return this.#sendRows(execution, rows, maxRows, output)
+    return this.#watched(running, () => this.#sendRows(execution, rows, maxRows, output))
   }
 
-  async #sendRows(execution: Execution, rows: PortalRows, maxRows: number): Promise<number> {
+  async #sendRows(execution: Execution, rows: PortalRows, maxRows: number, output: RowOutput): Promise<number> {
     const sent: Uint8Array[] = []
     let count = 0
     let isExport = false
@@ -211,7 +212,7 @@ export class Runner {
         isExport = true
         execution.running?.beginExport()
       }
-      const hasRoom = this.#output.write(next.bytes)
+      const hasRoom = output.write(next.bytes)
       if (maxRows === 0) {
         // Read while these are sent. A part of a chunk, as where the rows are limited, cannot be freed.
         coming = rows.next(0)
@@ -225,7 +226,7 @@ export class Runner {
     }
     const { outcome } = rows
     if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()
-    if (maxRows === 0) count = outcome?.rowCount ?? execution.rowCount
+    if (maxRows === 0) count = (outcome?.rowCount ?? execution.rowCount) - execution.sent
     return count
   }
 
@@ -323,8 +324,6 @@ export class Runner {
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
-    if (this.#block.copy !== undefined)
-      throw new WireError('0A000', 'A block can have INSERTs, or one COPY FROM, but not both', AUTOCOMMIT)
     kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
     return statement.rows.rows.length
   }

@@ -17,14 +17,15 @@ import type { OpenSession, Session, SessionCaller, SessionOutput } from './contr
 import { copyOut } from './copy-out.ts'
 import type { SessionEnv } from './env.ts'
 import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
-import { type Portal, Portals } from './portals.ts'
+import { NamedCommands } from './named-commands.ts'
+import { type Delivery, type Portal, UNBOUND } from './portal.ts'
+import { Portals } from './portals.ts'
 import { type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
 import { Settings } from './settings.ts'
 import { type StatementText, splitStatements } from './split.ts'
 
-const MAX_STATEMENTS = 1000
 const MAX_QUERY_STATEMENTS = 100
 
 export function createSessions(env: SessionEnv): OpenSession {
@@ -65,6 +66,9 @@ class WireSession implements Session {
     const id = randomBytes(12).toString('base64url')
     this.#runner = new Runner(env, caller, this.#replies, this.#settings, this.#block, id)
     this.#portals = new Portals(env, caller, this.#replies, this.#runner, this.#block)
+    const setSent = (sent: SentText | undefined): void => {
+      this.#sent = sent
+    }
     this.#commands = new Commands({
       settings: this.#settings,
       block: this.#block,
@@ -72,13 +76,16 @@ class WireSession implements Session {
       runner: this.#runner,
       portals: this.#portals,
       statements: this.#statements,
+      named: new NamedCommands({
+        ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block, setSent },
+        ...{ portals: this.#portals, statements: this.#statements },
+        prepare: (text, sent, types) => this.#prepare(text, sent, types),
+      }),
       copyIn: { env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
       copyOut: (command, sent) =>
         copyOut(command, sent, {
           ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
-          setSent: (placed) => {
-            this.#sent = placed
-          },
+          setSent,
         }),
     })
   }
@@ -176,17 +183,7 @@ class WireSession implements Session {
   #parse({ name, text, parameterTypes }: ParseMessage): Later {
     this.#sent = { text, offset: 0 }
     const prepared = this.#prepare(text, this.#sent, parameterTypes)
-    if (name !== '') {
-      if (this.#statements.has(name))
-        throw new WireError('42P05', `The prepared statement ${JSON.stringify(name)} exists`)
-      if (this.#statements.size >= MAX_STATEMENTS)
-        throw new WireError(
-          '54000',
-          `A connection has at most ${MAX_STATEMENTS} prepared statements`,
-          'Close or DEALLOCATE some',
-        )
-    }
-    this.#statements.set(name, prepared)
+    this.#statements.add(name, prepared)
     this.#replies.write(PARSE_COMPLETE)
     return undefined
   }
@@ -238,13 +235,13 @@ class WireSession implements Session {
         return undefined
       case 'command':
         return (
-          this.#portals.writePending()?.then(() => this.#commands.run(portal, protocol)) ??
-          this.#commands.run(portal, protocol)
+          this.#portals.writePending()?.then(() => this.#commands.run(portal, maxRows, protocol)) ??
+          this.#commands.run(portal, maxRows, protocol)
         )
       case 'catalogue':
       case 'iql':
         this.#block.requireUsable()
-        return this.#portals.run(portal, maxRows, protocol)
+        return this.#portals.run(portal, maxRows, DELIVERIES[protocol])
     }
   }
 
@@ -338,14 +335,9 @@ class WireSession implements Session {
   }
 }
 
-/** A statement of a Query has no values, and its rows are text. */
-const UNBOUND: BindMessage = {
-  kind: 'bind',
-  portal: '',
-  statement: '',
-  parameterFormats: [],
-  values: [],
-  resultFormats: [],
+const DELIVERIES: Readonly<Record<'simple' | 'extended', Delivery>> = {
+  simple: { isDescribed: true },
+  extended: { isDescribed: false },
 }
 
 const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollback-to'])

@@ -13,6 +13,7 @@ import {
   TEXT,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
+import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
 import type { Encoding, WireForm } from '../../query/model/result.ts'
 import type { Planned } from '../../query/plan/planner.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
@@ -20,6 +21,7 @@ import { type ColumnField, rowDescription } from '../protocol/replies.ts'
 import { readArray } from '../types/arrays.ts'
 import { elementType, modifierOf, oidOf, POSTGRES_TYPES, postgresTypeOf, sizeOfType, typeNamed } from '../types/oids.ts'
 import { BadParameter, readParameter } from '../types/parameters.ts'
+import { type ColumnOrigin, originsOf } from './column-origins.ts'
 import type { SessionEnv } from './env.ts'
 import { type SentText, WireError } from './failure.ts'
 
@@ -27,8 +29,17 @@ type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
 
 /** Of = ANY($1) and the like, whose plan depends on the length of the array. */
 const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
-/** Of the parameters. A prepared statement must not keep its plan, which can be many times as long as its text. */
-const POSITIONS = new WeakMap<Bound, readonly number[]>()
+/** What is derived from a plan once. A prepared statement must not keep its plan, which can be many times as long as its text. */
+const FACTS = new WeakMap<Bound, PlanFacts>()
+
+interface PlanFacts {
+  /** Of the parameters. */
+  readonly positions: readonly number[]
+  readonly origins: readonly (ColumnOrigin | undefined)[]
+  /** RowDescription where all columns are text. */
+  inText: Buffer | undefined
+}
+
 const NO_ARRAYS: ReadonlySet<string> = new Set()
 
 export class IqlStatement {
@@ -37,14 +48,15 @@ export class IqlStatement {
   readonly sent: SentText
   /** As they were when it was prepared. */
   readonly columns: readonly ResultColumn[]
+  /** Whether it is a SELECT. */
+  readonly isQuery: boolean
   /** OIDs, by position. */
   readonly parameterTypes: readonly number[]
   readonly #declared: readonly number[]
   readonly #arrays: ReadonlySet<string>
   /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays. */
   readonly #isOwnPlan: boolean
-  /** RowDescription where all columns are text. */
-  #inText: Buffer | undefined
+  readonly #facts: PlanFacts
   #encodings: Map<string, Encoding> | undefined
 
   constructor(text: string, sent: SentText, declared: readonly number[], principal: Principal, env: PlanEnv) {
@@ -54,8 +66,10 @@ export class IqlStatement {
     this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
     const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
     this.#isOwnPlan = plain === undefined
-    const { bound } = plain ?? this.#planOwn(principal, env, () => 1)
+    const { bound, snapshot } = plain ?? this.#planOwn(principal, env, () => 1)
     this.columns = bound.columns
+    this.isQuery = bound.statement.kind === 'query'
+    this.#facts = factsOf(bound, snapshot)
     this.parameterTypes = this.#typesOf(bound)
   }
 
@@ -137,7 +151,7 @@ export class IqlStatement {
     const planned = this.plan(principal, env, arrays)
     const { bound } = planned
     const parameters: IqlValue[] = []
-    const positions = arrays === undefined ? this.#positionsOf(bound) : undefined
+    const positions = arrays === undefined ? factsOf(bound, planned.snapshot).positions : undefined
     for (let index = 0; index < bound.parameters.length; index++) {
       const parameter = bound.parameters[index]
       if (parameter === undefined) continue
@@ -149,14 +163,6 @@ export class IqlStatement {
       parameters.push(bytes == null ? null : this.#value(bytes, isBinary, declared, parameter.type, position))
     }
     return { statement: this, planned, values: parameters, arrays, ...this.form(message.resultFormats) }
-  }
-
-  #positionsOf(bound: Bound): readonly number[] {
-    const known = POSITIONS.get(bound)
-    if (known !== undefined) return known
-    const positions = bound.parameters.map(({ name }) => Number(name) - 1)
-    POSITIONS.set(bound, positions)
-    return positions
   }
 
   #value(
@@ -204,9 +210,10 @@ export class IqlStatement {
   /** RowDescription; undefined if the statement returns no rows. */
   describe(formats: readonly Format[]): Buffer | undefined {
     if (this.columns.length === 0) return undefined
-    if (formats.length > 0) return rowDescription(columnFields(this.columns, formats))
-    this.#inText ??= rowDescription(columnFields(this.columns, formats))
-    return this.#inText
+    const { origins } = this.#facts
+    if (formats.length > 0) return rowDescription(columnFields(this.columns, formats, origins))
+    this.#facts.inText ??= rowDescription(columnFields(this.columns, formats, origins))
+    return this.#facts.inText
   }
 }
 
@@ -234,6 +241,16 @@ export function wireEncoding(wire: WireForm): Encoding {
 }
 
 export const TEXT_ROWS: Encoding = wireEncoding({ kind: 'rows', binary: [] })
+
+function factsOf(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
+  let facts = FACTS.get(bound)
+  if (facts === undefined) {
+    const positions = bound.parameters.map(({ name }) => Number(name) - 1)
+    facts = { positions, origins: originsOf(bound, snapshot), inText: undefined }
+    FACTS.set(bound, facts)
+  }
+  return facts
+}
 
 function limitsOf({ limits }: PlanEnv) {
   return { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }
@@ -264,11 +281,15 @@ function areSame(a: readonly ResultColumn[], b: readonly ResultColumn[]): boolea
   })
 }
 
-export function columnFields(columns: readonly ResultColumn[], formats: readonly Format[]): ColumnField[] {
+export function columnFields(
+  columns: readonly ResultColumn[],
+  formats: readonly Format[],
+  origins: readonly (ColumnOrigin | undefined)[] = [],
+): ColumnField[] {
   return columns.map(({ name, type }, index) => {
     const oid = oidOf(type)
     const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
-    return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format }
+    return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format, ...origins[index] }
   })
 }
 

@@ -62,6 +62,26 @@ function entry(oid: number, array: number, size: number, iql: IqlType): Postgres
 
 export type PostgresTypeName = keyof typeof POSTGRES_TYPES
 
+const BY_NAME: ReadonlyMap<string, PostgresType> = new Map<string, PostgresType>([
+  ...Object.entries(POSTGRES_TYPES),
+  ['"char"', POSTGRES_TYPES.char],
+  ['char', POSTGRES_TYPES.bpchar],
+  ['character', POSTGRES_TYPES.bpchar],
+  ['character varying', POSTGRES_TYPES.varchar],
+  ['smallint', POSTGRES_TYPES.int2],
+  ['int', POSTGRES_TYPES.int4],
+  ['integer', POSTGRES_TYPES.int4],
+  ['bigint', POSTGRES_TYPES.int8],
+  ['decimal', POSTGRES_TYPES.numeric],
+  ['real', POSTGRES_TYPES.float4],
+  ['float', POSTGRES_TYPES.float8],
+  ['double precision', POSTGRES_TYPES.float8],
+  ['boolean', POSTGRES_TYPES.bool],
+  ['timestamp with time zone', POSTGRES_TYPES.timestamptz],
+  ['timestamp without time zone', POSTGRES_TYPES.timestamp],
+  ['time without time zone', POSTGRES_TYPES.time],
+])
+
 const NAMES = new Map<number, PostgresTypeName>()
 const ELEMENTS = new Map<number, PostgresTypeName>()
 for (const name of Object.keys(POSTGRES_TYPES) as PostgresTypeName[]) {
@@ -72,6 +92,12 @@ for (const name of Object.keys(POSTGRES_TYPES) as PostgresTypeName[]) {
 /** Undefined for a type that parameters cannot have here. */
 export function typeNamed(oid: number): PostgresTypeName | undefined {
   return NAMES.get(oid)
+}
+
+/** By its name in SQL, in lower case; quoted where that matters, as in "char". Undefined for a type that parameters cannot have here. */
+export function oidNamed(name: string, isArray: boolean): number | undefined {
+  const type = BY_NAME.get(name) ?? BY_NAME.get(name.replaceAll('"', ''))
+  return isArray ? type?.array : type?.oid
 }
 
 /** The type of the elements of an array; undefined for other types. */

@@ -104,6 +104,11 @@ const FIRST_PART = 16
 const PARTS = (IDS_PER_TABLE - FIRST_PART) / 3
 const MAX_TABLES = 2 ** 20 - 16
 
+/** The object id of a table, derived from the number that is stored with it. */
+export function tableOid(id: number): number {
+  return FIRST_OID + (1 + (id % MAX_TABLES)) * IDS_PER_TABLE
+}
+
 /** The id of the table that an object belongs to. */
 export function tableOidOf(oid: number): number {
   return oid - ((oid - FIRST_OID) % IDS_PER_TABLE)
@@ -119,7 +124,7 @@ export class TableObject {
 
   constructor(table: VisibleTable) {
     this.#table = table
-    this.oid = FIRST_OID + (1 + (table.id % MAX_TABLES)) * IDS_PER_TABLE
+    this.oid = tableOid(table.id)
   }
 
   get name(): string {

@@ -1,0 +1,96 @@
+/** The rows of a COPY FROM as INSERTs: a block that has both writes them as one. A COPY that is alone in its block stays on the bulk path. */
+import { type IqlType, type IqlValue, isWide, printName } from 'gatehouse-iql'
+import { openReader } from '../../query/bulk/formats.ts'
+import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
+import type { Vector } from '../../query/columns/batch.ts'
+import type { Block } from './block.ts'
+import type { SessionCaller } from './contract.ts'
+import type { SessionEnv } from './env.ts'
+import type { KeptCopy } from './kept-copy.ts'
+import { IqlStatement } from './statement.ts'
+
+/** Of a row, besides its values. */
+const ROW_BYTES = 64
+
+export interface CopyInsertsEnv {
+  readonly env: SessionEnv
+  readonly caller: SessionCaller
+  readonly block: Block
+}
+
+/** The block has a COPY, and something else follows. */
+export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv): Promise<void> {
+  await keepAsInserts(copy, env)
+  env.block.replaceCopy()
+}
+
+/** Returns the number of rows. */
+export async function keepAsInserts(
+  { table: name, columns: names, format, bytes }: Omit<KeptCopy, 'counted'>,
+  { env, caller, block }: CopyInsertsEnv,
+): Promise<number> {
+  const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
+  const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
+  const places = columns.map((_, index) => `$${index + 1}`)
+  const list = names.map(quoted).join(', ')
+  const text = `INSERT INTO ${quoted(name)} (${list}) VALUES (${places.join(', ')})`
+  const statement = new IqlStatement(text, { text: '', offset: 0 }, [], caller.principal, env)
+  const reader = await openReader(format, sourceOf(bytes), names, () => {
+    throw new Error('COPY keeps no body')
+  })
+  let count = 0
+  for await (const batch of reader.read(columns)) {
+    count += batch.rows
+    const lists = columns.map(({ type }, index) => valuesOf(batch.columns[index], type, batch.rows))
+    for (let row = 0; row < batch.rows; row++) {
+      const values = lists.map((list) => list[row] ?? null)
+      block.kept.add({ statement, values, table: name }, ROW_BYTES + sizeOf(values))
+    }
+  }
+  return count
+}
+
+function quoted(name: string): string {
+  return printName({ text: name, at: 0 })
+}
+
+export async function* sourceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+function valuesOf(vector: Vector | undefined, type: IqlType, rows: number): IqlValue[] {
+  if (vector === undefined) throw new Error('A batch without a column')
+  const valueAt = readerOf(vector, type)
+  return Array.from({ length: rows }, (_, row) => {
+    const value = valueAt(row)
+    return vector.nulls?.[row] === 1 ? null : value
+  })
+}
+
+/** Called for each row in turn: those of bytes follow each other. */
+function readerOf(vector: Vector, type: IqlType): (row: number) => IqlValue {
+  switch (vector.kind) {
+    case 'doubles':
+      return (row) => vector.values[row] ?? 0
+    case 'integers':
+      return (row) => (type.kind === 'Boolean' ? Number(vector.values[row]) === 1 : BigInt(vector.values[row] ?? 0))
+    case 'bytes': {
+      const { data, lengths } = vector
+      let at = 0
+      return (row) => {
+        const start = at
+        at += lengths[row] ?? 0
+        const bytes = data.subarray(start, at)
+        if (type.kind === 'Binary') return Buffer.from(bytes)
+        return isWide(type) ? BigInt(bytes.toString() || 0) : bytes.toString()
+      }
+    }
+  }
+}
+
+function sizeOf(values: readonly IqlValue[]): number {
+  let size = 0
+  for (const value of values)
+    size += typeof value === 'string' ? 16 + 2 * value.length : value instanceof Uint8Array ? 16 + value.length : 16
+  return size
+}
