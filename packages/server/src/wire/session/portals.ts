@@ -19,6 +19,8 @@ import type { Execution, Runner } from './runner.ts'
 import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
 
 const MAX_PORTALS = 100
+/** Of a value, besides its bytes. */
+const VALUE_BYTES = 120
 /** Portals of this size and less are not counted. */
 const SMALL_BYTES = 4096
 
@@ -361,9 +363,19 @@ export class Portals {
 }
 
 function bytesOf(portal: Portal): number {
-  if (portal.kind === 'iql') return sizeOf(portal.bound)
-  if (portal.kind !== 'catalogue') return 0
-  return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+  switch (portal.kind) {
+    case 'empty':
+      return 0
+    case 'command':
+      return 8 * portal.formats.length
+    case 'iql':
+      return sizeOf(portal.bound)
+    case 'catalogue': {
+      const { values, parameterFormats, resultFormats } = portal.message
+      const formats = 8 * (parameterFormats.length + resultFormats.length)
+      return values.reduce((sum, value) => sum + VALUE_BYTES + (value?.length ?? 0), formats)
+    }
+  }
 }
 
 export function outcomeOf(error: unknown): string {

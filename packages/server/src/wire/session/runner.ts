@@ -108,9 +108,9 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #planOf({ planned, statement, arrays }: BoundPortal, principal: Principal) {
+  #planOf({ planned, statement, lengths }: BoundPortal, principal: Principal) {
     const isCurrent = planned.snapshot === this.#env.catalogue.snapshot && planned.scopes === principal.scopes
-    return isCurrent ? planned : statement.plan(principal, this.#env, arrays)
+    return isCurrent ? planned : statement.plan(principal, this.#env, lengths)
   }
 
   get #readLimits() {

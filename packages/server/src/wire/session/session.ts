@@ -61,7 +61,7 @@ class WireSession implements Session {
     this.#block = new Block(caller.memory)
     const fixed = { server_version: `15.0 (Gatehouse ${env.version})`, session_authorization: caller.user }
     this.#settings = new Settings(fixed, (name, value) => output.write(parameterStatus(name, value)))
-    this.#replies = new Replies(output)
+    this.#replies = new Replies(output, caller.memory)
     const id = randomBytes(12).toString('base64url')
     this.#runner = new Runner(env, caller, this.#replies, this.#settings, this.#block, id)
     this.#portals = new Portals(env, caller, this.#replies, this.#runner, this.#block)
