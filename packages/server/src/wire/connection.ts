@@ -89,8 +89,8 @@ export class WireConnection implements SessionCaller {
     this.#tokenScopes = principal.scopes
     this.#lastMessageAt = env.monotonic()
     this.#output = new Output(socket)
-    const { write, drained, flush } = this.#output
-    this.#session = env.openSession(this, { write, drained, flush, close: () => this.#close('client') })
+    const { write, drained, watchStall, flush } = this.#output
+    this.#session = env.openSession(this, { write, drained, watchStall, flush, close: () => this.#close('client') })
   }
 
   /** Begins the session; `first` goes before it. */
@@ -173,7 +173,8 @@ export class WireConnection implements SessionCaller {
       return
     }
     this.#aheadBytes += chunk.length
-    if (this.#aheadBytes >= READ_AHEAD_BYTES) this.#socket.pause()
+    // What a client sends must not look like progress while it does not read.
+    if (this.#aheadBytes >= READ_AHEAD_BYTES || this.#output.isFull) this.#socket.pause()
   }
 
   /** Handles what has arrived, one message after the other. By-key reads are answered without a promise. */

@@ -44,6 +44,21 @@ export class Output {
     return this.#drained.promise
   }
 
+  /** By the timeout of the socket, which also sees progress within one long write. */
+  readonly watchStall = (milliseconds: number, act: () => void): (() => void) => {
+    const socket = this.#socket
+    const onTimeout = (): void => {
+      if (this.isFull) act()
+      socket.setTimeout(milliseconds)
+    }
+    socket.on('timeout', onTimeout)
+    socket.setTimeout(milliseconds)
+    return () => {
+      socket.off('timeout', onTimeout)
+      socket.setTimeout(0)
+    }
+  }
+
   hold(): void {
     this.#isHeld = true
   }

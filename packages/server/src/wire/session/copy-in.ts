@@ -9,9 +9,8 @@ import { AUTOCOMMIT, type Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
 import type { SessionEnv } from './env.ts'
-import { WireError } from './failure.ts'
+import { outcomeOf, WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
-import { outcomeOf } from './portals.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 
@@ -19,6 +18,8 @@ import type { Runner } from './runner.ts'
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128
+/** Kept bytes are read in such pieces, after each of which other work gets a turn. */
+const PIECE_BYTES = 64 * 1024
 /** The sender waits while more than these bytes are not read. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
@@ -28,6 +29,8 @@ export interface CopyInEnv {
   readonly replies: Replies
   readonly runner: Runner
   readonly block: Block
+  /** A COPY has failed, which the client learns at once, also if it sends no further rows. */
+  readonly onFailed: (error: unknown) => void
 }
 
 /** One COPY FROM, from CopyInResponse to its end. */
@@ -42,6 +45,8 @@ export class CopyIn {
   #keptBytes = 0
   readonly #inserted: Promise<number> | undefined
   #failure: { readonly error: unknown } | undefined
+  /** All rows have arrived. */
+  #isWhole = false
 
   constructor(command: CopyCommand, env: CopyInEnv) {
     const { caller, block, runner, replies } = env
@@ -59,10 +64,7 @@ export class CopyIn {
       this.#kept = []
     } else {
       this.#inserted = this.#insert()
-      this.#inserted.catch((error) => {
-        this.#failure = { error }
-        this.#source.end()
-      })
+      this.#inserted.catch((error) => this.#fail(error))
     }
     replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, this.#columns.length))
   }
@@ -70,7 +72,10 @@ export class CopyIn {
   /** The bytes of a message, which are only valid now. */
   push(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#failure !== undefined) throw this.#failure.error
-    if (this.#kept === undefined) return this.#source.push(Buffer.from(bytes))
+    if (this.#kept === undefined)
+      return this.#source.push(Buffer.from(bytes))?.then(() => {
+        if (this.#failure !== undefined) throw this.#failure.error
+      })
     const size = bytes.length + PART_BYTES
     if (this.#keptBytes + size > MAX_KEPT_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
@@ -82,12 +87,26 @@ export class CopyIn {
 
   async end(): Promise<void> {
     const { replies } = this.#env
+    this.#isWhole = true
     if (this.#kept !== undefined) {
-      replies.write(commandComplete(`COPY ${await this.#keep(Buffer.concat(this.#kept))}`))
+      replies.write(commandComplete(`COPY ${await this.#keep(this.#kept)}`))
       return
     }
     this.#source.end()
     replies.write(commandComplete(`COPY ${await this.#inserted}`))
+  }
+
+  /** By a CancelRequest, while the client sends rows. Afterwards the statement that reads or writes them is cancelled. */
+  cancel(error: Error): void {
+    if (this.#isWhole) return
+    if (this.#kept === undefined) this.#source.fail(error)
+    else this.#fail(error)
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#source.end()
+    this.#env.onFailed(error)
   }
 
   /** The client, or the connection, ends it: nothing is written. */
@@ -103,31 +122,53 @@ export class CopyIn {
   }
 
   /** Every value is read, and none is written before COMMIT. */
-  async #keep(bytes: Uint8Array): Promise<number> {
+  async #keep(parts: readonly Uint8Array[]): Promise<number> {
+    const { runner, block } = this.#env
+    const execution = runner.begin(shownCopy(this.#table.name))
+    try {
+      const rows = await runner.importing(execution, ({ signal }) => this.#check(parts, signal))
+      const counted = this.#keptBytes
+      this.#keptBytes = 0
+      block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, parts, counted })
+      runner.finish(execution, 'ok', 0)
+      return rows
+    } catch (error) {
+      runner.finish(execution, outcomeOf(error), 0)
+      throw error
+    }
+  }
+
+  async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(this.#format, sourceOf(bytes), this.#columns, () => {
+    const reader = await openReader(this.#format, sourceOf(parts), this.#columns, () => {
       throw new Error('COPY keeps no body')
     })
     let rows = 0
-    for await (const batch of reader.read(columns)) rows += batch.rows
-    const counted = this.#keptBytes
-    this.#keptBytes = 0
-    this.#env.block.keepCopy({ table: this.#table.name, columns: this.#columns, format: this.#format, bytes, counted })
+    for await (const batch of reader.read(columns)) {
+      signal.throwIfAborted()
+      rows += batch.rows
+    }
+    signal.throwIfAborted()
     return rows
   }
 }
 
-/** At COMMIT. */
-export function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
-  return insertRows(copy, sourceOf(copy.bytes), env)
+/** At COMMIT. The rows are counted until they are written. */
+export async function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
+  const giveBack = env.caller.memory.handOver(copy.counted)
+  try {
+    return await insertRows(copy, sourceOf(copy.parts), env)
+  } finally {
+    giveBack()
+  }
 }
 
 async function insertRows(
-  { table, columns, format }: Omit<KeptCopy, 'bytes' | 'counted'>,
+  { table, columns, format }: Omit<KeptCopy, 'parts' | 'counted'>,
   source: AsyncIterable<Uint8Array>,
   { env, caller, runner }: CopyInEnv,
 ): Promise<number> {
-  const execution = runner.begin(`COPY ${table} FROM STDIN`)
+  const execution = runner.begin(shownCopy(table))
   const { requestId } = execution
   const { principal, address } = caller
   try {
@@ -161,8 +202,13 @@ function formatOf({ format, delimiter, absent, header, quote, ...options }: Copy
   }
 }
 
-async function* sourceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
+function shownCopy(table: string): string {
+  return `COPY ${table} FROM STDIN`
+}
+
+async function* sourceOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts)
+    for (let start = 0; start < part.length; start += PIECE_BYTES) yield part.subarray(start, start + PIECE_BYTES)
 }
 
 /** Parts that arrive as messages, for a reader that asks for them. */

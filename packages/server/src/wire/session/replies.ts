@@ -1,7 +1,6 @@
 /** The replies of a session. Those of INSERTs that share a write are held back until it is done. */
 
 import type { ConnectionMemory } from '../protocol/kept-memory.ts'
-import type { SessionOutput } from './contract.ts'
 import type { RowOutput } from './runner.ts'
 
 /** Type and length of a message. */
@@ -10,14 +9,14 @@ const COPY_HEAD = 5
 const REPLY_BYTES = 120
 
 export class Replies implements RowOutput {
-  readonly #output: Pick<SessionOutput, 'write' | 'drained'>
+  readonly #output: RowOutput
   readonly #memory: Pick<ConnectionMemory, 'take' | 'give'>
   #held: Uint8Array[] | undefined
   #heldBytes = 0
   #hasEnded = false
   #copyHeader: Uint8Array | undefined
 
-  constructor(output: Pick<SessionOutput, 'write' | 'drained'>, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
+  constructor(output: RowOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
     this.#output = output
     this.#memory = memory
   }
@@ -53,6 +52,10 @@ export class Replies implements RowOutput {
 
   drained(): Promise<void> {
     return this.#output.drained()
+  }
+
+  watchStall(milliseconds: number, act: () => void): () => void {
+    return this.#output.watchStall(milliseconds, act)
   }
 
   hold(): void {
