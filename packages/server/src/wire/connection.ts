@@ -173,8 +173,7 @@ export class WireConnection implements SessionCaller {
       return
     }
     this.#aheadBytes += chunk.length
-    // What a client sends must not look like progress while it does not read.
-    if (this.#aheadBytes >= READ_AHEAD_BYTES || this.#output.isFull) this.#socket.pause()
+    if (this.#aheadBytes >= READ_AHEAD_BYTES) this.#socket.pause()
   }
 
   /** Handles what has arrived, one message after the other. By-key reads are answered without a promise. */
