@@ -1,5 +1,6 @@
 /** Parses text as a value of a type, exactly or not at all, and writes values as text. */
 import { readBase64, writeBase64 } from './base64.ts'
+import { isJson } from './json-text.ts'
 import {
   readDate,
   readInterval,
@@ -110,12 +111,7 @@ function readUuid(text: string): string | undefined {
 
 /** Kept as text, since parsing would round its numbers. */
 function readJson(text: string): string | undefined {
-  try {
-    JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  return isStorableJson(text) ? text.trim() : undefined
+  return isJson(text) && isStorableJson(text) ? text.trim() : undefined
 }
 
 /** PostgreSQL parses no JSON with a NUL or half of a surrogate pair, not even an escaped one. */

@@ -46,9 +46,8 @@ export type Ending = keyof typeof ENDINGS
 const READ_AHEAD_BYTES = 64 * 1024
 /** How long a client has to take the last message. */
 const LAST_MESSAGE_MS = 500
-/** How long the messages of one connection are handled in one turn of the event loop, and after how many the clock is read. */
+/** How long the messages of one connection are handled in one turn of the event loop. A single Parse can take longer. */
 const TURN_MS = 8
-const MESSAGES_PER_LOOK = 16
 
 export class WireConnection implements SessionCaller {
   readonly id: string
@@ -90,8 +89,8 @@ export class WireConnection implements SessionCaller {
     this.#tokenScopes = principal.scopes
     this.#lastMessageAt = env.monotonic()
     this.#output = new Output(socket)
-    const { write, drained, flush } = this.#output
-    this.#session = env.openSession(this, { write, drained, flush, close: () => this.#close('client') })
+    const { write, drained, watchStall, flush } = this.#output
+    this.#session = env.openSession(this, { write, drained, watchStall, flush, close: () => this.#close('client') })
   }
 
   /** Begins the session; `first` goes before it. */
@@ -184,7 +183,7 @@ export class WireConnection implements SessionCaller {
     output.hold()
     try {
       const began = this.#env.monotonic()
-      for (let count = 1; !this.#isClosed; count += 1) {
+      while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
         const handled = this.#session.handle(message)
@@ -198,7 +197,7 @@ export class WireConnection implements SessionCaller {
           output.drained().then(this.#continue, this.#onHandlerError)
           return
         }
-        if (count % MESSAGES_PER_LOOK === 0 && this.#env.monotonic() - began > TURN_MS) {
+        if (this.#env.monotonic() - began > TURN_MS) {
           output.release()
           setImmediate(this.#continue)
           return

@@ -3,11 +3,17 @@ import type { Socket } from 'node:net'
 
 /** Joined messages are sent once they are this long. */
 const JOINED_BYTES = 32 * 1024
+/** Longer parts are written in such pieces, one after the other, so that it is seen how far a slow client is. */
+const PIECE_BYTES = 256 * 1024
 
 export class Output {
   readonly #socket: Socket
   #parts: Uint8Array[] = []
   #bytes = 0
+  /** What waits until the socket has sent earlier pieces. */
+  readonly #waiting: Uint8Array[] = []
+  /** How often the socket has sent all that it had. */
+  #sent = 0
   /** While messages are handled, what is written waits for the end of them. */
   #isHeld = false
   #willFlush = false
@@ -34,7 +40,7 @@ export class Output {
   }
 
   get isFull(): boolean {
-    return this.#socket.writableNeedDrain && !this.#socket.destroyed
+    return (this.#socket.writableNeedDrain || this.#waiting.length > 0) && !this.#socket.destroyed
   }
 
   /** Settles as well when the connection ends. */
@@ -42,6 +48,15 @@ export class Output {
     if (!this.isFull) return Promise.resolve()
     this.#drained ??= Promise.withResolvers()
     return this.#drained.promise
+  }
+
+  readonly watchStall = (milliseconds: number, act: () => void): (() => void) => {
+    let seen = this.#sent
+    const timer = setInterval(() => {
+      if (this.isFull && this.#sent === seen) act()
+      seen = this.#sent
+    }, milliseconds).unref()
+    return () => clearInterval(timer)
   }
 
   hold(): void {
@@ -60,7 +75,21 @@ export class Output {
     this.#parts = []
     this.#bytes = 0
     const [first] = parts
-    this.#socket.write(parts.length === 1 && first !== undefined ? first : Buffer.concat(parts, bytes))
+    const joined = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts, bytes)
+    if (this.#waiting.length === 0 && joined.length <= PIECE_BYTES) this.#socket.write(joined)
+    else {
+      this.#waiting.push(joined)
+      this.#writeWaiting()
+    }
+  }
+
+  #writeWaiting(): void {
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      if (this.#socket.writableNeedDrain) return
+      this.#socket.write(first.subarray(0, PIECE_BYTES))
+      if (first.length > PIECE_BYTES) this.#waiting[0] = first.subarray(PIECE_BYTES)
+      else this.#waiting.shift()
+    }
   }
 
   /** Writes the last message; what comes later is dropped. */
@@ -68,6 +97,7 @@ export class Output {
     if (this.#isEnded) return
     if (last !== undefined) this.write(last)
     this.flush()
+    for (const bytes of this.#waiting.splice(0)) this.#socket.write(bytes)
     this.#isEnded = true
     this.#socket.end()
     this.#onDrain()
@@ -79,6 +109,9 @@ export class Output {
   }
 
   readonly #onDrain = (): void => {
+    this.#sent += 1
+    this.#writeWaiting()
+    if (this.isFull && !this.#isEnded) return
     const waiting = this.#drained
     this.#drained = undefined
     waiting?.resolve()

@@ -74,6 +74,16 @@ export class ConnectionMemory {
     if (spare >= STEP_BYTES && this.#taken > 0) this.#giveBack(Math.floor(spare / STEP_BYTES) * STEP_BYTES)
   }
 
+  /** The bytes belong to a write, which may outlive the connection; the result gives them back. */
+  handOver(bytes: number): () => void {
+    const moved = Math.min(bytes, this.#taken)
+    this.#used -= bytes
+    this.#taken -= moved
+    return () => {
+      if (moved > 0) this.#memory.give(this.#owner, moved)
+    }
+  }
+
   /** The connection is closed. */
   end(): void {
     this.#hasEnded = true

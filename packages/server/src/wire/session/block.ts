@@ -55,9 +55,16 @@ export class KeptInserts {
     for (const { table } of this.inserts) this.tables.add(table)
   }
 
-  /** They are written, or dropped. */
+  /** They are dropped. */
   release(): void {
     this.truncate(0, 0)
+  }
+
+  /** They are written, also if the connection ends meanwhile: counted until the result is called. */
+  beginWrite(): () => void {
+    const giveBack = this.#memory.handOver(this.#bytes)
+    this.#bytes = 0
+    return giveBack
   }
 }
 
@@ -85,6 +92,12 @@ interface Savepoint {
   count: number
   bytes: number
   hasCopy: boolean
+}
+
+/** What a block kept: INSERTs, or one COPY. */
+export interface KeptRows {
+  readonly inserts: KeptInserts
+  readonly copy: KeptCopy | undefined
 }
 
 export class Block {
@@ -217,14 +230,21 @@ export class Block {
     this.#hasFailed = false
   }
 
-  /** Ends it, and returns what it kept. */
-  end(): KeptInserts {
-    const kept = this.#kept
+  /** Ends it without a write. */
+  drop(): void {
+    const { inserts, copy } = this.end()
+    inserts.release()
+    this.#memory.give(copy?.counted ?? 0)
+  }
+
+  /** Ends it, and returns what it kept, which stays counted. */
+  end(): KeptRows {
+    const kept = { inserts: this.#kept, copy: this.#copy }
     this.#kind = 'none'
     this.#hasFailed = false
     this.#isReadOnly = false
     this.#kept = new KeptInserts(this.#memory)
-    this.#dropCopy()
+    this.#copy = undefined
     this.#keepSavepoints(0)
     return kept
   }

@@ -158,15 +158,14 @@ export class Commands implements CommandColumns {
   /** All rows that were kept, or none. */
   #write(): Later {
     const { block, runner, settings, portals } = this.#env
-    const { copy } = block
-    const kept = block.end()
+    const { inserts, copy } = block.end()
     portals.closeAll()
     if (copy !== undefined) return this.#written(insertKept(copy, this.#env.copyIn))
-    if (kept.inserts.length === 0) {
+    if (inserts.inserts.length === 0) {
       settings.endBlock(true)
       return undefined
     }
-    return this.#written(runner.writeKept(kept))
+    return this.#written(runner.writeKept(inserts))
   }
 
   #written(written: Promise<unknown>): Promise<void> {
@@ -184,7 +183,7 @@ export class Commands implements CommandColumns {
     const { block, settings, portals } = this.#env
     if (!block.isExplicit) this.#warn('25P01', 'There is no transaction in progress')
     const isReadOnly = block.isReadOnly
-    block.end().release()
+    block.drop()
     portals.closeAll()
     settings.endBlock(false)
     if (isChained) this.#chain(isReadOnly)
@@ -203,7 +202,7 @@ export class Commands implements CommandColumns {
       block.fail()
       portals.closeAll()
     } else if (block.isOpen) {
-      block.end().release()
+      block.drop()
       settings.endBlock(false)
     }
   }
@@ -288,6 +287,11 @@ export class Commands implements CommandColumns {
     this.#copyIn = undefined
     copying?.copy.abort(new WireError('57014', 'COPY was ended'))
     return copying?.protocol
+  }
+
+  /** A CancelRequest. */
+  cancelCopy(error: Error): void {
+    this.#copyIn?.copy.cancel(error)
   }
 
   /** The connection ends. */

@@ -10,9 +10,8 @@ import type { SessionCaller } from './contract.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
 import { keepAsInserts, sourceOf, spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
-import { WireError } from './failure.ts'
+import { outcomeOf, WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
-import { outcomeOf } from './portals.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 
@@ -27,6 +26,8 @@ export interface CopyInEnv {
   readonly replies: Replies
   readonly runner: Runner
   readonly block: Block
+  /** A COPY has failed, which the client learns at once, also if it sends no further rows. */
+  readonly onFailed: (error: unknown) => void
 }
 
 /** One COPY FROM, from CopyInResponse to its end. */
@@ -41,6 +42,8 @@ export class CopyIn {
   #keptBytes = 0
   readonly #inserted: Promise<number> | undefined
   #failure: { readonly error: unknown } | undefined
+  /** All rows have arrived. */
+  #isWhole = false
 
   constructor(command: CopyCommand, env: CopyInEnv) {
     const { caller, block, runner, replies } = env
@@ -55,10 +58,7 @@ export class CopyIn {
     if (block.isOpen) this.#kept = []
     else {
       this.#inserted = this.#insert()
-      this.#inserted.catch((error) => {
-        this.#failure = { error }
-        this.#source.end()
-      })
+      this.#inserted.catch((error) => this.#fail(error))
     }
     replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, this.#columns.length))
   }
@@ -66,7 +66,10 @@ export class CopyIn {
   /** The bytes of a message, which are only valid now. */
   push(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#failure !== undefined) throw this.#failure.error
-    if (this.#kept === undefined) return this.#source.push(Buffer.from(bytes))
+    if (this.#kept === undefined)
+      return this.#source.push(Buffer.from(bytes))?.then(() => {
+        if (this.#failure !== undefined) throw this.#failure.error
+      })
     const size = bytes.length + PART_BYTES
     if (this.#env.block.keptBytes + this.#keptBytes + size > MAX_KEPT_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
@@ -78,12 +81,26 @@ export class CopyIn {
 
   async end(): Promise<void> {
     const { replies } = this.#env
+    this.#isWhole = true
     if (this.#kept !== undefined) {
-      replies.write(commandComplete(`COPY ${await this.#keep(Buffer.concat(this.#kept))}`))
+      replies.write(commandComplete(`COPY ${await this.#keep(this.#kept)}`))
       return
     }
     this.#source.end()
     replies.write(commandComplete(`COPY ${await this.#inserted}`))
+  }
+
+  /** By a CancelRequest, while the client sends rows. Afterwards the statement that reads or writes them is cancelled. */
+  cancel(error: Error): void {
+    if (this.#isWhole) return
+    if (this.#kept === undefined) this.#source.fail(error)
+    else this.#fail(error)
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#source.end()
+    this.#env.onFailed(error)
   }
 
   /** The client, or the connection, ends it: nothing is written. */
@@ -99,45 +116,67 @@ export class CopyIn {
   }
 
   /** Every value is read, and none is written before COMMIT. */
-  async #keep(bytes: Uint8Array): Promise<number> {
+  async #keep(parts: readonly Uint8Array[]): Promise<number> {
+    const { runner } = this.#env
+    const execution = runner.begin(shownCopy(this.#table.name))
+    try {
+      const rows = await runner.importing(execution, ({ signal }) => this.#keepParts(parts, signal))
+      runner.finish(execution, 'ok', 0)
+      return rows
+    } catch (error) {
+      runner.finish(execution, outcomeOf(error), 0)
+      throw error
+    }
+  }
+
+  async #keepParts(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const { block, caller } = this.#env
-    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format, bytes }
+    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format, parts }
     const counted = this.#keptBytes
     if (block.isEmpty) {
-      const rows = await this.#check(bytes)
+      const rows = await this.#check(parts, signal)
       this.#keptBytes = 0
       block.keepCopy({ ...kept, counted })
       return rows
     }
     if (block.copy !== undefined) await spreadCopy(block.copy, this.#env)
-    const rows = await keepAsInserts(kept, this.#env)
+    const rows = await keepAsInserts(kept, this.#env, signal)
     this.#keptBytes = 0
     caller.memory.give(counted)
     return rows
   }
 
-  async #check(bytes: Uint8Array): Promise<number> {
+  async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(this.#format, sourceOf(bytes), this.#columns, () => {
+    const reader = await openReader(this.#format, sourceOf(parts), this.#columns, () => {
       throw new Error('COPY keeps no body')
     })
     let rows = 0
-    for await (const batch of reader.read(columns)) rows += batch.rows
+    for await (const batch of reader.read(columns)) {
+      signal.throwIfAborted()
+      rows += batch.rows
+    }
+    signal.throwIfAborted()
     return rows
   }
 }
 
-/** At COMMIT. */
-export function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
-  return insertRows(copy, sourceOf(copy.bytes), env)
+/** At COMMIT. The rows are counted until they are written. */
+export async function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
+  const giveBack = env.caller.memory.handOver(copy.counted)
+  try {
+    return await insertRows(copy, sourceOf(copy.parts), env)
+  } finally {
+    giveBack()
+  }
 }
 
 async function insertRows(
-  { table, columns, format }: Omit<KeptCopy, 'bytes' | 'counted'>,
+  { table, columns, format }: Omit<KeptCopy, 'parts' | 'counted'>,
   source: AsyncIterable<Uint8Array>,
   { env, caller, runner }: CopyInEnv,
 ): Promise<number> {
-  const execution = runner.begin(`COPY ${table} FROM STDIN`)
+  const execution = runner.begin(shownCopy(table))
   const { requestId } = execution
   const { principal, address } = caller
   try {
@@ -169,6 +208,10 @@ function formatOf({ format, delimiter, absent, header, quote, ...options }: Copy
     kind: 'copy-csv',
     options: { delimiter, hasHeader, nulls: [absent], skipsEmptyLines: false, quote, escape: escapes },
   }
+}
+
+function shownCopy(table: string): string {
+  return `COPY ${table} FROM STDIN`
 }
 
 /** Parts that arrive as messages, for a reader that asks for them. */

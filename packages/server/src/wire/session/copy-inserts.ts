@@ -9,6 +9,8 @@ import type { SessionEnv } from './env.ts'
 import type { KeptCopy } from './kept-copy.ts'
 import { IqlStatement } from './statement.ts'
 
+/** Kept bytes are read in such pieces, after each of which other work gets a turn. */
+const PIECE_BYTES = 64 * 1024
 /** Of a row, besides its values. */
 const ROW_BYTES = 64
 
@@ -26,8 +28,9 @@ export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv): Promise<v
 
 /** Returns the number of rows. */
 export async function keepAsInserts(
-  { table: name, columns: names, format, bytes }: Omit<KeptCopy, 'counted'>,
+  { table: name, columns: names, format, parts }: Omit<KeptCopy, 'counted'>,
   { env, caller, block }: CopyInsertsEnv,
+  signal?: AbortSignal,
 ): Promise<number> {
   const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
@@ -35,11 +38,12 @@ export async function keepAsInserts(
   const list = names.map(quoted).join(', ')
   const text = `INSERT INTO ${quoted(name)} (${list}) VALUES (${places.join(', ')})`
   const statement = new IqlStatement(text, { text: '', offset: 0 }, [], caller.principal, env)
-  const reader = await openReader(format, sourceOf(bytes), names, () => {
+  const reader = await openReader(format, sourceOf(parts), names, () => {
     throw new Error('COPY keeps no body')
   })
   let count = 0
   for await (const batch of reader.read(columns)) {
+    signal?.throwIfAborted()
     count += batch.rows
     const lists = columns.map(({ type }, index) => valuesOf(batch.columns[index], type, batch.rows))
     for (let row = 0; row < batch.rows; row++) {
@@ -54,8 +58,9 @@ function quoted(name: string): string {
   return printName({ text: name, at: 0 })
 }
 
-export async function* sourceOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
+export async function* sourceOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts)
+    for (let start = 0; start < part.length; start += PIECE_BYTES) yield part.subarray(start, start + PIECE_BYTES)
 }
 
 function valuesOf(vector: Vector | undefined, type: IqlType, rows: number): IqlValue[] {

@@ -23,6 +23,12 @@ export class WireError extends Error {
   }
 }
 
+/** For metrics and the log of slow statements. */
+export function outcomeOf(error: unknown): string {
+  if (error instanceof Refusal) return error.code
+  return error instanceof WireError ? `wire.${error.sqlstate}` : 'server.fault'
+}
+
 /** Where the statement is in the text that the client sent. */
 export interface SentText {
   readonly text: string

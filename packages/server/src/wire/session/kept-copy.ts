@@ -5,7 +5,7 @@ export interface KeptCopy {
   readonly table: string
   readonly columns: readonly string[]
   readonly format: BulkFormat
-  readonly bytes: Uint8Array
+  readonly parts: readonly Uint8Array[]
   /** The memory that was taken for it. */
   readonly counted: number
 }

@@ -1,9 +1,13 @@
 /** What a portal is: a bound statement, how far it has run, and how its rows are delivered. */
 import type { CatalogueColumn } from '../catalogue/contract.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
+import type { BoundValues } from './catalogue-statements.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
 import type { Execution } from './runner.ts'
 import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
+
+/** Of a value, besides its bytes. */
+const VALUE_BYTES = 120
 
 export interface IqlPortal {
   readonly kind: 'iql'
@@ -17,7 +21,7 @@ export interface IqlPortal {
 export interface CataloguePortal {
   readonly kind: 'catalogue'
   readonly prepared: CatalogueStatement
-  message: Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
+  message: BoundValues
   execution: Execution | undefined
   /** Known once it has run. */
   columns?: readonly CatalogueColumn[]
@@ -64,10 +68,19 @@ export function executionOf(portal: Portal): Execution | undefined {
 }
 
 export function bytesOf(portal: Portal): number {
-  if (portal.kind === 'command') return portal.declared === undefined ? 0 : bytesOf(portal.declared)
-  if (portal.kind === 'iql') return sizeOf(portal.bound)
-  if (portal.kind === 'empty') return 0
-  return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+  switch (portal.kind) {
+    case 'empty':
+      return 0
+    case 'command':
+      return 8 * portal.formats.length + (portal.declared === undefined ? 0 : bytesOf(portal.declared))
+    case 'iql':
+      return sizeOf(portal.bound)
+    case 'catalogue': {
+      const { values, parameterFormats, resultFormats } = portal.message
+      const formats = 8 * (parameterFormats.length + resultFormats.length)
+      return values.reduce((sum, value) => sum + VALUE_BYTES + (value?.length ?? 0), formats)
+    }
+  }
 }
 
 /** A portal, or a statement of a Query, without values. */

@@ -1,18 +1,15 @@
 /** The portals of a session: bound statements, and how far each of them has run. */
 import { reads } from 'gatehouse-iql'
-import { Refusal } from 'gatehouse-protocol'
-import { inTurns } from '../../lib/turns.ts'
-import type { CatalogueCaller } from '../catalogue/contract.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
 import { commandComplete, NO_DATA, PORTAL_SUSPENDED, parameterDescription } from '../protocol/replies.ts'
-import { parameterText } from '../types/catalogue-values.ts'
 import { type Block, KeptInserts } from './block.ts'
-import { catalogueDescription, catalogueRows } from './catalogue-rows.ts'
+import { catalogueDescription } from './catalogue-rows.ts'
+import { CatalogueStatements } from './catalogue-statements.ts'
 import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
 import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
-import { WireError } from './failure.ts'
+import { outcomeOf, WireError } from './failure.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
 import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
@@ -36,6 +33,7 @@ export class Portals {
   readonly #replies: Replies
   readonly #runner: Runner
   readonly #block: Block
+  readonly #catalogue: CatalogueStatements
   readonly #portals = new Map<string, Portal>()
   /** The memory that long ones take. */
   readonly #sizes = new Map<string, number>()
@@ -48,6 +46,7 @@ export class Portals {
     this.#replies = replies
     this.#runner = runner
     this.#block = block
+    this.#catalogue = new CatalogueStatements(env, caller, runner)
   }
 
   bind(prepared: Prepared, message: BindMessage): Portal {
@@ -137,7 +136,7 @@ export class Portals {
   describeStatement(prepared: Prepared, commands: CommandColumns): Later {
     const bound = prepared.kind === 'command' ? prepared.declared : prepared
     if (bound?.kind === 'catalogue')
-      return this.#describeCatalogue(bound).then(({ parameters }) => {
+      return this.#catalogue.describe(bound).then(({ parameters }) => {
         this.#replies.write(parameterDescription(parameters))
         return this.#describeRows(prepared, [], commands)
       })
@@ -160,22 +159,10 @@ export class Portals {
         this.#replies.write(prepared.describe(formats) ?? NO_DATA)
         return undefined
       case 'catalogue':
-        return this.#describeCatalogue(prepared).then(({ columns }) => {
+        return this.#catalogue.describe(prepared).then(({ columns }) => {
           this.#replies.write(catalogueDescription(columns, formats))
         })
     }
-  }
-
-  async #describeCatalogue(prepared: CatalogueStatement) {
-    const { systemCatalogue } = this.#env
-    if (systemCatalogue === undefined) throw new WireError('0A000', 'The catalogue is not available')
-    prepared.description ??= await systemCatalogue.describe(prepared.text, prepared.declared, this.#catalogueCaller)
-    return prepared.description
-  }
-
-  get #catalogueCaller(): CatalogueCaller {
-    const { principal, user } = this.#caller
-    return { scopes: principal.scopes, user, owner: principal.subject, snapshot: this.#env.catalogue.snapshot }
   }
 
   // ── Execute ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -245,7 +232,7 @@ export class Portals {
       this.#replies.write(commandComplete(`${delivery.command ?? 'SELECT'} 0`))
       return undefined
     }
-    this.#runner.resume(execution)
+    this.#runner.resume(execution, portal.kind === 'iql' ? portal.bound : undefined)
     return this.#send(portal, execution, maxRows, delivery)
   }
 
@@ -278,28 +265,14 @@ export class Portals {
   // ── Catalogue ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #runCatalogue(portal: CataloguePortal, maxRows: number, delivery: Delivery): Promise<void> {
-    const { systemCatalogue } = this.#env
-    if (systemCatalogue === undefined) throw new WireError('0A000', 'The catalogue is not available')
     await this.writePending()
-    const { prepared, message } = portal
-    const { values, parameterFormats, resultFormats } = message
-    const execution = this.#runner.begin(prepared.text)
+    const execution = this.#runner.begin(portal.prepared.text)
     portal.execution = execution
     try {
-      const isBinary = parameterFormats.includes(1)
-      const types = isBinary ? (await this.#describeCatalogue(prepared)).parameters : prepared.declared
-      const texts = values.map((value, index) => {
-        const format = parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[index]
-        return value && parameterText(value, format === 1, types[index] ?? 0)
-      })
-      const { columns, rows } = await this.#runner.whileRunning(execution, (signal) =>
-        systemCatalogue.run(prepared.text, texts, this.#catalogueCaller, signal, prepared.declared),
-      )
+      const { columns, rows } = await this.#catalogue.run(portal.prepared, portal.message, execution)
       portal.columns = columns
       if (delivery.isDescribed) this.#sendDescription(portal)
-      const encoded = await inTurns(catalogueRows(rows, columns, resultFormats))
-      this.#runner.hold(execution, new PortalRows(encoded, undefined))
-      execution.rowCount = rows.length
+      execution.rowCount = rows
     } catch (error) {
       this.#runner.finish(execution, outcomeOf(error), 0)
       throw error
@@ -363,9 +336,4 @@ export class Portals {
     this.#pending = undefined
     this.#replies.release()
   }
-}
-
-export function outcomeOf(error: unknown): string {
-  if (error instanceof Refusal) return error.code
-  return error instanceof WireError ? `wire.${error.sqlstate}` : 'server.fault'
 }

@@ -107,6 +107,11 @@ export class PreparedStatements {
 }
 
 /** A text has one or two bytes for each unit, and what is known of the statement grows with it. */
-function bytesOf(name: string, { sent }: Prepared): number {
-  return STATEMENT_BYTES + 2 * name.length + 4 * sent.text.length
+function bytesOf(name: string, prepared: Prepared): number {
+  return STATEMENT_BYTES + 2 * name.length + 4 * prepared.sent.text.length + partsOf(prepared)
+}
+
+function partsOf(prepared: Prepared): number {
+  if (prepared.kind === 'iql') return prepared.size
+  return prepared.kind === 'catalogue' ? 8 * prepared.declared.length : 0
 }

@@ -1,25 +1,32 @@
 /** The replies of a session. Those of INSERTs that share a write are held back until it is done. */
 
-import type { SessionOutput } from './contract.ts'
+import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { RowOutput } from './runner.ts'
 
 /** Type and length of a message. */
 const COPY_HEAD = 5
+/** Of a reply that is held back, besides its bytes. */
+const REPLY_BYTES = 120
 
 export class Replies implements RowOutput {
-  readonly #output: Pick<SessionOutput, 'write' | 'drained'>
+  readonly #output: RowOutput
+  readonly #memory: Pick<ConnectionMemory, 'take' | 'give'>
   #held: Uint8Array[] | undefined
+  #heldBytes = 0
   #hasEnded = false
   #copyHeader: Uint8Array | undefined
 
-  constructor(output: Pick<SessionOutput, 'write' | 'drained'>) {
+  constructor(output: RowOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
     this.#output = output
+    this.#memory = memory
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#hasEnded) return true
     if (this.#copyHeader !== undefined) return this.#writeCopyHeader(bytes, this.#copyHeader)
     if (this.#held === undefined) return this.#output.write(bytes)
+    this.#memory.take(bytes.length + REPLY_BYTES)
+    this.#heldBytes += bytes.length + REPLY_BYTES
     this.#held.push(bytes)
     return true
   }
@@ -47,20 +54,29 @@ export class Replies implements RowOutput {
     return this.#output.drained()
   }
 
+  watchStall(milliseconds: number, act: () => void): () => void {
+    return this.#output.watchStall(milliseconds, act)
+  }
+
   hold(): void {
     this.#held ??= []
   }
 
-  /** Sends what was held back. */
+  /** Sends what was held back. It is counted until the client takes it. */
   release(): void {
     const held = this.#held ?? []
+    const bytes = this.#heldBytes
     this.#held = undefined
-    for (const bytes of held) this.write(bytes)
+    this.#heldBytes = 0
+    for (const each of held) this.write(each)
+    if (bytes > 0) void this.#output.drained().then(() => this.#memory.give(bytes))
   }
 
   /** Forgets what was held back: it did not happen. */
   drop(): void {
+    this.#memory.give(this.#heldBytes)
     this.#held = undefined
+    this.#heldBytes = 0
   }
 
   /** The connection is gone. */

@@ -2,13 +2,10 @@
 import { reads } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { callerOf } from '../../http/limits/rate-limits.ts'
-import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { inTurns } from '../../lib/turns.ts'
 import { attributeInputs } from '../../query/catalogue/attributes.ts'
-import { CHUNK_BYTES } from '../../query/engines/bounded-rows.ts'
 import { refuse } from '../../query/errors.ts'
-import { type Encoding, wireForm } from '../../query/model/result.ts'
-import { TextBytes } from '../../query/results/text-bytes.ts'
-import { wireRowWriter } from '../../query/results/wire-rows.ts'
+import type { Encoding } from '../../query/model/result.ts'
 import { type QueryCall, type QueryResult, readSmall, requireStepUp } from '../../query/run/call.ts'
 import { execute } from '../../query/run/execution.ts'
 import type { RunningQuery } from '../../query/run/running.ts'
@@ -18,11 +15,13 @@ import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'
 import { WireError } from './failure.ts'
 import { PortalRows, releaseAll } from './portal-rows.ts'
+import { encodeRows } from './returned-rows.ts'
 import type { Settings } from './settings.ts'
 import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
+type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
 
 /** A statement that runs, from its first message to its last row. */
 export interface Execution {
@@ -49,15 +48,23 @@ export interface Execution {
 export class Runner {
   readonly #env: SessionEnv
   readonly #caller: SessionCaller
-  readonly #output: RowOutput
+  readonly #output: ClientOutput
   readonly #settings: Settings
   readonly #block: Block
   /** What a CancelRequest stops. */
   #current: RunningQuery | undefined
+  #hasEnded = false
   readonly #id: string
   #count = 0
 
-  constructor(env: SessionEnv, caller: SessionCaller, output: RowOutput, settings: Settings, block: Block, id: string) {
+  constructor(
+    env: SessionEnv,
+    caller: SessionCaller,
+    output: ClientOutput,
+    settings: Settings,
+    block: Block,
+    id: string,
+  ) {
     this.#env = env
     this.#caller = caller
     this.#output = output
@@ -74,6 +81,12 @@ export class Runner {
     this.#current?.stop(refuse('Limit.Cancelled', reason))
   }
 
+  /** The connection is gone: what runs is stopped, and nothing begins any more. */
+  end(): void {
+    this.#hasEnded = true
+    this.cancel(GONE)
+  }
+
   /** Counts a statement, as HTTP counts a request. */
   admit(): void {
     this.#count++
@@ -83,6 +96,7 @@ export class Runner {
   }
 
   begin(shown: string): Execution {
+    if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
     return {
       requestId: this.requestId,
       shown,
@@ -108,9 +122,9 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #planOf({ planned, statement, arrays }: BoundPortal, principal: Principal) {
+  #planOf({ planned, statement, lengths }: BoundPortal, principal: Principal) {
     const isCurrent = planned.snapshot === this.#env.catalogue.snapshot && planned.scopes === principal.scopes
-    return isCurrent ? planned : statement.plan(principal, this.#env, arrays)
+    return isCurrent ? planned : statement.plan(principal, this.#env, lengths)
   }
 
   get #readLimits() {
@@ -127,8 +141,11 @@ export class Runner {
   /** Begins to run; the rows are in `execution.rows`. Resolves to the number of affected rows of a write. */
   async start(call: QueryCall, execution: Execution): Promise<number | undefined> {
     const running = this.#begin(execution)
-    const result = await this.#watched(running, () => execute({ ...call, running }, this.#env))
-    this.hold(execution, await this.#rowsOf(result, call.encoding))
+    const result = await this.#watched(running, async () => {
+      const ran = await execute({ ...call, running }, this.#env)
+      this.hold(execution, await this.#rowsOf(ran, call.encoding))
+      return ran
+    })
     if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
     if (result.kind !== 'rows') return undefined
     if (result.isTruncated) throw tooLarge()
@@ -232,40 +249,46 @@ export class Runner {
 
   /** A client that does not read must not keep a reader that others wait for. */
   async #drained({ running }: Execution): Promise<void> {
-    const timer = this.#watchStall(() =>
-      running?.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited')),
-    )
+    const { limits, engine } = this.#env
+    const stop = (): void => {
+      if (engine.load.waiting > 0)
+        running?.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited'))
+    }
+    const end = limits.stallMs === 0 ? undefined : this.#output.watchStall(limits.stallMs, stop)
     try {
       await this.#output.drained()
     } finally {
-      clearInterval(timer)
+      end?.()
     }
     running?.signal.throwIfAborted()
-  }
-
-  #watchStall(act: () => void): NodeJS.Timeout | undefined {
-    const { stallMs } = this.#env.limits
-    if (stallMs === 0) return undefined
-    return setInterval(() => {
-      if (this.#env.engine.load.waiting > 0) act()
-    }, stallMs).unref()
   }
 
   /** The client has not asked for the rest yet. */
   suspend(execution: Execution): void {
     clearTimeout(execution.timer)
-    execution.timer = this.#watchStall(() => {
+    const { limits, engine } = this.#env
+    if (limits.stallMs === 0) return
+    execution.timer = setInterval(() => {
+      if (engine.load.waiting === 0) return
       execution.stopped = refuse('Limit.Cancelled', 'The portal was not continued while other queries waited')
       this.#release(execution)
-    })
+    }, limits.stallMs).unref()
   }
 
-  /** Throws if the caller has other rights now: those rows were read with the old ones. */
-  resume(execution: Execution): void {
+  /**
+   * Throws if the caller may not read the rest: the rows of the portal were read with the rights, the tables and the sign-in of its
+   * beginning. Statements on the catalogue have no `bound`.
+   */
+  resume(execution: Execution, bound: BoundPortal | undefined): void {
     clearTimeout(execution.timer)
-    if (execution.scopes === this.#caller.principal.scopes) return
-    this.finish(execution, 'error', execution.sent)
-    throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
+    try {
+      if (execution.scopes !== this.#caller.principal.scopes)
+        throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
+      if (bound !== undefined) requireStepUp(this.callOf(bound, execution.requestId, bound.encoding), this.#env)
+    } catch (error) {
+      this.finish(execution, 'error', execution.sent)
+      throw error
+    }
   }
 
   /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */
@@ -340,10 +363,11 @@ export class Runner {
 
   /** Writes kept rows, all or nothing. */
   async writeKept(kept: KeptInserts): Promise<void> {
+    const giveBack = kept.beginWrite()
     try {
       await this.#writeAll(kept.inserts)
     } finally {
-      kept.release()
+      giveBack()
     }
   }
 
@@ -371,27 +395,11 @@ export class Runner {
   }
 }
 
+const GONE = 'The client closed the connection'
 const NO_BYTES = new Uint8Array(0)
 /** Chunks that are remembered until the socket has sent all. */
 const MAX_UNRELEASED = 16
 
 function tooLarge() {
   return refuse('Limit.Bytes', 'The result is larger than the limit (the setting query_result_bytes)')
-}
-
-/** Rows that a write returns, or of EXPLAIN and SHOW. */
-function* encodeRows(
-  { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,
-  encoding: Encoding,
-): Steps<Uint8Array> {
-  const write = wireRowWriter(wireForm(encoding), encoders.columns)
-  const out = new TextBytes()
-  const chunks: Uint8Array[] = []
-  for (const [index, row] of rows.entries()) {
-    write(out, row)
-    if (out.length >= CHUNK_BYTES) chunks.push(out.take())
-    if (index % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
-  }
-  chunks.push(out.take())
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 }

@@ -1,6 +1,7 @@
 /** A session after sign-in: the simple and the extended protocol. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
+import { refuse } from '../../query/errors.ts'
 import type { BindMessage, FrontendMessage, ParseMessage } from '../protocol/messages.ts'
 import {
   BIND_COMPLETE,
@@ -62,7 +63,7 @@ class WireSession implements Session {
     this.#block = new Block(caller.memory)
     const fixed = { server_version: `15.0 (Gatehouse ${env.version})`, session_authorization: caller.user }
     this.#settings = new Settings(fixed, (name, value) => output.write(parameterStatus(name, value)))
-    this.#replies = new Replies(output)
+    this.#replies = new Replies(output, caller.memory)
     const id = randomBytes(12).toString('base64url')
     this.#runner = new Runner(env, caller, this.#replies, this.#settings, this.#block, id)
     this.#portals = new Portals(env, caller, this.#replies, this.#runner, this.#block)
@@ -81,7 +82,12 @@ class WireSession implements Session {
         ...{ portals: this.#portals, statements: this.#statements },
         prepare: (text, sent, types) => this.#prepare(text, sent, types),
       }),
-      copyIn: { env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
+      copyIn: {
+        ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
+        onFailed: (error) => {
+          if (!this.#isBusy && this.#commands.isCopying) this.#fail(error, COPY_FAILED)
+        },
+      },
       copyOut: (command, sent) =>
         copyOut(command, sent, {
           ...{ env, caller, replies: this.#replies, runner: this.#runner, block: this.#block },
@@ -108,12 +114,13 @@ class WireSession implements Session {
   }
 
   cancel(): void {
-    this.#runner.cancel('The statement was cancelled by its user')
+    this.#runner.cancel(CANCELLED)
+    this.#commands.cancelCopy(refuse('Limit.Cancelled', CANCELLED))
   }
 
   end(): void {
     this.#hasEnded = true
-    this.#runner.cancel('The client closed the connection')
+    this.#runner.end()
     this.#commands.end()
     this.#portals.closeAll()
     this.#replies.end()
@@ -197,9 +204,20 @@ class WireSession implements Session {
     const offset = sent.offset + only.offset
     const placed = { text: sent.text, offset }
     this.#sent = placed
-    const prepared = prepare(only.text, placed, parameterTypes, this.#caller.principal, this.#env)
+    const prepared = this.#prepareOne(only.text, placed, parameterTypes)
     if (!(prepared.kind === 'command' && ENDS_BLOCK.has(prepared.command.kind))) this.#block.requireUsable()
     return prepared
+  }
+
+  #prepareOne(text: string, sent: SentText, parameterTypes: readonly number[]): Prepared {
+    try {
+      return prepare(text, sent, parameterTypes, this.#caller.principal, this.#env)
+    } catch (error) {
+      // Whoever may not write is told so, and not what else is wrong with the statement.
+      const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
+      if (isBound && WRITE.test(text) && !this.#block.hasFailed) this.#runner.requireWritable()
+      throw error
+    }
   }
 
   #bind(message: BindMessage): Later {
@@ -334,6 +352,10 @@ class WireSession implements Session {
     this.#replies.write(errorResponse(fields ?? { ...FAULT, detail: `server.fault, Request-Id ${requestId}` }))
   }
 }
+
+const CANCELLED = 'The statement was cancelled by its user'
+const WRITE = /^\s*(?:insert|update|delete|create|alter|drop)\b/i
+const COPY_FAILED: FrontendMessage = { kind: 'copyFail', reason: '' }
 
 const DELIVERIES: Readonly<Record<'simple' | 'extended', Delivery>> = {
   simple: { isDescribed: true },

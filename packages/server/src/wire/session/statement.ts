@@ -67,10 +67,17 @@ export class IqlStatement {
     const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
     this.#isOwnPlan = plain === undefined
     const { bound, snapshot } = plain ?? this.#planOwn(principal, env, () => 1)
+    if (bound.columns.length > MAX_COLUMNS)
+      throw new WireError('54011', `A result has at most ${MAX_COLUMNS} columns, not ${bound.columns.length}`)
     this.columns = bound.columns
     this.isQuery = bound.statement.kind === 'query'
     this.#facts = factsOf(bound, snapshot)
     this.parameterTypes = this.#typesOf(bound)
+  }
+
+  /** What it takes in memory besides its text, which its parts are not copies of. */
+  get size(): number {
+    return this.#declared.length * 8 + this.parameterTypes.length * 8 + this.columns.length * COLUMN_BYTES
   }
 
   /** The plan that HTTP uses; undefined where only a client of PostgreSQL may send such a statement. */
@@ -127,9 +134,9 @@ export class IqlStatement {
   }
 
   /** The plan for the rights of the caller and the tables of this moment. */
-  plan(principal: Principal, env: PlanEnv, arrays?: Arrays): Planned {
+  plan(principal: Principal, env: PlanEnv, lengths?: ArrayLengths): Planned {
     const planned = this.#isOwnPlan
-      ? this.#planOwn(principal, env, (name) => (arrays === undefined ? 1 : lengthOf(arrays.get(name))))
+      ? this.#planOwn(principal, env, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
       : env.planner.plan(principal, env.catalogue.snapshot, this.text)
     const { columns } = planned.bound
     if (columns !== this.columns && !areSame(columns, this.columns))
@@ -148,7 +155,8 @@ export class IqlStatement {
       throw new WireError('08P01', `The statement has ${wanted} parameters, but Bind has ${values.length} values`)
     }
     const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
-    const planned = this.plan(principal, env, arrays)
+    const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, lengthOf(array)]))
+    const planned = this.plan(principal, env, lengths)
     const { bound } = planned
     const parameters: IqlValue[] = []
     const positions = arrays === undefined ? factsOf(bound, planned.snapshot).positions : undefined
@@ -162,7 +170,7 @@ export class IqlStatement {
       const declared = element === undefined ? typeNamed(this.#declared[position] ?? 0) : element.type
       parameters.push(bytes == null ? null : this.#value(bytes, isBinary, declared, parameter.type, position))
     }
-    return { statement: this, planned, values: parameters, arrays, ...this.form(message.resultFormats) }
+    return { statement: this, planned, values: parameters, lengths, ...this.form(message.resultFormats) }
   }
 
   #value(
@@ -182,12 +190,19 @@ export class IqlStatement {
       const position = Number(name) - 1
       const bytes = values[position] ?? null
       const format = parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[position]
-      const elements = bytes === null ? null : readArray(bytes, format === 1)
-      if (elements !== null && elements.length > DEFAULT_LIMITS.inItems)
-        throw new WireError('54000', `The array $${name} has more than ${DEFAULT_LIMITS.inItems} elements`)
+      const elements = bytes === null ? null : this.#readArray(bytes, format === 1, name)
       arrays.set(name, { elements, type: elementType(this.parameterTypes[position] ?? 0) })
     }
     return arrays
+  }
+
+  #readArray(bytes: Buffer, isBinary: boolean, name: string): readonly (Buffer | null)[] {
+    try {
+      return readArray(bytes, isBinary, DEFAULT_LIMITS.inItems)
+    } catch (error) {
+      if (!(error instanceof BadParameter)) throw error
+      throw new WireError(error.sqlstate, `The value of $${name} ${error.message}`)
+    }
   }
 
   /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is kept. */
@@ -221,7 +236,8 @@ export interface BoundPortal {
   readonly statement: IqlStatement
   readonly planned: Planned
   readonly values: readonly IqlValue[]
-  readonly arrays: Arrays | undefined
+  /** Of its arrays, whose elements are among the values. */
+  readonly lengths: ArrayLengths | undefined
   readonly formats: readonly Format[]
   readonly encoding: Encoding
 }
@@ -231,8 +247,11 @@ interface ArrayValue {
   readonly type: ReturnType<typeof elementType>
 }
 /** By the name of the parameter. */
-export type Arrays = ReadonlyMap<string, ArrayValue>
+type Arrays = ReadonlyMap<string, ArrayValue>
+type ArrayLengths = ReadonlyMap<string, number | null>
 
+/** As in PostgreSQL: messages count the columns in 16 bits. */
+const MAX_COLUMNS = 1664
 const MAX_ENCODINGS = 8
 const LENIENT: ReadonlySet<string> = new Set(['IQL.ParameterType', 'IQL.DuplicateColumn'])
 
@@ -257,8 +276,8 @@ function limitsOf({ limits }: PlanEnv) {
 }
 
 /** Rounded up, so that few plans serve arrays of all lengths: the last element is repeated. */
-function lengthOf(array: ArrayValue | undefined): number | null {
-  const length = array?.elements?.length
+function lengthOf({ elements }: ArrayValue): number | null {
+  const length = elements?.length
   if (length === undefined) return null
   return length === 0 ? 0 : Math.min(2 ** Math.ceil(Math.log2(length)), DEFAULT_LIMITS.inItems)
 }
@@ -293,12 +312,15 @@ export function columnFields(
   })
 }
 
+/** Of a column: its name and type, also as Describe tells them. */
+const COLUMN_BYTES = 200
+
 /** Of a bound statement, besides its text and values. */
 const BOUND_BYTES = 200
 
 /** The memory that a bound statement takes. */
-export function sizeOf({ statement, values }: BoundPortal): number {
-  let size = BOUND_BYTES + statement.text.length
+export function sizeOf({ statement, values, formats }: BoundPortal): number {
+  let size = BOUND_BYTES + statement.text.length + 8 * formats.length
   for (const value of values) {
     if (typeof value === 'string') size += 2 * value.length
     else if (value instanceof Uint8Array) size += value.length

@@ -1,20 +1,21 @@
 /** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
+import { DEFAULT_LIMITS } from 'gatehouse-iql'
 import { TextBytes } from '../../query/results/text-bytes.ts'
 import { wireCellWriter } from '../../query/results/wire-cells.ts'
 import { readArray } from './arrays.ts'
 import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
-import { binaryText } from './parameters.ts'
+import { binaryText, textOf } from './parameters.ts'
 
 /** PostgreSQL's text form of a parameter. */
 export function parameterText(bytes: Buffer, isBinary: boolean, oid: number): string {
-  if (!isBinary) return bytes.toString()
+  if (!isBinary) return textOf(bytes)
   const element = elementType(oid)
   return element === undefined ? binaryText(bytes, typeNamed(oid) ?? 'text') : arrayText(bytes, element)
 }
 
 /** asyncpg asks for types by an array of their ids. */
 function arrayText(bytes: Buffer, element: PostgresTypeName): string {
-  const items = readArray(bytes, true).map((item) =>
+  const items = readArray(bytes, true, DEFAULT_LIMITS.inItems).map((item) =>
     item === null ? 'NULL' : `"${binaryText(item, element).replaceAll(/["\\]/g, '\\$&')}"`,
   )
   return `{${items.join(',')}}`

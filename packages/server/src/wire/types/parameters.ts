@@ -132,7 +132,7 @@ function declaredText(text: string, sent: PostgresTypeName): string {
   return sent === 'bool' ? (BOOLEANS.get(text.trim().toLowerCase()) ?? text) : text
 }
 
-function textOf(bytes: Buffer): string {
+export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new BadParameter('is not valid UTF-8', '22021')
   return bytes.toString()
 }
@@ -229,25 +229,35 @@ function readBytes(bytes: Buffer, sent: PostgresTypeName): Uint8Array {
 /** Hexadecimal digits after \x, or bytes as characters and octal escapes. */
 export function readBytesText(text: string): Uint8Array {
   if (text.startsWith('\\x')) {
-    const hex = text.slice(2).replace(/\s/g, '')
+    const hex = /\s/.test(text) ? text.slice(2).replace(/\s+/g, '') : text.slice(2)
     if (hex.length % 2 !== 0 || /[^0-9a-f]/i.test(hex)) throw new BadParameter('is not hexadecimal after \\x')
     return new Uint8Array(Buffer.from(hex, 'hex'))
   }
-  const bytes: number[] = []
   const source = Buffer.from(text)
+  const bytes = Buffer.alloc(source.length)
+  let length = 0
   for (let at = 0; at < source.length; at++) {
     const byte = source[at] ?? 0
-    if (byte !== BACKSLASH) bytes.push(byte)
-    else if (source[at + 1] === BACKSLASH) bytes.push(source[++at] ?? 0)
+    if (byte !== BACKSLASH) bytes[length++] = byte
+    else if (source[at + 1] === BACKSLASH) bytes[length++] = source[++at] ?? 0
     else {
-      const digits = source.toString('latin1', at + 1, at + 4)
-      if (!/^[0-3][0-7]{2}$/.test(digits))
-        throw new BadParameter('has a backslash before something else than octal digits')
-      bytes.push(Number.parseInt(digits, 8))
+      bytes[length++] = octal(source, at + 1)
       at += 3
     }
   }
-  return Uint8Array.from(bytes)
+  return new Uint8Array(bytes.subarray(0, length))
+}
+
+/** Three digits, of which the first is at most 3. */
+function octal(source: Buffer, at: number): number {
+  const [first, second, third] = [0, 1, 2].map((index) => (source[at + index] ?? 0) - ZERO)
+  if (!isDigit(first, 3) || !isDigit(second, 7) || !isDigit(third, 7))
+    throw new BadParameter('has a backslash before something else than octal digits')
+  return first * 64 + second * 8 + third
+}
+
+function isDigit(value: number | undefined, most: number): value is number {
+  return value !== undefined && value >= 0 && value <= most
 }
 
 const BACKSLASH = 0x5c

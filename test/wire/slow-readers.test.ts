@@ -1,0 +1,68 @@
+/** Clients that read slowly, or not at all, while the queries of others wait. */
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
+import { useServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+import { message, signInTo } from '../support/wire-client.ts'
+import { WireSession } from '../support/wire-session.ts'
+
+const server = useServer({
+  flags: { '--demo': 'true', '--wire-port': '0', '--query-stall': '2', '--query-concurrency': '2' },
+})
+const LONG = 'SELECT count(*) AS n FROM trades a, trades b, trades c, trades d WHERE a.price + b.price > c.price + d.price'
+/** A row that no buffer between the programs holds. */
+const ROWS = "SELECT repeat('x', 15000000) AS a FROM instruments LIMIT 3"
+
+async function waiting(): Promise<string> {
+  const { access_token: token } = await signIn(server, ADMIN)
+  const reply = await fetch(`http://127.0.0.1:${server.port}/metrics`, bearer(token))
+  return /^gatehouse_queries_waiting.*$/m.exec(await reply.text())?.[0] ?? ''
+}
+
+/** While other queries wait, reads the rows for some seconds in this way, and then all that is left; returns the last replies. */
+async function outcome(read: (socket: Socket) => Promise<unknown>): Promise<string> {
+  const { client } = await signInTo(server.wirePort ?? 0, ALICE.username, ALICE.password)
+  const { socket } = client
+  socket.removeAllListeners('data')
+  const others = await Promise.all(
+    Array.from({ length: 6 }, () => WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)),
+  )
+  for (const other of others) other.client.send(message('Q', `${LONG}\0`))
+  await until('queries wait', 10_000, async () => / [1-9]/.test(await waiting()))
+  socket.pause()
+  client.send(message('Q', `${ROWS}\0`))
+  await read(socket)
+  let last = ''
+  socket.on('data', (chunk: Buffer) => {
+    last = (last + chunk.toString('latin1', Math.max(0, chunk.length - 400))).slice(-400)
+  })
+  socket.resume()
+  await until('the end', 20_000, () => last.endsWith('Z\0\0\0\x05I'))
+  for (const each of [...others, client]) each.close()
+  return last
+}
+
+test('a client that reads slowly but steadily within one row gets all of it', IN_LONG_RUNS, async () => {
+  const slowly = async (socket: Socket) => {
+    for (const end = performance.now() + 6_000; performance.now() < end; ) {
+      socket.once('data', () => socket.pause())
+      socket.resume()
+      await sleep(100)
+    }
+  }
+  assert.match(await outcome(slowly), /SELECT 3\0/)
+})
+
+test('a client that reads nothing is stopped, whatever it sends', IN_LONG_RUNS, async () => {
+  const sending = async (socket: Socket) => {
+    for (const end = performance.now() + 6_000; performance.now() < end; ) {
+      socket.write(message('H'))
+      await sleep(200)
+    }
+  }
+  assert.match(await outcome(sending), /C57014\0/)
+})
