@@ -11,9 +11,10 @@ import { tempFilesError } from '../../runtime-error.ts'
 import { openForReading, openForWriting, prepareLongReads } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
 import { type LiveJob, readLive } from '../read/live-read.ts'
+import { RowFeed } from '../read/row-feed.ts'
 import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
-import { longRowDecoder, type RawRow } from '../representation.ts'
+import { longRowDecoder } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { type BulkJob, runBulk } from '../write/bulk-job.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
@@ -42,6 +43,7 @@ async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
   prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
+  const feed = new RowFeed(connection, statements)
   const helper = task === 'read' ? SplitHelper.open(database) : undefined
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
@@ -55,7 +57,7 @@ async function readJobs(database: string): Promise<void> {
       const outcome =
         'kind' in job
           ? readLive(connection, statements, job, sendText)
-          : await read(connection, statements, helper, job)
+          : await read(connection, feed, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
@@ -78,7 +80,7 @@ function sendText(encoder: TextRowEncoder): void {
 
 async function read(
   connection: Database,
-  statements: StatementCache,
+  feed: RowFeed,
   helper: SplitHelper | undefined,
   job: ReadJob,
 ): Promise<ReadOutcome> {
@@ -88,14 +90,16 @@ async function read(
   // The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks.
   const laterChunkBytes = job.encoding.format === 'wire' ? LONG_CHUNK_BYTES : CHUNK_BYTES
   let chunkBytes = CHUNK_BYTES
-  const addAll = ({ sql, parameters }: SqlStatement): void => {
-    for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
-      if (!rows.add(raw)) return
-      if (encoder.pending < chunkBytes) continue
+  const names = [...job.columns.map((_, index) => `c${index}`), ...job.keyColumns.map((_, index) => `k${index}`)]
+  const addAll = (statement: SqlStatement): void => {
+    feed.read(statement, names, (raw) => {
+      if (!rows.add(raw)) return false
+      if (encoder.pending < chunkBytes) return true
       send()
       chunkBytes = laterChunkBytes
       while (encoder.pending >= CHUNK_BYTES) send()
-    }
+      return true
+    })
   }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
