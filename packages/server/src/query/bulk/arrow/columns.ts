@@ -1,4 +1,4 @@
-/** Turns arrays of Arrow into columns of a table, exactly or not at all. Equal types are copied as a whole. */
+/** Turns arrays of Arrow into columns of a table, exactly or not at all. Values that are the same bytes in both stay where they are. */
 import { isUtf8 } from 'node:buffer'
 import { type IqlType, MAX_DATE, MAX_TIMESTAMP, MIN_DATE, MIN_TIMESTAMP, typeName, writeDecimal } from 'gatehouse-iql'
 import { builderOf, type Nulls, type Vector } from '../../columns/batch.ts'
@@ -15,7 +15,7 @@ export function toVector(source: ArrowType, column: NamedColumn): ToVector {
     throw badBody(
       `The column ${column.name} is ${typeName(column.type)}, and the Arrow stream has ${nameOf(source)} for it`,
     )
-  const whole = copier(source, column.type)
+  const whole = taker(source, column.type)
   const each = eachValue(source, column)
   return (array, from, to, first) => whole?.(array, from, to) ?? each(array, from, to, first)
 }
@@ -42,8 +42,8 @@ function nameOf(type: ArrowType): string {
   return 'bits' in type ? `${type.kind}${type.bits}` : type.kind
 }
 
-/** Copies values that are the same bytes in both; undefined for a slice that has to be read value by value, if only for its error. */
-function copier(
+/** Takes values that are the same bytes in both; undefined for a slice that has to be read value by value, if only for its error. */
+function taker(
   source: ArrowType,
   type: IqlType,
 ): ((array: ArrowArray, from: number, to: number) => Vector | undefined) | undefined {
@@ -62,9 +62,9 @@ function copier(
     }
   if (source.kind === 'float' && source.bits === 64 && type.kind === 'Double')
     return (array, from, to) => {
-      const values = doubles(array, from, to)
+      const given = doubles(array, from, to)
       // There is no negative zero.
-      for (let index = 0; index < values.length; index++) values[index] = (values[index] ?? 0) + 0
+      const values = given.some((value) => Object.is(value, -0)) ? given.map((value) => value + 0) : given
       return { kind: 'doubles', values, nulls: nullsOf(array, from, to) }
     }
   return source.kind === 'utf8' && type.kind === 'Text' ? texts : undefined
@@ -84,22 +84,22 @@ function texts(array: ArrowArray, from: number, to: number): Vector | undefined 
     lengths[index] = next - last
     last = next
   }
-  return { kind: 'bytes', lengths, data: Buffer.from(region), nulls: nullsOf(array, from, to) }
+  return { kind: 'bytes', lengths, data: region, nulls: nullsOf(array, from, to) }
 }
 
 function longs({ data }: ArrowArray, from: number, to: number): BigInt64Array {
   const { buffer, byteOffset } = aligned(data)
-  return new BigInt64Array(buffer.slice(byteOffset + 8 * from, byteOffset + 8 * to))
+  return new BigInt64Array(buffer, byteOffset + 8 * from, to - from)
 }
 
 function ints({ data }: ArrowArray, from: number, to: number): Int32Array {
   const { buffer, byteOffset } = aligned(data)
-  return new Int32Array(buffer.slice(byteOffset + 4 * from, byteOffset + 4 * to))
+  return new Int32Array(buffer, byteOffset + 4 * from, to - from)
 }
 
 function doubles({ data }: ArrowArray, from: number, to: number): Float64Array {
   const { buffer, byteOffset } = aligned(data)
-  return new Float64Array(buffer.slice(byteOffset + 8 * from, byteOffset + 8 * to))
+  return new Float64Array(buffer, byteOffset + 8 * from, to - from)
 }
 
 function nullsOf(array: ArrowArray, from: number, to: number): Nulls {

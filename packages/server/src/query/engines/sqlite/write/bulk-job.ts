@@ -193,11 +193,23 @@ function bindables(vector: Vector, type: IqlType | undefined): ScalarBindable[] 
   return values
 }
 
-function valuesOf(vector: Vector, type: IqlType): ScalarBindable[] {
-  if (vector.kind === 'integers') {
-    const { values } = vector
-    return values instanceof BigInt64Array ? Array.from(values) : Array.from(values, BigInt)
+/**
+ * A number takes less time than a bigint. It is bound as a real, and the columns of all these types have the affinity INTEGER: SQLite
+ * makes an integer of it before anything reads the row.
+ */
+function wholeNumbers(values: BigInt64Array): ScalarBindable[] {
+  const halves = new Int32Array(values.buffer, values.byteOffset, 2 * values.length)
+  const numbers = new Array<ScalarBindable>(values.length)
+  for (let index = 0; index < values.length; index++) {
+    const number = (halves[2 * index + 1] ?? 0) * 0x1_0000_0000 + ((halves[2 * index] ?? 0) >>> 0)
+    numbers[index] = Number.isSafeInteger(number) ? number : (values[index] ?? 0n)
   }
+  return numbers
+}
+
+function valuesOf(vector: Vector, type: IqlType): ScalarBindable[] {
+  if (vector.kind === 'integers')
+    return vector.values instanceof BigInt64Array ? wholeNumbers(vector.values) : Array.from(vector.values)
   if (vector.kind === 'doubles') return Array.from(vector.values, (value) => (Number.isNaN(value) ? 'NaN' : value))
   const { lengths, data } = vector
   const values = new Array<ScalarBindable>(lengths.length)
