@@ -5,6 +5,7 @@ import { useCommands } from '../../shell/commands.ts'
 import { isKiosk } from '../../shell/kiosk.ts'
 import { go, href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
+import { useVisit } from '../../shell/visits.ts'
 import {
   Badge,
   Button,
@@ -78,6 +79,7 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     <VariableFields variables={variables} values={valuesIn(query)} onValue={setValue} />
   )
   const choice = isEditing ? undefined : { values: currentValues(variables, valuesIn(query)), onValue: setValue }
+  useVisit('board', board.edited.value.name, href('boards', board.id))
   useKiosk(query.has('kiosk') && !isEditing, () => change({ kiosk: undefined }))
   useWarning(board.isChanged.value)
   useCommands(
