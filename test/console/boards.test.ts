@@ -125,6 +125,8 @@ test('the crosshair of a chart is shown by the others; a chart is zoomed and sav
   await page.keyboard.press('+')
   await page.keyboard.press('0')
   await lines.getByRole('button', { name: 'Show everything' }).waitFor({ state: 'detached' })
+  await pinch(lines)
+  await lines.getByRole('button', { name: 'Show everything' }).click()
   await lines.getByRole('button', { name: 'Chart options' }).click()
   await page.getByRole('menuitemradio', { name: 'Logarithmic scale' }).click()
   await lines.getByRole('button', { name: 'Chart options' }).click()
@@ -134,7 +136,22 @@ test('the crosshair of a chart is shown by the others; a chart is zoomed and sav
   hers.check()
 })
 
-test('a variable has one value for the whole board, and is part of its address', async () => {
+/** Two fingers move apart over the chart of a tile. */
+async function pinch(chart: ReturnType<typeof tile>): Promise<void> {
+  const { x, y, width, height } = await chart
+    .locator('.u-over')
+    .evaluate((over) => over.getBoundingClientRect().toJSON())
+  const session = await hers.context.newCDPSession(hers.page)
+  const fingers = (apart: number) => [-apart, apart].map((by, id) => ({ id, x: x + width / 2 + by, y: y + height / 2 }))
+  await session.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: fingers(20) })
+  for (const apart of [40, 60, 80]) {
+    await session.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: fingers(apart) })
+  }
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+  await session.detach()
+}
+
+test('a variable has one value for the whole board, a row sets it, and it is part of the address', async () => {
   const { page } = hers
   await page
     .getByRole('textbox', { name: 'symbol' })
@@ -145,6 +162,12 @@ test('a variable has one value for the whole board, and is part of its address',
   await tile(hers, 'Candles of BOLT').waitFor()
   await tile(hers, 'Bid and ask of BOLT').getByText('No rows yet').waitFor()
   assert.deepEqual(await hers.axe(), [])
+  const prices = tile(hers, 'Prices')
+  await prices.locator('.grid-row.chosen').getByText('BOLT').waitFor()
+  await prices.getByText('CORN').click()
+  await page.waitForURL('**/demo-market?p.symbol=CORN')
+  await tile(hers, 'Candles of CORN').waitFor()
+  await prices.locator('.grid-row.chosen').getByText('CORN').waitFor()
   await page.goBack()
   await page.goto(`${scene.server.issuer}/console/boards/demo-market`)
   await tile(hers, 'Candles of ACME').locator('canvas').waitFor()

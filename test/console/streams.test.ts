@@ -84,7 +84,7 @@ test('an administrator sees the connections of everyone, and closes those of a u
   await page.getByLabel('Full name of a user or client').fill('alice')
   await page.getByRole('button', { name: 'Show', exact: true }).click()
   await page.waitForURL(/connections\?user=alice$/)
-  await page.getByRole('button', { name: 'Close all of alice' }).click()
+  await page.getByRole('button', { name: 'Close all connections of alice' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Close all' }).click()
   await page
     .getByText(/connections? (was|were) closed/)

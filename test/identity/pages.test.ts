@@ -51,6 +51,7 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
     ['de', 'en', 'de'],
     ['se it de-CH en', 'en', 'de'],
     [undefined, 'fr-CA,en;q=0.5', 'fr'],
+    [undefined, 'es-MX,en;q=0.5', 'es'],
     ['se', 'de-AT;q=0.8,en;q=0.5', 'de'],
     [undefined, 'en;q=0.1, de;q=0.9', 'de'],
     [undefined, 'de;q=0, en', 'en'],
@@ -58,7 +59,7 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
     ['DE', undefined, 'de'],
   ] as const
   for (const [uiLocales, accept, tag] of table) assert.equal(chooseLanguage(uiLocales, accept).tag, tag, `${uiLocales}`)
-  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de', 'fr'])
+  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de', 'es', 'fr'])
 })
 
 test('numbers are singular and plural where they should be, in every language', () => {
@@ -74,13 +75,13 @@ test('numbers are singular and plural where they should be, in every language', 
       assert.notEqual(one.replace('1', '2'), two, `${tag}: ${one}`)
       assert.doesNotMatch(
         one,
-        /\b1 (seconds|Sekunden|secondes|minutes|Minuten|codes|Codes|places|Stellen|résultats)\b/,
+        /\b1 (seconds|Sekunden|secondes|segundos|minutes|Minuten|codes|Codes|códigos|places|Stellen|résultats|lugares)\b/,
         tag,
       )
     }
-    assert.match(messages.tryLater(1), /1 (second|Sekunde|seconde)\b/)
+    assert.match(messages.tryLater(1), /1 (second|Sekunde|seconde|segundo)\b/)
     for (const seconds of [60, 89, 90, 120, 121])
-      assert.doesNotMatch(messages.tryLater(seconds), /\b1 (minutes|Minuten)\b/)
+      assert.doesNotMatch(messages.tryLater(seconds), /\b1 (minutes|Minuten|minutos)\b/)
   }
 })
 

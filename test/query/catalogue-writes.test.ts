@@ -127,6 +127,11 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     )
     recorded.length = 0
     await server.query('ALTER TABLE desk ADD CONSTRAINT low CHECK (id < 1000)')
+    const described = (await server.query('DESCRIBE desk')).json.Rows
+    assert.deepEqual(
+      described.map(({ name, checks }) => [name, checks]),
+      [['id', 'low: id < 1000']],
+    )
     await server.query('ALTER TABLE desk DROP CONSTRAINT low')
     const change = { statement: 'rights', table: 'desk', changed: ['checks'] }
     assert.deepEqual(

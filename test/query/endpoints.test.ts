@@ -120,10 +120,19 @@ onEveryEngine('the query service', (place) => {
       Statement: 'EXPLAIN ANALYZE SELECT id FROM trades WHERE id > :least',
       Parameters: { least: 1 },
     })
-    const plans: string[] = analyzed.json.Rows.map(({ plan }) => String(plan))
-    assert.match(plans.at(-1) ?? '', /^\d+ rows? in [\d.]+ ms, the first of them after [\d.]+ ms; \d+ bytes$/)
+    const lines: string[] = analyzed.json.Rows.map(({ plan }) => String(plan))
+    const total = lines.findIndex((line) =>
+      /^\d+ rows? in [\d.]+ ms, the first of them after [\d.]+ ms; \d+ bytes$/.test(line),
+    )
+    const [plans, steps] = [lines.slice(0, total + 1), lines.slice(total + 1)]
     const { json } = await server.query('SELECT count(*) AS n FROM trades WHERE id > 1')
     assert.equal(plans.at(-1)?.split(' ')[0], String(json.Rows[0]?.n))
+    if (place().engine === 'sqlite') assert.deepEqual(steps, [], 'SQLite does not measure steps')
+    else
+      assert.ok(
+        steps.some((line) => new RegExp(`^ +.*scan of trades: ${json.Rows[0]?.n} rows?, [\\d.]+ ms$`).test(line)),
+        steps.join('\n'),
+      )
     const plain = await server.query('EXPLAIN SELECT id FROM trades WHERE id > 1')
     assert.deepEqual(
       plans.slice(0, -1),

@@ -166,6 +166,8 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     assert.equal((await run("UPDATE CatalogueTable SET requireage = 5 WHERE name = 'own'")).status, 200)
     const { body } = await run("SELECT requireacr, requireage, writerequireage FROM CatalogueTable WHERE name = 'own'")
     assert.deepEqual(body.Rows, [{ requireacr: null, requireage: 5, writerequireage: 60 }])
+    const { body: shown } = await run('SHOW TABLES')
+    assert.partialDeepStrictEqual(shown.Rows, [{ name: 'own', require: 'age = 5', writerequire: 'age = 60' }])
     const { body: wrong } = await run('CREATE TABLE other (id Integer) REQUIRE (acr = 3)')
     assert.match(String(wrong.detail), /acr is 1 \(one factor\) or 2 \(two factors\)/)
     assert.equal((await run("UPDATE CatalogueTable SET requireacr = 7 WHERE name = 'own'")).status, 422)

@@ -68,7 +68,7 @@ export {
   nameOf,
   parameterRef,
 } from './syntax/ast-build.ts'
-export { childrenOf, withChildren } from './syntax/ast-children.ts'
+export { childrenOf, someWithin, withChildren } from './syntax/ast-children.ts'
 export * from './syntax/ast-nesting.ts'
 export type {
   BinaryOperator,

@@ -226,11 +226,14 @@ const RESULTS: readonly (readonly [string, string])[] = [
   ['DELETE FROM trades ALL', ''],
   ['DELETE FROM trades t WHERE t.id IN (SELECT id FROM trades) RETURNING t.id', 'id Integer'],
   ['EXPLAIN SELECT 1', 'plan Text'],
-  ['SHOW TABLES', 'name Text, issystem Boolean, description Text?, isview Boolean'],
-  ['DESCRIBE trades', 'name Text, type Text, ordinal Integer, nullable Boolean, isprimarykey Boolean, default Text?'],
+  ['SHOW TABLES', 'name Text, issystem Boolean, description Text?, isview Boolean, require Text?, writerequire Text?'],
+  [
+    'DESCRIBE trades',
+    'name Text, type Text, ordinal Integer, nullable Boolean, isprimarykey Boolean, default Text?, checks Text?',
+  ],
   [
     'SHOW COLUMNS FROM trades',
-    'name Text, type Text, ordinal Integer, nullable Boolean, isprimarykey Boolean, default Text?',
+    'name Text, type Text, ordinal Integer, nullable Boolean, isprimarykey Boolean, default Text?, checks Text?',
   ],
   ['DROP TABLE IF EXISTS nothing', ''],
   ['CREATE INDEX IF NOT EXISTS trades_ts ON trades (ts DESC)', ''],

@@ -1,4 +1,4 @@
-/** The wheel and the pointer over a plot: zoom, move, and everything again. */
+/** The wheel, the pointer and fingers over a plot: zoom, move, and everything again. */
 
 export interface Gestures {
   readonly isZoomed: () => boolean
@@ -19,6 +19,7 @@ export function followGestures(over: HTMLElement, gestures: Gestures): () => voi
   over.addEventListener('dblclick', () => gestures.reset(), { signal })
   // Before uPlot, whose own drag selects a part to zoom into.
   over.parentElement?.addEventListener('mousedown', (event) => drag(event, over, gestures), { signal, capture: true })
+  followFingers(over, gestures, signal)
   return () => stop.abort()
 }
 
@@ -55,3 +56,34 @@ function drag(event: MouseEvent, over: HTMLElement, { isZoomed, move }: Gestures
   }
   document.addEventListener('mouseup', end, { signal: stop.signal })
 }
+
+/** Two fingers zoom, and one moves what is zoomed. The style sheet leaves vertical movements to the page. */
+function followFingers(over: HTMLElement, { zoom, move, isZoomed }: Gestures, signal: AbortSignal): void {
+  const fingers = new Map<number, number>()
+  const middle = () => [...fingers.values()].reduce((sum, x) => sum + x, 0) / fingers.size
+  const span = () => Math.max(MIN_SPAN, Math.max(...fingers.values()) - Math.min(...fingers.values()))
+  const leave = ({ pointerId }: PointerEvent) => fingers.delete(pointerId)
+  over.addEventListener(
+    'pointerdown',
+    ({ pointerType, pointerId, clientX }) => {
+      if (pointerType === 'touch' && fingers.size < 2) fingers.set(pointerId, clientX)
+    },
+    { signal },
+  )
+  over.addEventListener(
+    'pointermove',
+    ({ pointerId, clientX }) => {
+      if (!fingers.has(pointerId)) return
+      const [middleBefore, spanBefore] = [middle(), span()]
+      fingers.set(pointerId, clientX)
+      if (fingers.size === 2) zoom(spanBefore / span(), middle() - over.getBoundingClientRect().left)
+      if (isZoomed()) move(middle() - middleBefore)
+    },
+    { signal },
+  )
+  over.addEventListener('pointerup', leave, { signal })
+  over.addEventListener('pointercancel', leave, { signal })
+}
+
+/** Pixels: fingers that are one above the other do not zoom. */
+const MIN_SPAN = 24

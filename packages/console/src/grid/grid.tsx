@@ -3,6 +3,7 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus and names its active cell
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { classes } from '../ui/index.ts'
 import type { GridColumn } from './column.ts'
 import { Columns } from './columns.ts'
 import { useCopying } from './copying.ts'
@@ -24,6 +25,8 @@ export interface GridProps {
   /** A cell was opened by Enter or a double click; without it, its details are shown. */
   readonly onCell?: ((row: GridRow, column: number) => void) | undefined
   readonly editable?: Editing | undefined
+  /** Rows are chosen by a click or by Enter. */
+  readonly choosing?: Choosing | undefined
   /** The rows that are selected, from the first to the last; undefined for none. */
   readonly onSelect?: ((range: { readonly top: number; readonly bottom: number } | undefined) => void) | undefined
   /** The last rows have come into view. */
@@ -38,6 +41,11 @@ export interface GridProps {
   readonly sorting?: { readonly sort: Sort | undefined; readonly onSort: (sort: Sort | undefined) => void } | undefined
 }
 
+export interface Choosing {
+  readonly onRow: (row: GridRow) => void
+  readonly isChosen: (row: GridRow) => boolean
+}
+
 export function Grid(props: GridProps) {
   // Columns belong to their model.
   const key = useMemo(() => ++lastKey, [props.model])
@@ -50,6 +58,7 @@ function GridOf({
   model,
   label,
   onCell,
+  choosing,
   editable,
   onSelect,
   onEnd,
@@ -84,7 +93,14 @@ function GridOf({
     if (active.row === -1) onSort(nextSort(activeColumn, sort?.column === activeColumn ? sort : undefined))
     else if (editable?.may(activeColumn) === true) setEditing(true)
     else if (onCell !== undefined) onCell(model.row(active.row), activeColumn)
+    else if (choosing !== undefined) choosing.onRow(model.row(active.row))
     else setOpen((before) => !before)
+  }
+  const { range } = selected
+  const chooseRow = (event: MouseEvent) => {
+    const isCell = event.target instanceof Element && event.target.closest('.grid-cell') !== null
+    const isOne = range !== undefined && range.top === range.bottom && range.left === range.right
+    if (isCell && isOne && range.top >= 0) choosing?.onRow(model.row(range.top))
   }
   const keyActions = {
     openCell,
@@ -100,7 +116,7 @@ function GridOf({
       <div
         ref={scroller}
         role="grid"
-        class={numbers ? 'grid' : 'grid without-numbers'}
+        class={classes('grid', !numbers && 'without-numbers', choosing !== undefined && 'choosing')}
         tabIndex={0}
         aria-label={label}
         aria-rowcount={rows + 1}
@@ -115,7 +131,13 @@ function GridOf({
         onPointerDown={selected.onPointerDown}
         onPointerMove={selected.onPointerMove}
         onPointerUp={selected.onPointerUp}
-        onDblClick={(event) => event.target instanceof Element && event.target.closest('.grid-cell') && openCell()}
+        onClick={choosing && chooseRow}
+        onDblClick={(event) =>
+          choosing === undefined &&
+          event.target instanceof Element &&
+          event.target.closest('.grid-cell') !== null &&
+          openCell()
+        }
         onCopy={onCopy}
       >
         <Canvas grid={grid}>
@@ -136,6 +158,7 @@ function GridOf({
             id={id}
             grid={grid}
             selected={selected}
+            choosing={choosing}
             editing={isEditing ? editable : undefined}
             onEdited={() => {
               setEditing(false)
@@ -202,12 +225,14 @@ function Rows({
   id,
   grid: { model, layout },
   selected: { active, range },
+  choosing,
   editing,
   onEdited,
 }: {
   readonly id: string
   readonly grid: GridParts
   readonly selected: Selected
+  readonly choosing: Choosing | undefined
   /** Undefined unless the active cell is edited. */
   readonly editing: Editing | undefined
   readonly onEdited: () => void
@@ -235,6 +260,7 @@ function Rows({
               left={isIn ? range.left : -1}
               right={isIn ? range.right : -1}
               active={isActive ? active.place : -1}
+              isChosen={choosing?.isChosen(row) === true}
               change={model.changeOf(row)}
               editing={isEdited ? editing : undefined}
               editedPlace={isEdited ? active.place : -1}

@@ -24,6 +24,7 @@ export interface RowProps {
   readonly left: number
   readonly right: number
   readonly active: number
+  readonly isChosen: boolean
   readonly change: Change | undefined
   readonly editing: Editing | undefined
   readonly editedPlace: number
@@ -41,11 +42,12 @@ export class Row extends Component<RowProps> {
   }
 
   override render() {
-    const { index, anchor, window, left } = this.props
+    const { index, anchor, window, left, isChosen } = this.props
     return (
       <div
         role="row"
-        class={classes('grid-row', index % 2 === 1 && 'odd')}
+        class={classes('grid-row', index % 2 === 1 && 'odd', isChosen && 'chosen')}
+        aria-current={isChosen ? 'true' : undefined}
         aria-rowindex={index + 2}
         aria-selected={left !== -1}
         style={{ transform: `translateY(${(index - anchor) * ROW_HEIGHT}px)` }}

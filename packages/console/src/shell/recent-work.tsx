@@ -1,8 +1,9 @@
-/** What the user did last: statements of this browser, saved queries and boards. */
+/** What the user did last: statements and visited pages of this browser, saved queries and boards. */
 import { gate, may, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, type IconName, Section, Time, useLoad } from '../ui/index.ts'
 import { href } from './router.ts'
+import { readVisits } from './visits.ts'
 
 interface Recent {
   readonly id: string
@@ -17,10 +18,22 @@ interface Recent {
 
 const MOST = 6
 
+const KINDS = {
+  board: { about: 'Board', icon: 'board' },
+  query: { about: 'Saved query', icon: 'query' },
+  table: { about: 'Table', icon: 'table' },
+} as const
+
 /** Nothing for who has done nothing yet: the page has links to everything. */
 export function RecentWork() {
   const { data: saved = [] } = useLoad(readSaved, [])
-  const found = [...readHistory(), ...saved].sort((one, other) => other.at - one.at).slice(0, MOST)
+  const visited = readVisits().map(
+    ({ kind, title, href: to, at }): Recent => ({ id: to, title, ...KINDS[kind], href: to, at }),
+  )
+  const known = new Set(visited.map(({ href: to }) => to))
+  const found = [...readHistory(), ...visited, ...saved.filter(({ href: to }) => !known.has(to))]
+    .sort((one, other) => other.at - one.at)
+    .slice(0, MOST)
   if (found.length === 0) return null
   return (
     <Section title="Recent work">
@@ -66,8 +79,7 @@ async function readSaved(signal: AbortSignal): Promise<readonly Recent[]> {
     found.push({
       id,
       title: name,
-      about: isBoard ? 'Board' : 'Saved query',
-      icon: isBoard ? 'board' : 'query',
+      ...KINDS[isBoard ? 'board' : 'query'],
       href: isBoard ? href('boards', id) : href('query', 'saved', id),
       at: Date.parse(updated),
     })

@@ -106,6 +106,8 @@ const TABLE_COLUMNS: readonly ResultColumn[] = [
   { name: 'issystem', type: BOOLEAN, nullable: false },
   { name: 'description', type: TEXT, nullable: true },
   { name: 'isview', type: BOOLEAN, nullable: false },
+  { name: 'require', type: TEXT, nullable: true },
+  { name: 'writerequire', type: TEXT, nullable: true },
 ]
 const COLUMN_COLUMNS: readonly ResultColumn[] = [
   { name: 'name', type: TEXT, nullable: false },
@@ -114,6 +116,7 @@ const COLUMN_COLUMNS: readonly ResultColumn[] = [
   { name: 'nullable', type: BOOLEAN, nullable: false },
   { name: 'isprimarykey', type: BOOLEAN, nullable: false },
   { name: 'default', type: TEXT, nullable: true },
+  { name: 'checks', type: TEXT, nullable: true },
 ]
 const PLAN_COLUMNS: readonly ResultColumn[] = [{ name: 'plan', type: TEXT, nullable: false }]
 const LIVE_COLUMNS: readonly ResultColumn[] = [

@@ -1,6 +1,6 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
-import { VERSION } from 'gatehouse-protocol'
+import { Refusal, VERSION } from 'gatehouse-protocol'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
@@ -19,6 +19,7 @@ import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
 import type { Mail } from '../mail/mail.ts'
+import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -87,19 +88,42 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
     { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(parts) },
     ...(parts.prices === undefined ? [] : [parts.prices]),
-    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness, parts.prices !== undefined)] },
+    { at: ['/'], limit: 'pages', routes: [startRoute(parts, readiness)] },
   ]
 }
 
 /** A route and not a lazy group: every path that matches nothing belongs to the same group. */
-function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>, hasPrices: boolean): Route {
+function startRoute(parts: RouteParts, readiness: () => Promise<Readiness>): Route {
+  const hasPrices = parts.prices !== undefined
+  const findUser = parts.runsIdentity && parts.console !== undefined ? signedInUser(parts) : undefined
   return {
     method: 'GET',
     path: '/',
     async handle(context) {
-      const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
-      return showStart(context, settings, readiness, hasPrices)
+      const [{ settings }, { showStart }] = await Promise.all([parts.pages.load(), import('../site/start.ts')])
+      return showStart(context, settings, readiness, { hasPrices, findUser })
     },
+  }
+}
+
+/** The start page is also shown while the database cannot be read. */
+function signedInUser({ identity, resources, rateLimits }: RouteParts): NonNullable<StartParts['findUser']> {
+  return async (context) => {
+    const [{ openBrowserContext }, { browserCookies }] = await Promise.all([
+      import('../identity/browser/browser-context.ts'),
+      import('../identity/browser/cookies.ts'),
+    ])
+    const { sessions, users } = resources.stores
+    const cookies = browserCookies(identity.issuer.name)
+    try {
+      const { user } = await openBrowserContext(context, { cookies, sessions, users, rateLimits })
+      const locale = user?.profile.locale
+      return user && { id: user.id, locale: typeof locale === 'string' ? locale : undefined }
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      context.log.warn({ err: error }, 'the session of the start page could not be read')
+      return undefined
+    }
   }
 }
 

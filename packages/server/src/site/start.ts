@@ -9,22 +9,39 @@ import { type Html, html } from '../identity/pages/html.ts'
 import { type IconName, icon } from '../identity/pages/icons.ts'
 import { type PageFrame, PLACES, type Place, sitePage } from '../identity/pages/layout.ts'
 
+export interface StartParts {
+  /** Whether the market of the demonstration runs. */
+  readonly hasPrices: boolean
+  /** The user who is signed in, for their recent work; undefined where there is no console or no sign-in. */
+  readonly findUser: ((context: Context) => Promise<StartUser | undefined>) | undefined
+}
+
+export interface StartUser {
+  readonly id: string
+  readonly locale: string | undefined
+}
+
 export async function showStart(
   context: Context,
   pages: PageSettings,
   readiness: () => Promise<Readiness>,
-  hasPrices: boolean,
+  { hasPrices, findUser }: StartParts,
 ): Promise<void> {
   if (!prefersHtml(context)) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
   context.addVary('accept')
-  const page = startPage(anonymousFrame(pages, context), await readiness(), hasPrices)
+  const [state, user] = await Promise.all([readiness(), findUser?.(context)])
+  const frame = anonymousFrame(pages, context, user?.locale)
+  const page = startPage(frame, state, { hasPrices, userId: user?.id })
   sendPage(context, page, { scripts: "'self'", connects: true })
 }
 
 const ICONS: Readonly<Record<Place, IconName>> = { console: 'console', account: 'person', documentation: 'document' }
 
-/** `hasPrices`: of the demonstration market. */
-export function startPage(frame: PageFrame, readiness: Readiness, hasPrices = false): Html {
+function startPage(
+  frame: PageFrame,
+  readiness: Readiness,
+  { hasPrices, userId }: { readonly hasPrices: boolean; readonly userId: string | undefined },
+): Html {
   const { brand, language, places, assets, base } = frame
   const { messages } = language
   const tiles = places.map(
@@ -41,7 +58,7 @@ export function startPage(frame: PageFrame, readiness: Readiness, hasPrices = fa
   const body = html`<main class="start" id="content">
 <h1>${messages.start(brand.name)}</h1>
 <p class="lead">${messages.startLead}</p>
-${hasPrices && pricesPanel(frame)}<ul class="tiles">${tiles}</ul>
+${hasPrices && pricesPanel(frame)}${userId !== undefined && recentPanel(frame, userId)}<ul class="tiles">${tiles}</ul>
 <div class="panels">
 ${healthPanel(frame, readiness)}
 <section class="panel" aria-labelledby="developers-title"><h2 id="developers-title">${messages.developers}</h2><ul>${links}</ul></section>
@@ -51,7 +68,11 @@ ${healthPanel(frame, readiness)}
   return sitePage(frame, {
     title: brand.name,
     body,
-    scripts: hasPrices ? [assets.healthScript, assets.pricesScript] : [assets.healthScript],
+    scripts: [
+      assets.healthScript,
+      ...(hasPrices ? [assets.pricesScript] : []),
+      ...(userId === undefined ? [] : [assets.recentScript]),
+    ],
   })
 
   function link(path: string, text: string): Html {
@@ -63,6 +84,16 @@ ${healthPanel(frame, readiness)}
 function pricesPanel({ base, language: { messages } }: PageFrame): Html {
   return html`<section class="panel prices" id="prices" aria-labelledby="prices-title" data-url="${base}/demo/prices">
 <h2 id="prices-title">${messages.prices}</h2><p class="quiet">${messages.pricesLead}</p>
+<ul></ul></section>
+`
+}
+
+/** A script fills it from what the console has stored in this browser, and shows it if there is something. */
+function recentPanel({ base, language: { messages } }: PageFrame, userId: string): Html {
+  const { statement, query, board, table } = messages.recentKind
+  const texts = html`data-statement="${statement}" data-query="${query}" data-board="${board}" data-table="${table}"`
+  return html`<section class="panel recent" id="recent" aria-labelledby="recent-title" data-user="${userId}" data-console="${base}/console" ${texts} hidden>
+<h2 id="recent-title">${messages.recent}</h2>
 <ul></ul></section>
 `
 }

@@ -5,6 +5,7 @@ import { useCommands } from '../../shell/commands.ts'
 import { isKiosk } from '../../shell/kiosk.ts'
 import { go, href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
+import { useVisit } from '../../shell/visits.ts'
 import {
   Badge,
   Button,
@@ -24,7 +25,7 @@ import { useKiosk } from './kiosk.ts'
 import { type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
 import type { TileDialogProps } from './tile-dialog.tsx'
 import { Tiles } from './tiles.tsx'
-import { type Values, VariableFields, valuesIn, variablesOf } from './variables.tsx'
+import { currentValues, type Values, VariableFields, valuesIn, variablesOf } from './variables.tsx'
 
 const PARENTS = [{ title: 'Boards', href: href('boards') }]
 
@@ -72,13 +73,13 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     change({ kiosk: undefined })
   }
   const variables = variablesOf(board.edited.value.tiles)
+  const setValue = (name: string, value: string) =>
+    change({ [`p.${name}`]: value === '' || value === variables.get(name) ? undefined : value })
   const fields = !isEditing && variables.size > 0 && (
-    <VariableFields
-      variables={variables}
-      values={valuesIn(query)}
-      onValue={(name, value) => change({ [`p.${name}`]: value })}
-    />
+    <VariableFields variables={variables} values={valuesIn(query)} onValue={setValue} />
   )
+  const choice = isEditing ? undefined : { values: currentValues(variables, valuesIn(query)), onValue: setValue }
+  useVisit('board', board.edited.value.name, href('boards', board.id))
   useKiosk(query.has('kiosk') && !isEditing, () => change({ kiosk: undefined }))
   useWarning(board.isChanged.value)
   useCommands(
@@ -128,6 +129,7 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
           board={board}
           every={Number(period) >= 1 ? Number(period) : undefined}
           values={isEditing ? NO_VALUES : valuesIn(query)}
+          choice={choice}
           onEdit={setAsked}
         />
       )}

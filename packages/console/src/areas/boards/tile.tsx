@@ -4,20 +4,22 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { Tile as TileOf } from '../../../../client/src/index.ts'
 import { Chart, type ChartView } from '../../chart/chart.tsx'
 import { Grid } from '../../grid/grid.tsx'
+import type { GridModel } from '../../grid/model.ts'
 import { Button, classes, Empty, explain, IconButton, Loading, Time } from '../../ui/index.ts'
 import { offlineSince, TileResult, type TileStatement } from './result.ts'
-import { useAsChoices } from './variables.tsx'
+import { choosingIn, type RowChoice, useAsChoices } from './variables.tsx'
 
 export interface TileProps {
   readonly tile: Omit<TileOf, 'position'>
   /** Seconds between two runs of a statement that is not live. */
   readonly every: number | undefined
+  readonly choice?: RowChoice | undefined
   /** Before the title and at the end of the header, while the board is edited. */
   readonly before?: ComponentChildren
   readonly after?: ComponentChildren
 }
 
-export function Tile({ tile, every, before, after }: TileProps) {
+export function Tile({ tile, every, choice, before, after }: TileProps) {
   const result = useResult(tile, every)
   useAsChoices(result)
   const { title, live = false } = tile
@@ -31,7 +33,7 @@ export function Tile({ tile, every, before, after }: TileProps) {
         {after}
       </header>
       <div class={classes('tile-body', isStale && 'stale')}>
-        <TileContent tile={tile} result={result} />
+        <TileContent tile={tile} result={result} choice={choice} />
       </div>
     </>
   )
@@ -49,10 +51,12 @@ export function useResult(tile: TileStatement, every: number | undefined): TileR
 export function TileContent({
   tile,
   result,
+  choice,
   onView,
 }: {
   readonly tile: Omit<TileOf, 'position'>
   readonly result: TileResult
+  readonly choice?: RowChoice | undefined
   readonly onView?: (view: ChartView) => void
 }) {
   const { model, error, isTruncated } = result.state.value
@@ -61,16 +65,25 @@ export function TileContent({
   if (tile.view !== 'table') return <Chart model={model} view={tile} label={tile.title} onView={onView} />
   return (
     <>
-      <Rows model={model} label={tile.title} />
+      <Rows model={model} tile={tile} choice={choice} />
       {isTruncated && <p class="tile-remark">Only the first rows are shown: the service limits the size of a result</p>}
     </>
   )
 }
 
-function Rows({ model, label }: { readonly model: Parameters<typeof Grid>[0]['model']; readonly label: string }) {
+function Rows({
+  model,
+  tile: { title, parameters },
+  choice,
+}: {
+  readonly model: GridModel
+  readonly tile: Omit<TileOf, 'position'>
+  readonly choice: RowChoice | undefined
+}) {
   model.version.value
   if (model.size === 0 && model.filters.value.size === 0) return <Empty icon="table" title="No rows" />
-  return <Grid model={model} label={label} fill types={false} numbers={false} />
+  const choosing = choice && choosingIn(model, parameters, choice)
+  return <Grid model={model} label={title} choosing={choosing} fill types={false} numbers={false} />
 }
 
 function TileError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {

@@ -7,13 +7,14 @@ import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
 import { bottomOf, moved, resized, type TilePosition } from './layout.ts'
 import type { HeldTile, OpenBoard } from './open-board.ts'
 import { Tile } from './tile.tsx'
-import { type Values, withValues } from './variables.tsx'
+import { type RowChoice, type Values, withValues } from './variables.tsx'
 
 export interface TilesProps {
   readonly board: OpenBoard
   readonly every: number | undefined
   /** Of the variables of the board. */
   readonly values: Values
+  readonly choice: RowChoice | undefined
   readonly onEdit: (tile: HeldTile) => void
 }
 
@@ -21,7 +22,7 @@ export interface TilesProps {
 const ROW_HEIGHT = 40
 const GAP = 12
 
-export function Tiles({ board, every, values, onEdit }: TilesProps) {
+export function Tiles({ board, every, values, choice, onEdit }: TilesProps) {
   const isEditing = board.isEditing.value
   const { tiles } = board.edited.value
   return (
@@ -29,7 +30,7 @@ export function Tiles({ board, every, values, onEdit }: TilesProps) {
       {tiles.map((tile) => (
         <PlacedTile
           key={tile.key}
-          {...{ board, every, isEditing }}
+          {...{ board, every, choice, isEditing }}
           tile={withValues(tile, values)}
           onEdit={() => onEdit(tile)}
         />
@@ -42,6 +43,7 @@ function PlacedTile({
   tile,
   board,
   every,
+  choice,
   isEditing,
   onEdit,
 }: Omit<TilesProps, 'onEdit' | 'values'> & {
@@ -66,6 +68,7 @@ function PlacedTile({
       <Tile
         tile={tile}
         every={every}
+        choice={choice}
         before={isEditing && <Handle {...drag} kind="move" label={`Move ${title}`} />}
         after={<Menu label={`Actions for ${title}`} class="button plain icon-button small" items={itemsOf()} />}
       />

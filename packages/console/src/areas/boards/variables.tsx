@@ -1,6 +1,8 @@
 /** The variables of a board: parameters of its tiles, such as a symbol, that have one value for the whole board. */
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { Tile } from '../../../../client/src/index.ts'
+import type { Choosing } from '../../grid/grid.tsx'
+import type { GridModel, GridRow } from '../../grid/model.ts'
 import type { TileResult } from './result.ts'
 
 export type Values = ReadonlyMap<string, string>
@@ -34,6 +36,41 @@ export function valuesIn(query: URLSearchParams): Values {
   )
 }
 
+/** Rows of tables can be chosen for it: their column of this name becomes the value of the variable. */
+export interface RowChoice {
+  /** The values that the board has now. */
+  readonly values: Values
+  readonly onValue: (name: string, value: string) => void
+}
+
+/** The values of all variables that have one: as chosen, or as the tiles have it. */
+export function currentValues(variables: ReadonlyMap<string, string | undefined>, values: Values): Values {
+  return new Map(
+    [...variables].flatMap(([name, value]) => {
+      const current = values.get(name) ?? value
+      return current === undefined ? [] : [[name, current] as const]
+    }),
+  )
+}
+
+/** For a table with a column that has the name of a variable, unless the table itself depends on the variable. */
+export function choosingIn(model: GridModel, parameters: Tile['parameters'], choice: RowChoice): Choosing | undefined {
+  const columns = model.columns.map(({ name }) => name.toLowerCase())
+  const found = [...choice.values].find(
+    ([name]) => columns.includes(name.toLowerCase()) && !Object.hasOwn(parameters ?? {}, name),
+  )
+  if (found === undefined) return undefined
+  const [name, current] = found
+  const valueIn = (row: GridRow) => row[columns.indexOf(name.toLowerCase())]
+  return {
+    isChosen: (row) => String(valueIn(row)) === current,
+    onRow(row) {
+      const value = valueIn(row)
+      if (value !== null && value !== undefined) choice.onValue(name, String(value))
+    },
+  }
+}
+
 export function VariableFields({
   variables,
   values,
@@ -41,7 +78,7 @@ export function VariableFields({
 }: {
   readonly variables: ReadonlyMap<string, string | undefined>
   readonly values: Values
-  readonly onValue: (name: string, value: string | undefined) => void
+  readonly onValue: (name: string, value: string) => void
 }) {
   return (
     <>
@@ -50,7 +87,7 @@ export function VariableFields({
           key={name}
           name={name}
           value={values.get(name) ?? value ?? ''}
-          onValue={(text) => onValue(name, text === '' || text === value ? undefined : text)}
+          onValue={(text) => onValue(name, text)}
         />
       ))}
     </>

@@ -1,6 +1,7 @@
 /** The queries and live statements that run on all nodes, and their end. */
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../client/src/index.ts'
+import { SilentNodes } from '../../admin/connections.tsx'
 import { read, withQuery } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import type { AreaProps } from '../../shell/area.ts'
@@ -19,7 +20,6 @@ import {
   Empty,
   Facts,
   Form,
-  Notice,
   SearchField,
   Segments,
   Switch,
@@ -83,14 +83,10 @@ export function Queries({ query }: AreaProps) {
       <Await of={polled} title="The queries could not be listed">
         {({ items, total, silent }) => (
           <>
-            {silent.length > 0 && (
-              <Notice kind="warning">
-                These nodes did not answer and are not included below: {silent.join(', ')}.
-              </Notice>
-            )}
+            <SilentNodes nodes={silent} />
             {items.length === 0 ? (
               <Empty icon="query" title="No queries are running">
-                Queries appear here while they run, live statements as long as a client follows them
+                Queries appear here while they run, and live statements while a client is subscribed
                 {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
               </Empty>
             ) : (

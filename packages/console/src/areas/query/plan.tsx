@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { statement as statementOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
-import { Await, Button, Code, Facts, useLoad } from '../../ui/index.ts'
+import { Await, Button, Code, count, duration, Facts, Table, useLoad } from '../../ui/index.ts'
 import type { Outcome } from './run.ts'
 
 /** How a live result is kept up to date, by the name that the server gives it. */
@@ -24,7 +24,25 @@ function keyText(key: unknown): string {
 
 interface PlanOf {
   readonly lines: string
+  /** Of the engine's own plan, where it measures them. */
+  readonly steps: readonly Step[]
   readonly live: Readonly<Record<string, unknown>> | undefined
+}
+
+interface Step {
+  readonly name: string
+  readonly depth: number
+  readonly rows: number
+  readonly milliseconds: number
+}
+
+const STEP = /^( +)(.+): (\d+) rows?, ([\d.]+) ms$/
+
+function stepOf(line: string): Step | undefined {
+  const [, indent = '', name = '', rows, milliseconds] = STEP.exec(line) ?? []
+  return rows === undefined
+    ? undefined
+    : { name, depth: indent.length / 2 - 1, rows: Number(rows), milliseconds: Number(milliseconds) }
 }
 
 /** A statement that took longer runs again only when its user asks. */
@@ -41,16 +59,19 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
         statement(isMeasured ? 'explain analyze' : 'explain').rows(),
         statement('explain live').first(),
       ])
-      return { lines: rows.map((row) => Object.values(row).join('  ')).join('\n'), live }
+      const lines = rows.map((row) => String(Object.values(row)[0]))
+      const steps = lines.flatMap((line) => stepOf(line) ?? [])
+      return { lines: lines.slice(0, lines.length - steps.length).join('\n'), steps, live }
     },
     [text, JSON.stringify(parameters), isMeasured],
   )
   return (
     <div class="query-plan">
       <Await of={plan} title="There is no plan">
-        {({ lines, live }) => (
+        {({ lines, steps, live }) => (
           <>
             <Code label="Plan" text={lines} />
+            {steps.length > 0 && <Steps steps={steps} />}
             {!isMeasured && (
               <p>
                 <Button size="small" icon="clock" onClick={() => setMeasured(true)}>
@@ -74,5 +95,21 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
         )}
       </Await>
     </div>
+  )
+}
+
+/** A step includes those that are below it. */
+function Steps({ steps }: { readonly steps: readonly Step[] }) {
+  return (
+    <Table
+      label="Steps of the database"
+      rows={steps.map((step, index) => ({ ...step, index }))}
+      keyOf={({ index }) => index}
+      columns={[
+        { title: 'Step', cell: ({ depth, name }) => `${'\u2003'.repeat(depth)}${name}` },
+        { title: 'Rows', cell: ({ rows }) => count(rows), kind: 'number' },
+        { title: 'Time', cell: ({ milliseconds }) => duration(milliseconds), kind: 'number' },
+      ]}
+    />
   )
 }

@@ -4,22 +4,10 @@ import type { Catalogue } from '../../editor/catalogue.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Badge,
-  Button,
-  classes,
-  count,
-  duration,
-  Icon,
-  Menu,
-  SearchField,
-  Segments,
-  Time,
-  useLoad,
-} from '../../ui/index.ts'
+import { Await, Badge, Button, classes, count, duration, Icon, Menu, Segments, Time, useLoad } from '../../ui/index.ts'
 import { clearHistory, history } from './history.ts'
 import { deleteSaved, isOwn, type Listed, listSaved, PAGE, savedVersion } from './saved.ts'
+import { SideList, SideNote } from './side-list.tsx'
 import './side-panel.css'
 import { readStored, writeStored } from './storage.ts'
 import { TableTree, type TreeActions } from './table-tree.tsx'
@@ -55,36 +43,27 @@ function SavedList() {
   const prefix = useSignal('')
   const list = useLoad((signal) => listSaved(prefix.value.trim(), signal), [prefix.value.trim(), savedVersion.value])
   return (
-    <>
-      <SearchField
-        label="Find names that begin with"
-        value={prefix.value}
-        onValue={(value) => {
-          prefix.value = value
-        }}
-      />
-      <div class="query-side-list">
-        <Await of={list} title="Saved queries could not be listed">
-          {({ items, more }) => (
-            <>
-              {items.length === 0 && (
-                <p class="query-side-empty">
-                  {prefix.value === ''
-                    ? 'Nothing is saved yet. Write a statement and press Save. Queries that others share with you appear here too.'
-                    : `No saved query begins with “${prefix.value}”.`}
-                </p>
-              )}
-              <ul>
-                {items.map((item) => (
-                  <SavedItem key={item.id} item={item} />
-                ))}
-              </ul>
-              {more && <p class="query-side-empty">The first {PAGE} are listed. Search for the others.</p>}
-            </>
-          )}
-        </Await>
-      </div>
-    </>
+    <SideList label="Find names that begin with" search={prefix}>
+      <Await of={list} title="Saved queries could not be listed">
+        {({ items, more }) => (
+          <>
+            {items.length === 0 && (
+              <SideNote>
+                {prefix.value === ''
+                  ? 'Nothing is saved yet. Write a statement and press Save. Queries that others share with you appear here too.'
+                  : `No saved query begins with “${prefix.value}”.`}
+              </SideNote>
+            )}
+            <ul>
+              {items.map((item) => (
+                <SavedItem key={item.id} item={item} />
+              ))}
+            </ul>
+            {more && <SideNote>The first {PAGE} are listed. Type to find others.</SideNote>}
+          </>
+        )}
+      </Await>
+    </SideList>
   )
 }
 
@@ -139,55 +118,46 @@ function HistoryList() {
   const wanted = useSignal('')
   const found = history.value.filter(({ text }) => text.toLowerCase().includes(wanted.value.trim().toLowerCase()))
   if (history.value.length === 0)
-    return <p class="query-side-empty">The statements you run are listed here. They are stored only in this browser.</p>
+    return <SideNote>The statements you run are listed here. They are stored only in this browser.</SideNote>
   return (
-    <>
-      <SearchField
-        label="Find in the history"
-        value={wanted.value}
-        onValue={(value) => {
-          wanted.value = value
-        }}
-      />
-      <div class="query-side-list">
-        <ul>
-          {found.slice(0, SHOWN).map(({ text, at, ok, rows, milliseconds }) => (
-            <li key={text} class="query-side-item">
-              <button type="button" onClick={() => go(addressOf(addTab({ text })))}>
-                <span class="query-side-text">{text.slice(0, 200)}</span>
-                <span class="query-side-about">
-                  {!ok && <Icon name="error" />}
-                  <span>
-                    <Time at={at} as="relative" /> ·{' '}
-                    {rows !== undefined && `${count(rows)} ${rows === 1 ? 'row' : 'rows'} · `}
-                    {duration(milliseconds)}
-                  </span>
+    <SideList label="Find in the history" search={wanted}>
+      <ul>
+        {found.slice(0, SHOWN).map(({ text, at, ok, rows, milliseconds }) => (
+          <li key={text} class="query-side-item">
+            <button type="button" onClick={() => go(addressOf(addTab({ text })))}>
+              <span class="query-side-text">{text.slice(0, 200)}</span>
+              <span class="query-side-about">
+                {!ok && <Icon name="error" />}
+                <span>
+                  <Time at={at} as="relative" /> ·{' '}
+                  {rows !== undefined && `${count(rows)} ${rows === 1 ? 'row' : 'rows'} · `}
+                  {duration(milliseconds)}
                 </span>
-              </button>
-            </li>
-          ))}
-        </ul>
-        {found.length === 0 && <p class="query-side-empty">Nothing in the history contains this.</p>}
-        <Button
-          kind="plain"
-          size="small"
-          icon="trash"
-          onClick={() => {
-            const before = history.value
-            clearHistory()
-            toast('The history was cleared', {
-              action: {
-                title: 'Undo',
-                act: () => {
-                  history.value = before
-                },
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {found.length === 0 && <SideNote>Nothing in the history contains this.</SideNote>}
+      <Button
+        kind="plain"
+        size="small"
+        icon="trash"
+        onClick={() => {
+          const before = history.value
+          clearHistory()
+          toast('The history was cleared', {
+            action: {
+              title: 'Undo',
+              act: () => {
+                history.value = before
               },
-            })
-          }}
-        >
-          Clear the history
-        </Button>
-      </div>
-    </>
+            },
+          })
+        }}
+      >
+        Clear the history
+      </Button>
+    </SideList>
   )
 }

@@ -4,7 +4,8 @@ import { type Catalogue, type KnownTable, PAGE, tableChanges } from '../../edito
 import { printed } from '../../editor/printed.ts'
 import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
-import { Await, ButtonLink, classes, Icon, IconButton, SearchField, useDelayed, useLoad } from '../../ui/index.ts'
+import { Await, ButtonLink, classes, Icon, IconButton, useDelayed, useLoad } from '../../ui/index.ts'
+import { SideList, SideNote } from './side-list.tsx'
 import { readStored, writeStored } from './storage.ts'
 import './table-tree.css'
 
@@ -40,36 +41,27 @@ export function TableTree({ catalogue, ...actions }: TreeActions & { readonly ca
     />
   )
   return (
-    <>
-      <SearchField
-        label="Find a table"
-        value={text.value}
-        onValue={(value) => {
-          text.value = value
-        }}
-      />
-      <div class="query-side-list">
-        <Await of={list} title="The tables could not be listed">
-          {({ own, system }) => (
-            <>
-              {own.length === 0 && (prefix === '' ? <NoTables /> : system.length === 0 && <NoMatch prefix={prefix} />)}
-              <ul class="table-tree" aria-label="Tables">
-                {own.map(branch)}
-              </ul>
-              {own.length === PAGE && <p class="query-side-empty">The first {PAGE} are listed. Type to find others.</p>}
-              {system.length > 0 && (
-                <details class="table-tree-system" open={prefix !== '' || undefined}>
-                  <summary>System tables</summary>
-                  <ul class="table-tree" aria-label="System tables">
-                    {system.map(branch)}
-                  </ul>
-                </details>
-              )}
-            </>
-          )}
-        </Await>
-      </div>
-    </>
+    <SideList label="Find a table" search={text}>
+      <Await of={list} title="The tables could not be listed">
+        {({ own, system }) => (
+          <>
+            {own.length === 0 && (prefix === '' ? <NoTables /> : system.length === 0 && <NoMatch prefix={prefix} />)}
+            <ul class="table-tree" aria-label="Tables">
+              {own.map(branch)}
+            </ul>
+            {own.length === PAGE && <SideNote>The first {PAGE} are listed. Type to find others.</SideNote>}
+            {system.length > 0 && (
+              <details class="table-tree-system" open={prefix !== '' || undefined}>
+                <summary>System tables</summary>
+                <ul class="table-tree" aria-label="System tables">
+                  {system.map(branch)}
+                </ul>
+              </details>
+            )}
+          </>
+        )}
+      </Await>
+    </SideList>
   )
 }
 
@@ -77,19 +69,19 @@ const MOST_REMEMBERED = 50
 
 function NoTables() {
   return (
-    <div class="query-side-empty">
-      <p>There are no tables that you may read.</p>
+    <SideNote>
+      <p>There are no tables you can read.</p>
       {may('Platform/Admin') && (
         <ButtonLink href={href('tables', { new: '' })} icon="plus" size="small">
           Create a table
         </ButtonLink>
       )}
-    </div>
+    </SideNote>
   )
 }
 
 function NoMatch({ prefix }: { readonly prefix: string }) {
-  return <p class="query-side-empty">No table begins with “{prefix}”.</p>
+  return <SideNote>No table begins with “{prefix}”.</SideNote>
 }
 
 function Branch({

@@ -8,6 +8,7 @@ import { gate } from '../../gate.ts'
 import { type Command, useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
+import { useVisit } from '../../shell/visits.ts'
 import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page, useLoad } from '../../ui/index.ts'
 import type { CodeDialogProps } from './code-dialog.tsx'
 import { Examples } from './examples.tsx'
@@ -42,6 +43,7 @@ export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly fa
     isSideShown.value = !isSideShown.value
     writeStored('side', isSideShown.value)
   }
+  useVisit('query', tab.saved?.name ?? '', tab.saved && href('query', 'saved', tab.saved.id))
   useSaveKey(save)
   useCommands(() => queryCommands({ runHere, runAll, format, save }), [tab])
   return (

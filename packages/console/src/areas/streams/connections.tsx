@@ -1,23 +1,10 @@
 /** The connections of all nodes, of everyone or of one user, and their end. */
 import { useState } from 'preact/hooks'
+import { closeConnections, SilentNodes } from '../../admin/connections.tsx'
 import { read, withQuery } from '../../admin/requests.ts'
-import { gate } from '../../gate.ts'
-import { confirm, type Question } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
-import { toast, toastError } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Button,
-  count,
-  dangerColumn,
-  Empty,
-  Form,
-  Notice,
-  SearchField,
-  Table,
-  Time,
-  useLoad,
-} from '../../ui/index.ts'
+import { toastError } from '../../shell/toasts.tsx'
+import { Await, Button, count, dangerColumn, Empty, Form, SearchField, Table, Time, useLoad } from '../../ui/index.ts'
 
 interface StreamItem {
   readonly id: string
@@ -40,8 +27,8 @@ interface StreamPage {
 
 export function Connections({ user }: { readonly user: string | undefined }) {
   const { loaded, items, next, more } = useConnections(user)
-  const close = async (question: Omit<Question, 'danger'>, path: string) => {
-    if ((await confirm({ ...question, danger: true })) && (await closeAt(path))) loaded.reload()
+  const close = async (...asked: Parameters<typeof closeConnections>) => {
+    if (await closeConnections(...asked)) loaded.reload()
   }
   const closeOne = ({ id, username, client }: StreamItem) =>
     close(
@@ -67,14 +54,12 @@ export function Connections({ user }: { readonly user: string | undefined }) {
       <Await of={loaded} title="The connections could not be listed">
         {({ silent, total }) => (
           <>
-            {silent.length > 0 && (
-              <Notice kind="warning">
-                These nodes did not answer and are not included below: {silent.join(', ')}.
-              </Notice>
-            )}
+            <SilentNodes nodes={silent} />
             {items.length === 0 ? (
               <Empty icon="stream" title="No connections">
-                {user === undefined ? 'No client is connected to the stream.' : `${user} is not connected.`}
+                {user === undefined
+                  ? 'Clients appear here when they open a stream. The inspector opens one.'
+                  : `${user} is not connected.`}
               </Empty>
             ) : (
               <>
@@ -114,19 +99,6 @@ function useConnections(user: string | undefined) {
   return { loaded, items, next: (added ?? loaded.data)?.next ?? null, more }
 }
 
-/** Closes one connection or several, and says what happened. */
-async function closeAt(path: string): Promise<boolean> {
-  try {
-    const response = await gate.request(path, { method: 'DELETE' })
-    const { closed } = (await response.json()) as { closed: number }
-    toast(closed === 1 ? 'One connection was closed' : `${closed} connections were closed`)
-    return true
-  } catch (error) {
-    toastError(error, 'The connection could not be closed')
-    return false
-  }
-}
-
 function Filter({
   user,
   onCloseAll,
@@ -154,7 +126,7 @@ function Filter({
             Show all
           </Button>
           <Button kind="danger" onClick={() => onCloseAll(user)}>
-            Close all of {user}
+            Close all connections of {user}
           </Button>
         </>
       )}

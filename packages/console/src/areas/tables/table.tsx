@@ -1,6 +1,7 @@
 /** The page of a table: its rows, its definition, and the import of rows. */
 import { href } from '../../shell/router.ts'
-import { Await, Badge, Loading, Notice, Page, type Tab, Tabs, useLoad } from '../../ui/index.ts'
+import { useVisit } from '../../shell/visits.ts'
+import { Await, Badge, Loading, Notice, Page, type PageProps, type Tab, Tabs, useLoad } from '../../ui/index.ts'
 import { readTable, type TableDetail } from './catalogue.ts'
 import { ExportMenu } from './export.tsx'
 import { Import } from './import.tsx'
@@ -26,7 +27,23 @@ export function TablePage({
         {table.error === undefined ? <Loading /> : <Await of={table}>{() => null}</Await>}
       </Page>
     )
-  const { data } = table
+  return <LoadedTable data={table.data} {...{ parents, part, definitions, onDefined }} />
+}
+
+function LoadedTable({
+  data,
+  parents,
+  part,
+  definitions,
+  onDefined,
+}: {
+  readonly data: TableDetail
+  readonly parents: NonNullable<PageProps['parents']>
+  readonly part: string
+  readonly definitions: number
+  readonly onDefined: () => void
+}) {
+  useVisit('table', data.name, href('tables', data.name))
   const isHidden = data.missingscopes.length > 0
   const shown = isHidden || part === 'structure' ? 'structure' : part === 'import' ? part : 'rows'
   return (

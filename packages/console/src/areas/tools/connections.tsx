@@ -1,9 +1,7 @@
 /** The connections of tools on all nodes, for operators, and their end. */
+import { closeConnections, SilentNodes } from '../../admin/connections.tsx'
 import { read } from '../../admin/requests.ts'
-import { gate } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
-import { toast, toastError } from '../../shell/toasts.tsx'
-import { Await, Button, count, dangerColumn, Empty, Notice, Table, Time, useLoad } from '../../ui/index.ts'
+import { Await, Button, count, dangerColumn, Empty, Table, Time, useLoad } from '../../ui/index.ts'
 
 interface WireItem {
   readonly id: string
@@ -29,23 +27,15 @@ const MOST = 200
 export function Connections() {
   const loaded = useLoad((signal) => read<WirePage>(`/admin/wire?limit=${MOST}`, signal), [])
   const close = async (item: WireItem) => {
-    const text = `The connection of ${item.username ?? item.client} is ended with the reason. Most tools connect again by themselves.`
-    if (!(await confirm({ title: 'Close this connection?', text, action: 'Close connection', danger: true }))) return
-    try {
-      await gate.request(`/admin/wire/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
-      toast('One connection was closed')
-    } catch (error) {
-      toastError(error, 'The connection could not be closed')
-    }
-    loaded.reload()
+    const text = `The connection of ${item.username ?? item.client} is closed with a reason. Most tools reconnect on their own.`
+    const question = { title: 'Close this connection?', text, action: 'Close connection' }
+    if (await closeConnections(question, `/admin/wire/${encodeURIComponent(item.id)}`)) loaded.reload()
   }
   return (
     <Await of={loaded} title="The connections could not be listed">
       {({ items, total, silent }) => (
         <div class="tools-connections">
-          {silent.length > 0 && (
-            <Notice kind="warning">These nodes did not answer and are not included below: {silent.join(', ')}.</Notice>
-          )}
+          <SilentNodes nodes={silent} />
           <div class="tools-bar">
             <p class="quiet" role="status">
               {count(items.length)} of {count(total)}, newest first
@@ -56,7 +46,7 @@ export function Connections() {
           </div>
           {items.length === 0 ? (
             <Empty icon="link" title="No connections">
-              No tool is connected.
+              Tools such as psql and Grafana are listed here while they are connected.
             </Empty>
           ) : (
             <ConnectionTable items={items} onClose={close} />

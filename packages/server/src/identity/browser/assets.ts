@@ -35,6 +35,7 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
     themeScript: serveScript('theme'),
     healthScript: serveScript('health'),
     pricesScript: serveScript('prices'),
+    recentScript: serveScript('recent'),
     documentationScript: serveScript('documentation'),
     logo: ownLogo,
     icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),

@@ -48,6 +48,7 @@ export interface PageAssets {
   readonly themeScript: string
   readonly healthScript: string
   readonly pricesScript: string
+  readonly recentScript: string
   readonly documentationScript: string
 }
 

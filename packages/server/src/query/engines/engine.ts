@@ -90,6 +90,16 @@ export interface PreparedRead {
   readInline?(run: ReadRun): WholeRead | undefined
   /** Reads a small result in a round trip that other requests share; undefined when it turns out not to be small. */
   readBatched?(run: ReadRun): Promise<WholeRead | undefined>
+  /** Runs the statement and drops its rows. Absent if the engine does not measure the steps of its plans. */
+  measureSteps?(run: ReadRun, running: Stoppable): Promise<readonly MeasuredStep[]>
+}
+
+/** A step of an engine's own plan. It includes the steps below it, which are deeper. */
+export interface MeasuredStep {
+  readonly depth: number
+  readonly name: string
+  readonly rows: number
+  readonly milliseconds: number
 }
 
 export interface ReadRun {

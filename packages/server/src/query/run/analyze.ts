@@ -1,5 +1,6 @@
-/** EXPLAIN ANALYZE: runs the query, drops its rows, and says how many there were and how long they took. */
+/** EXPLAIN ANALYZE: runs the query, drops its rows, and says how many there were and how long they took, also of each step. */
 import { printQuery, type Query } from 'gatehouse-iql'
+import type { ReadRun } from '../engines/engine.ts'
 import { type ExecutionEnv, type RunningCall, readRun } from './call.ts'
 
 /** Every row is counted; the time limit of the query applies. */
@@ -20,7 +21,8 @@ export async function analyze(query: Query, run: RunningCall, env: ExecutionEnv)
     encoding: { format: 'ndjson', rows: 'arrays', integers: 'numbers' },
     limits: ALL,
   } as const
-  const chunks = read.readStream(readRun(call, env), run.running)
+  const values = readRun(call, env)
+  const chunks = read.readStream(values, run.running)
   let first: string | undefined
   let bytes = 0
   for (;;) {
@@ -29,9 +31,26 @@ export async function analyze(query: Query, run: RunningCall, env: ExecutionEnv)
     if (next.done) {
       const { rowCount } = next.value
       return [
-        `${rowCount} ${rowCount === 1 ? 'row' : 'rows'} in ${elapsed()}, the first of them after ${first}; ${bytes} bytes`,
+        `${rowsText(rowCount)} in ${elapsed()}, the first of them after ${first}; ${bytes} bytes`,
+        ...(await stepLines(call, values)),
       ]
     }
     bytes += next.value.length
   }
+}
+
+/** What the engine measured. Of hidden rows, and of tables behind views, nobody learns how many there are. */
+async function stepLines({ planned, running }: RunningCall, values: ReadRun): Promise<readonly string[]> {
+  const { tables, views } = planned.bound
+  const isAllSeen =
+    views.length === 0 && tables.every(({ isSystem, rowFilter }) => !isSystem && rowFilter === undefined)
+  const steps = isAllSeen ? ((await planned.read?.measureSteps?.(values, running)) ?? []) : []
+  return steps.map(
+    ({ depth, name, rows, milliseconds }) =>
+      `${'  '.repeat(depth + 1)}${name}: ${rowsText(rows)}, ${milliseconds.toFixed(1)} ms`,
+  )
+}
+
+function rowsText(count: number): string {
+  return `${count} ${count === 1 ? 'row' : 'rows'}`
 }

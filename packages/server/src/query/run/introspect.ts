@@ -1,7 +1,17 @@
 /** Rows of EXPLAIN, EXPLAIN LIVE, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
 
-import { type DescribeTable, type Explain, type ExplainLive, type ShowTables, typeName } from 'gatehouse-iql'
-import { Refusal } from 'gatehouse-protocol'
+import {
+  type DescribeTable,
+  type Explain,
+  type ExplainLive,
+  printExpression,
+  type ShowTables,
+  sameName,
+  someWithin,
+  type TableView,
+  typeName,
+} from 'gatehouse-iql'
+import { Refusal, type StepUpNeed } from 'gatehouse-protocol'
 import { viewFor } from '../catalogue/snapshot.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Cell } from '../model/result.ts'
@@ -19,12 +29,12 @@ export function introspect(statement: Introspection, run: RunningCall, engine: E
     case 'explain-live':
       return [explainLive(statement, run, engine)]
     case 'show-tables':
-      return [...viewFor(snapshot, run.principal.scopes).tableNames()].map((name) => [
-        name,
-        snapshot.table(name)?.isSystem ?? false,
-        snapshot.definitionOf(name)?.description ?? null,
-        snapshot.table(name)?.view !== undefined,
-      ])
+      return [...viewFor(snapshot, run.principal.scopes).tableNames()].map((name) => {
+        const { description, stepUp } = snapshot.definitionOf(name) ?? {}
+        const { isSystem = false, view } = snapshot.table(name) ?? {}
+        const needs = [needText(stepUp?.read), needText(stepUp?.write)]
+        return [name, isSystem, description ?? null, view !== undefined, ...needs]
+      })
     case 'describe': {
       const definition = snapshot.definitionOf(statement.table.name)
       return (definition?.columns ?? []).map((column, ordinal) => [
@@ -34,9 +44,26 @@ export function introspect(statement: Introspection, run: RunningCall, engine: E
         column.nullable,
         definition?.primaryKey.includes(column.name) ?? false,
         column.default ?? null,
+        checksOf(statement.table, column.name),
       ])
     }
   }
+}
+
+/** As REQUIRE ( … ) has it. */
+function needText(need: StepUpNeed | undefined): string | null {
+  if (need === undefined) return null
+  const { acr, age } = need
+  return [acr !== undefined && `acr = ${acr}`, age !== undefined && `age = ${age}`].filter(Boolean).join(', ')
+}
+
+/** The conditions that a column is part of. */
+function checksOf({ checks = [] }: TableView, column: string): string | null {
+  const found = checks.filter(({ condition }) =>
+    someWithin(condition, (node) => node.kind === 'column' && sameName(node.name.text, column)),
+  )
+  if (found.length === 0) return null
+  return found.map(({ name, condition }) => `${name}: ${printExpression(condition)}`).join('; ')
 }
 
 /** Method, key and reason. A statement that cannot be live has the method `refused`. */

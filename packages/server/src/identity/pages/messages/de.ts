@@ -232,6 +232,8 @@ export const de: Messages = {
   keys: 'Signaturschlüssel (JWKS)',
   prices: 'Kurse, live',
   pricesLead: 'Vom Markt der Demonstration erfunden. In der Konsole können Sie sie abfragen, zeichnen und abonnieren.',
+  recent: 'Zuletzt bearbeitet',
+  recentKind: { statement: 'Anweisung', query: 'Gespeicherte Abfrage', board: 'Board', table: 'Tabelle' },
   health: 'Zustand',
   healthy: 'Alles läuft',
   unhealthy: 'Nicht alles läuft',

@@ -229,6 +229,8 @@ export const en = {
   keys: 'Signing keys (JWKS)',
   prices: 'Prices, live',
   pricesLead: 'Invented by the demonstration market. In the console you can query, chart and subscribe to them.',
+  recent: 'Recent work',
+  recentKind: { statement: 'Statement', query: 'Saved query', board: 'Board', table: 'Table' },
   health: 'Health',
   healthy: 'Everything is running',
   unhealthy: 'Not everything is running',

@@ -230,6 +230,8 @@ export const fr: Messages = {
   prices: 'Cours en direct',
   pricesLead:
     'Inventés par le marché de démonstration. Dans la console, vous pouvez les interroger, les tracer et vous y abonner.',
+  recent: 'Travaux récents',
+  recentKind: { statement: 'Instruction', query: 'Requête enregistrée', board: 'Tableau de bord', table: 'Table' },
   health: 'État',
   healthy: 'Tout fonctionne',
   unhealthy: 'Tout ne fonctionne pas',

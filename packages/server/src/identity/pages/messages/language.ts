@@ -3,6 +3,7 @@ import { byQuality } from '../../../http/request/accept.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'
+import { es } from './es.ts'
 import { fr } from './fr.ts'
 
 export interface Language {
@@ -17,6 +18,7 @@ const ENGLISH: Language = { tag: 'en', locale: 'en', messages: en }
 const LANGUAGES: ReadonlyMap<string, Language> = new Map([
   ['en', ENGLISH],
   ['de', { tag: 'de', locale: 'de', messages: de }],
+  ['es', { tag: 'es', locale: 'es', messages: es }],
   ['fr', { tag: 'fr', locale: 'fr', messages: fr }],
 ])
 

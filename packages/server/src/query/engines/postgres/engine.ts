@@ -25,6 +25,7 @@ import { POSTGRES } from './dialect/dialect.ts'
 import { findResponse } from './idempotency-keys.ts'
 import { CommitSignal } from './live/commit-signal.ts'
 import { PostgresLiveSource } from './live/live-source.ts'
+import { measureSteps } from './measured-steps.ts'
 import { withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowDecoder, toPostgres } from './representation.ts'
@@ -69,6 +70,7 @@ class PostgresEngine implements Engine {
     return {
       readBatched: prepareBatched(query, decodeRow),
       readStream: (run, running) => streamRows(acquire, query, decodeRow, run, running),
+      measureSteps: (run, running) => measureSteps(acquire, sql, run, running),
     }
   }
 
