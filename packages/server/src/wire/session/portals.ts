@@ -16,7 +16,7 @@ import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Execution, RowOutput, Runner } from './runner.ts'
-import type { BoundPortal, IqlStatement } from './statement.ts'
+import { type BoundPortal, type IqlStatement, isKeepable } from './statement.ts'
 
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
@@ -285,8 +285,8 @@ export class Portals {
   #write(portal: IqlPortal, maxRows: number, delivery: Delivery): Later {
     const { bound } = portal
     this.#runner.requireWritable()
-    const isKeepable = this.#runner.isKeepable(bound)
-    if (this.#block.isOpen && isKeepable) {
+    const mayKeep = isKeepable(bound)
+    if (this.#block.isOpen && mayKeep) {
       const { copy } = this.#block
       if (copy === undefined) return this.#keep(bound)
       return spreadCopy(copy, { env: this.#env, caller: this.#caller, block: this.#block }).then(() =>
@@ -294,7 +294,7 @@ export class Portals {
       )
     }
     this.#runner.requireOutsideBlock(bound)
-    if (isKeepable && !delivery.isDescribed) {
+    if (mayKeep && !delivery.isDescribed) {
       const kept = this.#pending ?? new KeptInserts(this.#caller.memory)
       const rows = this.#runner.keep(bound, kept)
       this.#pending = kept

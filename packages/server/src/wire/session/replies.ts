@@ -1,22 +1,22 @@
 /** The replies of a session. Those of INSERTs that share a write are held back until it is done. */
 
 import type { ConnectionMemory } from '../protocol/kept-memory.ts'
-import type { RowOutput } from './runner.ts'
+import type { ClientOutput } from './runner.ts'
 
 /** Type and length of a message. */
 const COPY_HEAD = 5
 /** Of a reply that is held back, besides its bytes. */
 const REPLY_BYTES = 120
 
-export class Replies implements RowOutput {
-  readonly #output: RowOutput
+export class Replies implements ClientOutput {
+  readonly #output: ClientOutput
   readonly #memory: Pick<ConnectionMemory, 'take' | 'give'>
   #held: Uint8Array[] | undefined
   #heldBytes = 0
   #hasEnded = false
   #copyHeader: Uint8Array | undefined
 
-  constructor(output: RowOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
+  constructor(output: ClientOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
     this.#output = output
     this.#memory = memory
   }

@@ -21,7 +21,7 @@ import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
-type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
+export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
 
 /** A statement that runs, from its first message to its last row. */
 export interface Execution {
@@ -208,7 +208,7 @@ export class Runner {
    * Sends rows, at most `maxRows` of them, as fast as the client reads. Resolves to their number; the execution is at its end if that is
    * less than `maxRows`, or all rows were asked for.
    */
-  async send(execution: Execution, maxRows: number, output = this.#output): Promise<number> {
+  async send(execution: Execution, maxRows: number, output: RowOutput = this.#output): Promise<number> {
     const { rows, running } = execution
     if (rows === undefined) return 0
     if (execution.stopped !== undefined) throw execution.stopped
@@ -331,13 +331,6 @@ export class Runner {
       ? this.#block.isReadOnly
       : this.#settings.get('default_transaction_read_only') === 'on'
     if (isReadOnly) throw new WireError('25006', 'The transaction only reads')
-  }
-
-  /** Whether the statement can be kept until COMMIT: an INSERT of values that returns nothing. */
-  isKeepable({ planned }: BoundPortal): boolean {
-    const { statement } = planned.bound
-    if (statement.kind !== 'insert' || statement.table.isSystem) return false
-    return statement.rows.kind === 'values' && statement.onConflict === undefined && statement.returning.length === 0
   }
 
   /** Checks and keeps an INSERT; returns its number of rows. */

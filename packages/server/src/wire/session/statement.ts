@@ -328,3 +328,10 @@ export function sizeOf({ statement, values, formats }: BoundPortal): number {
   }
   return size
 }
+
+/** Whether it can be kept until COMMIT: an INSERT of values that returns nothing. */
+export function isKeepable({ planned }: BoundPortal): boolean {
+  const { statement } = planned.bound
+  if (statement.kind !== 'insert' || statement.table.isSystem) return false
+  return statement.rows.kind === 'values' && statement.onConflict === undefined && statement.returning.length === 0
+}

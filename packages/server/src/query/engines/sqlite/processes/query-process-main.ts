@@ -55,9 +55,7 @@ async function readJobs(database: string): Promise<void> {
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
       const outcome =
-        'kind' in job
-          ? readLive(connection, statements, job, sendText)
-          : await read(connection, feed, helper, job)
+        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
