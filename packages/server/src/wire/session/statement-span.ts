@@ -2,7 +2,6 @@
 import { OTEL_SYSTEMS } from '../../query/http/serve.ts'
 import type { StatementTrace } from '../../telemetry/trace.ts'
 import type { SessionEnv } from './env.ts'
-import type { Execution } from './runner.ts'
 
 /** Instrumented clients write the trace in a comment of the statement, as sqlcommenter does. */
 const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
@@ -10,7 +9,7 @@ const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
 export function noteSpan(
   trace: StatementTrace,
   engine: SessionEnv['engine'],
-  { requestId, shown }: Execution,
+  { requestId, shown }: { readonly requestId: string; readonly shown: string },
   { outcome, ms, rows }: { readonly outcome: string; readonly ms: number; readonly rows: number },
 ): void {
   const attributes = {
