@@ -53,7 +53,8 @@ the file under \`rule_files\`.
 With \`GATEHOUSE_TRACE_ENDPOINT\` (for example \`http://127.0.0.1:4318/v1/traces\`) every request becomes a span, sent as
 OTLP over HTTP in JSON. The server continues the trace of a \`traceparent\` header; \`GATEHOUSE_TRACE_RATIO\` is the sampling
 ratio of traces that start here. Child spans cover each statement on the identity database (\`select users\`) and the
-execution of a query, with its outcome and row count. No span contains a network address, a value or the text of a
+execution of a query, with its outcome and row count. A statement over [PostgreSQL's protocol](wire.md) is a span too; it continues the trace of a
+comment \`/*traceparent='…'*/\`, as sqlcommenter writes it. No span contains a network address, a value or the text of a
 statement. Without the setting there is no tracing overhead.
 `,
 }

@@ -76,10 +76,14 @@ export const CLIENTS: readonly Client[] = [
   python('adbc', ['adbc-driver-postgresql', 'pyarrow']),
   odbc(),
   python('duckdb', ['duckdb', 'duckdb-extensions', 'duckdb-extension-postgres']),
-  // In an environment of its own: it needs an older SQLAlchemy, this release of Flask-Caching, and rich for its command line.
+  // In an environment of its own: it needs an older SQLAlchemy, this release of Flask-Caching, and two packages that it does not name.
   // It creates its own database first, by more than a hundred migrations.
   {
-    ...python('superset', ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0', 'rich'], 'superset'),
+    ...python(
+      'superset',
+      ['apache-superset', 'psycopg2-binary', 'Flask-Caching==2.3.0', 'rich', 'cachetools'],
+      'superset',
+    ),
     seconds: 1200,
   },
   {

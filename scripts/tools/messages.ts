@@ -116,7 +116,7 @@ export function readError(body: Buffer): { code: string; message: string } {
   return found
 }
 
-/** A message of ours, from its type and the parts of its body. */
+/** Writes a message: its type, its length and the parts of its body. */
 export function message(type: string, ...parts: readonly Buffer[]): Buffer {
   const body = Buffer.concat(parts)
   return Buffer.concat([Buffer.from(type, 'latin1'), int32(body.length + 4), body])

@@ -6,6 +6,7 @@ import { freePort } from '../../test/support/free-port.ts'
 import { serveProcess } from '../../test/support/process.ts'
 import { CLIENTS, type Client, prepareClient, runClient, type Target } from './clients.ts'
 import { DATABASE, READER, type RealPostgres } from './postgres.ts'
+import { comparePsqlOutput } from './psql-output.ts'
 import { SIGN_INS } from './sign-ins.ts'
 
 export function runAgainstPostgres({ port }: RealPostgres, wanted: readonly string[]): Promise<string[]> {
@@ -25,6 +26,8 @@ export async function runAgainstGatehouse(wanted: readonly string[]): Promise<st
       const problem = await run({ port, issuer: server.issuer })
       summary.push(problem === undefined ? `ran       sign-in ${name}` : `${problem}`)
     }
+    if (wanted.length === 0 || wanted.includes('psql-output'))
+      summary.push(...(await comparePsqlOutput(port, user.password)))
     return summary
   } finally {
     await server.stop()

@@ -8,6 +8,7 @@ import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type ProgramRequest, startProgram } from '../support/remote-program.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
+import { WireSession } from '../support/wire-session.ts'
 
 interface Span {
   traceId: string
@@ -39,7 +40,7 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     const { port } = collector.address() as AddressInfo
     const endpoint = `http://127.0.0.1:${port}/v1/traces`
     server = await startTestServer(place(), {
-      flags: { '--demo': 'true', '--trace-endpoint': endpoint, '--trace-ratio': '0' },
+      flags: { '--demo': 'true', '--wire-port': '0', '--trace-endpoint': endpoint, '--trace-ratio': '0' },
     })
     try {
       await useTheServer()
@@ -58,6 +59,7 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
   const QUERY = 'c'.repeat(32)
   const REFUSED = 'd'.repeat(32)
   const CALL = 'e'.repeat(32)
+  const WIRE = 'f'.repeat(32)
   let called: ProgramRequest | undefined
   const CALLER = '00f067aa0ba902b7'
   const parent = (trace: string, flags = '01') => ({ traceparent: `00-${trace}-${CALLER}-${flags}` })
@@ -90,6 +92,10 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     assert.match(refused.headers.get('traceresponse') ?? '', new RegExp(`^00-${REFUSED}-[0-9a-f]{16}-01$`))
     await refused.text()
     await callRemoteController(access_token)
+    const session = await WireSession.open(server.wirePort ?? 0, 'admin', 'admin-please-change')
+    await session.query("SELECT symbol, 'very-secret' AS said FROM trades ORDER BY id LIMIT 3")
+    await session.query(`SELECT id FROM trades LIMIT 3 /*app='x',traceparent='${parent(WIRE).traceparent}'*/`)
+    session.close()
   }
 
   async function callRemoteController(token: string): Promise<void> {
@@ -128,7 +134,20 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
       QUERY,
       REFUSED,
       CALL,
+      WIRE,
     ])
+  })
+
+  test('a statement over PostgreSQL’s protocol is a span, in the trace that a comment names', () => {
+    const { server: span, children } = of(WIRE)
+    assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'query' })
+    assert.deepEqual(children, [])
+    assert.partialDeepStrictEqual(attributes(span), {
+      'db.system.name': engine === 'sqlite' ? 'sqlite' : 'postgresql',
+      'network.protocol.name': 'postgresql',
+      'gatehouse.outcome': 'ok',
+      'gatehouse.rows': 3,
+    })
   })
 
   test('statements of the identity database are spans within the request that waits for them', () => {

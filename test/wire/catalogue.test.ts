@@ -119,6 +119,17 @@ test('a description has the columns and parameter types of a PostgreSQL', async 
   })
 })
 
+test('"char" in quotes is the type of one byte, CHAR is character', async () => {
+  const text = `SELECT relkind::"char" AS a, 'rest'::pg_catalog."char" AS b, '{r,v}'::"char"[] AS c, 'r'::char AS d
+    FROM pg_class WHERE relname = 'trades'`
+  const { columns, rows } = await ask(catalogue, demo, text)
+  assert.deepEqual(
+    columns.map(({ type }) => type),
+    [18, 18, 1002, 1042],
+  )
+  assert.deepEqual(rows, [['r', 'r', '{r,v}', 'r']])
+})
+
 test('only statements on the catalogue are claimed', () => {
   const claims = (text: string) => catalogue.claims(text)
   assert.equal(claims('SELECT 1'), 'no')

@@ -13,9 +13,9 @@ const folder = new URL('../query/corpus/', import.meta.url)
 const SAMPLE = ['casts.txt', 'zones.txt', 'write.txt']
 const files = readdirSync(folder).filter((name) => name.endsWith('.txt') && (IS_LONG_RUN || SAMPLE.includes(name)))
 const FLAGS = { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true', '--limit-exempt': '127.0.0.1' }
-/** What clients of PostgreSQL may do. */
 /** Commands, the catalogue and several statements, which HTTP refuses. */
-const OTHERWISE = /^(?:BEGIN|COMMIT|ROLLBACK|COPY|SET|EXPLAIN)\b|\bpg_|\binformation_schema\b|;\s*\S/i
+const OTHERWISE = /^(?:BEGIN|COMMIT|ROLLBACK|COPY|SET)\b|\bpg_|\binformation_schema\b|;\s*\S/i
+/** What clients of PostgreSQL may do. */
 const ALLOWED = new Set(['IQL.DuplicateColumn', 'IQL.ParameterType', 'IQL.MissingParameter'])
 
 onEveryEngineInLongRuns('the corpus over the wire', (place, engine) => {

@@ -1,16 +1,10 @@
 /** Administration of what runs on the nodes: the nodes themselves, streaming connections, queries and live statements. */
 import { Refusal } from 'gatehouse-protocol'
 import { subjectNames } from '../store/accounts/subject-names.ts'
-import { cursorOf, readActivityCursor } from './node-activity.ts'
-import type { ActivityFilter, ActivityItems } from './ports.ts'
+import { connectionRoutes, LIST_REPLY, PAGED_REPLY, pageOf, readFilter } from './connections.ts'
 import { record } from './request/change.ts'
-import { cursorQuery, pageReply, readPage } from './request/page.ts'
-import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
-import { requireSubject } from './subjects.ts'
-
-export const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
-const LIST_REPLY = '{"items": […], "total": how many there are, "silent": [nodes that did not reply]}'
-export const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
+import { cursorQuery } from './request/page.ts'
+import { type AdminRoute, notFound, part } from './route.ts'
 
 export const activityRoutes: readonly AdminRoute[] = [
   {
@@ -39,51 +33,14 @@ export const activityRoutes: readonly AdminRoute[] = [
       return { body: await activity.figures(at) }
     },
   },
-  {
-    method: 'GET',
-    path: '/admin/streams',
-    scope: 'Platform/Admin',
-    summary: 'Lists the streaming connections of all nodes, newest first.',
-    query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
-    reply: PAGED_REPLY,
-    async run(call, env) {
-      return pageOf('/admin/streams', call, await env.activity.streams(await readFilter(call, env)))
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/admin/streams/{connection}',
-    scope: 'Platform/Admin',
-    summary: 'Closes a streaming connection on any node.',
-    reply: KICK_REPLY,
-    async run(call, env) {
-      const connectionId = part(call, 'connection')
-      const { total: closed, silent } = await env.activity.streams({ id: connectionId, limit: 1 })
-      // It may be on a node that did not reply.
-      if (closed === 0 && silent.length === 0) throw notFound('streaming connection', connectionId)
-      await env.publish({ kind: 'stream-kick', connectionId })
-      record(env, call, { event: 'stream.kicked', target: connectionId, details: { connection: connectionId } })
-      return { body: { closed, silent } }
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/admin/streams',
-    scope: 'Platform/Admin',
-    summary: 'Closes all streaming connections of a user or client, on all nodes.',
-    query: { user: 'The user or client, by name or id. Required.' },
-    reply: KICK_REPLY,
-    async run(call, env) {
-      const { user } = call.query
-      if (user === undefined)
-        throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
-      const subject = await requireSubject(env.stores, user)
-      const { total: closed, silent } = await env.activity.streams({ user: subject, limit: 1 })
-      await env.publish({ kind: 'stream-kick', subject })
-      record(env, call, { event: 'stream.kicked', target: subject, details: { count: closed } })
-      return { body: { closed, silent } }
-    },
-  },
+  ...connectionRoutes({
+    list: 'streams',
+    event: 'stream',
+    one: 'streaming connection',
+    lists: 'Lists the streaming connections of all nodes, newest first.',
+    closesOne: 'Closes a streaming connection on any node.',
+    closesAll: 'Closes all streaming connections of a user or client, on all nodes.',
+  }),
   {
     method: 'GET',
     path: '/admin/queries',
@@ -114,22 +71,3 @@ export const activityRoutes: readonly AdminRoute[] = [
     },
   },
 ]
-
-export function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
-  const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
-  return { body: { ...body, ...rest } }
-}
-
-export async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
-  const { user, kind } = call.query
-  const { after, limit } = readPage(call)
-  readActivityCursor(after)
-  if (kind !== undefined && kind !== 'query' && kind !== 'live')
-    throw new Refusal('admin.bad_parameter', 400, 'kind must be query or live')
-  return {
-    user: user === undefined ? undefined : await requireSubject(stores, user),
-    kind,
-    after,
-    limit,
-  }
-}

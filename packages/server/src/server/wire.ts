@@ -68,7 +68,7 @@ export async function openWire(
   cleanup: Cleanup,
 ): Promise<Wire | undefined> {
   if (query === undefined) return undefined
-  const { config, issuer, bus, clock, cluster, logger } = base
+  const { config, issuer, bus, clock, cluster, logger, tracing } = base
   const { audit } = base.resources
   const [{ Wire: WireServer }, { createSessions }, { openCatalogue }] = await Promise.all([
     import('../wire/wire.ts'),
@@ -84,6 +84,7 @@ export async function openWire(
   const openSession = createSessions({
     ...query.sessionParts(metrics),
     rateLimits,
+    trace: tracing,
     systemCatalogue,
     allowsWrites: () => config.wireWrites,
     version: VERSION,

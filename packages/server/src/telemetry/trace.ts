@@ -25,6 +25,17 @@ export interface CallSpan {
   end(name: string, attributes: SpanAttributes, isFailed: boolean): void
 }
 
+/** Spans of work that no request over HTTP began: statements over PostgreSQL's protocol. */
+export interface StatementTrace {
+  /** A span that ends now, in the given trace or in a new one, unless that is not sampled. */
+  noteStatement(
+    traceparent: string | undefined,
+    milliseconds: number,
+    attributes: SpanAttributes,
+    isFailed: boolean,
+  ): void
+}
+
 const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
 /** W3C Trace Context §3.2. */

@@ -7,6 +7,7 @@ import {
   type OpenSpan,
   readTraceParent,
   type SpanAttributes,
+  type StatementTrace,
   type Trace,
 } from './trace.ts'
 import { exportRequest, type FinishedSpan } from './trace-export.ts'
@@ -50,7 +51,7 @@ const SPANS_AT_ONCE = 512
 const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
-export class Tracing implements Trace, CallTrace {
+export class Tracing implements Trace, CallTrace, StatementTrace {
   readonly #options: TraceOptions
   readonly #served = new AsyncLocalStorage<SpanState>()
   readonly #finished: FinishedSpan[] = []
@@ -103,6 +104,20 @@ export class Tracing implements Trace, CallTrace {
     const endedAt = unixNanoseconds()
     const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
     this.#keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+  }
+
+  noteStatement(
+    traceparent: string | undefined,
+    milliseconds: number,
+    attributes: SpanAttributes,
+    isFailed: boolean,
+  ): void {
+    const span = beginRequest(traceparent, this.#options.ratio)
+    if (span === undefined) return
+    const { traceId, spanId, parentSpanId, startedAt: endedAt } = span
+    const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
+    const name = 'query'
+    this.#keep({ traceId, spanId, parentSpanId, name, kind: 'server', startedAt, endedAt, attributes, isFailed })
   }
 
   async flush(): Promise<void> {

@@ -250,14 +250,14 @@ class Exchange {
     if (ms >= env.slowLog.limits.slowMs)
       logSlow(env.slowLog, { reqId: context.id, ...context.caller, ms, outcome, statement: this.shown })
     this.#span?.end(
-      { 'db.system.name': SYSTEMS[env.engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
+      { 'db.system.name': OTEL_SYSTEMS[env.engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
       outcome === 'server.fault',
     )
   }
 }
 
 /** The names of OpenTelemetry. */
-const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const
+export const OTEL_SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const
 
 export type Observe = (outcome: string, milliseconds: number, rows: number) => void
 

@@ -84,7 +84,9 @@ export class CatalogueStatements {
   }
 
   get #catalogueCaller(): CatalogueCaller {
-    const { principal, user } = this.#caller
-    return { scopes: principal.scopes, user, owner: principal.subject, snapshot: this.#env.catalogue.snapshot }
+    const { scopes, subject, username, clientId } = this.#caller.principal
+    // As current_user is in IQL: "token" and "oauth" are not the names of anybody.
+    const user = username ?? clientId
+    return { scopes, user, owner: subject, snapshot: this.#env.catalogue.snapshot }
   }
 }

@@ -4,6 +4,7 @@ import type { BulkEnv } from '../../query/bulk/bulk.ts'
 import type { Observe } from '../../query/http/serve.ts'
 import type { RunningQueries } from '../../query/run/running.ts'
 import type { SlowLog } from '../../query/run/slow-log.ts'
+import type { StatementTrace } from '../../telemetry/trace.ts'
 import type { Catalogue } from '../catalogue/contract.ts'
 
 export interface SessionEnv extends BulkEnv {
@@ -13,6 +14,8 @@ export interface SessionEnv extends BulkEnv {
   readonly observe: Observe
   readonly slowLog: SlowLog
   readonly rateLimits?: Pick<RateLimits, 'countCaller'> | undefined
+  /** Undefined: nobody collects traces. */
+  readonly trace?: StatementTrace | undefined
   /** Statements on pg_catalog and information_schema. */
   readonly systemCatalogue?: Catalogue | undefined
   /** The setting wire_writes. */

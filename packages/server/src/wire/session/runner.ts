@@ -18,6 +18,7 @@ import { PortalRows, releaseAll } from './portal-rows.ts'
 import { encodeRows } from './returned-rows.ts'
 import type { Settings } from './settings.ts'
 import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
+import { noteSpan } from './statement-span.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
@@ -295,9 +296,10 @@ export class Runner {
   finish(execution: Execution, outcome: string, rows: number): void {
     if (execution.hasEnded) return
     execution.hasEnded = true
-    const { observe, slowLog } = this.#env
+    const { observe, slowLog, trace, engine } = this.#env
     const ms = performance.now() - execution.started
     observe(outcome, ms, rows)
+    if (trace !== undefined) noteSpan(trace, engine, execution, { outcome, ms, rows })
     if (ms >= slowLog.limits.slowMs) {
       const { subject, kind, clientId } = this.#caller.principal
       const user = kind === 'user' ? subject : undefined

@@ -98,9 +98,9 @@ export function typeRow(oid: number): TypeRow | undefined {
 }
 
 /** The OID of a type's name: pg_type's, or the standard's, also as format_type writes it. */
-export function findType(name: string, isQuoted = false): number | undefined {
-  // CHAR is character(1); only in quotes it is the type of one byte.
-  if (name === 'char' && !isQuoted) return OID.bpchar
+export function findType(name: string, isExact = false): number | undefined {
+  // CHAR is character(1); only in quotes or with its schema it is the type of one byte.
+  if (name === 'char' && !isExact) return OID.bpchar
   const known = byName.get(name) ?? OTHER_NAMES.get(name)
   if (known !== undefined) return known
   for (const [oid, standard] of STANDARD_NAMES) if (standard === name) return oid

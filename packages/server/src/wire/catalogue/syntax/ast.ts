@@ -82,6 +82,8 @@ export interface Window {
 
 export interface TypeName {
   readonly path: readonly string[]
+  /** It is quoted or has a schema, so that it is the name of pg_type: "char" is not CHAR. */
+  readonly isExact: boolean
   readonly isArray: boolean
   readonly at: number
 }

@@ -156,7 +156,8 @@ function named(tokens: TokenStream): Expression {
   // A typed literal: oid '16384'.
   if (tokens.token.kind === 'text') {
     const { text, at: textAt } = tokens.take()
-    return { kind: 'cast', operand: { kind: 'text', value: text, at: textAt }, type: { path, isArray: false, at }, at }
+    const type = { path, isExact: kind === 'quoted' || path.length > 1, isArray: false, at }
+    return { kind: 'cast', operand: { kind: 'text', value: text, at: textAt }, type, at }
   }
   return { kind: 'column', path, at }
 }

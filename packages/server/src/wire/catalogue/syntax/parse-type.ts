@@ -5,7 +5,9 @@ import type { TokenStream } from './token-stream.ts'
 /** Type = Name {"." Name} ["(" number {"," number} ")"] {"[" [number] "]"}, or one of two words. */
 export function parseType(tokens: TokenStream): TypeName {
   const { at } = tokens
+  const isQuoted = tokens.token.kind === 'quoted'
   const path = tokens.path()
+  const isExact = isQuoted || path.length > 1
   const [only] = path
   if (path.length === 1 && only === 'double') tokens.accepts('precision')
   if (path.length === 1 && only === 'character' && tokens.accepts('varying')) path[0] = 'varchar'
@@ -21,5 +23,5 @@ export function parseType(tokens: TokenStream): TypeName {
     if (tokens.token.kind === 'number') tokens.take()
     tokens.expects(']')
   }
-  return { path, isArray, at }
+  return { path, isExact, isArray, at }
 }

@@ -279,8 +279,8 @@ function translateCast(operand: Typed, name: TypeName, translation: Translation)
   return { ...converted, type, name: isNameWeak ? typeName(elementOf(type) ?? type) : operand.name, isNameWeak }
 }
 
-export function typeOf({ path, isArray, at }: TypeName): number {
-  const type = findType(path.at(-1) ?? '')
+export function typeOf({ path, isExact, isArray, at }: TypeName): number {
+  const type = findType(path.at(-1) ?? '', isExact)
   if (type === undefined) throw new CatalogueError('unknownObject', `type "${path.join('.')}" does not exist`, at)
   return isArray ? arrayOf(type) : type
 }

@@ -117,7 +117,7 @@ function literalSql(text: string, type: number, at: number | undefined): string 
 
 const NUMBERS: readonly number[] = [OID.int2, OID.int4, OID.int8, OID.numeric, OID.float4, OID.float8]
 
-/** The type of CASE, COALESCE, arrays and set operations, of values that need not have the same. */
+/** The type of CASE, COALESCE, arrays and set operations, whose values may have different types. */
 export function commonType(types: readonly number[]): number {
   const known = types.filter((type) => type !== OID.unknown)
   const [first = OID.unknown] = known
