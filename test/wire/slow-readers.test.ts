@@ -13,7 +13,8 @@ import { WireSession } from '../support/wire-session.ts'
 const server = useServer({
   flags: { '--demo': 'true', '--wire-port': '0', '--query-stall': '2', '--query-concurrency': '2' },
 })
-const LONG = 'SELECT count(*) AS n FROM trades a, trades b, trades c, trades d WHERE a.price + b.price > c.price + d.price'
+const LONG =
+  'SELECT count(*) AS n FROM trades a, trades b, trades c, trades d WHERE a.price + b.price > c.price + d.price'
 /** A row that no buffer between the programs holds. */
 const ROWS = "SELECT repeat('x', 15000000) AS a FROM instruments LIMIT 3"
 
