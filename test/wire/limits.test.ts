@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { dataRow } from '../../packages/server/src/wire/protocol/replies.ts'
+import { dataRow, readyForQuery } from '../../packages/server/src/wire/protocol/replies.ts'
 import type { OpenSession } from '../../packages/server/src/wire/session/contract.ts'
 import { until } from '../support/until.ts'
 import { errorFields, message, signInTo, startUp, WireClient } from '../support/wire-client.ts'
@@ -171,4 +171,33 @@ test('unfinished messages of one user are bounded, and do not stop those of othe
   client.send(bind.subarray(0, 900_000))
   client.send(bind.subarray(900_000), message('S'))
   assert.equal((await client.reply())?.type, 'E')
+})
+
+test('costly messages of many connections wait for each other, and others are answered in between', async (context) => {
+  let handled = 0
+  const openSession: OpenSession = (_caller, output) =>
+    sessionOf(output, {
+      handle(received) {
+        if (received.kind === 'sync') output.write(readyForQuery('I'))
+        if (received.kind !== 'query') return
+        handled += 1
+        for (const end = performance.now() + 5; performance.now() < end; );
+      },
+    })
+  const { port, mint } = await startWire(context, { openSession })
+  const { client } = await signInTo(port, 'token', await mint.issue())
+  for (let count = 0; count < 5; count += 1) {
+    const { client: costly } = await signInTo(port, 'token', await mint.issue({ subject: 'costly' }))
+    costly.send(...Array.from({ length: 100 }, () => message('Q', 'SELECT 1\0')))
+  }
+  await until('they are being handled', 2_000, () => handled > 0)
+  let most = 0
+  for (let count = 0; count < 10; count += 1) {
+    const before = handled
+    client.send(message('S'))
+    await client.reply()
+    most = Math.max(most, handled - before)
+  }
+  assert.ok(handled < 500, 'they have not ended meanwhile')
+  assert.ok(most <= 10, `${most} costly messages before one answer`)
 })

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
+import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
 import type { MessageReader } from './protocol/reader.ts'
@@ -23,6 +24,7 @@ export interface ConnectionParts {
 export interface ConnectionEnv {
   readonly openSession: OpenSession
   readonly monotonic: () => number
+  readonly turns: MessageTurns
   /** The current name of a user. */
   readonly usernameOf: (subject: string) => Promise<string | undefined>
   /** Called once. */
@@ -46,8 +48,6 @@ export type Ending = keyof typeof ENDINGS
 const READ_AHEAD_BYTES = 64 * 1024
 /** How long a client has to take the last message. */
 const LAST_MESSAGE_MS = 500
-/** How long the messages of one connection are handled in one turn of the event loop. A single Parse can take longer. */
-const TURN_MS = 8
 
 export class WireConnection implements SessionCaller {
   readonly id: string
@@ -68,6 +68,8 @@ export class WireConnection implements SessionCaller {
   #principal: Principal
   /** A message is being handled, or waits for its turn. */
   #isBusy = false
+  /** Its messages took longer than a slice of time. */
+  #isCostly = false
   #lastMessageAt: number
   #aheadBytes = 0
   #isClosed = false
@@ -169,7 +171,8 @@ export class WireConnection implements SessionCaller {
       return
     }
     if (!this.#isBusy) {
-      this.#handleMessages()
+      this.#isBusy = true
+      this.#continue()
       return
     }
     this.#aheadBytes += chunk.length
@@ -179,14 +182,19 @@ export class WireConnection implements SessionCaller {
   /** Handles what has arrived, one message after the other. By-key reads are answered without a promise. */
   #handleMessages(): void {
     const output = this.#output
+    const { monotonic, turns } = this.#env
     this.#isBusy = true
     output.hold()
+    const began = monotonic()
+    let wasCostly = this.#isCostly
     try {
-      const began = this.#env.monotonic()
       while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
+        wasCostly = false
         const handled = this.#session.handle(message)
+        const isLong = monotonic() - began > SLICE_MS
+        if (isLong) this.#isCostly = true
         if (handled !== undefined) {
           output.release()
           handled.then(this.#continue, this.#onHandlerError)
@@ -197,9 +205,9 @@ export class WireConnection implements SessionCaller {
           output.drained().then(this.#continue, this.#onHandlerError)
           return
         }
-        if (this.#env.monotonic() - began > TURN_MS) {
+        if (isLong) {
           output.release()
-          setImmediate(this.#continue)
+          turns.later(this.#handleLater)
           return
         }
       }
@@ -208,13 +216,20 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
+    this.#isCostly = wasCostly
     output.release()
     this.#isBusy = false
     this.#aheadBytes = 0
     if (this.#socket.isPaused()) this.#socket.resume()
   }
 
+  /** Only connections whose messages have just taken long wait for a turn. */
   readonly #continue = (): void => {
+    if (this.#isCostly) this.#env.turns.later(this.#handleLater)
+    else this.#handleLater()
+  }
+
+  readonly #handleLater = (): void => {
     if (!this.#isClosed) this.#handleMessages()
   }
 

@@ -18,6 +18,7 @@ import { Admission } from './listener/admission.ts'
 import { Negotiation, type NegotiationEnv, type StartUp } from './listener/negotiation.ts'
 import type { WirePort } from './listener/port.ts'
 import { TlsUpgrades } from './listener/tls.ts'
+import { MessageTurns } from './message-turns.ts'
 import { ConnectionMemory, KeptMemory } from './protocol/kept-memory.ts'
 import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
@@ -81,12 +82,14 @@ export class Wire {
   readonly #admission: Admission
   readonly #cancelKeys: CancelKeys
   readonly #memory: KeptMemory
+  readonly #turns = new MessageTurns(monotonic)
   readonly #open = new Map<string, WireConnection>()
   /** Events since the oldest sign-in in progress began: its check may not have seen them. */
   readonly #signingIn = new Set<GateEvent[]>()
   readonly #unsubscribe: () => void
   readonly #sweep: NodeJS.Timeout
   #isStopping = false
+  #refusing = 0
 
   constructor(env: WireEnv, port: WirePort) {
     const { settings, certificate, bus, metrics } = env
@@ -249,6 +252,7 @@ export class Wire {
           openSession: this.#env.openSession,
           usernameOf: this.#env.usernameOf,
           monotonic,
+          turns: this.#turns,
           onClosed: (closed, reason) => {
             this.#onClosed(closed, reason)
             this.#release(result)
@@ -294,13 +298,21 @@ export class Wire {
   }
 
   #refuse(socket: Socket, fields: Omit<ErrorFields, 'severity'>): void {
+    if (this.#refusing >= MOST_REFUSED) {
+      socket.destroy()
+      return
+    }
+    this.#refusing += 1
     socket.on('error', () => {})
     socket.end(errorResponse({ severity: 'FATAL', ...fields }))
     // What was sent already is dropped: with unread bytes the kernel would reset the connection, and the reply with it.
     socket.resume()
     const cut = setTimeout(() => socket.destroy(), REFUSED_MS)
     cut.unref()
-    socket.once('close', () => clearTimeout(cut))
+    socket.once('close', () => {
+      clearTimeout(cut)
+      this.#refusing -= 1
+    })
   }
 
   #release(result: SignInResult): void {
@@ -339,6 +351,8 @@ export class Wire {
 }
 
 const REFUSED_MS = 500
+/** Connections that are told why they are refused, at a time; in a flood the others are closed at once. */
+const MOST_REFUSED = 200
 /** The other refusals are counted only: nothing bounds how many a hostile client causes. */
 const AUDITED: ReadonlySet<string> = new Set(['signin', 'user'])
 const SHUTTING_DOWN = { sqlstate: '57P03', message: 'The server is stopping: connect again' }
