@@ -141,29 +141,6 @@ onEveryEngine('formats', (place) => {
     return new Uint8Array(await response.arrayBuffer())
   }
 
-  test('a long result has every row once and in its order, also where the rows of a table repeat', async () => {
-    const [seconds, begin] = [4000, Date.parse('2026-01-01T00:00:00Z')]
-    const series = `generate_series('2026-01-01T00:00:00Z', '2026-01-01T01:06:39Z', '1 second') AS g`
-    const lines = async (statement: string) => {
-      const { text } = await server.query(statement, { headers: { accept: 'application/x-ndjson' } })
-      return text.trimEnd().split('\n')
-    }
-    const line = (id: number, second: number) =>
-      JSON.stringify({ id, g: new Date(begin + second * 1000).toISOString().replace('.000Z', 'Z') })
-    const falling = Array.from({ length: seconds }, (_, index) => seconds - 1 - index)
-
-    const repeated = await lines(`SELECT e.id AS id FROM every AS e CROSS JOIN ${series}`)
-    assert.equal(repeated.length, 3 * seconds)
-    assert.deepEqual([...new Set(repeated)].sort(), ['{"id":1}', '{"id":2}', '{"id":3}'])
-
-    const joined = `SELECT e.id AS id, g FROM every AS e CROSS JOIN ${series}`
-    const ordered = falling.flatMap((second) => [1, 2, 3].map((id) => line(id, second)))
-    assert.deepEqual(await lines(`${joined} ORDER BY g DESC, id`), ordered)
-    assert.deepEqual(await lines(`${joined} ORDER BY g DESC, id LIMIT 5000 OFFSET 2`), ordered.slice(2, 5002))
-    const union = `${joined} WHERE e.id = 1 UNION ALL ${joined} WHERE e.id > 1 ORDER BY g DESC, id`
-    assert.deepEqual(await lines(union), ordered)
-  })
-
   test('Arrow IPC streaming format: one schema, then every row once, in as many batches as it takes', async () => {
     const joins = Array.from('bcdefgh', (name) => `CROSS JOIN every ${name}`).join(' ')
     const bytes = await arrow(`SELECT a.id, a.u, h.t FROM every a ${joins}`)
