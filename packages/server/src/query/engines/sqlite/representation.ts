@@ -84,16 +84,29 @@ export type RawRow = readonly unknown[]
 
 /** The array is reused: it holds the next row after the next call. */
 export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow> {
-  return decoderOf(columns.map(cellDecoder))
+  const decoders = columns.map(cellDecoder)
+  const row: Cell[] = []
+  return (raw) => {
+    for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(raw[index]) ?? null
+    return row
+  }
 }
 
-/** The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor. */
+/**
+ * The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor.
+ * The row itself is changed: an array that lives longer would have to be told to the garbage collector for each value.
+ */
 export function longRowDecoder(
   columns: readonly ResultColumn[],
   keyColumns: readonly ResultColumn[],
-): RowDecoder<RawRow> {
-  const decoders = columns.map((column) => (isTime(column.type) ? decodeBigint : cellDecoder(column)))
-  return decoderOf([...decoders, ...keyColumns.map(cellDecoder)])
+): RowDecoder<unknown[]> {
+  const ofColumns = columns.map((column) => (isTime(column.type) ? decodeBigint : cellDecoder(column)))
+  const decoders = [...ofColumns, ...keyColumns.map(cellDecoder)]
+  return (raw) => {
+    const row = raw as Cell[]
+    for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(row[index]) ?? null
+    return row
+  }
 }
 
 function isTime({ kind }: IqlType): boolean {
@@ -102,14 +115,6 @@ function isTime({ kind }: IqlType): boolean {
 
 function decodeBigint(raw: unknown): Cell {
   return typeof raw === 'bigint' ? raw : null
-}
-
-function decoderOf(decoders: readonly ((raw: unknown) => Cell)[]): RowDecoder<RawRow> {
-  const row: Cell[] = []
-  return (raw) => {
-    for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(raw[index]) ?? null
-    return row
-  }
 }
 
 /** Reads a value whose integers are bigint. */

@@ -91,10 +91,13 @@ export class CatalogueProcess {
     signal.addEventListener('abort', stop, { once: true })
     let limits = this.#startDeadline(START_MS)
     try {
+      // While the process starts, on another processor. A failure is thrown below, or that of the start is.
+      const provided = this.#provide(job.key, tables)
+      provided.catch(() => {})
       await this.#started()
       clearInterval(limits)
       limits = this.#watch()
-      await this.#provide(job.key, tables)
+      await provided
       await this.#send(job)
       return await this.#reply()
     } catch (error) {

@@ -9,6 +9,8 @@ export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4, ready: 5 } as const
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME]
 
 const HEADER_BYTES = 5
+/** Of a longer frame, no more than this is held twice. */
+const MAX_AWAITED_BYTES = 256 * 1024
 
 export interface Frame {
   readonly kind: number
@@ -44,10 +46,12 @@ export function decodePayload(payload: Buffer): unknown {
 /** Reads a frame only when it is wanted, so that otherwise the pipe fills and the process waits. */
 export class PipeReader {
   readonly #source: Readable
-  /** Data not yet consumed; more than one piece only after the process has ended and the rest of the pipe arrives at once. */
+  /** Data not yet consumed. */
   readonly #pieces: Buffer[] = []
   /** Bytes of the first piece that are consumed. */
   #taken = 0
+  /** Bytes that must arrive before they are consumed. */
+  #awaited = 0
   #hasEnded = false
   #wake: () => void = () => {}
 
@@ -55,8 +59,10 @@ export class PipeReader {
     this.#source = source.pause()
     // Not read(), which would copy the pieces into one.
     source.on('data', (piece: Buffer) => {
-      source.pause()
       this.#pieces.push(piece)
+      this.#awaited -= piece.byteLength
+      if (this.#awaited > 0) return
+      source.pause()
       this.#wake()
     })
     for (const event of ['end', 'close', 'error']) {
@@ -78,7 +84,7 @@ export class PipeReader {
   async #take(size: number): Promise<Buffer | undefined> {
     const whole = Buffer.allocUnsafe(size)
     for (let length = 0; length < size; ) {
-      const piece = this.#pieces[0] ?? (await this.#more())
+      const piece = this.#pieces[0] ?? (await this.#more(size - length))
       if (piece === undefined) return undefined
       const count = piece.copy(whole, length, this.#taken)
       length += count
@@ -91,7 +97,9 @@ export class PipeReader {
     return whole
   }
 
-  async #more(): Promise<Buffer | undefined> {
+  /** Waits for many pieces at a time: to pause the pipe and to wake for each of them would take longer than to copy it. */
+  async #more(size: number): Promise<Buffer | undefined> {
+    this.#awaited = Math.min(size, MAX_AWAITED_BYTES)
     while (this.#pieces.length === 0 && !this.#hasEnded) {
       const woken = new Promise<void>((resolve) => {
         this.#wake = resolve

@@ -2,7 +2,7 @@
 import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
 import type { Database } from 'better-sqlite3'
-import type { ReadOutcome, TextRowEncoder } from '../../../model/result.ts'
+import { type ReadOutcome, release, type TextRowEncoder } from '../../../model/result.ts'
 import { createEncoder } from '../../../results/byte-encoder.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
@@ -84,7 +84,11 @@ async function read(
 ): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
-  const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
+  const send = (): void => {
+    const chunk = rows.count(encoder.take())
+    writeFrameSync(OUTPUT, FRAME.chunk, chunk)
+    release(chunk)
+  }
   // The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks.
   const laterChunkBytes = job.encoding.format === 'wire' ? LONG_CHUNK_BYTES : CHUNK_BYTES
   let chunkBytes = CHUNK_BYTES

@@ -1,18 +1,17 @@
 /**
  * Passes the rows of a long read to a function. A custom aggregate over the whole statement gets each row as its arguments, and returns
  * nothing: SQLite runs to the end of the statement in one call. better-sqlite3's iterator is three calls and two objects for each row,
- * with which a million rows take twice the processor time (bench: wire-rows).
+ * with which a million rows take 1.3 to 2.5 times the processor time (../../DESIGN.md; bench: wire-rows).
  *
  * The aggregate is called once for every row, in the order of the statement: SQLite neither omits the ORDER BY of a subquery below a
  * custom aggregate, nor merges such a subquery with the query around it (the comments in its select.c; flattenSubquery, 16).
  */
 import type { Database } from 'better-sqlite3'
 import type { SqlStatement } from '../../emit/parameters.ts'
-import type { RawRow } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
-/** False when no further row is wanted. The row is not used again by the caller. */
-type TakeRow = (raw: RawRow) => boolean
+/** False when no further row is wanted. The row belongs to the function, which may change it. */
+type TakeRow = (raw: unknown[]) => boolean
 
 /** SQLite's limit (SQLITE_LIMIT_FUNCTION_ARG). Wider rows are rare, and are read with the iterator. */
 const MAX_ARGUMENTS = 1000
@@ -28,7 +27,7 @@ export class RowFeed {
     this.#statements = statements
     connection.aggregate('gh_feed', {
       start: null,
-      step: (_, ...raw: readonly unknown[]) => {
+      step: (_, ...raw: unknown[]) => {
         if (!this.#take(raw)) throw ENOUGH
       },
       varargs: true,
@@ -40,7 +39,7 @@ export class RowFeed {
   /** `names` are the columns of the statement. One statement at a time. */
   read({ sql, parameters }: SqlStatement, names: readonly string[], take: TakeRow): void {
     if (names.length > MAX_ARGUMENTS) {
-      for (const raw of this.#statements.get(sql).iterate(...parameters) as Iterable<RawRow>) if (!take(raw)) return
+      for (const raw of this.#statements.get(sql).iterate(...parameters) as Iterable<unknown[]>) if (!take(raw)) return
       return
     }
     this.#take = take
