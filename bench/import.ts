@@ -1,8 +1,11 @@
-/** `gatehouse import` of a CSV file in which some keys occur twice. */
+/** Imports of a CSV file in which some keys occur twice: by `gatehouse import`, and in the console. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { startChromium } from '../test/support/chromium.ts'
+import { signInOn } from '../test/support/console.ts'
+import { ADMIN } from '../test/support/demo-user.ts'
 import type { Figures, Measurement } from './support/compare.ts'
 import { temporaryFolder } from './support/program.ts'
 import { rowOf, startGatehouse } from './support/query-peers.ts'
@@ -44,6 +47,66 @@ export const importing: Measurement = {
     }
   },
   async *references() {},
+}
+
+/** The browser reads the file, finds its types, sends it in parts, and shows which rows were rejected. */
+export const consoleImport: Measurement = {
+  name: 'console-import',
+  about: `the same in the console, from the click to the outcome`,
+  columns: { rate: 'rows/s', cpu: 'µs each' },
+  targets: { rate: { least: 20_000 } },
+  async subject(checkout) {
+    const { buildConsole } = await import(join(checkout.root, 'packages/console/build.js'))
+    await buildConsole()
+    const peer = await startGatehouse(checkout)
+    const folder = await temporaryFolder()
+    const file = join(folder.path, 'trades.csv')
+    await writeFile(file, csv())
+    const browser = await startChromium()
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    page.setDefaultTimeout(5 * 60_000)
+    const origin = `http://localhost:${peer.port}`
+    await page.goto(`${origin}/console`)
+    await signInOn(page, ADMIN)
+    await page.locator('.shell').waitFor()
+    const token = await adminToken(peer.port)
+    let round = 0
+    return {
+      name: 'gatehouse',
+      async measure(): Promise<Figures> {
+        const table = `shown${round++}`
+        await createTable(origin, token, table)
+        await page.goto(`${origin}/console/tables/${table}/import`)
+        await page.getByLabel('CSV file', { exact: true }).setInputFiles(file)
+        const button = page.getByRole('button', { name: `Import into ${table}` })
+        await button.waitFor()
+        const before = peer.use().cpuMs
+        const began = performance.now()
+        await button.click()
+        const duplicates = Math.floor(ROWS / DUPLICATE_EVERY)
+        const outcome = `${(ROWS - duplicates).toLocaleString('en')} rows inserted, ${duplicates.toLocaleString('en')} rejected`
+        await page.getByText(outcome).waitFor()
+        const seconds = (performance.now() - began) / 1000
+        return { rate: ROWS / seconds, cpu: ((peer.use().cpuMs - before) / ROWS) * 1000 }
+      },
+      async close() {
+        await browser.stop()
+        await peer.stop()
+        await folder.remove()
+      },
+    }
+  },
+  async *references() {},
+}
+
+async function createTable(origin: string, token: string, table: string): Promise<void> {
+  const response = await fetch(`${origin}/query`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain; charset=utf-8' },
+    body: `CREATE TABLE ${table} (id Integer PRIMARY KEY, symbol Text NOT NULL, price Double NOT NULL, qty Integer NOT NULL)`,
+  })
+  if (!response.ok) throw new Error(await response.text())
 }
 
 function csv(): string {

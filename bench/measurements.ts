@@ -4,7 +4,7 @@ import { columnStores } from './column-stores.ts'
 import { dpop } from './dpop.ts'
 import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
-import { importing } from './import.ts'
+import { consoleImport, importing } from './import.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
@@ -31,6 +31,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   analytics,
   ...columnStores,
   importing,
+  consoleImport,
   overload,
   streamRequests,
   streamSignIns,

@@ -90,6 +90,7 @@ const LONG = [
   'operate/workers-tls',
   'operate/written',
   'query/aggregate-memory',
+  'query/bulk-disk',
   'query/fairness',
   'query/hostile-parameters',
   'query/live/bounds',

@@ -39,8 +39,9 @@ shorter month. Intervals without months can be compared.
 **Names.** A column name needs no table if only one table has such a column. \`GROUP BY\` and \`ORDER BY\` accept the name or the
 number of an output. If a column of a table and an output have the same name, \`GROUP BY\` takes the column and \`ORDER BY\` the
 output. Inside an expression of \`ORDER BY\`, as in \`ORDER BY abs(change)\`, the column has precedence too; after \`DISTINCT\` and set
-operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
-\`column1\`, \`column2\` and so on, by its position.
+operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot
+have the same name: write \`SELECT count(*), count(qty) AS sold\`. Through [the wire port](wire.md) they can, because its clients read
+columns by their position. An output without an alias is named after its function, or \`column1\`, \`column2\` and so on, by its position.
 
 **\`JOIN … USING (symbol)\`** joins rows whose columns of that name are equal. The name alone then refers to both of them, \`*\` gives the
 column once, and \`t.symbol\` refers to that of one table. In \`ASOF JOIN … USING (symbol, at)\` the last column is compared with \`>=\`.

@@ -63,6 +63,13 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       'write … AS id2',
     ],
     ['SELECT sum(qty), sum(price) FROM trades', '                 ^', 'DuplicateColumn', /named sum/],
+    [
+      'SELECT count(*), count(qty) FROM trades',
+      '                 ^',
+      'DuplicateColumn',
+      /named count: give one of them an alias/,
+      'write … AS count2',
+    ],
     ['SELECT * FROM trades t JOIN quotes q ON t.symbol = q.symbol', '       ^', 'DuplicateColumn', /named symbol/],
     [
       'SELECT a.x FROM (SELECT 1 AS x) a, (SELECT a.x AS y) b',
@@ -390,6 +397,13 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ['CREATE TABLE x (a Text, A Text)', '                        ^', 'DuplicateColumn', /twice/],
     ['CREATE TABLE x (a Decimal(39, 2))', '                  ^', 'BadType', /1 to 38/],
     ['CREATE TABLE x (a Decimal(4, 5))', '                  ^', 'BadType', /more digits/],
+    [
+      'CREATE TABLE x (id BIGSERIAL PRIMARY KEY)',
+      '                   ^',
+      'UnknownType',
+      /no type BIGSERIAL/,
+      'write Integer and give each row its number, or Uuid DEFAULT gen_uuid()',
+    ],
     ['CREATE TABLE x (a Interval)', '                  ^', 'UnknownType', /Interval/],
     ['CREATE TABLE x (a Text(5))', '                  ^', 'BadType', /no digits/],
     [

@@ -47,6 +47,9 @@ const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
   }),
 )
 
+/** PostgreSQL's columns that number their rows. */
+const NUMBERING: ReadonlySet<string> = new Set(['serial', 'bigserial', 'smallserial', 'serial4', 'serial8', 'serial2'])
+
 /** Decimal, whose digits follow. */
 export function isDecimalName({ text }: Name): boolean {
   const key = text.toLowerCase()
@@ -73,11 +76,16 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   }
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === key)
   if (kind !== undefined && kind !== 'Decimal') return { kind }
-  const foreign = FOREIGN_NAMES.get(key)
   throw binding.fail('UnknownType', name.at, `There is no type ${name.text}`, {
     expected: COLUMN_TYPES,
-    hint: foreign === undefined ? didYouMean(name.text, COLUMN_TYPES) : `did you mean ${foreign}?`,
+    hint: hintFor(name.text),
   })
+}
+
+function hintFor(name: string): string | undefined {
+  if (NUMBERING.has(name.toLowerCase())) return 'write Integer and give each row its number, or Uuid DEFAULT gen_uuid()'
+  const foreign = FOREIGN_NAMES.get(name.toLowerCase())
+  return foreign === undefined ? didYouMean(name, COLUMN_TYPES) : `did you mean ${foreign}?`
 }
 
 /** SQL's float(p): p is a least number of binary digits, and a Double has 53. */

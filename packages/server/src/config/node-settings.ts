@@ -78,7 +78,7 @@ export const NODE_SETTINGS = {
   maxArrivingBytes: setting(
     '134217728',
     parseInteger,
-    'Maximum bytes of HTTP request bodies that have not arrived completely, on this node. Above this, the oldest of the user or address with the most bytes are refused.',
+    'Maximum bytes of HTTP request bodies that have not arrived completely, on this node. Above this, the oldest of the user or address with the most bytes are refused. Connections to the wire port may together keep twice as many bytes in memory.',
   ),
   stopDelay: setting(
     '5',

@@ -10,8 +10,10 @@ import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
+import { shown } from '../json.ts'
 import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
+import { otherDelimiter } from './csv.ts'
 import { type BulkFormat, namesOf, openReader } from './formats.ts'
 import { type BulkPlan, planBulk } from './plan.ts'
 import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
@@ -171,7 +173,7 @@ function refuseUnfit(table: TableView, { duplicates }: BulkCall): void {
 }
 
 function columnsOf(table: TableView, names: readonly string[], call: BulkCall, env: BulkEnv): CheckedColumn[] {
-  const found = names.map((name) => findColumn(table, name))
+  const found = findColumns(table, names, call)
   const twice = found.find((name, index) => found.indexOf(name) !== index)
   if (twice !== undefined) throw refuse('Request.BadBody', `The body names the column ${twice} twice`)
   return found.map((name) => {
@@ -181,6 +183,22 @@ function columnsOf(table: TableView, names: readonly string[], call: BulkCall, e
     const isRequired = !nullable && !(hasDefault && call.fillsDefaults !== 'never')
     return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimitOf(table, name) }
   })
+}
+
+function findColumns(table: TableView, names: readonly string[], { format }: BulkCall): string[] {
+  try {
+    return names.map((name) => findColumn(table, name))
+  } catch (error) {
+    const delimiter = format.kind === 'csv' ? otherDelimiter(names, format.options) : undefined
+    if (delimiter === undefined) throw error
+    throw refuse(
+      'Request.BadBody',
+      `The first line has one name, which seems to be several: ${shown(names[0] ?? '')}`,
+      {
+        members: { Hint: `add delimiter=${delimiter} to the query of the URL` },
+      },
+    )
+  }
 }
 
 function planOf(call: BulkCall, table: TableView, columns: readonly CheckedColumn[], env: BulkEnv): BulkPlan {

@@ -1,4 +1,5 @@
 /** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
+import { delimiterName, delimiterOf } from 'gatehouse-csv'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
@@ -66,11 +67,17 @@ export async function openCsv(source: ByteSource, options: CsvOptions): Promise<
   }
 }
 
+/** The name of another delimiter, which would split a record that has one field only. */
+export function otherDelimiter(fields: readonly string[], { delimiter }: CsvOptions): string | undefined {
+  const [only = '', ...more] = fields
+  const found = delimiterOf([only])
+  return more.length === 0 && found !== delimiter && only.includes(found) ? delimiterName(found) : undefined
+}
+
 /** The fields of one record, as places in the bytes. */
 class CsvFields {
   readonly #nulls: readonly Buffer[]
-  readonly #escape: string
-  readonly #quote: string
+  readonly #options: CsvOptions
   #places = new Int32Array(64)
   count = 0
   bytes: Buffer = Buffer.alloc(0)
@@ -80,8 +87,7 @@ class CsvFields {
 
   constructor(options: CsvOptions) {
     this.#nulls = options.nulls.map((text) => Buffer.from(text))
-    this.#escape = options.escape
-    this.#quote = options.quote
+    this.#options = options
   }
 
   /** `form`: 0 for a plain field, 1 for a quoted one, 2 for one with escaped quotes. */
@@ -107,7 +113,7 @@ class CsvFields {
   addTo(rows: TextRows): void {
     const { count, bytes, line } = this
     const expected = rows.columns.length
-    if (count !== expected) throw badBody(`The row has ${count} fields, not ${expected}`, { line })
+    if (count !== expected) throw this.#wrongCount(expected)
     for (let index = 0; index < count; index++) {
       const start = this.#places[3 * index] ?? 0
       const end = this.#places[3 * index + 1] ?? 0
@@ -119,6 +125,13 @@ class CsvFields {
     rows.endRow(line, this.length)
   }
 
+  #wrongCount(expected: number): Error {
+    const { count, line } = this
+    const other = otherDelimiter(count === 1 ? this.texts() : [], this.#options)
+    const hint = other === undefined ? '' : `; if its delimiter is ${other}, say so`
+    return badBody(`The row has ${count} ${count === 1 ? 'field' : 'fields'}, not ${expected}${hint}`, { line })
+  }
+
   #isNull(start: number, end: number): boolean {
     for (const text of this.#nulls)
       if (text.length === end - start && (start === end || text.compare(this.bytes, start, end) === 0)) return true
@@ -127,7 +140,7 @@ class CsvFields {
 
   #unescaped(start: number, end: number): string {
     const text = this.bytes.toString('utf8', start, end)
-    const [mark, quote] = [this.#escape, this.#quote]
+    const { escape: mark, quote } = this.#options
     if (mark === quote) return text.replaceAll(quote + quote, quote)
     return text.replace(new RegExp(`\\${mark}([\\${mark}\\${quote}])`, 'g'), '$1')
   }

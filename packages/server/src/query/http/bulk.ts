@@ -34,6 +34,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
   const running = env.running.begin(context.principal, context.id, context.path)
   running.beginImport()
   const unwatch = stopWhenClosed(context, running)
+  const source = bodyOf(context, running)
   try {
     const outcome = await bulkInsert(
       {
@@ -43,7 +44,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
         table: context.param('table'),
         columns: namesIn(context.query.get('columns')),
         format,
-        source: bodyOf(context, running),
+        source,
         duplicates,
         fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
         running,
@@ -68,6 +69,8 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
     context.request.resume()
     throw error
   } finally {
+    // A refused body is not read to its end.
+    void source.return()
     unwatch()
     running.end()
   }

@@ -29,14 +29,14 @@ export function requirePlatformAccess(principal: Principal): void {
   })
 }
 
-/** The body of a call on a table; undefined if it is empty. */
-export function* readTableBody(context: Context): Steps<Json | undefined> {
+/** The body of a call on a table; undefined if it is empty. `otherTypes`: those that the call accepts besides, and that are read elsewhere. */
+export function* readTableBody(context: Context, otherTypes: readonly string[] = []): Steps<Json | undefined> {
   const text = bodyText(context)
   yield
   if (text.trim() === '') return undefined
   const type = context.headers['content-type']
   // RFC 9110 §8.3: without a type the recipient may assume one.
-  if (type !== undefined) checkContentType(type)
+  if (type !== undefined) checkContentType(type, otherTypes)
   return yield* readJsonInSteps(text)
 }
 
@@ -57,7 +57,7 @@ export function bodyText({ body }: Context): string {
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** text/plain and application/json in UTF-8; anything else is 415. */
-export function checkContentType(contentType: string | undefined): void {
+export function checkContentType(contentType: string | undefined, otherTypes: readonly string[] = []): void {
   if (contentType === 'application/json' || contentType === 'text/plain; charset=utf-8') return
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase())
   const charset = parameters
@@ -66,7 +66,7 @@ export function checkContentType(contentType: string | undefined): void {
     .replaceAll('"', '')
   if (type !== 'text/plain' && type !== 'application/json') {
     throw refuse('Request.Unsupported', `The content type ${JSON.stringify(type)} is not supported`, {
-      members: { Expected: ['text/plain; charset=utf-8', 'application/json'] },
+      members: { Expected: ['text/plain; charset=utf-8', 'application/json', ...otherTypes] },
     })
   }
   if (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8' && charset !== 'us-ascii') {

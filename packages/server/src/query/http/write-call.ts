@@ -18,11 +18,12 @@ import { findColumn } from '../catalogue/find-column.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, shown } from '../json.ts'
+import { BULK_TYPES } from './bulk-type.ts'
 import { CallValues, requireCriteria } from './criteria.ts'
 import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
-export const INSERT = kindOf(readInsert)
+export const INSERT = kindOf(readInsert, BULK_TYPES)
 export const UPDATE = kindOf((table, body) => [readUpdate(table, body)])
 export const DELETE = kindOf((table, body) => [readDelete(table, body)])
 
@@ -32,15 +33,15 @@ interface ParsedWrite extends ParsedRequest {
   readonly body: NonNullable<Json>
 }
 
-function kindOf(read: ReadWrite): RequestKind<ParsedWrite> {
+function kindOf(read: ReadWrite, otherTypes: readonly string[] = []): RequestKind<ParsedWrite> {
   return {
-    parse: (context) => inTurns(parse(context)),
+    parse: (context) => inTurns(parse(context, otherTypes)),
     plan: (request, context, env) => inTurns(plan(request, context, env, read)),
   }
 }
 
-function* parse(context: Context): Steps<ParsedWrite> {
-  const body = yield* readTableBody(context)
+function* parse(context: Context, otherTypes: readonly string[]): Steps<ParsedWrite> {
+  const body = yield* readTableBody(context, otherTypes)
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
   return { body, encoding: negotiateEncoding(context), shown: context.path }
 }

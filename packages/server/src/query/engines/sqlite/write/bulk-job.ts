@@ -7,7 +7,8 @@ import { isAscii } from 'node:buffer'
 import { closeSync, openSync } from 'node:fs'
 import type { Database, Statement } from 'better-sqlite3'
 import type { IqlType } from 'gatehouse-iql'
-import { Refusal } from 'gatehouse-protocol'
+import type { Refusal } from 'gatehouse-protocol'
+import { isUnavailable } from '../../../../lib/unavailable.ts'
 import type { ColumnBatch, Vector } from '../../../columns/batch.ts'
 import { atPlace } from '../../../columns/row-error.ts'
 import { readSpoolSync } from '../../../columns/spool-file.ts'
@@ -27,13 +28,13 @@ export function runBulk(database: Database, statements: StatementCache, job: Bul
   const { idempotencyKey } = job
   const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
-  const outcome = insertAll(statements, job)
+  const outcome = insertAll(database, statements, job)
   if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
   return { outcome, isReplay: false }
 }
 
-function insertAll(statements: StatementCache, job: BulkJob): WriteOutcome {
-  const inserts = new BulkInserts(statements, job)
+function insertAll(database: Database, statements: StatementCache, job: BulkJob): WriteOutcome {
+  const inserts = new BulkInserts(database, statements, job)
   const file = openSync(job.spool, 'r')
   try {
     for (const batch of readSpoolSync(file, job.columns.length)) inserts.add(batch)
@@ -49,6 +50,7 @@ type Values = readonly (readonly ScalarBindable[])[]
 const MANY_DUPLICATES = 0.2
 
 class BulkInserts {
+  readonly #database: Database
   readonly #job: BulkJob
   readonly #group: PreparedRows
   readonly #single: PreparedRows
@@ -61,7 +63,8 @@ class BulkInserts {
   #before = 0
   #hasManyDuplicates = false
 
-  constructor(statements: StatementCache, job: BulkJob) {
+  constructor(database: Database, statements: StatementCache, job: BulkJob) {
+    this.#database = database
     const { group, single, unlessTaken, replace } = job.statements
     const prepare = (statement: BulkStatement) => new PreparedRows(statements, statement, job.constraints)
     this.#job = job
@@ -90,7 +93,7 @@ class BulkInserts {
     } catch (error) {
       // The rows of this statement are written already: they must not be inserted again, and the transaction ends here.
       if (error instanceof Refused) throw atPlace(error.refusal, { row: this.#before + from + error.row + 1 })
-      if (asRefusal(error) === undefined) throw error
+      if (this.#refusalOfRow(error) === undefined) throw error
       return false
     }
   }
@@ -101,8 +104,8 @@ class BulkInserts {
       try {
         this.#addOne(values, row)
       } catch (error) {
-        const refusal = error instanceof Refused ? error.refusal : asRefusal(error)
-        throw refusal instanceof Refusal ? atPlace(refusal, { row: this.#before + row + 1 }) : error
+        const refusal = error instanceof Refused ? error.refusal : this.#refusalOfRow(error)
+        throw refusal === undefined ? error : atPlace(refusal, { row: this.#before + row + 1 })
       }
     }
     this.#hasManyDuplicates = this.#skipped + this.#replaced - before > MANY_DUPLICATES * (to - from)
@@ -122,6 +125,14 @@ class BulkInserts {
     // The row that has the key may be hidden from the caller.
     if (this.#replace !== undefined && this.#replace.run(values, row) !== 1) throw keyTakenError(this.#job.primaryKey)
     this.#replaced++
+  }
+
+  /**
+   * Undefined if the error is not about a row. After some, such as a full disk, SQLite has ended the transaction: each further row would
+   * be committed by itself.
+   */
+  #refusalOfRow(error: unknown): Refusal | undefined {
+    return !this.#database.inTransaction || isUnavailable(error) ? undefined : asRefusal(error)
   }
 
   outcome(): WriteOutcome {
