@@ -11,7 +11,7 @@ export const wireRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/wire',
     scope: 'Platform/Admin',
-    summary: "Lists the connections of tools by PostgreSQL's protocol, of all nodes, newest first.",
+    summary: "Lists the connections of tools that use PostgreSQL's protocol, on all nodes, newest first.",
     query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
     reply: PAGED_REPLY,
     async run(call, env) {
