@@ -50,7 +50,7 @@ export default function Tools({ path: [part] }: AreaProps) {
   ]
   return (
     <Page
-      title={showsConnections ? 'Tools: Connections' : 'Connect a tool'}
+      title={showsConnections ? 'Connections' : 'Connect a tool'}
       bar={isOperator && <Tabs label="Tools" tabs={tabs} />}
     >
       {showsConnections ? <Connections /> : <Connect />}
