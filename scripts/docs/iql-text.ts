@@ -127,8 +127,8 @@ sign-in of readers (\`require\`) and writers (\`writerequire\`).
 
 **Plans.** \`EXPLAIN\` describes how a statement would run. \`EXPLAIN ANALYZE SELECT …\` runs the query too, drops its rows, and says how
 many there were, how many bytes, and how long the first and all of them took. On PostgreSQL it also lists the steps of the database's own
-plan, with the rows and the time of each; a step includes those below it. There are no steps for views, system tables and tables with a
-row filter, since they would tell how many rows are hidden.
+plan, with the rows and the time of each; a step includes those below it. There are no steps for system tables and tables with a row
+filter, since they would tell how many rows are hidden.
 
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
