@@ -31,7 +31,8 @@
     entry.points = [...entry.points, price].slice(-MOST_POINTS)
     entry.line.setAttribute('points', lineOf(entry.points))
     entry.value.textContent = price.toFixed(2)
-    const percent = ((price - entry.first) / entry.first) * 100
+    // Rounded first: what is shown as zero has no sign.
+    const percent = Number((((price - entry.first) / entry.first) * 100).toFixed(2))
     entry.change.textContent = `${percent > 0 ? '+' : percent < 0 ? '−' : ''}${Math.abs(percent).toFixed(2)} %`
     if (before === undefined || before === price) return
     entry.item.className = ''
