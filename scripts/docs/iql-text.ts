@@ -122,8 +122,14 @@ such view, is as fast as the table: a query by its key or an index uses these, a
 The limits of a statement count the query of each view as often as the view is used. Like tables, views are defined with
 \`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
+**Definitions.** \`DESCRIBE trades\`, or \`SHOW COLUMNS FROM trades\`, lists the columns of a table: type, whether NULL is allowed, key, default
+and the CHECK constraints that each column is part of. \`SHOW TABLES\` lists the tables that you may read, and what each demands of the
+sign-in of readers (\`require\`) and writers (\`writerequire\`).
+
 **Plans.** \`EXPLAIN\` describes how a statement would run. \`EXPLAIN ANALYZE SELECT …\` runs the query too, drops its rows, and says how
-many there were, how many bytes, and how long the first and all of them took.
+many there were, how many bytes, and how long the first and all of them took. On PostgreSQL it also lists the steps of the database's own
+plan, with the rows and the time of each; a step includes those below it. There are no steps for system tables and tables with a row
+filter, since they would tell how many rows are hidden.
 
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.

@@ -214,7 +214,7 @@ test('settings are edited, and a scope that is taken away is gone', async () => 
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByRole('button', { name: 'Another redirect URI' }).click()
   await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://one.example.com/')
-  await page.getByText('This is listed already').waitFor()
+  await page.getByText('This is already listed').waitFor()
   await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://two.example.com/')
   await page.getByRole('checkbox', { name: 'Platform/News' }).uncheck()
   await page.getByRole('button', { name: 'Save' }).click()
@@ -273,7 +273,7 @@ test('a provisioning token is issued, shown once, used, and revoked', IN_LONG_RU
   })
   const view = await scene.open('/applications/scim-clients')
   const { page } = view
-  await page.getByText('It has not been seen yet').waitFor()
+  await page.getByText('It has not connected yet').waitFor()
   await page.getByRole('button', { name: 'Issue a token' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Issue' }).click()
   const shown = page.locator('.shown-once-secret code')

@@ -7,6 +7,7 @@ import { DEFAULT_LIMITS, parse, tokenize } from 'gatehouse-iql'
 import { faultsOf } from '../../packages/console/src/editor/check.ts'
 import { format } from '../../packages/console/src/editor/format.ts'
 import { parametersOf, scan, statementAt, statementsOf, tablesOf } from '../../packages/console/src/editor/scan.ts'
+import { signature, wholeEntry } from '../../packages/console/src/editor/signature.ts'
 import { DEMO_DOCUMENTS } from '../../packages/server/src/declarative/demo-documents.ts'
 import { print } from '../query/iql/print.ts'
 
@@ -149,4 +150,14 @@ values (1, 2)
     format('select a from t join latest on latest.a = t.a'),
     'select a\nfrom t\njoin latest on latest.a = t.a\n',
   )
+})
+
+test('a function is completed with the names of its arguments; what not all overloads need is in brackets', () => {
+  const written = ['round', 'time_bucket', 'vwap', 'now'].map((name) => signature(wholeEntry(name)))
+  assert.deepEqual(written, [
+    'round(x[, digits])',
+    'time_bucket(width, time[, zone])',
+    'vwap(price, quantity)',
+    'now()',
+  ])
 })

@@ -74,7 +74,7 @@ test('a feed is declared, published to, followed live with all digits, and its t
 
   await page.getByRole('button', { name: 'More actions' }).click()
   await page.getByRole('menuitem', { name: 'Purge' }).click()
-  await page.getByLabel('Type “Quotes” to go on').fill('Quotes')
+  await page.getByLabel('Type “Quotes” to continue').fill('Quotes')
   await page.getByRole('dialog').getByRole('button', { name: 'Purge' }).click()
   await page.getByText('No topics yet').waitFor()
   view.check(/422/)
@@ -111,7 +111,7 @@ test(
 
     await admin.page.getByRole('button', { name: 'More actions' }).click()
     await admin.page.getByRole('menuitem', { name: 'Delete' }).click()
-    await admin.page.getByLabel('Type “Quotes” to go on').fill('Quotes')
+    await admin.page.getByLabel('Type “Quotes” to continue').fill('Quotes')
     await admin.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await admin.page.getByText('No feed is declared yet').waitFor()
     await admin.close()

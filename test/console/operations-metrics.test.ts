@@ -93,6 +93,6 @@ test('what needs attention is said in a sentence each', () => {
     'a does not reply.',
     'b is not ready (database: is away).',
     'The event loop of b is 250 ms late: it needs more CPU.',
-    'The disk is almost full: 5 % are free. Writes fail when it is full.',
+    'The disk is almost full: 5 % is free. Writes fail when it is full.',
   ])
 })

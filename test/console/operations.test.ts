@@ -98,7 +98,7 @@ test('a key is rotated, and retiring one as compromised has to be typed', async 
   await page.getByRole('row', { name: /Signs all new tokens/ }).waitFor()
   await page.getByRole('button', { name: 'Rotate…' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
-  const waiting = page.getByRole('row', { name: /Published, signs later/ })
+  const waiting = page.getByRole('row', { name: /Published; will sign later/ })
   await waiting.waitFor()
   await waiting.getByRole('button', { name: /^Actions for key/ }).click()
   await page.getByRole('menuitem', { name: 'Retire as compromised…' }).click()

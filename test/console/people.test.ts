@@ -188,7 +188,7 @@ test('a link resets a password, and a new one can be demanded', IN_LONG_RUNS, as
   await choose(page, 'Delete')
   const remove = page.getByRole('dialog').getByRole('button', { name: 'Delete' })
   assert.equal(await remove.isDisabled(), true)
-  await page.getByLabel('Type “forgetful” to go on').fill('forgetful')
+  await page.getByLabel('Type “forgetful” to continue').fill('forgetful')
   await remove.click()
   await page.getByText('forgetful was deleted').waitFor()
   assert.equal(page.url(), `${scene.server.issuer}/console/people`)

@@ -82,7 +82,7 @@ test('rows are added, changed in place and deleted, with exact values', async ()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText('id 9223372036854775807. This cannot be undone.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
-  await page.getByText('1 row, all of them').waitFor()
+  await page.getByText('1 row in all').waitFor()
   view.check(/status of 422/)
   view.complaints.length = 0
 })

@@ -46,7 +46,9 @@ export function Chart({ model, view, label, onView }: ChartProps) {
   if (points.x.length === 0)
     return (
       <div class="chart">
-        <Empty icon="chart" title="No rows yet" />
+        <Empty icon="chart" title="No rows yet">
+          The chart is drawn as soon as the statement returns rows.
+        </Empty>
       </div>
     )
   const bound = boundText(points)

@@ -4,6 +4,7 @@ import type { Colours } from './colours.ts'
 
 const WIDEST_BAR = 56
 const WIDEST_CANDLE = 18
+const LEAST_CANDLE = 3
 
 /** The bars of one series, next to those of the other series that are shown; by sign if `signs` has two colours. */
 export function barPaths(signs?: readonly [up: string, down: string]): uPlot.Series.PathBuilder {
@@ -112,10 +113,12 @@ function eachInView(plot: uPlot, width: number, draw: (index: number) => void): 
   ctx.restore()
 }
 
-/** Of candles and volume, in pixels of the canvas. */
+/** Of candles and volume, in pixels of the canvas. Few candles far apart are not thinner than can be seen. */
 function widthOfBars(plot: uPlot): number {
-  const step = plot.valToPos(smallestStep(plot.data[0]), 'x', true) - plot.valToPos(0, 'x', true)
-  return Math.max(devicePixelRatio, Math.min(step * 0.7, WIDEST_CANDLE * devicePixelRatio))
+  const xs = plot.data[0]
+  const step = plot.valToPos(smallestStep(xs), 'x', true) - plot.valToPos(0, 'x', true)
+  const visible = Math.min(LEAST_CANDLE * devicePixelRatio, (plot.bbox.width / Math.max(1, xs.length)) * 0.7)
+  return Math.max(devicePixelRatio, visible, Math.min(step * 0.7, WIDEST_CANDLE * devicePixelRatio))
 }
 
 /** Of regular periods, of which some may be missing, it is the length. */

@@ -7,7 +7,7 @@ import { columnsBeforeFrom } from './complete-columns.ts'
 import { TYPES } from './language.ts'
 import { printed } from './printed.ts'
 import { isName, isTableExpected, nameOf, parametersOf, type Span, scan, statementAt, tablesOf } from './scan.ts'
-import { signature } from './signature.ts'
+import { signature, wholeEntry } from './signature.ts'
 
 const WORD = /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u
 
@@ -159,7 +159,12 @@ const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
 )
 
 const FUNCTION_OPTIONS: readonly Completion[] = [
-  ...FUNCTIONS.map((entry) => functionOption(entry.name, signature(entry), entry.description, entry.example)),
+  ...FUNCTIONS.filter(({ name }, index) => FUNCTIONS.findIndex((other) => other.name === name) === index).map(
+    ({ name }) => {
+      const entry = wholeEntry(name)
+      return functionOption(name, signature(entry), entry.description, entry.example)
+    },
+  ),
   ...SPECIAL_FORMS.map(({ name, description, example }) => functionOption(name, `${name}(…)`, description, example)),
 ]
 
@@ -197,7 +202,7 @@ function describe(written: string, description: string, example: string): HTMLEl
   return box
 }
 
-/** Overloads and columns of several tables: the first of a name and type. */
+/** Columns of several tables: the first of a name and type. */
 function unique(options: readonly Completion[]): Completion[] {
   return [
     ...new Map(options.toReversed().map((option) => [`${option.type} ${option.label}`, option])).values(),

@@ -1,5 +1,5 @@
 /** The signature of a function with names for its arguments, as completion shows it: `vwap(price, quantity)`. */
-import type { ArgumentKind, FunctionEntry } from 'gatehouse-iql'
+import { type ArgumentKind, FUNCTIONS, type FunctionEntry } from 'gatehouse-iql'
 
 /** Where the kinds of the arguments say too little; those of the longest overload. */
 const NAMES: ReadonlyMap<string, string> = new Map(
@@ -66,6 +66,14 @@ const BY_KIND: Readonly<Partial<Record<ArgumentKind, string>>> = {
   unit: 'unit',
   digits: 'digits',
   fraction: 'fraction',
+}
+
+/** The longest overload of a function; what the shortest one lacks is optional. */
+export function wholeEntry(name: string): FunctionEntry {
+  const overloads = FUNCTIONS.filter((entry) => entry.name === name)
+  const longest = overloads.reduce((most, entry) => (entry.arguments.length > most.arguments.length ? entry : most))
+  const needed = Math.min(...overloads.map(({ arguments: kinds, optional = 0 }) => kinds.length - optional))
+  return { ...longest, optional: longest.arguments.length - needed }
 }
 
 /** `substr(text, start[, length])` */

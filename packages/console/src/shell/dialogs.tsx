@@ -52,7 +52,7 @@ function Ask({ question, answer }: { readonly question: Question; readonly answe
     >
       <div>{text}</div>
       {typed !== undefined && (
-        <TextField label={`Type “${typed}” to go on`} value={given} onValue={setGiven} autofocus />
+        <TextField label={`Type “${typed}” to continue`} value={given} onValue={setGiven} autofocus />
       )}
     </FormDialog>
   )

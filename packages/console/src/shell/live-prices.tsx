@@ -65,7 +65,9 @@ function priceOf(row: Row, before: ReadonlyMap<string, Price>): [string, Price] 
 /** Without a price, its place is kept. */
 function PriceCard({ symbol, price }: { readonly symbol: string; readonly price: Price | undefined }) {
   const middle = price === undefined ? undefined : (price.bid + price.ask) / 2
-  const change = price === undefined || middle === undefined ? 0 : ((middle - price.first) / price.first) * 100
+  const percent = price === undefined || middle === undefined ? 0 : ((middle - price.first) / price.first) * 100
+  // Rounded first: what is shown as zero has no sign.
+  const change = Number(percent.toFixed(2))
   return (
     <div class={classes('live-price', price?.direction)}>
       <strong>{symbol}</strong>

@@ -93,7 +93,7 @@ function AreaPage({ area }: { readonly area: Area }) {
       <Page title={area.title}>
         <ErrorNotice title={`${area.title} could not be loaded`} error={loaded.error} onRetry={load} />
         <p>
-          If the server has been upgraded, <Button onClick={() => location.reload()}>load the page again</Button>
+          If the server has been upgraded, <Button onClick={() => location.reload()}>reload the page</Button>
         </p>
       </Page>
     )
@@ -107,9 +107,9 @@ function Unknown() {
       <Empty
         icon="search"
         title="There is nothing at this address"
-        actions={<ButtonLink href={href()}>Go to the start</ButtonLink>}
+        actions={<ButtonLink href={href()}>Go to the start page</ButtonLink>}
       >
-        The link may be old, or mistyped.
+        The link may be out of date or mistyped.
       </Empty>
     </Page>
   )

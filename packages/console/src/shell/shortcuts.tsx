@@ -28,7 +28,7 @@ const SHORTCUTS: readonly (readonly [group: string, keys: readonly (readonly [ke
       ['Shift Alt F', 'Format'],
       ['Mod S', 'Save'],
       ['Mod F', 'Find in the text'],
-      ['Mod /', 'Comment a line in or out'],
+      ['Mod /', 'Toggle a comment'],
     ],
   ],
   [

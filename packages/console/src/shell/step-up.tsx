@@ -24,7 +24,7 @@ function Ask({ acrValues, maxAge, answer }: NonNullable<(typeof askedToStepUp)['
       onSubmit={submit}
     >
       <p>{reasonOf(acrValues, maxAge)}</p>
-      <p class="hint">A window opens for the sign-in. What you were doing continues afterwards.</p>
+      <p class="hint">You sign in in a new window. Then what you were doing continues.</p>
       {error !== undefined && <Notice kind="warning">{textOf(error)}</Notice>}
     </FormDialog>
   )
@@ -42,7 +42,7 @@ function reasonOf(acrValues: string | undefined, maxAge: number | undefined): st
 function textOf(error: unknown): string {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (code === 'client.popup_blocked')
-    return 'The browser blocked the window. Allow pop-ups of this page, then try again.'
+    return 'The browser blocked the window. Allow pop-ups for this page, then try again.'
   if (code === 'client.no_answer') return 'The window was closed before the sign-in was complete.'
   return message
 }

@@ -27,7 +27,7 @@ export async function readFile(response: Response, signal: AbortSignal, onSize: 
   const type = response.headers.get('content-type') ?? ''
   // A reply that fails after its first rows says so in its last line.
   if (type.includes('ndjson') && /\{"Error":/.test(last.trimEnd().split('\n').at(-1) ?? ''))
-    throw new Error('The server ended the result with an error')
+    throw new Error('The result ended with an error')
   return new Blob(pieces, { type })
 }
 

@@ -40,7 +40,7 @@ export const mailRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/mail/{mail}/retry',
     scope: 'Identity/Admin',
-    summary: 'Has a mail that waits tried again at once.',
+    summary: 'Retries a waiting mail at once.',
     async run(call, env) {
       const { id, kind, userId } = await findMail(env, part(call, 'mail'))
       if (!(await change(env, ({ mailQueue }) => mailQueue.hurry(id)))) throw notWaiting(id)
@@ -51,7 +51,7 @@ export const mailRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/mail/{mail}',
     scope: 'Identity/Admin',
-    summary: 'Removes a mail that waits: it is not sent. Its link stays valid.',
+    summary: 'Removes a waiting mail, so that it is not sent. Its link stays valid.',
     async run(call, env) {
       const { id, kind, userId } = await findMail(env, part(call, 'mail'))
       if (!(await change(env, ({ mailQueue }) => mailQueue.remove(id)))) throw notWaiting(id)

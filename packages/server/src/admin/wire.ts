@@ -6,7 +6,7 @@ export const wireRoutes: readonly AdminRoute[] = connectionRoutes({
   list: 'wire',
   event: 'wire',
   one: 'connection',
-  lists: "Lists the connections of tools by PostgreSQL's protocol, of all nodes, newest first.",
+  lists: "Lists the connections of tools that use PostgreSQL's protocol, on all nodes, newest first.",
   closesOne: 'Closes a connection of a tool on any node.',
   closesAll: 'Closes all connections of the tools of a user or client, on all nodes.',
 })

@@ -60,7 +60,7 @@ For container health checks. Run it with the settings of the server: it uses the
     options: {
       '--keep': {
         value: 'N',
-        help: 'afterwards, delete the oldest backups of this installation beside FOLDER: N remain',
+        help: 'then delete the oldest backups of this installation next to FOLDER, keeping N',
       },
       '--json': { help: 'print a summary as JSON' },
     },
@@ -91,7 +91,7 @@ server, which is in the backup unless GATEHOUSE_MASTER_KEY is set.`,
     options: {
       '--to': { value: 'URL|FOLDER', help: 'the PostgreSQL database, or the data folder for SQLite' },
       '--dry-run': { help: 'check whether everything can be moved, and copy nothing' },
-      '--reopen': { help: 'let the database of the settings be served again that was moved' },
+      '--reopen': { help: 'allow servers to start again on the database that was moved' },
       '--json': { help: 'print a summary as JSON' },
     },
     settings: true,
@@ -129,7 +129,7 @@ for "serve", "restore" and "move", no command creates or migrates a database.`,
     options: { '--json': { help: 'print the servers as JSON' } },
     settings: true,
     summary:
-      'Shows the servers of PostgreSQL: which is the primary in use, its timeline, and which standbys a commit waits for.',
+      'Shows the PostgreSQL servers: the primary in use, its timeline, and the standbys that a commit waits for.',
     notes: 'Run it with the settings of the server.',
     examples: ['database status', 'database status --database-url postgres://gatehouse@db1,db2/gatehouse'],
     load: async () => (await import('./database.ts')).databaseStatus,

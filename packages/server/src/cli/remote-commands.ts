@@ -45,7 +45,7 @@ export const REMOTE_COMMANDS: readonly Command[] = [
 ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080. Without --username and --token-file the
 session uses the login of "gatehouse login", if there is one.
 
-In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
+In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what you type in the
 terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
 nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream
 
@@ -105,7 +105,7 @@ or with "-", the statements are read from stdin. Each ends with a semicolon, whi
 failure ends them. Each statement gets the parameters that it names.
 ${LOGIN}
 
-With --live a terminal shows a table that changes by itself. In a pipe each row that is new (+), changed (~) or gone (-)
+With --live a terminal shows a table that updates itself. In a pipe each row that is new (+), changed (~) or gone (-)
 is a line with fields separated by tabs. A lost connection is opened again, and nothing is missed.`,
     examples: [
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
@@ -211,7 +211,7 @@ ${LOGIN}`,
   {
     name: 'token',
     options: SERVER,
-    summary: "Prints an access token, for tools that connect by PostgreSQL's protocol and for other programs.",
+    summary: "Prints an access token, for tools that use PostgreSQL's protocol and for other programs.",
     notes: `
 The token is that of the stored login, renewed if it is about to expire. Anyone who has it has your rights until it
 expires: pass it on in the environment, not on a command line. ${LOGIN}`,
@@ -225,7 +225,7 @@ expires: pass it on in the environment, not on a command line. ${LOGIN}`,
       '--timestamp': { value: 'FORM', help: 'the form of Timestamps: text or date (default text)' },
       ...SERVER,
     },
-    summary: 'Writes TypeScript interfaces of the tables that you may read.',
+    summary: 'Writes TypeScript interfaces for the tables that you may read.',
     notes: `
 For programs with the client library: gate.query<Tables['trades']>. Use the same forms as in its option "values".
 ${LOGIN}`,

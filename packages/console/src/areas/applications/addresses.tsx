@@ -13,7 +13,7 @@ function addressFault(rule: keyof typeof RULES, values: readonly string[], index
   if (text === '') return undefined
   const fault = RULES[rule](text)
   if (fault !== undefined) return fault.replace(/^(?!https?\b)[a-z]/, (letter) => letter.toUpperCase())
-  return values.findIndex((other) => other.trim() === text) < index ? 'This is listed already' : undefined
+  return values.findIndex((other) => other.trim() === text) < index ? 'This is already listed' : undefined
 }
 
 /** Whether all that the kind of application needs is there, and nothing is wrong. */
@@ -45,7 +45,7 @@ export function AddressFields({
       <AddressList
         legend="Redirect URIs"
         item="redirect URI"
-        about={`${info.redirectHint} It must match character by character; http is allowed only on this computer.`}
+        about={`${info.redirectHint} It must match exactly; http is allowed only on this computer.`}
         rule="redirect"
         placeholder={PLACEHOLDERS[info.kind]}
         values={addresses.redirectUris}

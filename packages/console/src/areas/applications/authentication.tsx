@@ -117,7 +117,7 @@ function EditAuthentication({ application, client, onDone }: Props & { readonly 
         <fieldset class="choices">
           <legend>Workloads</legend>
           <p class="hint">
-            Service accounts of Kubernetes, CI jobs: they authenticate as this application with a token of their issuer,
+            Kubernetes service accounts and CI jobs authenticate as this application with a token from their issuer,
             whose audience is this server. The subject is compared exactly.
           </p>
           {workloads.map(({ issuer, subject }, index) => (

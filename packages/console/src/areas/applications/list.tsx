@@ -33,11 +33,11 @@ export function Applications({ query }: { readonly query: URLSearchParams }) {
         empty={
           search === undefined ? (
             <Empty icon="application" title="No application is connected yet" actions={connect}>
-              An application signs people in, or works with the platform by itself.
+              An application signs people in, or uses the platform on its own behalf.
             </Empty>
           ) : (
             <Empty icon="search" title={`No application is called “${search}”`}>
-              A search finds applications by a part of their name or client id.
+              Search matches any part of the name or client id.
             </Empty>
           )
         }

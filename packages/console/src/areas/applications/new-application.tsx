@@ -70,7 +70,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
     <Form error={error} onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
-        hint={info.kind === 'service' ? 'Shown in the lists of this console.' : 'Shown to people when they sign in.'}
+        hint={info.kind === 'service' ? 'Shown in the lists of the console.' : 'Shown to people when they sign in.'}
         value={draft.name}
         onValue={(name) => setDraft({ ...draft, name })}
         required

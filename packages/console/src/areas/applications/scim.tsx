@@ -68,7 +68,7 @@ export function ScimClients() {
                 </ButtonLink>
               }
             >
-              Over SCIM a directory such as Entra ID or Okta creates users here, keeps them up to date, and disables
+              With SCIM, a directory such as Entra ID or Okta creates users here, keeps them up to date, and disables
               them when they leave. Set <code>scim</code> to true, and register a client with{' '}
               <code>Identity/Provisioning</code>.
             </Empty>
@@ -152,7 +152,7 @@ function Activity({ client: { client_id: id, disabled, last_seen_at: at } }: { r
     <>
       <code>{id}</code> {disabled && <Badge kind="danger">Disabled</Badge>}{' '}
       {at === null ? (
-        'It has not been seen yet.'
+        'It has not connected yet.'
       ) : (
         <>
           Last seen <Time at={at} as="relative" />.
@@ -188,7 +188,7 @@ function IssueToken({
       onClose={onClose}
       onSubmit={submit}
     >
-      <p>It is valid for SCIM only, and shown once.</p>
+      <p>It works for SCIM only, and is shown once.</p>
       <Select label="Valid for" value={lifetime} onValue={setLifetime} choices={LIFETIMES} />
     </FormDialog>
   )
@@ -199,8 +199,8 @@ function ShownOnce({ token }: { readonly token: string }) {
   return (
     <div class="shown-once">
       <Notice kind="warning">
-        <strong>The provisioning token is shown only now.</strong> Enter it in the directory as the secret or API token,
-        with the address <code>{`${server.issuer}/scim/v2`}</code>.
+        <strong>This is the only time the provisioning token is shown.</strong> Enter it in the directory as the secret
+        or API token, with the address <code>{`${server.issuer}/scim/v2`}</code>.
       </Notice>
       <div class="shown-once-secret">
         <code>{token}</code>

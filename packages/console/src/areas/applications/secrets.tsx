@@ -21,7 +21,7 @@ import type { Application, Secret } from './kinds.ts'
 const MOST = 2
 
 const ENDINGS = [
-  { value: '', title: 'Stays until it is removed' },
+  { value: '', title: 'Valid until it is removed' },
   { value: '3600', title: 'Expires in an hour' },
   { value: '86400', title: 'Expires in a day' },
   { value: '604800', title: 'Expires in a week' },
@@ -124,8 +124,8 @@ export function ShownOnce({ secret }: { readonly secret: string }) {
   return (
     <div class="shown-once">
       <Notice kind="warning">
-        <strong>The client secret is shown only now.</strong> Store it where the application can find it, such as the
-        environment variable <code>CLIENT_SECRET</code>.
+        <strong>This is the only time the client secret is shown.</strong> Store it where the application can find it,
+        such as the environment variable <code>CLIENT_SECRET</code>.
       </Notice>
       <div class="shown-once-secret">
         <code>{secret}</code>

@@ -50,7 +50,7 @@ export function SignatureFields({ info, signatures, onSignatures }: Props) {
           value={signatures[name] ?? ''}
           onValue={(alg) => onSignatures({ ...signatures, [name]: alg === '' ? undefined : alg })}
           choices={[
-            { value: '', title: name === 'request_object_signing_alg' ? 'Any that fits its key' : 'Default' },
+            { value: '', title: name === 'request_object_signing_alg' ? 'Any that matches its key' : 'Default' },
             ...ALGS,
           ]}
         />

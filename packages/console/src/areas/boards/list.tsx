@@ -46,7 +46,7 @@ export function BoardList() {
               </Empty>
             ) : (
               <Empty icon="search" title="No board has this name">
-                Names are searched from their beginning.
+                Search matches the beginning of a name.
               </Empty>
             )
           return (

@@ -66,7 +66,7 @@ export function TileContent({
   return (
     <>
       <Rows model={model} tile={tile} choice={choice} />
-      {isTruncated && <p class="tile-remark">Only the first rows are shown: the service limits the size of a result</p>}
+      {isTruncated && <p class="tile-remark">Only the first rows are shown: results are limited in size</p>}
     </>
   )
 }
@@ -81,7 +81,12 @@ function Rows({
   readonly choice: RowChoice | undefined
 }) {
   model.version.value
-  if (model.size === 0 && model.filters.value.size === 0) return <Empty icon="table" title="No rows" />
+  if (model.size === 0 && model.filters.value.size === 0)
+    return (
+      <Empty icon="table" title="No rows match">
+        Rows appear here when the statement finds some.
+      </Empty>
+    )
   const choosing = choice && choosingIn(model, parameters, choice)
   return <Grid model={model} label={title} choosing={choosing} fill types={false} numbers={false} />
 }

@@ -129,7 +129,7 @@ function Handle({ kind, label, position, place }: HandleProps) {
       type="button"
       class={`tile-${kind}`}
       aria-label={`${label}: arrow keys`}
-      title={kind === 'move' ? 'Drag, or press the arrow keys, to move' : 'Drag, or press the arrow keys, to resize'}
+      title={kind === 'move' ? 'Drag or use the arrow keys to move' : 'Drag or use the arrow keys to resize'}
       onPointerDown={(event) => {
         if (event.button !== 0) return
         event.currentTarget.setPointerCapture(event.pointerId)

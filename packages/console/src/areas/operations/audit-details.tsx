@@ -54,7 +54,7 @@ export function AuditDetails({
         {() =>
           item === undefined ? (
             <Empty icon="history" title="There is no such event">
-              It may be older than the log is kept.
+              It may have been removed because of its age.
             </Empty>
           ) : (
             <Details item={item} names={names} />

@@ -88,7 +88,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
           <>
             {rows.items.length === 0 ? (
               <Empty icon="history" title="No event matches">
-                {rows.next === null ? 'The whole log was searched.' : 'There may be older ones.'}
+                {rows.next === null ? 'The whole log was searched.' : 'Older events may match.'}
               </Empty>
             ) : (
               <Rows rows={rows} fresh={fresh} hrefOf={(item) => rowHref(item, filter, follows)} />

@@ -33,13 +33,13 @@ export function Backups() {
               )}
               {last === undefined && items.length > 0 && (
                 <Notice kind="warning">
-                  No backup is known. If the disk is lost, so is everything: users, keys and tables.
+                  There is no backup. If the disk fails, everything is lost: users, keys and tables.
                 </Notice>
               )}
               {items.length === 0 ? (
                 <Empty icon="save" title="No backups yet">
-                  <p>If the disk is lost, so is everything: users, keys and tables.</p>
-                  <p>Take one on the machine with the data; the server can keep running:</p>
+                  <p>If the disk fails, everything is lost: users, keys and tables.</p>
+                  <p>Run this on the machine that holds the data; the server can keep running:</p>
                   <Code label="Command" text="gatehouse backup /var/backups/gatehouse/$(date +%F)" />
                 </Empty>
               ) : (

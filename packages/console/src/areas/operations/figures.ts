@@ -51,7 +51,7 @@ export const CHARTS: readonly ChartOf[] = [
   {
     title: 'Live delivery',
     unit: 'ms',
-    about: 'From a commit to its subscribers',
+    about: 'From commit to subscriber',
     lines: quantiles('live'),
   },
   {

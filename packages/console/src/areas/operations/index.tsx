@@ -56,7 +56,7 @@ export default function Operations({ path, query }: AreaProps) {
   )
   return (
     <Page
-      title={part === undefined || part.name === 'overview' ? 'Operations' : `Operations: ${part.title}`}
+      title={part === undefined || part.name === 'overview' ? 'Operations' : part.title}
       bar={
         <Tabs
           label="Operations"

@@ -25,7 +25,7 @@ const STATES: Readonly<
   Record<KeyItem['state'], { readonly kind?: 'good' | 'accent' | 'danger'; readonly about: string }>
 > = {
   signing: { kind: 'good', about: 'Signs all new tokens' },
-  waiting: { kind: 'accent', about: 'Published, signs later' },
+  waiting: { kind: 'accent', about: 'Published; will sign later' },
   outlived: { about: 'Replaced by a newer key; its tokens are still valid' },
   retired: { about: 'Published until its last token has expired' },
   removed: { about: 'No longer published' },
@@ -146,7 +146,7 @@ function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
   const { isBusy, submit } = useSubmit(
     async () => {
       await gate.request('/admin/keys', { method: 'POST', body: { active_in: Number(after) } })
-      toast(after === '0' ? 'A new key signs from now on' : 'A new key is published, and signs later')
+      toast(after === '0' ? 'A new key signs from now on' : 'A new key is published and will sign later')
       onClose(true)
     },
     (error) => toastError(error, 'The key was not rotated'),
@@ -173,7 +173,7 @@ function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
       />
       {after !== '86400' && (
         <Notice kind="warning">
-          Applications that keep the published keys for longer reject the new tokens until they fetch the keys again.
+          Applications that cache the published keys for longer reject new tokens until they fetch the keys again.
         </Notice>
       )}
     </FormDialog>

@@ -77,9 +77,9 @@ export function Overview() {
         title="Metrics"
         about={
           <>
-            The last hour of {node || 'the node'}, a point every five seconds.{' '}
+            The last hour of {node || 'the node'}, in steps of five seconds.{' '}
             <a href={`${server.base}/docs/metrics`} target="_blank" rel="noreferrer">
-              All metrics, and alerts
+              All metrics and alerts
             </a>
           </>
         }

@@ -41,7 +41,7 @@ function problemsInMetrics(scrape: Scrape): string[] {
   return [
     ...(lost > 0 ? [`${lost} events are missing from the audit log: the database was unavailable for too long.`] : []),
     ...(free !== undefined && size !== undefined && free < size * LEAST_FREE
-      ? [`The disk is almost full: ${Math.round((free / size) * 100)} % are free. Writes fail when it is full.`]
+      ? [`The disk is almost full: ${Math.round((free / size) * 100)} % is free. Writes fail when it is full.`]
       : []),
     ...(expiry !== undefined && expiry < LAST_DAYS_OF_CERTIFICATE * DAY
       ? [

@@ -49,7 +49,9 @@ export function Settings({ query }: AreaProps) {
                   icon="settings"
                   title="No setting matches"
                   actions={<Button onClick={() => show('', '')}>Show all</Button>}
-                />
+                >
+                  Search matches names, values and descriptions.
+                </Empty>
               ) : (
                 <Table
                   label="Settings"

@@ -57,7 +57,7 @@ export function Trend({
           role="img"
           aria-label={`${title}: ${figures.map(({ name, text }) => `${name} ${text}`).join(', ')}`}
         />
-        {points.length > 0 && isQuiet && <p class="trend-none quiet">Nothing in this time</p>}
+        {points.length > 0 && isQuiet && <p class="trend-none quiet">No data in this period</p>}
       </div>
       <dl class="trend-legend">
         {figures.map(({ name, text }, line) => (

@@ -50,7 +50,7 @@ function Consents({ person }: { readonly person: Person }) {
   const end = async ({ client_id: client }: Consent) => {
     const isEnded = await confirmAndAttempt(
       {
-        title: `End the access of ${client}?`,
+        title: `Remove the access of ${client}?`,
         text: `Its tokens for ${person.username} are revoked, and it has to ask for consent again.`,
         action: 'End access',
       },
@@ -117,7 +117,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
         { title: 'Last used', cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
         dangerColumn(() => 'Remove', remove),
       ]}
-      empty={<p class="quiet">None. The user sets them up on the account page.</p>}
+      empty={<p class="quiet">None. Users set them up on their account page.</p>}
     />
   )
 }
@@ -150,7 +150,7 @@ function Identities({ person, onChange }: { readonly person: Person; readonly on
         { title: 'Last used', wide: true, cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
         dangerColumn(() => 'Unlink', unlink),
       ]}
-      empty={<p class="quiet">None. The user links them at a sign-in or on the account page.</p>}
+      empty={<p class="quiet">None. Users link them when they sign in, or on their account page.</p>}
     />
   )
 }

@@ -42,9 +42,9 @@ export function Attributes() {
       <Await of={useAttributes()} title="The attributes could not be loaded">
         {(attributes) =>
           attributes.length === 0 ? (
-            <Empty title="There are no attributes yet">
-              An attribute is what your firm knows about people and programs, such as their desk. Row filters compare it
-              with rows, and applications get it as a claim.
+            <Empty icon="people" title="There are no attributes yet" actions={NEW}>
+              An attribute is something your firm knows about people and programs, such as their desk. Row filters can
+              use it, and applications can get it as a claim.
             </Empty>
           ) : (
             <Table
@@ -122,7 +122,7 @@ export function AttributePage({ name }: { readonly name: string }) {
 async function remove(attribute: Tagged<AdminAttribute>, name: string): Promise<void> {
   const isAgreed = await confirm({
     title: `Delete the attribute ${name}?`,
-    text: 'All users lose their values of it.',
+    text: 'All users lose their values.',
     action: 'Delete',
     danger: true,
   })

@@ -142,7 +142,7 @@ function Outcome({ invited }: { readonly invited: readonly Invited[] }) {
     <>
       <Notice kind={made.length === invited.length ? 'good' : 'warning'}>
         {some(made.length, 'invitation')} created.
-        {shown.length > 0 && ' The links are shown only here and now. Each works once.'}
+        {shown.length > 0 && ' This is the only time the links are shown. Each works once.'}
       </Notice>
       <div class="row">
         {shown.length > 0 && (

@@ -58,7 +58,7 @@ export function Links() {
         ]}
         empty={
           <Empty icon="link" title="There are no set-up links">
-            An invitation, or a link for a new password, is listed here until a month after it expires.
+            Invitations and links for a new password stay listed for a month after they expire.
           </Empty>
         }
       />

@@ -85,13 +85,13 @@ function MailTable({ path }: { readonly path: string }) {
   const retry = async ({ id }: Mail) => {
     const isDone = await attempt(
       async () => void (await gate.json(`/admin/mail/${encodeURIComponent(id)}/retry`, { method: 'POST' })),
-      'The mail is tried again',
+      'The mail will be tried again',
     )
     if (isDone) mails.reload()
   }
   const remove = async ({ id }: Mail) => {
     const isRemoved = await confirmAndAttempt(
-      { title: 'Remove this mail?', text: 'It is not sent. A link in it stays valid.', action: 'Remove' },
+      { title: 'Remove this mail?', text: 'It will not be sent. A link in it stays valid.', action: 'Remove' },
       () => gate.admin.mail.delete(id),
       'The mail was removed',
     )
@@ -151,8 +151,8 @@ function MailTable({ path }: { readonly path: string }) {
         },
       ]}
       empty={
-        <Empty icon="link" title="There are no mails">
-          Mails that wait are listed here, and those that were sent or given up during the last week.
+        <Empty icon="link" title="There is no mail">
+          Mail that is waiting appears here, and mail that was sent or given up in the last week.
         </Empty>
       }
     />
@@ -172,7 +172,7 @@ function TestDialog({ onClose }: { readonly onClose: () => void }) {
       <Form onSubmit={submit}>
         <TextField label="E-mail address" type="email" value={to} onValue={setTo} required autofocus />
         {error !== undefined && <ErrorNotice error={error} title="The mail was not sent" />}
-        {isSent && <p role="status">The mail server took the mail.</p>}
+        {isSent && <p role="status">The mail server accepted the mail.</p>}
         <Button type="submit" kind="primary" busy={isBusy} disabled={to.trim() === ''}>
           Send
         </Button>

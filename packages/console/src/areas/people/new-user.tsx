@@ -98,7 +98,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
       />
       <p class="quiet">
         {how === 'invite'
-          ? `You get a link to pass on, on paper or by any messenger${server.mail ? ', or it is mailed' : ''}. They use it to choose their own password.`
+          ? `You get a link to pass on, on paper or in a message${server.mail ? ', or it is mailed' : ''}. They use it to choose their own password.`
           : 'You choose the first password and give it to them.'}
       </p>
       <TextField

@@ -44,8 +44,8 @@ export function OneTimeLink({ link }: { readonly link: Link }) {
       </div>
       <div class="no-print">
         <Notice kind="warning">
-          The link is shown only here and now. Hand it over so that no one else sees it; a new one can be made at any
-          time.
+          This is the only time the link is shown. Hand it over so that no one else sees it. You can create a new one at
+          any time.
         </Notice>
       </div>
     </div>

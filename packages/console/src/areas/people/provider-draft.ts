@@ -121,7 +121,7 @@ export function moreFault(text: string): string | undefined {
   const more = readMore(text)
   if (more === undefined) return 'This is not a JSON object'
   const unknown = Object.keys(more).find((member) => !MORE.some((known) => known === member))
-  return unknown === undefined ? undefined : `${unknown} does not belong here: ${MORE.join(', ')} do`
+  return unknown === undefined ? undefined : `${unknown} is not allowed here, only ${MORE.join(', ')}`
 }
 
 function readMore(text: string): Readonly<Record<string, unknown>> | undefined {

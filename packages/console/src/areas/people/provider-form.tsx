@@ -18,7 +18,7 @@ import { type Draft, MORE, moreFault, withoutEmptyRows } from './provider-draft.
 import { Requirements, Rules } from './provider-rules.tsx'
 
 const PROVISIONS = [
-  { value: 'never', title: 'Nobody: accounts are linked by their users' },
+  { value: 'never', title: 'Nobody: users link their accounts themselves' },
   { value: 'invited', title: 'People with a set-up link' },
   { value: 'create', title: 'Everybody who meets the requirements' },
 ] as const
@@ -81,7 +81,7 @@ export function ProviderForm({
             hint={
               isNew
                 ? 'Exactly as the provider writes it, such as https://id.example.com/realms/main. It cannot be changed later.'
-                : 'It cannot be changed: linked identities are of it.'
+                : 'It cannot be changed, since linked identities refer to it.'
             }
             inputMode="url"
             value={draft.issuer}
@@ -102,8 +102,8 @@ export function ProviderForm({
             label={hasSecret ? 'New client secret' : 'Client secret'}
             hint={
               hasSecret
-                ? 'Empty: the secret stays.'
-                : 'Stored sealed, and never shown again. Empty with auth_method private_key_jwt.'
+                ? 'Leave empty to keep the current secret.'
+                : 'Stored encrypted and never shown again. Leave empty with auth_method private_key_jwt.'
             }
             type="password"
             autocomplete="off"

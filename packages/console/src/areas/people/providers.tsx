@@ -53,7 +53,7 @@ export function Providers() {
         ]}
         empty={
           <Empty icon="shield" title="People sign in with their accounts here">
-            Declare a provider, and they can use an account that they have elsewhere.
+            Declare a provider to let them use an account they have elsewhere.
           </Empty>
         }
       />

@@ -56,7 +56,7 @@ export function Rights({ person }: { readonly person: Person }) {
           )}
           <Section title="Scopes" about="The role that grants each scope. An application may be allowed less.">
             {found.roles.length === 0 ? (
-              <p class="quiet">The user has no role, so no scopes.</p>
+              <p class="quiet">The user has no role, and so no scopes.</p>
             ) : (
               <Facts
                 of={found.roles.map(({ name, scopes }) => [

@@ -91,7 +91,7 @@ async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void
     lost.length === 0 ||
     users.count === 0 ||
     (await confirm({
-      title: `Take ${lost.join(', ')} from the role ${name}?`,
+      title: `Remove ${lost.join(', ')} from the role ${name}?`,
       text: `${holders(users)} at once, unless another role gives it.`,
       action: 'Save',
       danger: true,

@@ -49,7 +49,7 @@ export function Roles() {
         ]}
         empty={
           <Empty icon="shield" title="There are no roles yet">
-            A role gives scopes to the users who have it.
+            A role grants scopes to the users who have it.
           </Empty>
         }
       />

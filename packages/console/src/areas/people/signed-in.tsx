@@ -110,7 +110,13 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
         dangerColumn(() => 'End', end),
       ]}
       empty={
-        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="No user is signed in with a browser" />
+        ofOne ? (
+          <p class="quiet">None is open.</p>
+        ) : (
+          <Empty icon="eye" title="No user is signed in with a browser">
+            A session begins when someone signs in, and ends when they sign out or it expires.
+          </Empty>
+        )
       }
     />
   )
@@ -152,7 +158,11 @@ function GrantTable({ path }: ListProps) {
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         dangerColumn(() => 'Revoke', revoke),
       ]}
-      empty={<Empty icon="application" title="No application is acting for a user" />}
+      empty={
+        <Empty icon="application" title="No application is acting for a user">
+          Applications that a user has allowed to act for them are listed here, with their tokens.
+        </Empty>
+      }
     />
   )
 }
@@ -186,7 +196,13 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
         dangerColumn(() => 'Close', kick),
       ]}
       empty={
-        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="stream" title="No streaming connection is open" />
+        ofOne ? (
+          <p class="quiet">None is open.</p>
+        ) : (
+          <Empty icon="stream" title="No streaming connection is open">
+            Clients that open a stream are listed here, on all nodes.
+          </Empty>
+        )
       }
     />
   )

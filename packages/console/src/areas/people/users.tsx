@@ -155,7 +155,7 @@ function NoUsers({ role }: { readonly role: string | undefined }) {
   if (role !== undefined)
     return (
       <Empty icon="people" title={`No user has the role ${role}`}>
-        Give it to users on their pages.
+        Assign it on the page of a user.
       </Empty>
     )
   return (
@@ -168,7 +168,7 @@ function NoUsers({ role }: { readonly role: string | undefined }) {
 function NoMatch({ search }: { readonly search: string }) {
   return (
     <Empty icon="search" title={`No user is called “${search}”`}>
-      A search finds usernames, names, family names and e-mail addresses by how they begin.
+      Search matches the beginning of usernames, names, family names and e-mail addresses.
     </Empty>
   )
 }

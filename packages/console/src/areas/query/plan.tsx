@@ -75,7 +75,7 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
             {!isMeasured && (
               <p>
                 <Button size="small" icon="clock" onClick={() => setMeasured(true)}>
-                  Run it and measure rows and time
+                  Run it and measure
                 </Button>
               </p>
             )}

@@ -86,8 +86,8 @@ export function Result(props: ResultProps) {
       {following?.kind === 'failed' && <NotLive error={following.error} onOff={() => onLive(false)} />}
       {outcome.isCut.value && following?.kind !== 'live' && (
         <Notice kind="warning">
-          The first {count(MOST_ROWS)} rows are shown, which is all that a page can hold. A download has the whole
-          result.
+          Only the first {count(MOST_ROWS)} rows are shown, the most a page can hold. Download the result to get all of
+          it.
         </Notice>
       )}
       <div class="query-result-body">
@@ -213,7 +213,12 @@ function Running({ rows, since }: { readonly rows: string | undefined; readonly 
 
 function Without({ state }: { readonly state: OutcomeState }) {
   if (state.kind === 'running') return <Loading>Waiting for the first rows …</Loading>
-  if (state.kind === 'cancelled') return <Empty icon="stop" title="Cancelled before there was a result" />
+  if (state.kind === 'cancelled')
+    return (
+      <Empty icon="stop" title="Cancelled before there was a result">
+        Run the statement again, or narrow it with WHERE or LIMIT.
+      </Empty>
+    )
   const { rowsAffected } = state as { rowsAffected?: number }
   const title = rowsAffected === undefined ? 'Done' : `${rowsOf(rowsAffected)} affected`
   return (

@@ -43,16 +43,17 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
     return name === undefined ? <Feeds /> : <FeedPage key={name} name={name} part={part} query={query} />
   }
   if (page === 'connections' || page === 'controllers' || page === 'new-controller') {
+    const tab = page === 'connections' ? 'Connections' : 'Controllers'
     if (!may('Platform/Admin'))
       return (
-        <Page title="Streams" bar={<StreamsTabs current={page === 'connections' ? 'Connections' : 'Controllers'} />}>
+        <Page title={tab} bar={<StreamsTabs current={tab} />}>
           <Forbidden rights={['Platform/Admin']} />
         </Page>
       )
     if (page === 'new-controller') return <NewController />
     if (page === 'controllers') return name === undefined ? <Controllers /> : <ControllerPage key={name} name={name} />
     return (
-      <Page title="Streams" bar={<StreamsTabs current="Connections" />}>
+      <Page title="Connections" bar={<StreamsTabs current="Connections" />}>
         <Connections user={query.get('user') ?? undefined} />
       </Page>
     )

@@ -67,7 +67,7 @@ export async function* readRecords(file: Blob, signal?: AbortSignal): AsyncGener
       }
       pending = pending.slice(from)
       scanned = at - from
-      if (pending.length > LONGEST_RECORD) throw new Error(`Line ${line} does not end; is a quote not closed?`)
+      if (pending.length > LONGEST_RECORD) throw new Error(`Line ${line} does not end. Is a closing quote missing?`)
       if (done) break
     }
     if (pending !== '') yield { raw: pending, line, read }

@@ -35,7 +35,7 @@ export function Import({ table }: { readonly table: TableDetail }) {
   if (file === undefined)
     return (
       <FileDrop
-        label={`Drop a CSV file here, whose first line names columns of ${table.name}`}
+        label={`Drop a CSV file here. Its first line names columns of ${table.name}`}
         onFile={(dropped) => {
           waitingFile.value = dropped
         }}

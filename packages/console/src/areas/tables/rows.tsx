@@ -56,7 +56,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
             const { name } = changing
             const value = text === null ? null : typedValue(changing, text)
             const { rowsAffected } = await gate.table(table.name).update(keyOf(table, row), { [name]: value })
-            if (rowsAffected === 0) throw new Error('The row no longer exists, or your rights hide it now')
+            if (rowsAffected === 0) throw new Error('The row no longer exists, or you can no longer see it')
             const changed = await gate.table(table.name).select({ where: keyOf(table, row), limit: 1 })
             const found = changed.rows[0]
             if (found !== undefined) model.replace(row, rowIn(table, found))
@@ -89,7 +89,9 @@ export function Rows({ table }: { readonly table: TableDetail }) {
         </Button>
         <span class="rows-said quiet">
           {isSlow && <Spinner />}
-          {pages.isAll ? `${countOf(model.total)}, all of them` : `The first ${countOf(model.total)}; scroll for more`}
+          {pages.isAll
+            ? `${countOf(model.total)} in all`
+            : model.total > 0 && `The first ${countOf(model.total)}; scroll for more`}
           {model.filters.value.size > 0 && ` · ${count(model.size)} of the loaded rows match the filter`}
         </span>
       </div>

@@ -40,9 +40,7 @@ export function Tree({
           <ul class="tree-list">
             {own.items.length === 0 && (prefix === '' || system.items.length === 0) && (
               <li class="tree-none quiet">
-                {prefix === ''
-                  ? 'There are no tables that you have the right to read.'
-                  : `No table begins with “${prefix}”.`}
+                {prefix === '' ? 'There are no tables you can read.' : `No table begins with “${prefix}”.`}
               </li>
             )}
             {own.items.map((table) => (

@@ -4,7 +4,7 @@ import { may, user } from '../../gate.ts'
 import { server } from '../../server.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { href } from '../../shell/router.ts'
-import { Code, Empty, Notice, Page, Segments, Tabs } from '../../ui/index.ts'
+import { ButtonLink, Code, Empty, Notice, Page, Segments, Tabs } from '../../ui/index.ts'
 import { Connections } from './connections.tsx'
 import { type SignInWay, snippetsOf } from './snippets.ts'
 import './tools.css'
@@ -20,7 +20,7 @@ const WAYS: readonly Way[] = [
     value: 'token',
     title: 'Access token',
     about:
-      'For any tool. The user is token, and the password is an access token; gatehouse token prints one of your login. The connection ends when the token expires.',
+      'For any tool. The user is token, and the password is an access token; gatehouse token prints one for your login. The connection ends when the token expires.',
   },
   {
     value: 'device',
@@ -50,7 +50,7 @@ export default function Tools({ path: [part] }: AreaProps) {
   ]
   return (
     <Page
-      title={showsConnections ? 'Tools: Connections' : 'Connect a tool'}
+      title={showsConnections ? 'Connections' : 'Connect a tool'}
       bar={isOperator && <Tabs label="Tools" tabs={tabs} />}
     >
       {showsConnections ? <Connections /> : <Connect />}
@@ -63,7 +63,15 @@ function Connect() {
   const [chosen, setChosen] = useState<SignInWay>('token')
   if (wire === undefined)
     return (
-      <Empty icon="link" title="Tools cannot connect to this server">
+      <Empty
+        icon="link"
+        title="Tools cannot connect to this server"
+        actions={
+          <ButtonLink href={`${server.base}/docs/wire`} target="_blank" icon="external">
+            Documentation
+          </ButtonLink>
+        }
+      >
         An operator can open a port for them with the setting wire_port.
       </Empty>
     )
@@ -89,7 +97,7 @@ function Connect() {
         <Code key={title} label={title} text={text} />
       ))}
       {!wire.tls && (
-        <Notice>The server has no TLS certificate of its own, so tools can connect on its machine only.</Notice>
+        <Notice>The server has no TLS certificate of its own, so tools can connect only on the same machine.</Notice>
       )}
     </div>
   )

@@ -12,7 +12,7 @@ const DEFINITION: OptionTable = {
   '--scope': {
     value: 'NAME[=TEXT]',
     repeatable: true,
-    help: 'a scope, and what it allows in English; repeatable. All scopes are given anew',
+    help: 'a scope, and what it allows in English; repeatable. Replaces all scopes',
   },
   '--text': {
     value: 'NAME:LANGUAGE=TEXT',
@@ -27,7 +27,7 @@ export const API_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'api list',
     options: PAGE_OPTIONS,
-    summary: 'Lists the APIs that take tokens of this server.',
+    summary: 'Lists the APIs that accept tokens of this server.',
     examples: ['api list', 'api list --json'],
     run: listPage(APIS, ['resource', 'name', 'scopes', 'claims', 'access_token_lifetime']),
   },
@@ -60,7 +60,7 @@ export const API_COMMANDS: readonly AdminCommand[] = [
         help: 'return to the default of name, claims, scopes or access_token_lifetime; repeatable',
       },
     },
-    summary: 'Changes an API; new tokens have the change at once.',
+    summary: 'Changes an API, with immediate effect for new tokens.',
     examples: ['api set https://orders.example.com --lifetime 600', 'api set https://orders.example.com --claim role'],
     run: change(APIS, (args) => ({
       ...definitionOf(args),
@@ -70,7 +70,7 @@ export const API_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'api remove',
     positionals: ['RESOURCE'],
-    summary: 'Removes an API with its scopes, unless roles, clients or others name one.',
+    summary: 'Removes an API and its scopes, unless roles, clients or others use one of them.',
     examples: ['api remove https://orders.example.com --yes'],
     confirm: ([resource]) => `Remove the API ${resource} with its scopes?`,
     run: remove(APIS, (resource) => `The API ${resource} was removed.`),

@@ -9,7 +9,7 @@ const ATTRIBUTES = '/admin/attributes'
 
 const CLAIM: OptionTable = {
   '--claim': { value: 'NAME', help: 'the claim in tokens and at userinfo' },
-  '--scope': { value: 'SCOPE', help: 'the scope with which the claim comes' },
+  '--scope': { value: 'SCOPE', help: 'the scope that includes the claim' },
   '--scim-path': { value: 'PATH', help: 'the SCIM attribute that writes it, such as urn:…:User:department' },
 }
 

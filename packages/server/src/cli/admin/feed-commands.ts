@@ -52,7 +52,7 @@ export const FEED_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'feed show',
     positionals: ['FEED'],
-    summary: 'Shows a feed, and with --server how much of it is kept.',
+    summary: 'Shows a feed and, with --server, how much of it is stored.',
     examples: ['feed show Prices'],
     run: show(FEEDS),
   },
@@ -96,7 +96,8 @@ export const FEED_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'feed purge',
     positionals: ['FEED'],
-    summary: 'Deletes all messages of a feed, not the feed; needs --server, because only a running server has them.',
+    summary:
+      'Deletes all messages of a feed, but not the feed; needs --server, because only a running server has them.',
     examples: ['feed purge Prices --yes --server https://gate.example.com'],
     confirm: ([feed]) => `Delete all messages of the feed ${feed}?`,
     async run({ args, request }) {

@@ -9,7 +9,7 @@ export const MAIL_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'mail test',
     positionals: ['ADDRESS'],
-    summary: 'Sends a test mail, and prints what the mail server says if it does not take it.',
+    summary: 'Sends a test mail, and prints the reply of the mail server if it refuses the mail.',
     examples: ['mail test me@example.com'],
     async run({ args, request }) {
       await request('POST', `${MAIL}/test`, { body: { to: args.positionals[0] } })
@@ -19,10 +19,10 @@ export const MAIL_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'mail list',
     options: {
-      '--state': { value: 'STATE', help: 'only mails that are waiting, sent, failed, dropped or removed' },
+      '--state': { value: 'STATE', help: 'only mail that is waiting, sent, failed, dropped or removed' },
       ...PAGE_OPTIONS,
     },
-    summary: 'Lists mails, newest first: those that wait, and those that ended during the last week.',
+    summary: 'Lists mail, newest first: what is waiting, and what was sent or given up in the last week.',
     examples: ['mail list --state waiting', 'mail list --json'],
     run: listPage(MAIL, ['id', 'kind', 'state', 'to', 'attempts', 'next_at', 'error'], (args: Arguments) =>
       withoutUndefined({ state: args.value('--state') }),
@@ -31,7 +31,7 @@ export const MAIL_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'mail retry',
     positionals: ['MAIL'],
-    summary: 'Has a mail that waits tried again at once.',
+    summary: 'Retries a waiting mail at once.',
     examples: ['mail retry 7dK…'],
     async run({ args, request }) {
       await request('POST', named(MAIL, 'retry')(args))
@@ -41,7 +41,7 @@ export const MAIL_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'mail remove',
     positionals: ['MAIL'],
-    summary: 'Removes a mail that waits: it is not sent.',
+    summary: 'Removes a waiting mail, so that it is not sent.',
     examples: ['mail remove 7dK… --yes'],
     confirm: ([mail]) => `Remove the mail ${mail}?`,
     run: remove(MAIL, (mail) => `The mail ${mail} was removed.`),

@@ -48,7 +48,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     options: {
       '--compromised': { help: 'remove it at once: every token that it signed is refused' },
     },
-    summary: 'Retires a signing key, which then never signs again.',
+    summary: 'Retires a signing key; it never signs again.',
     examples: ['keys retire 7fX… --yes', 'keys retire 7fX… --compromised --yes'],
     confirm: ([kid]) => `Permanently retire the key ${kid}?`,
     async run({ args, request }) {
@@ -97,7 +97,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'wire list',
     options: { '--user': { value: 'USER', help: 'only connections of this user or client' }, ...PAGE_OPTIONS },
-    summary: "Lists the connections of tools by PostgreSQL's protocol, of all nodes, newest first.",
+    summary: "Lists the connections of tools that use PostgreSQL's protocol, on all nodes, newest first.",
     examples: ['wire list', 'wire list --user alice --server https://gate.example.com'],
     run: listPage(
       '/admin/wire',
@@ -111,7 +111,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
       '--connection': { value: 'ID', help: 'close this connection' },
       '--user': { value: 'USER', help: 'close every connection of this user or client' },
     },
-    summary: "Closes connections of tools by PostgreSQL's protocol on any node.",
+    summary: "Closes connections of tools that use PostgreSQL's protocol, on any node.",
     examples: ['wire kick --user alice --yes'],
     confirm: () => 'Close these connections?',
     async run({ args, request }) {

@@ -9,7 +9,7 @@ const PROVIDERS = '/admin/providers'
 
 const DEFINITION: OptionTable = {
   '--name': { value: 'NAME', help: 'on buttons and pages (default: the id)' },
-  '--domain': { value: 'DOMAIN', repeatable: true, help: 'names of this domain lead there; repeatable' },
+  '--domain': { value: 'DOMAIN', repeatable: true, help: 'usernames in this domain are sent there; repeatable' },
   '--require': {
     value: 'CLAIM=VALUE',
     repeatable: true,
@@ -72,7 +72,7 @@ export const PROVIDER_COMMANDS: readonly AdminCommand[] = [
       ...DEFINITION,
       '--default': { value: 'MEMBER', repeatable: true, help: 'return to the default of a member; repeatable' },
     },
-    summary: 'Changes a provider, for all sign-ins from now on.',
+    summary: 'Changes a provider, with effect from the next sign-in.',
     examples: [
       'provider set corp --lifetime "7 days"',
       'provider set corp --secret',
@@ -88,21 +88,21 @@ export const PROVIDER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'provider disable',
     positionals: ['PROVIDER'],
-    summary: 'Nobody can sign in with the provider until it is enabled again.',
+    summary: 'Disables a provider: nobody can sign in with it until it is enabled again.',
     examples: ['provider disable corp'],
     run: setDisabled(PROVIDERS, 'provider', true),
   },
   {
     name: 'provider enable',
     positionals: ['PROVIDER'],
-    summary: 'Enables a provider again.',
+    summary: 'Enables a disabled provider.',
     examples: ['provider enable corp'],
     run: setDisabled(PROVIDERS, 'provider', false),
   },
   {
     name: 'provider key',
     positionals: ['PROVIDER'],
-    summary: 'Makes a new key pair with which this server authenticates there.',
+    summary: 'Creates a new key pair with which this server authenticates to the provider.',
     examples: ['provider key corp --yes'],
     confirm: ([provider]) => `Replace the key pair of ${provider}? The provider must know the new public key.`,
     async run({ args, request }) {
@@ -112,7 +112,7 @@ export const PROVIDER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'provider remove',
     positionals: ['PROVIDER'],
-    summary: 'Removes a provider with the identities of users there; its sessions end.',
+    summary: 'Removes a provider and the identities that users have there, and ends its sessions.',
     examples: ['provider remove corp --yes'],
     confirm: ([provider]) => `Remove the provider ${provider}, with the identities that users have there?`,
     run: remove(PROVIDERS, (provider) => `The provider ${provider} was removed.`),

@@ -44,7 +44,7 @@ export function Apis() {
         ]}
         empty={
           <Empty icon="application" title="There are no APIs yet" actions={declare}>
-            A program of your own can take access tokens that are issued for it, with scopes that roles give.
+            Declare an API to issue access tokens for a program of your own, with scopes that roles grant.
           </Empty>
         }
       />

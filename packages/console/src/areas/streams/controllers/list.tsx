@@ -17,7 +17,7 @@ export function Controllers() {
     </ButtonLink>
   )
   return (
-    <Page title="Streams" bar={<StreamsTabs current="Controllers" />} actions={declare}>
+    <Page title="Controllers" bar={<StreamsTabs current="Controllers" />} actions={declare}>
       <Await of={controllers} title="The controllers could not be listed">
         {(items) =>
           items.length === 0 ? (

@@ -35,7 +35,7 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
     const isDone = await confirmAndAttempt(
       {
         title: `Remove ${topic}?`,
-        text: `Its ${info.history === undefined ? 'state is' : 'state and history are'} deleted, and subscribers are told. The next message creates it again.`,
+        text: `Its ${info.history === undefined ? 'state is' : 'state and history are'} deleted, and subscribers are notified. The next message creates it again.`,
         action: 'Remove',
       },
       () => gate.request(topicPath(info.name, topic), { method: 'DELETE' }),

@@ -192,7 +192,7 @@ function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: 
     return (
       <Empty icon="search" title={`No topic begins with “${search}”`}>
         {isStored(info)
-          ? 'The search compares the beginning of a topic, and is case-sensitive.'
+          ? 'Search matches the beginning of a topic and is case-sensitive.'
           : 'This feed stores nothing: topics appear when something is published to them.'}
       </Empty>
     )

@@ -6,6 +6,8 @@
   const { url } = panel.dataset
   const INTERVAL_MS = 1000
   const MOST_POINTS = 60
+  const FEWEST_POINTS = 8
+  const LEAST_SPAN = 0.002
   const [WIDTH, HEIGHT] = [120, 28]
   const SVG = 'http://www.w3.org/2000/svg'
   const shown = new Map()
@@ -29,7 +31,8 @@
     entry.points = [...entry.points, price].slice(-MOST_POINTS)
     entry.line.setAttribute('points', lineOf(entry.points))
     entry.value.textContent = price.toFixed(2)
-    const percent = ((price - entry.first) / entry.first) * 100
+    // Rounded first: what is shown as zero has no sign.
+    const percent = Number((((price - entry.first) / entry.first) * 100).toFixed(2))
     entry.change.textContent = `${percent > 0 ? '+' : percent < 0 ? '−' : ''}${Math.abs(percent).toFixed(2)} %`
     if (before === undefined || before === price) return
     entry.item.className = ''
@@ -54,15 +57,17 @@
     return entry
   }
 
+  /** As wide as the panel after a few points. A price that hardly moves is a line that hardly moves. */
   function lineOf(points) {
     const [low, high] = [Math.min(...points), Math.max(...points)]
-    const span = high - low || 1
-    const step = WIDTH / (MOST_POINTS - 1)
+    const span = Math.max(high - low, high * LEAST_SPAN)
+    const bottom = (low + high - span) / 2
+    const step = WIDTH / (Math.max(points.length, FEWEST_POINTS) - 1)
     const from = WIDTH - (points.length - 1) * step
     return points
       .map(
         (price, at) =>
-          `${(from + at * step).toFixed(1)},${(HEIGHT - 2 - ((price - low) / span) * (HEIGHT - 4)).toFixed(1)}`,
+          `${(from + at * step).toFixed(1)},${(HEIGHT - 2 - ((price - bottom) / span) * (HEIGHT - 4)).toFixed(1)}`,
       )
       .join(' ')
   }

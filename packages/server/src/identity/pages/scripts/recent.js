@@ -33,7 +33,7 @@
 
   function ageOf(at) {
     const age = Math.max(0, Date.now() - at)
-    const [unit, length] = UNITS.find(([, most]) => age >= most) ?? ['minute', 60_000]
+    const [unit, length] = UNITS.find(([, most]) => age >= most) ?? ['second', Number.POSITIVE_INFINITY]
     return ages.format(-Math.floor(age / length), unit)
   }
 
