@@ -56,7 +56,7 @@ export function Connections({ user }: { readonly user: string | undefined }) {
           <>
             <SilentNodes nodes={silent} />
             {items.length === 0 ? (
-              <Empty icon="stream" title="No connections">
+              <Empty icon="stream" title={user === undefined ? 'No client is connected' : 'No connections'}>
                 {user === undefined
                   ? 'Clients appear here when they open a stream. The inspector opens one.'
                   : `${user} is not connected.`}

@@ -45,7 +45,7 @@ export function Connections() {
             </Button>
           </div>
           {items.length === 0 ? (
-            <Empty icon="link" title="No connections">
+            <Empty icon="link" title="No tool is connected">
               Tools such as psql and Grafana are listed here while they are connected.
             </Empty>
           ) : (
