@@ -35,7 +35,8 @@ export const activityRoutes: readonly AdminRoute[] = [
   },
   ...connectionRoutes({
     list: 'streams',
-    event: 'stream',
+    kick: 'stream-kick',
+    kicked: 'stream.kicked',
     one: 'streaming connection',
     lists: 'Lists the streaming connections of all nodes, newest first.',
     closesOne: 'Closes a streaming connection on any node.',

@@ -14,8 +14,10 @@ export const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path 
 interface Connections {
   /** Its path below /admin, and its name in the activity of nodes. */
   readonly list: 'streams' | 'wire'
-  /** The prefix of its events. */
-  readonly event: 'stream' | 'wire'
+  /** What nodes are told. */
+  readonly kick: 'stream-kick' | 'wire-kick'
+  /** What the audit log says. */
+  readonly kicked: 'stream.kicked' | 'wire.kicked'
   /** What one of them is called where there is none. */
   readonly one: string
   readonly lists: string
@@ -23,7 +25,7 @@ interface Connections {
   readonly closesAll: string
 }
 
-export function connectionRoutes({ list, event, one, ...summaries }: Connections): readonly AdminRoute[] {
+export function connectionRoutes({ list, kick, kicked, one, ...summaries }: Connections): readonly AdminRoute[] {
   const path = `/admin/${list}` as const
   return [
     {
@@ -48,8 +50,8 @@ export function connectionRoutes({ list, event, one, ...summaries }: Connections
         const { total: closed, silent } = await env.activity[list]({ id: connectionId, limit: 1 })
         // It may be on a node that did not reply.
         if (closed === 0 && silent.length === 0) throw notFound(one, connectionId)
-        await env.publish({ kind: `${event}-kick`, connectionId })
-        record(env, call, { event: `${event}.kicked`, target: connectionId, details: { connection: connectionId } })
+        await env.publish({ kind: kick, connectionId })
+        record(env, call, { event: kicked, target: connectionId, details: { connection: connectionId } })
         return { body: { closed, silent } }
       },
     },
@@ -66,8 +68,8 @@ export function connectionRoutes({ list, event, one, ...summaries }: Connections
           throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
         const subject = await requireSubject(env.stores, user)
         const { total: closed, silent } = await env.activity[list]({ user: subject, limit: 1 })
-        await env.publish({ kind: `${event}-kick`, subject })
-        record(env, call, { event: `${event}.kicked`, target: subject, details: { count: closed } })
+        await env.publish({ kind: kick, subject })
+        record(env, call, { event: kicked, target: subject, details: { count: closed } })
         return { body: { closed, silent } }
       },
     },

@@ -4,7 +4,8 @@ import type { AdminRoute } from './route.ts'
 
 export const wireRoutes: readonly AdminRoute[] = connectionRoutes({
   list: 'wire',
-  event: 'wire',
+  kick: 'wire-kick',
+  kicked: 'wire.kicked',
   one: 'connection',
   lists: "Lists the connections of tools that use PostgreSQL's protocol, on all nodes, newest first.",
   closesOne: 'Closes a connection of a tool on any node.',
