@@ -1,7 +1,7 @@
 /**
  * Passes the rows of a long read to a function. A custom aggregate over the whole statement gets each row as its arguments, and returns
  * nothing: SQLite runs to the end of the statement in one call. better-sqlite3's iterator is three calls and two objects for each row,
- * with which a million rows take 1.3 to 2.5 times the processor time (../../DESIGN.md; bench: wire-rows).
+ * with which a million rows take 1.3 to 2.5 times the processor time, mostly (../../DESIGN.md; bench: wire-rows).
  *
  * The aggregate is called once for every row, in the order of the statement: SQLite neither omits the ORDER BY of a subquery below a
  * custom aggregate, nor merges such a subquery with the query around it (the comments in its select.c; flattenSubquery, 16).
