@@ -99,33 +99,7 @@ test('a long write in its own process starts when the short ones before it are o
   assert.equal(isOver, false)
   held[0]?.(null)
   assert.equal((await short.reply).status, 200)
-  await untilHeld(2)
-  held[1]?.(null)
   assert.equal((await long).json.RowsAffected, 7)
-})
-
-test('a bulk insert is answered after the sync that follows its commit; the next one, even if it is refused for its rows, waits for a sync too', async () => {
-  const answered: number[] = []
-  const bulk = (from: number): Promise<Reply> => {
-    const sent = server.call('/query/notes/insert', `id,t\n${from},b\n${from + 1},b\n`, {
-      headers: { 'content-type': 'text/csv' },
-    })
-    void sent.then(({ status }) => answered.push(status))
-    return sent
-  }
-  const first = bulk(20)
-  await untilHeld(1)
-  // It starts before the first is on disk, and sees its rows.
-  const second = bulk(21)
-  await sleep(300)
-  assert.deepEqual(answered, [])
-  held[0]?.(null)
-  assert.equal((await first).json.RowsAffected, 2)
-  await untilHeld(2)
-  await sleep(50)
-  assert.deepEqual(answered, [200])
-  held[1]?.(null)
-  assert.equal((await second).status, 409)
 })
 
 test('a failed sync fails all waiting writes, and no further writes are accepted, even if later syncs would succeed', async () => {

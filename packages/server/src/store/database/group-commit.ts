@@ -152,11 +152,6 @@ export class GroupCommit {
     if (this.#wal !== undefined) this.#database.pragma('synchronous = normal')
   }
 
-  /** Whether a commit that was not made here, and that SQLite has not synced, is synced by `durable`. */
-  get canSync(): boolean {
-    return this.#wal !== undefined
-  }
-
   /** Resolves when the committed groups are on disk. */
   async synced(): Promise<void> {
     await this.#syncing

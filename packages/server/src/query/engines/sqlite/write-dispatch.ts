@@ -86,52 +86,35 @@ export async function change(
   }
 }
 
-/**
- * Runs a long write in the writer process. Other writes wait, because that process holds SQLite's write lock; they do not wait until the
- * commit is on disk. If its sync fails, they fail too, because nothing is acknowledged from then on.
- */
-async function runApart(
-  open: OpenDatabase,
+/** Runs a long write in the writer process. Other writes wait, because that process holds SQLite's write lock. */
+function runApart(
+  { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
   job: WriteJob | ChangeJob | BulkJob,
   running: Stoppable,
-): Promise<WriteReply | undefined> {
-  const { commits, longWrites } = open
-  try {
-    const reply = await longWrites.run(owner, running, (stopped) => commitApart(open, owner, job, stopped))
-    await commits.durable()
-    commits.committed()
-    return reply
-  } catch (error) {
-    // A refusal too may depend on commits that are not on disk yet.
-    if (commits.canSync) await commits.durable()
-    throw error
-  }
-}
-
-async function commitApart(
-  { writing, commits, writer, isShared }: OpenDatabase,
-  owner: string | undefined,
-  job: WriteJob | ChangeJob | BulkJob,
-  stopped: AbortSignal,
-): Promise<WriteReply | undefined> {
-  const acquired = commits.acquire()
-  try {
-    await turnOf(acquired, stopped)
-    await commits.synced()
-    // The writer process cannot announce that it waits, so this one waits for the lock: the worker that holds it learns which owner
-    // waits.
-    if (isShared) {
-      const owners = (): string[] => [owner ?? '']
-      await turnOf(
-        commits.waitForLock(() => tryLock(writing), { owners }),
-        stopped,
-      )
+) {
+  return longWrites.run(owner, running, async (stopped) => {
+    const acquired = commits.acquire()
+    try {
+      await turnOf(acquired, stopped)
+      // The other process must not build on a commit that may be lost: it would not learn of the loss.
+      await commits.synced()
+      // The writer process cannot announce that it waits, so this one waits for the lock: the worker that holds it learns which owner
+      // waits.
+      if (isShared) {
+        const owners = (): string[] => [owner ?? '']
+        await turnOf(
+          commits.waitForLock(() => tryLock(writing), { owners }),
+          stopped,
+        )
+      }
+      const reply = await writer.run(owner, job, stopped)
+      commits.committed()
+      return reply
+    } finally {
+      void acquired.then((release) => release())
     }
-    return await writer.run(owner, { ...job, isSyncedLater: commits.canSync }, stopped)
-  } finally {
-    void acquired.then((release) => release())
-  }
+  })
 }
 
 function tryLock(writing: Database): void {

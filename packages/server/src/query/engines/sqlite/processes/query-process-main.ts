@@ -16,8 +16,8 @@ import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
-import { runBulk } from '../write/bulk-job.ts'
-import { runChange, runWrite, type WriterJob } from '../write/write-job.ts'
+import { type BulkJob, runBulk } from '../write/bulk-job.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
 import { endWithServer } from './end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
@@ -117,7 +117,7 @@ function writeJobs(file: string): void {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const job = decodePayload(frame.payload) as WriterJob
+      const job = decodePayload(frame.payload) as WriteJob | ChangeJob | BulkJob
       opened ??= openWriting(file)
       const reply = write(opened.database, opened.statements, job)
       for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
@@ -136,8 +136,11 @@ function openWriting(file: string) {
   return { database, statements: new StatementCache(database, 10) }
 }
 
-function write(database: Database, statements: StatementCache, job: WriterJob): WriteReply | undefined {
-  database.pragma(`synchronous = ${job.isSyncedLater ? 'normal' : 'full'}`)
+function write(
+  database: Database,
+  statements: StatementCache,
+  job: WriteJob | ChangeJob | BulkJob,
+): WriteReply | undefined {
   const run = () => {
     if ('spool' in job) return runBulk(database, statements, job)
     return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)

@@ -12,7 +12,8 @@ import { memoryError } from '../../runtime-error.ts'
 import type { OwnTime } from '../../slots/expectations.ts'
 import { type Failure, reviveFailure } from '../failure.ts'
 import type { LiveJob, LiveOutcome } from '../read/live-read.ts'
-import type { WriterJob } from '../write/write-job.ts'
+import type { BulkJob } from '../write/bulk-job.ts'
+import type { ChangeJob, WriteJob } from '../write/write-job.ts'
 import { decodePayload, encodeFrame, FRAME, PipeReader } from './frames.ts'
 import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
@@ -96,7 +97,7 @@ export class QueryProcess {
     }
   }
 
-  async write(owner: string | undefined, job: WriterJob): Promise<WriteReply | undefined> {
+  async write(owner: string | undefined, job: WriteJob | ChangeJob | BulkJob): Promise<WriteReply | undefined> {
     const end = this.#start(owner, job)
     const rows: (readonly Cell[])[] = []
     try {
@@ -118,7 +119,7 @@ export class QueryProcess {
   }
 
   /** Watches its memory and files. Returns a function that stops the watch. */
-  #start(owner: string | undefined, job: ReadJob | LiveJob | WriterJob): () => void {
+  #start(owner: string | undefined, job: ReadJob | LiveJob | WriteJob | ChangeJob | BulkJob): () => void {
     const stop = (error: Refusal): void => {
       this.#excess = error
       this.kill()

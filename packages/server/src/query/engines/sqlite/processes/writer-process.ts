@@ -1,6 +1,7 @@
 /** The process that runs long writes: started by the first one, kept for the next ones, ended when idle. */
 import type { WriteReply } from '../../engine.ts'
-import type { WriterJob } from '../write/write-job.ts'
+import type { BulkJob } from '../write/bulk-job.ts'
+import type { ChangeJob, WriteJob } from '../write/write-job.ts'
 import { ProcessGone, QueryProcess } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
 
@@ -18,7 +19,11 @@ export class WriterProcess {
   }
 
   /** One at a time. If the signal aborts it, its process is killed, and nothing has been written. */
-  async run(owner: string | undefined, job: WriterJob, signal: AbortSignal): Promise<WriteReply | undefined> {
+  async run(
+    owner: string | undefined,
+    job: WriteJob | ChangeJob | BulkJob,
+    signal: AbortSignal,
+  ): Promise<WriteReply | undefined> {
     signal.throwIfAborted()
     clearTimeout(this.#idleTimer)
     const writer = this.#process?.isAlive ? this.#process : new QueryProcess(this.#path, 'write', this.#budget)

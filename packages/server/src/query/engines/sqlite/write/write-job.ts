@@ -7,7 +7,6 @@ import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
-import type { BulkJob } from './bulk-job.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
 import { findResponse, storeResponse } from './idempotency-keys.ts'
 
@@ -17,12 +16,6 @@ export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tabl
   readonly omitsRows?: boolean
 }
 export type ChangeJob = Omit<ChangeRequest, 'running' | 'owner'>
-
-/** A job of the writer process. */
-export type WriterJob = (WriteJob | ChangeJob | BulkJob) & {
-  /** The server syncs the log before it acknowledges the write. */
-  readonly isSyncedLater: boolean
-}
 
 export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {
   const { idempotencyKey } = job
