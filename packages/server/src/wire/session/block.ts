@@ -85,7 +85,11 @@ interface Savepoint {
   count: number
   bytes: number
   hasCopy: boolean
+  /** The portals that were created before it. */
+  readonly portals: number
 }
+
+const NOTHING_KEPT = { count: 0, bytes: 0, hasCopy: false, portals: 0 }
 
 export class Block {
   /** Explicit: by BEGIN. Implicit: the statements of one Query. */
@@ -190,7 +194,7 @@ export class Block {
       )
   }
 
-  savepoint(name: string): void {
+  savepoint(name: string, portals: number): void {
     this.#requireExplicit('SAVEPOINT')
     this.#memory.take(savepointBytes(name))
     this.#savepoints.push({
@@ -199,6 +203,7 @@ export class Block {
       count: this.#kept.inserts.length,
       bytes: this.#kept.bytes,
       hasCopy: this.#copy !== undefined,
+      portals,
     })
   }
 
@@ -207,14 +212,16 @@ export class Block {
     this.#keepSavepoints(this.#indexOf(name))
   }
 
-  rollbackTo(name: string): void {
+  /** Returns the number of portals that were created before the savepoint. */
+  rollbackTo(name: string): number {
     this.#requireExplicit('ROLLBACK TO SAVEPOINT')
     const index = this.#indexOf(name)
-    const { count, bytes, hasCopy } = this.#savepoints[index] ?? { count: 0, bytes: 0, hasCopy: false }
+    const { count, bytes, hasCopy, portals } = this.#savepoints[index] ?? NOTHING_KEPT
     this.#keepSavepoints(index + 1)
     this.#kept.truncate(count, bytes)
     if (!hasCopy) this.#dropCopy()
     this.#hasFailed = false
+    return portals
   }
 
   /** Ends it, and returns what it kept. */

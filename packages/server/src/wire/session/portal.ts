@@ -63,11 +63,18 @@ export function executionOf(portal: Portal): Execution | undefined {
   return portal.kind === 'command' ? portal.executed?.execution : portal.execution
 }
 
+/** The memory that it takes, besides its rows. EXECUTE has the values of its text. */
 export function bytesOf(portal: Portal): number {
-  if (portal.kind === 'command') return portal.declared === undefined ? 0 : bytesOf(portal.declared)
-  if (portal.kind === 'iql') return sizeOf(portal.bound)
-  if (portal.kind === 'empty') return 0
-  return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+  switch (portal.kind) {
+    case 'iql':
+      return sizeOf(portal.bound)
+    case 'catalogue':
+      return portal.message.values.reduce((sum, value) => sum + (value?.length ?? 0), 2 * portal.prepared.text.length)
+    case 'command':
+      return 4 * portal.prepared.sent.text.length + (portal.declared === undefined ? 0 : bytesOf(portal.declared))
+    case 'empty':
+      return 2 * portal.prepared.sent.text.length
+  }
 }
 
 /** A portal, or a statement of a Query, without values. */
