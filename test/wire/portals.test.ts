@@ -140,6 +140,15 @@ onEveryEngine('portals', (place) => {
     assert.equal((await session.query('FETCH 1 FROM e')).errors[0]?.C, '34000')
   })
 
+  test('a cursor ends with the savepoint after which it was declared, an earlier one stays', async () => {
+    const DECLARED = 'CURSOR FOR SELECT id FROM trades ORDER BY id'
+    await session.query(`BEGIN; DECLARE before ${DECLARED}; SAVEPOINT s; DECLARE later ${DECLARED}; FETCH 1 FROM later`)
+    await session.query('ROLLBACK TO s')
+    assert.deepEqual(texts(await session.query('FETCH 1 FROM before')), [['1']])
+    assert.equal((await session.query(`DECLARE later ${DECLARED}`)).errors.length, 0)
+    await session.query('ROLLBACK')
+  })
+
   test('cursors are declared in blocks, end with them, and only move forward', async () => {
     const codes: [string, string][] = [
       ['DECLARE c CURSOR FOR SELECT 1 AS x', '25P01'],

@@ -92,6 +92,8 @@ interface Savepoint {
   count: number
   bytes: number
   hasCopy: boolean
+  /** The portals that were created before it. */
+  readonly portals: number
 }
 
 /** What a block kept: INSERTs, or one COPY. */
@@ -99,6 +101,8 @@ export interface KeptRows {
   readonly inserts: KeptInserts
   readonly copy: KeptCopy | undefined
 }
+
+const NOTHING_KEPT = { count: 0, bytes: 0, hasCopy: false, portals: 0 }
 
 export class Block {
   /** Explicit: by BEGIN. Implicit: the statements of one Query. */
@@ -203,7 +207,7 @@ export class Block {
       )
   }
 
-  savepoint(name: string): void {
+  savepoint(name: string, portals: number): void {
     this.#requireExplicit('SAVEPOINT')
     this.#memory.take(savepointBytes(name))
     this.#savepoints.push({
@@ -212,6 +216,7 @@ export class Block {
       count: this.#kept.inserts.length,
       bytes: this.#kept.bytes,
       hasCopy: this.#copy !== undefined,
+      portals,
     })
   }
 
@@ -220,14 +225,16 @@ export class Block {
     this.#keepSavepoints(this.#indexOf(name))
   }
 
-  rollbackTo(name: string): void {
+  /** Returns the number of portals that were created before the savepoint. */
+  rollbackTo(name: string): number {
     this.#requireExplicit('ROLLBACK TO SAVEPOINT')
     const index = this.#indexOf(name)
-    const { count, bytes, hasCopy } = this.#savepoints[index] ?? { count: 0, bytes: 0, hasCopy: false }
+    const { count, bytes, hasCopy, portals } = this.#savepoints[index] ?? NOTHING_KEPT
     this.#keepSavepoints(index + 1)
     this.#kept.truncate(count, bytes)
     if (!hasCopy) this.#dropCopy()
     this.#hasFailed = false
+    return portals
   }
 
   /** Ends it without a write. */

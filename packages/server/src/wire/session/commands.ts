@@ -54,7 +54,7 @@ export class Commands implements CommandColumns {
   }
 
   run(portal: CommandPortal, maxRows: number, protocol: 'simple' | 'extended'): Later {
-    const { block, settings, runner, named } = this.#env
+    const { block, settings, runner, named, portals } = this.#env
     const { prepared } = portal
     const { command } = prepared
     // The statement that it executes is counted.
@@ -67,13 +67,13 @@ export class Commands implements CommandColumns {
       case 'rollback':
         return this.#rollback(command.isChained)
       case 'rollback-to':
-        block.rollbackTo(command.name)
+        portals.closeAfter(block.rollbackTo(command.name))
         return this.#done('ROLLBACK')
     }
     block.requireUsable()
     switch (command.kind) {
       case 'savepoint':
-        block.savepoint(command.name)
+        block.savepoint(command.name, portals.created)
         return this.#done('SAVEPOINT')
       case 'release':
         block.release(command.name)

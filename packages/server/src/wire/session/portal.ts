@@ -67,18 +67,21 @@ export function executionOf(portal: Portal): Execution | undefined {
   return portal.kind === 'command' ? portal.executed?.execution : portal.execution
 }
 
+/** The memory that it takes, besides its rows. EXECUTE has the values of its text. */
 export function bytesOf(portal: Portal): number {
   switch (portal.kind) {
     case 'empty':
-      return 0
-    case 'command':
-      return 8 * portal.formats.length + (portal.declared === undefined ? 0 : bytesOf(portal.declared))
+      return 2 * portal.prepared.sent.text.length
+    case 'command': {
+      const own = 4 * portal.prepared.sent.text.length + 8 * portal.formats.length
+      return portal.declared === undefined ? own : own + bytesOf(portal.declared)
+    }
     case 'iql':
       return sizeOf(portal.bound)
     case 'catalogue': {
       const { values, parameterFormats, resultFormats } = portal.message
-      const formats = 8 * (parameterFormats.length + resultFormats.length)
-      return values.reduce((sum, value) => sum + VALUE_BYTES + (value?.length ?? 0), formats)
+      const own = 2 * portal.prepared.text.length + 8 * (parameterFormats.length + resultFormats.length)
+      return values.reduce((sum, value) => sum + VALUE_BYTES + (value?.length ?? 0), own)
     }
   }
 }

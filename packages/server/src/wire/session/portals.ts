@@ -35,6 +35,9 @@ export class Portals {
   readonly #block: Block
   readonly #catalogue: CatalogueStatements
   readonly #portals = new Map<string, Portal>()
+  /** When each was created. */
+  readonly #numbers = new Map<string, number>()
+  #created = 0
   /** The memory that long ones take. */
   readonly #sizes = new Map<string, number>()
   /** INSERTs without a block that follow each other up to Sync: they are one write. */
@@ -90,6 +93,8 @@ export class Portals {
       this.#sizes.set(name, size)
     }
     this.#portals.set(name, portal)
+    this.#created++
+    if (name !== '') this.#numbers.set(name, this.#created)
   }
 
   /** A cursor, or another portal that returns rows. */
@@ -108,10 +113,21 @@ export class Portals {
     const portal = this.#portals.get(name)
     if (portal === undefined) return
     this.#portals.delete(name)
+    if (name !== '') this.#numbers.delete(name)
     this.#caller.memory.give(this.#sizes.get(name) ?? 0)
     this.#sizes.delete(name)
     const execution = executionOf(portal)
     if (execution !== undefined && !execution.hasEnded) this.#runner.finish(execution, 'ok', execution.rowCount)
+  }
+
+  /** How many were created since the connection began. */
+  get created(): number {
+    return this.#created
+  }
+
+  /** Closes those that were created later, except the one without a name. */
+  closeAfter(created: number): void {
+    for (const [name, number] of this.#numbers) if (number > created) this.close(name)
   }
 
   closeAll(): void {
