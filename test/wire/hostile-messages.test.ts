@@ -77,6 +77,15 @@ test('a result has at most 1664 columns', async () => {
   session.close()
 })
 
+test('values of the catalogue that do not fit their type in binary are refused, and no fault of ours', async () => {
+  const session = await open()
+  for (const value of ['99999::int2', '-5::oid', 'oid * 1000000000']) {
+    const { errors } = await session.run(`SELECT ${value} FROM pg_class LIMIT 1`, [], { result: 1 })
+    assert.equal(errors[0]?.C, '22003', value)
+  }
+  session.close()
+})
+
 test('an array that is too long is not read to its end, and one in binary has as many elements as it says', async () => {
   const session = await open()
   const run = async (value: string | Buffer, type = 1016) =>

@@ -1,9 +1,11 @@
 /** The beginning of connections by PostgreSQL's protocol: encryption, versions, databases, and what hostile clients send. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { ALICE } from '../support/demo-user.ts'
@@ -206,6 +208,23 @@ describe('with a certificate', () => {
     client.send(message('Q', 'SELECT 1\0'))
     assert.equal((await client.repliesTo('Z')).at(-1)?.type, 'Z')
     client.close()
+  })
+
+  test('a client of TLS 1.2 cannot begin another handshake', async () => {
+    const socket = connectTls({
+      ...{ port: port(), host: '127.0.0.1', rejectUnauthorized: false },
+      ...{ ALPNProtocols: ['postgresql'], maxVersion: 'TLSv1.2' },
+    })
+    socket.on('error', () => {})
+    await once(socket, 'secureConnect')
+    let isRenegotiated = false
+    socket.renegotiate({ rejectUnauthorized: false }, (error) => {
+      isRenegotiated = error === null
+    })
+    // The request is ignored.
+    await sleep(500)
+    socket.destroy()
+    assert.equal(isRenegotiated, false)
   })
 
   test('TLS from the first byte needs the protocol postgresql', async () => {

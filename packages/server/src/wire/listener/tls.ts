@@ -1,10 +1,13 @@
 /** TLS on accepted connections, after an SSLRequest or from the first byte. */
+import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
 import type { Certificate } from '../../http/listener.ts'
 import { TLS_OPTIONS } from '../../http/listener.ts'
 
 const PROTOCOL = 'postgresql'
+/** A client of TLS 1.2 could demand one handshake after the other. Node's limit does not hold for connections that it did not accept itself. */
+const OPTIONS = { ...TLS_OPTIONS, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
 /** Called with undefined if the handshake failed. */
 type OnSecured = (socket: TLSSocket | undefined) => void
@@ -18,7 +21,7 @@ export class TlsUpgrades {
     // It never listens: it is given the connections that were accepted.
     this.#server = createServer({
       ...certificate,
-      ...TLS_OPTIONS,
+      ...OPTIONS,
       ALPNProtocols: [PROTOCOL],
       handshakeTimeout: handshakeTimeoutMs,
     })
@@ -31,7 +34,7 @@ export class TlsUpgrades {
 
   /** New connections use this certificate; open ones keep theirs. */
   setCertificate(certificate: Certificate): void {
-    this.#server.setSecureContext({ ...certificate, ...TLS_OPTIONS })
+    this.#server.setSecureContext({ ...certificate, ...OPTIONS })
   }
 
   /** What has been read of the connection must have been put back. */

@@ -4,7 +4,7 @@ import { TextBytes } from '../../query/results/text-bytes.ts'
 import { wireCellWriter } from '../../query/results/wire-cells.ts'
 import { readArray } from './arrays.ts'
 import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
-import { binaryText, textOf } from './parameters.ts'
+import { BadParameter, binaryText, textOf } from './parameters.ts'
 
 /** PostgreSQL's text form of a parameter. */
 export function parameterText(bytes: Buffer, isBinary: boolean, oid: number): string {
@@ -21,10 +21,15 @@ function arrayText(bytes: Buffer, element: PostgresTypeName): string {
   return `{${items.join(',')}}`
 }
 
-/** A value in binary, from its text. */
+/** A value in binary, from its text. What the statement computes need not fit its type. */
 export function binaryOf(text: string, oid: number): Uint8Array {
   const element = elementType(oid)
-  return element === undefined ? scalarOf(text, typeNamed(oid)) : arrayOf(text, element)
+  try {
+    return element === undefined ? scalarOf(text, typeNamed(oid)) : arrayOf(text, element)
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
+    throw new BadParameter(`A value of the result does not fit the type with the OID ${oid}`, '22003')
+  }
 }
 
 function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array {
