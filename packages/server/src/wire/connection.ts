@@ -46,6 +46,8 @@ export type Ending = keyof typeof ENDINGS
 
 /** What a client may send ahead while a statement runs; more waits in the socket. */
 const READ_AHEAD_BYTES = 64 * 1024
+/** A connection counts as costly for this many times the time that its messages took. */
+const COSTLY_TIMES = 5
 /** How long a client has to take the last message. */
 const LAST_MESSAGE_MS = 500
 
@@ -68,8 +70,8 @@ export class WireConnection implements SessionCaller {
   #principal: Principal
   /** A message is being handled, or waits for its turn. */
   #isBusy = false
-  /** Its messages took longer than a slice of time. */
-  #isCostly = false
+  /** Its messages took longer than a slice of time, and the next ones wait for those of others. */
+  #costlyUntil = 0
   #lastMessageAt: number
   #aheadBytes = 0
   #isClosed = false
@@ -186,15 +188,17 @@ export class WireConnection implements SessionCaller {
     this.#isBusy = true
     output.hold()
     const began = monotonic()
-    let wasCostly = this.#isCostly
     try {
       while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
-        wasCostly = false
         const handled = this.#session.handle(message)
-        const isLong = monotonic() - began > SLICE_MS
-        if (isLong) this.#isCostly = true
+        const spent = monotonic() - began
+        const isLong = spent > SLICE_MS
+        if (isLong) {
+          turns.spend(spent)
+          this.#costlyUntil = began + COSTLY_TIMES * spent
+        }
         if (handled !== undefined) {
           output.release()
           handled.then(this.#continue, this.#onHandlerError)
@@ -216,7 +220,6 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
-    this.#isCostly = wasCostly
     output.release()
     this.#isBusy = false
     this.#aheadBytes = 0
@@ -225,7 +228,7 @@ export class WireConnection implements SessionCaller {
 
   /** Only connections whose messages have just taken long wait for a turn. */
   readonly #continue = (): void => {
-    if (this.#isCostly) this.#env.turns.later(this.#handleLater)
+    if (this.#env.monotonic() < this.#costlyUntil) this.#env.turns.later(this.#handleLater)
     else this.#handleLater()
   }
 

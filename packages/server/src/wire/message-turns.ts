@@ -24,6 +24,11 @@ export class MessageTurns {
     this.#monotonic = monotonic
   }
 
+  /** Messages of a connection took longer than a slice. */
+  spend(milliseconds: number): void {
+    this.#debtMs += milliseconds
+  }
+
   /** Calls back in one of the next turns. */
   later(act: () => void): void {
     this.#waiting.push(act)
@@ -47,12 +52,8 @@ export class MessageTurns {
     this.#waiting = []
     const began = this.#monotonic()
     let next = 0
-    let spent = 0
-    do {
-      due[next++]?.()
-      spent = this.#monotonic() - began
-    } while (next < due.length && spent < TURN_MS)
-    this.#debtMs += spent
+    do due[next++]?.()
+    while (next < due.length && this.#monotonic() - began < TURN_MS)
     this.#waiting = [...due.slice(next), ...this.#waiting]
     if (this.#waiting.length > 0) this.#schedule()
   }
