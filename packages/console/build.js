@@ -1,22 +1,33 @@
 /**
  * Builds console/dist: files whose names contain a digest of their content, each also compressed, and manifest.json, which
- * names what the HTML page loads. Does nothing when it is up to date.
+ * names what the HTML page loads in each language. Does nothing when it is up to date.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
+import { readCatalogue, translated } from './texts.js'
 
 const folder = dirname(fileURLToPath(import.meta.url))
-const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
+const [source, dist, languages] = ['src', 'dist', 'languages'].map((name) => join(folder, name))
+const LANGUAGES = ['en', 'de']
 const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder, '..', name, 'src'))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {
   if (isCurrent()) return
+  const built = await Promise.all(LANGUAGES.map(buildIn))
+  await writeFiles(
+    // A file without texts is the same in every language.
+    new Map(built.flatMap(({ files }) => files.map(({ path, contents }) => [basename(path), contents]))),
+    Object.fromEntries(built.map(({ language, manifest }) => [language, manifest])),
+  )
+}
+
+async function buildIn(language) {
   const { build } = await import('esbuild')
   const { outputFiles, metafile } = await build({
     entryPoints: ['main.tsx', 'theme.ts', 'styles/main.css'].map((file) => join(source, file)),
@@ -36,18 +47,21 @@ export async function buildConsole() {
     metafile: true,
     write: false,
     logLevel: 'error',
+    plugins: language === 'en' ? [] : [translated(source, readCatalogue(join(languages, language)))],
   })
-  await writeFiles(outputFiles.filter(isLoaded(metafile)), manifestOf(metafile))
+  return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: manifestOf(metafile) }
 }
 
 /** Newer than every source, also of what it shares with the rest of the product. */
 function isCurrent() {
   const built = ageOf(join(dist, 'manifest.json'))
-  const files = [source, ...libraries].flatMap((place) =>
+  const files = [source, languages, ...libraries].flatMap((place) =>
     existsSync(place) ? readdirSync(place, { recursive: true }).map((file) => join(place, file)) : [],
   )
   const lock = join(folder, '..', '..', 'package-lock.json')
-  return [fileURLToPath(import.meta.url), lock, ...files].every((file) => ageOf(file) <= built)
+  return [fileURLToPath(import.meta.url), join(folder, 'texts.js'), lock, ...files].every(
+    (file) => ageOf(file) <= built,
+  )
 }
 
 function ageOf(file) {
@@ -92,20 +106,20 @@ function staticImports(output, built, found = new Set()) {
 }
 
 /** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
-async function writeFiles(outputFiles, manifest) {
+async function writeFiles(files, manifests) {
   await mkdir(dist, { recursive: true })
   await removeAbandoned()
   // Not mkdtemp, whose folder nobody else can read: a server may run as another user than the one that builds.
   const fresh = join(folder, `dist-${randomUUID()}`)
   await mkdir(fresh)
   await Promise.all(
-    outputFiles.map(async ({ path, contents }) => {
-      const file = join(fresh, relative(dist, path))
+    [...files].map(async ([name, contents]) => {
+      const file = join(fresh, name)
       const [br, gz] = await Promise.all([brotli(contents, BROTLI), gzip(contents, { level: 9 })])
       await Promise.all([writeFile(file, contents), writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)])
     }),
   )
-  await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifests, null, 2)}\n`)
   // Moved away as a whole: what another process puts here meanwhile is not removed.
   const before = `${fresh}-before`
   await rename(dist, before).catch(() => {})

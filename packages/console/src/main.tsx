@@ -3,6 +3,7 @@ import { render } from 'preact'
 import { AREAS } from './areas.ts'
 import { open, session } from './gate.ts'
 import { server } from './server.ts'
+import { followLanguage } from './shell/language.ts'
 import { place, restorePlace, startRouter } from './shell/router.ts'
 import { Shell } from './shell/shell.tsx'
 import { SignedOut } from './shell/signed-out.tsx'
@@ -21,6 +22,7 @@ async function start(): Promise<void> {
   if (session.value.kind === 'signed-out') return
   startRouter()
   await open(restorePlace)
+  followLanguage()
 }
 
 void start()

@@ -25,6 +25,9 @@ export interface ServerInfo {
   readonly logo?: string
   /** For the first DPoP proof. */
   readonly nonce?: string
+  /** Of the texts; one of `languages`. */
+  readonly language: string
+  readonly languages: readonly string[]
   /** URLs of the style sheets of areas. */
   readonly areaStyles: Readonly<Record<string, string>>
 }

@@ -1,4 +1,5 @@
 /** The ticks of axes: round numbers, and round times in a zone. */
+import { LOCALE } from '../ui/locale.ts'
 import { numberText } from '../ui/number.ts'
 import type { TimeAxis } from './time-axis.ts'
 import { formatsOf, offsetAt, type ZoneFormats } from './zone.ts'
@@ -134,7 +135,7 @@ function decades(low: number, high: number): number[] {
   return ticks
 }
 
-const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 2 })
+const COMPACT = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 2 })
 
 /** As many digits as tell them apart. */
 export function numberLabels(ticks: readonly number[]): string[] {

@@ -1,4 +1,5 @@
 /** Values of charts as text: exact under the pointer, and a summary for screen readers. */
+import { LOCALE } from '../ui/locale.ts'
 import { numberText } from '../ui/number.ts'
 import { nameOf, numberOf, type Points, type Series } from './points.ts'
 import { formatsOf, zoneFor } from './zone.ts'
@@ -76,8 +77,8 @@ export function pointText({ exactX, xType, series }: Points, index: number, hidd
 /** Says that not everything is drawn. */
 export function boundText({ rows, of, which, leftOut }: Points): string | undefined {
   const parts = [
-    rows < of && `the ${which} ${rows.toLocaleString()} of ${of.toLocaleString()} rows`,
-    leftOut > 0 && `without ${leftOut.toLocaleString()} more series`,
+    rows < of && `the ${which} ${rows.toLocaleString(LOCALE)} of ${of.toLocaleString(LOCALE)} rows`,
+    leftOut > 0 && `without ${leftOut.toLocaleString(LOCALE)} more series`,
   ].filter((part) => typeof part === 'string')
   return parts.length === 0 ? undefined : `Shows ${parts.join(', ')}`
 }

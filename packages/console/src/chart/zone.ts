@@ -1,5 +1,7 @@
 /** The time zone of the axes, chosen by the viewer and kept in this browser; and times as text in it. */
+
 import { signal } from '@preact/signals'
+import { LOCALE } from '../ui/locale.ts'
 
 const KEY = 'gatehouse:chart-zone'
 const LOCAL = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -50,7 +52,7 @@ export function formatsOf(timeZone: string): ZoneFormats {
   const known = formats.get(timeZone)
   if (known !== undefined) return known
   const format = (options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(undefined, { timeZone, hourCycle: 'h23', ...options })
+    new Intl.DateTimeFormat(LOCALE, { timeZone, hourCycle: 'h23', ...options })
   const made = {
     clock: format({ hour: '2-digit', minute: '2-digit' }),
     seconds: format({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),

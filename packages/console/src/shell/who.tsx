@@ -2,6 +2,7 @@
 import { signOut, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, Menu, type MenuItem } from '../ui/index.ts'
+import { LANGUAGES, setLanguage } from './language.ts'
 import { openShortcuts } from './shortcuts.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
@@ -21,6 +22,12 @@ export function Who() {
       title,
       checked: theme.value === value,
       act: () => setTheme(value),
+    })),
+    'line',
+    ...LANGUAGES.map(({ tag, name: title }) => ({
+      title,
+      checked: server.language === tag,
+      act: () => setLanguage(tag),
     })),
     'line',
     { title: 'Keyboard shortcuts', icon: 'info', act: openShortcuts },

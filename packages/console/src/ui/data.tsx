@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { Button, classes } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { highlighted } from './highlight.tsx'
+import { LOCALE } from './locale.ts'
 
 export interface ColumnOf<Row> {
   readonly title: string
@@ -167,7 +168,7 @@ export function count(number: number | bigint): string {
   return NUMBER.format(number)
 }
 
-const NUMBER = new Intl.NumberFormat()
+const NUMBER = new Intl.NumberFormat(LOCALE)
 
 /** Bytes as people say them. */
 export function bytes(number: number): string {

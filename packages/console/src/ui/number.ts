@@ -1,6 +1,7 @@
 /** Numbers as people read them: separators for thousands, the decimals that their column needs, and a sign where it matters. */
+import { LOCALE } from './locale.ts'
 
-const GROUPED = new Intl.NumberFormat(undefined, { useGrouping: true })
+const GROUPED = new Intl.NumberFormat(LOCALE, { useGrouping: true })
 const DECIMAL_POINT = GROUPED.formatToParts(1.5).find(({ type }) => type === 'decimal')?.value ?? '.'
 const PLAIN = /^(-?)(\d+)(?:\.(\d+))?$/
 

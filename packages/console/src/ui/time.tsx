@@ -1,5 +1,7 @@
 /** Times in the viewer's zone, with UTC when pointed at. */
+
 import { signal } from '@preact/signals'
+import { LOCALE } from './locale.ts'
 
 export interface TimeProps {
   /** ISO 8601, or milliseconds since the epoch. */
@@ -9,17 +11,17 @@ export interface TimeProps {
 }
 
 const FORMATS = {
-  full: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),
-  date: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }),
-  time: new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }),
-  precise: new Intl.DateTimeFormat(undefined, {
+  full: new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' }),
+  date: new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium' }),
+  time: new Intl.DateTimeFormat(LOCALE, { timeStyle: 'medium' }),
+  precise: new Intl.DateTimeFormat(LOCALE, {
     hour: 'numeric',
     minute: '2-digit',
     second: '2-digit',
     fractionalSecondDigits: 3,
   }),
 }
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+const RELATIVE = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' })
 
 /** One clock for all relative times; it runs while one is shown. */
 const now = signal(Date.now())

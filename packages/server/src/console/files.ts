@@ -1,9 +1,9 @@
-/** The files of the console as `packages/console/build.js` wrote them, held in memory: each as it is, in Brotli and in gzip. */
+/** The files of the console as `packages/console/build.js` wrote them, each as it is, in Brotli and in gzip; held in memory once asked for. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { type CompressedContent, tagOf } from '../http/compressed.ts'
 
-/** What the HTML page loads; the names are those of files. */
+/** What the HTML page loads in one language; the names are those of files. */
 export interface Manifest {
   readonly script: string
   /** Runs before the first paint. */
@@ -15,8 +15,9 @@ export interface Manifest {
 }
 
 export interface BuiltFiles {
-  readonly manifest: Manifest
-  readonly files: ReadonlyMap<string, CompressedContent>
+  /** By language. */
+  readonly manifests: ReadonlyMap<string, Manifest>
+  readonly file: (name: string) => CompressedContent | undefined
   /** When the manifest was written: a later build has a later one. */
   readonly builtAt: number
 }
@@ -31,9 +32,16 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 export function readBuiltFiles(folder: string): BuiltFiles | undefined {
   const builtAt = builtTime(folder)
   if (builtAt === undefined) return undefined
-  const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
-  const names = readdirSync(folder).filter((name) => TYPES.has(extname(name)))
-  return { manifest, builtAt, files: new Map(names.map((name) => [name, readFile(join(folder, name))])) }
+  const manifests: Record<string, Manifest> = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'))
+  const names = new Set(readdirSync(folder).filter((name) => TYPES.has(extname(name))))
+  const files = new Map<string, CompressedContent>()
+  const file = (name: string) => {
+    if (!names.has(name)) return undefined
+    const content = files.get(name) ?? readFile(join(folder, name))
+    files.set(name, content)
+    return content
+  }
+  return { manifests: new Map(Object.entries(manifests)), builtAt, file }
 }
 
 export function builtTime(folder: string): number | undefined {

@@ -30,14 +30,32 @@ export interface PageData {
   readonly font: string
   /** For the first DPoP proof of the page (RFC 9449 §8), so that it need not ask for one. */
   readonly nonce: string | undefined
+  /** Of the texts; one of `languages`. */
+  readonly language: string
+  readonly languages: readonly string[]
 }
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, font, nonce } = data
+  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, font, nonce, language, languages } =
+    data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
-  const settings = JSON.stringify({ base, issuer, version, services, demo, mail, wire, name, logo, areaStyles, nonce })
+  const about = {
+    base,
+    issuer,
+    version,
+    services,
+    demo,
+    mail,
+    wire,
+    name,
+    logo,
+    areaStyles,
+    nonce,
+    language,
+    languages,
+  }
   const tags = [
     `<link rel="preload" href="${escapeHtml(font)}" as="font" type="font/woff2" crossorigin>`,
     ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
@@ -45,21 +63,26 @@ export function consolePage(data: PageData, manifest: Manifest): string {
     ...manifest.preload.map((file) => `<link rel="modulepreload" href="${escapeHtml(url(file))}">`),
     `<script type="module" src="${escapeHtml(url(manifest.script))}"></script>`,
   ]
-  return `${head(name)}
-<meta name="gatehouse" content="${escapeHtml(settings)}">
+  return `${head(name, language)}
+<meta name="gatehouse" content="${escapeHtml(JSON.stringify(about))}">
 ${tags.join('\n')}
 </head>
 <body>
 <div id="console"></div>
-<noscript><p>The console needs JavaScript. Your <a href="${escapeHtml(base)}/account">account page</a> works without.</p></noscript>
+<noscript><p>${withoutScript(language).replace('<a>', `<a href="${escapeHtml(base)}/account">`)}</p></noscript>
 </body>
 </html>
 `
 }
 
+function withoutScript(language: string): string {
+  if (language === 'de') return 'Die Konsole braucht JavaScript; die <a>Kontoseite</a> kommt ohne aus.'
+  return 'The console needs JavaScript; your <a>account page</a> works without.'
+}
+
 /** Where the console was not built. */
 export function notBuiltPage(name: string): string {
-  return `${head(name)}
+  return `${head(name, 'en')}
 </head>
 <body>
 <h1>The console has not been built</h1>
@@ -69,9 +92,9 @@ export function notBuiltPage(name: string): string {
 `
 }
 
-function head(name: string): string {
+function head(name: string, language: string): string {
   return `<!DOCTYPE html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <title>Console · ${escapeHtml(name)}</title>

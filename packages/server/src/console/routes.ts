@@ -1,13 +1,15 @@
-/** `/console`: the HTML page at every path below it, and the files that it loads, compressed and cached forever. */
+/** `/console`: the HTML page at every path below it, in the user's language, and the files that it loads, compressed and cached forever. */
 
 import { Refusal } from 'gatehouse-protocol'
 import { type CompressedContent, compress, digestOf, sendCompressed, tagOf } from '../http/compressed.ts'
 import type { Context } from '../http/context.ts'
+import { readCookie } from '../http/request/cookies.ts'
+import { preferredLanguages, primaryLanguage } from '../http/request/languages.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { type BuiltFiles, builtTime, readBuiltFiles } from './files.ts'
 import { consolePage, notBuiltPage, type PageData } from './page.ts'
 
-export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonce'> {
+export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonce' | 'language' | 'languages'> {
   /** Where `packages/console/build.js` writes. */
   readonly folder: string
   /** CSS with the typefaces and the design tokens in the operator's colour. */
@@ -19,7 +21,8 @@ export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonc
 
 interface Loaded {
   readonly built: BuiltFiles
-  readonly page: CompressedContent
+  /** By language. */
+  readonly pages: Map<string, CompressedContent>
   /** In the page, which is written again when there is another. */
   readonly nonce: string | undefined
 }
@@ -47,6 +50,10 @@ const HEADERS = {
   [OPENER_POLICY]: 'same-origin-allow-popups',
   'cross-origin-resource-policy': 'same-origin',
 } as const
+
+/** The language that the user has chosen; the console sets it. */
+const LANGUAGE_COOKIE = { name: 'console_language' }
+const DEFAULT_LANGUAGE = 'en'
 
 const ASSETS = '/console/assets/'
 
@@ -81,11 +88,30 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
   }
 
   function sendPage(context: Context): void {
-    const page = current()?.page
+    const page = pageIn(context)
     context.setHeader('cache-control', 'no-cache')
+    context.addVary('accept-language')
+    context.addVary('cookie')
     // A sign-in returns in a window that the console has opened: a policy of its own would separate the two.
     if (String(context.query.get('state')).startsWith('p.')) context.setHeader(OPENER_POLICY, 'unsafe-none')
     sendCompressed(context, page ?? notBuilt, page === undefined ? 503 : 200)
+  }
+
+  function pageIn({ headers }: Context): CompressedContent | undefined {
+    const files = current()
+    if (files === undefined) return undefined
+    const { pages, built, nonce } = files
+    const chosen = readCookie(headers.cookie, LANGUAGE_COOKIE)
+    const preferred = preferredLanguages(chosen === undefined ? [] : [chosen], headers['accept-language'])
+    const language = preferred.map(primaryLanguage).find((tag) => built.manifests.has(tag)) ?? DEFAULT_LANGUAGE
+    const manifest = built.manifests.get(language)
+    if (manifest === undefined) return undefined
+    const languages = [...built.manifests.keys()]
+    const page =
+      pages.get(language) ??
+      compress('text/html; charset=utf-8', consolePage({ ...data, nonce, language, languages }, manifest))
+    pages.set(language, page)
+    return page
   }
 
   /** Reads the files again after another build, so that no restart is needed. */
@@ -94,13 +120,12 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
     const isBuilt = loaded !== undefined && builtTime(folder) === loaded.built.builtAt
     if (isBuilt && loaded?.nonce === nonce) return loaded
     const built = isBuilt ? loaded?.built : readBuiltFiles(folder)
-    const page = built && compress('text/html; charset=utf-8', consolePage({ ...data, nonce }, built.manifest))
-    if (built !== undefined && page !== undefined) loaded = { built, page, nonce }
+    if (built !== undefined) loaded = { built, pages: new Map(), nonce }
     return loaded
   }
 
   function sendAsset(context: Context, name: string): void {
-    const file = own.get(name) ?? (loaded ?? current())?.built.files.get(name)
+    const file = own.get(name) ?? (loaded ?? current())?.built.file(name)
     if (file === undefined) throw new Refusal('http.not_found', 404, 'The console has no file of this name')
     context.setHeader('cache-control', 'public, max-age=31536000, immutable')
     sendCompressed(context, file)

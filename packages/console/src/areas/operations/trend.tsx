@@ -1,4 +1,5 @@
 /** Lines over the last hour. The names show the newest figures, or those under the pointer. */
+import { LOCALE } from '../../ui/locale.ts'
 import '../../chart/language.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
@@ -136,7 +137,7 @@ function tableOf(points: readonly Point[], index: number, lines: number): uPlot.
   ]
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, {
+const CLOCK = new Intl.DateTimeFormat(LOCALE, {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
@@ -147,7 +148,7 @@ function clock(seconds: number): string {
   return CLOCK.format(seconds * 1000)
 }
 
-const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 2 })
+const SHORT = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 2 })
 
 function short(value: number, unit: Unit): string {
   return unit === 'bytes'

@@ -9,7 +9,7 @@ export interface CookieKind {
   readonly maxAge?: number
 }
 
-export function readCookie(header: string | undefined, { name }: CookieKind): string | undefined {
+export function readCookie(header: string | undefined, { name }: Pick<CookieKind, 'name'>): string | undefined {
   for (const pair of (header ?? '').split(';')) {
     const equals = pair.indexOf('=')
     if (equals > 0 && pair.slice(0, equals).trim() === name) {

@@ -1,5 +1,5 @@
 /** Chooses the language of a page: `ui_locales` of the request first, then Accept-Language, then English. */
-import { byQuality } from '../../../http/request/accept.ts'
+import { preferredLanguages, primaryLanguage } from '../../../http/request/languages.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'
@@ -25,19 +25,11 @@ const LANGUAGES: ReadonlyMap<string, Language> = new Map([
 /** For discovery's `ui_locales_supported`. */
 export const LANGUAGE_TAGS: readonly string[] = [...LANGUAGES.keys()]
 
-const MAX_PREFERENCES = 20
-const LONGEST_HEADER = 500
-
 /** `ui_locales` is a list in order of preference (OpenID Connect Core §3.1.2.1). Unknown and malformed values are ignored. */
 export function chooseLanguage(uiLocales: string | undefined, acceptLanguage: string | undefined): Language {
-  const preferences = [
-    ...(uiLocales ?? '').split(' '),
-    ...byQuality((acceptLanguage ?? '').slice(0, LONGEST_HEADER)).map(({ value }) => value),
-  ]
-  for (const tag of preferences.slice(0, MAX_PREFERENCES)) {
-    const primary = tag.trim().toLowerCase().split('-', 1)[0] ?? ''
-    const language = LANGUAGES.get(primary)
-    if (language !== undefined) return { ...language, locale: languageTag(tag.trim()) ?? language.tag }
+  for (const tag of preferredLanguages((uiLocales ?? '').split(' '), acceptLanguage)) {
+    const language = LANGUAGES.get(primaryLanguage(tag))
+    if (language !== undefined) return { ...language, locale: languageTag(tag) ?? language.tag }
   }
   return ENGLISH
 }

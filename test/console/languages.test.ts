@@ -1,0 +1,60 @@
+/** The catalogues of the console's other languages hold every text of its sources, and no other. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as esbuild from 'esbuild'
+import { plainScript, readCatalogue, textsOf, translate } from '../../packages/console/texts.js'
+
+const FOLDER = new URL('../../packages/console', import.meta.url).pathname
+const LANGUAGES = readdirSync(join(FOLDER, 'languages'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+const KEPT: ReadonlySet<string> = new Set(JSON.parse(readFileSync(join(FOLDER, 'languages/kept.json'), 'utf8')))
+
+const sources = readdirSync(join(FOLDER, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => /(?<!\.d)\.tsx?$/.test(file))
+  .map((file) => join(FOLDER, 'src', file))
+const found = new Set<string>()
+for (const file of sources) for (const text of textsOf(await plainScript(file, esbuild))) found.add(text)
+
+for (const { name } of LANGUAGES) {
+  const catalogue = readCatalogue(join(FOLDER, 'languages', name))
+
+  test(`every text of the console is in ${name}, or stays as it is in every language`, () => {
+    assert.ok(found.size > 1000, `${found.size} texts`)
+    assert.deepEqual(
+      [...found].filter((text) => !catalogue.has(text) && !KEPT.has(text)),
+      [],
+    )
+  })
+
+  test(`${name} has the values of each text, and ends as it ends`, () => {
+    const wrong = [...catalogue].filter(
+      ([english, text]) => `${valuesOf(english)}` !== `${valuesOf(text)}` || text.trim() !== text || text === '',
+    )
+    assert.deepEqual(wrong, [])
+  })
+}
+
+test('no text stays as it is that is not in the sources', () => {
+  assert.deepEqual(
+    [...KEPT].filter((text) => !found.has(text)),
+    [],
+  )
+})
+
+test('literals are replaced where people read them, with their values; names stay', () => {
+  const catalogue = new Map([
+    ['Users', 'Personen'],
+    ['No {0} in {1}', 'In {1} gibt es kein {0}'],
+    ['none', 'keine'],
+  ])
+  const value = (code: string) => `\${${code}}`
+  const label = ` No ${value('a ? "none" : b')} in ${value('"$`"')} `
+  const script = `f({ title: "Users", id: "Users", label: \`${label}\`, kind: "none" })`
+  const other = ` In ${value('"$`"')} gibt es kein ${value('a ? "keine" : b')} `
+  assert.equal(translate(script, catalogue), `f({ title: "Personen", id: "Users", label: \`${other}\`, kind: "none" })`)
+})
+
+function valuesOf(text: string): readonly string[] {
+  return [...new Set(text.match(/\{\d\}/g))].sort()
+}
