@@ -105,6 +105,7 @@ function isShownIn(node, part, isShown) {
   if (node.type === 'CallExpression') return node.callee.name === 'word'
   if (node.type === 'ConditionalExpression') return isShown && part !== 'test'
   if (node.type === 'LogicalExpression') return isShown && (part === 'right' || node.operator !== '&&')
+  if (node.type === 'AssignmentPattern') return isShown && part === 'right'
   return isShown && (node.type === 'ArrayExpression' || node.type === 'TemplateLiteral')
 }
 

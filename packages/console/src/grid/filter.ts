@@ -15,7 +15,7 @@ export function filterOf({ type }: GridColumn, text: string): Test | undefined |
   const [, operator, operand = ''] = /^(=|!=|<>|<=?|>=?)\s*(.*)$/s.exec(typed) ?? []
   if (operator === undefined) return contains(type, typed)
   const wanted = operandOf(kindOf(type), operand)
-  if (wanted === undefined) return { problem: `${operand === '' ? 'A value is missing' : `Not a ${kindOf(type)}`}` }
+  if (wanted === undefined) return { problem: operand === '' ? 'A value is missing' : `Not a ${kindOf(type)}` }
   const { compare } = orderOf(type)
   const holds = OPERATORS.get(operator)
   return (value) => value !== null && value !== undefined && holds?.(compare(value, wanted)) === true

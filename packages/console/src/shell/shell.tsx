@@ -15,6 +15,7 @@ import {
   Page,
   useLoad,
 } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, isVisible, loadArea } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
@@ -166,7 +167,7 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       title: 'Light theme',
       group: 'Console',
       icon: 'sun',
-      words: 'bright',
+      words: word('bright'),
       act: () => setTheme('light'),
     },
     { id: 'theme-dark', title: 'Dark theme', group: 'Console', icon: 'moon', act: () => setTheme('dark') },
