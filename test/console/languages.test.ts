@@ -17,6 +17,18 @@ const found = new Set<string>()
 for (const file of sources) for (const text of textsOf(await plainScript(file, esbuild))) found.add(text)
 
 for (const { name } of LANGUAGES) {
+  test(`no text is in two files of ${name}, nor among those that stay as they are`, () => {
+    const folder = join(FOLDER, 'languages', name)
+    const texts = readdirSync(folder).flatMap((file) =>
+      Object.keys(JSON.parse(readFileSync(join(folder, file), 'utf8'))),
+    )
+    const known = new Set(KEPT)
+    assert.deepEqual(
+      texts.filter((text) => known.has(text) || !known.add(text)),
+      [],
+    )
+  })
+
   const catalogue = readCatalogue(join(FOLDER, 'languages', name))
 
   test(`every text of the console is in ${name}, or stays as it is in every language`, () => {

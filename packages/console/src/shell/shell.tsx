@@ -21,6 +21,7 @@ import { type Area, type AreaProps, isVisible, loadArea } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
 import { Questions } from './dialogs.tsx'
 import { isKiosk } from './kiosk.ts'
+import { LANGUAGES, setLanguage } from './language.ts'
 import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
@@ -178,6 +179,15 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       icon: 'system',
       act: () => setTheme('system'),
     },
+    ...LANGUAGES.map(({ tag, name: title }) => ({
+      id: `language-${tag}`,
+      title,
+      about: 'Language',
+      group: 'Console',
+      words: 'language Sprache',
+      icon: 'user' as const,
+      act: () => setLanguage(tag),
+    })),
     {
       id: 'navigation',
       title: 'Collapse or expand the navigation',

@@ -27,6 +27,7 @@ export function Who() {
     'line',
     ...LANGUAGES.map(({ tag, name: title }) => ({
       title,
+      lang: tag,
       checked: server.language === tag,
       act: () => setLanguage(tag),
     })),
