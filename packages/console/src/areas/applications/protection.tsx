@@ -49,7 +49,7 @@ export function protectionText(client: Application): string {
     ...(isPushed ? [word('pushed requests')] : []),
     ...(isSigned ? [word('signed requests')] : []),
   ]
-  return parts.length === 0 ? word('Standard') : `Needs ${parts.join(word(' and '))}`
+  return parts.length === 0 ? word('Standard') : word(`Needs ${parts.join(word(' and '))}`)
 }
 
 interface Props {
