@@ -132,7 +132,7 @@ function MailTable({ path }: { readonly path: string }) {
               <Badge kind={state === 'waiting' || state === 'failed' ? BADGES[state] : undefined}>
                 {STATE_NAMES[state]}
               </Badge>
-              {error !== null && <p class="quiet">{error}</p>}
+              {error !== null && <p class="quiet mail-error">{error}</p>}
             </>
           ),
         },
