@@ -63,7 +63,7 @@ async function connect(kind: 'server' | 'native' | 'device' | 'service', redirec
     scope: client.scope ?? '',
   }
   const shown = snippetsOf(kind, values)
-  return { secret, codeOf: (title: string) => shown.find((snippet) => snippet.title === title)?.text ?? '' }
+  return { secret, codeOf: (title: string) => shown.find((snippet) => snippet.title === title)?.code ?? '' }
 }
 
 interface Program {
