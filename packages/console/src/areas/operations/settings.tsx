@@ -59,7 +59,7 @@ export function Settings({ query }: AreaProps) {
                   title="No setting matches"
                   actions={<Button onClick={() => show('', '')}>Show all</Button>}
                 >
-                  Search matches names, values and descriptions.
+                  Search matches names and values.
                 </Empty>
               ) : (
                 <Table
