@@ -73,7 +73,7 @@ function Details({ item, names }: { readonly item: AuditItem; readonly names: Na
       <Facts
         of={[
           [word('Event'), <code key="event">{item.event}</code>],
-          [word('Number'), count(item.seq)],
+          ['Sequence number', count(item.seq)],
           [word('Time'), <Time key="at" at={item.at} />],
           [
             word('Outcome'),
