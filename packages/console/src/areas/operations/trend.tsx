@@ -7,6 +7,7 @@ import 'uplot/dist/uPlot.min.css'
 import '../../chart/chart.css'
 import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
 import { bytes, relative } from '../../ui/index.ts'
+import { numberText } from '../../ui/number.ts'
 import type { ChartOf, Measure, Point } from './figures.ts'
 
 const HEIGHT = 132
@@ -154,8 +155,6 @@ function clock(seconds: number): string {
 }
 
 const SHORT = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 2 })
-const ONE_DIGIT = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
-const TWO_DIGITS = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
 
 const UNITS = { rate: '/s', ms: ' ms', percent: ' %' } as const
 
@@ -170,5 +169,5 @@ function figure(value: number | undefined, measure: Measure): string {
 
 function digits(value: number): string {
   if (value === 0) return '0'
-  return value < 1 ? TWO_DIGITS.format(value) : value < 10 ? ONE_DIGIT.format(value) : SHORT.format(Math.round(value))
+  return value < 10 ? numberText(value.toFixed(value < 1 ? 2 : 1)) : SHORT.format(Math.round(value))
 }

@@ -1,7 +1,7 @@
 /** The messages in both directions: filtered, paused, and one of them in full. */
 import { useState } from 'preact/hooks'
 import { Badge, Button, bytes, Code, count, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
-import { LOCALE } from '../../ui/locale.ts'
+import { numberText } from '../../ui/number.ts'
 import type { Entry, Inspector } from './inspector.ts'
 import { JsonLine } from './json-line.tsx'
 import { dataOf, pretty } from './message-text.ts'
@@ -117,8 +117,6 @@ function kindOf({ operation }: Entry): 'danger' | 'accent' | undefined {
   return operation === 'Error' ? 'danger' : operation === 'Publish' ? undefined : 'accent'
 }
 
-const TENTHS = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 })
-
 function tenths(number: number): string {
-  return TENTHS.format(number)
+  return numberText(number.toFixed(1))
 }
