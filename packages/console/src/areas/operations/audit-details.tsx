@@ -4,8 +4,9 @@ import { read } from '../../admin/requests.ts'
 import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { AuditFilter, AuditRows } from './audit-log.ts'
-import { meaningOf, titleOf } from './event-title.ts'
+import { meaningOf, outcomeText, titleOf } from './event-title.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 export function AuditDetails({
@@ -71,22 +72,22 @@ function Details({ item, names }: { readonly item: AuditItem; readonly names: Na
       {meaningOf(item.event) !== undefined && <p class="quiet">{meaningOf(item.event)}</p>}
       <Facts
         of={[
-          ['Event', <code key="event">{item.event}</code>],
-          ['Number', count(item.seq)],
-          ['Time', <Time key="at" at={item.at} />],
+          [word('Event'), <code key="event">{item.event}</code>],
+          ['Sequence number', count(item.seq)],
+          [word('Time'), <Time key="at" at={item.at} />],
           [
-            'Outcome',
+            word('Outcome'),
             <Badge key="outcome" kind={item.outcome === 'success' ? 'good' : 'danger'}>
-              {item.outcome}
+              {outcomeText(item.outcome)}
             </Badge>,
           ],
-          ['Actor', <Who key="actor" id={item.actor} names={names} />],
-          ['Target', <Who key="target" id={item.target} names={names} />],
-          ['Application', item.client ?? '–'],
-          ['Address', item.address ?? '–'],
-          ['Request', <Id key="request" of={item.request_id} label="Copy the request id" />],
-          ['Node', item.node],
-          ['Hash', <Id key="hash" of={item.hash} label="Copy the hash" />],
+          [word('Actor'), <Who key="actor" id={item.actor} names={names} />],
+          [word('Target'), <Who key="target" id={item.target} names={names} />],
+          [word('Application'), item.client ?? '–'],
+          [word('Address'), item.address ?? '–'],
+          [word('Request'), <Id key="request" of={item.request_id} label="Copy the request id" />],
+          [word('Node'), item.node],
+          [word('Hash'), <Id key="hash" of={item.hash} label="Copy the hash" />],
         ]}
       />
       {Object.keys(item.details).length > 0 && <Code label="Details" text={JSON.stringify(item.details, null, 2)} />}

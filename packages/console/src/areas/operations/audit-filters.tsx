@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'
-import { EVENTS, titleOf } from './event-title.ts'
+import { EVENTS, OUTCOMES, titleOf } from './event-title.ts'
 
 const RARE = ['client', 'address', 'since', 'until'] as const
 
@@ -41,7 +41,7 @@ export function AuditFilters({
       </datalist>
       <TextField label="Actor" placeholder="Name or id" {...field('actor')} />
       <TextField label="Target" placeholder="Name or id" {...field('target')} />
-      <Select label="Outcome" {...field('outcome')} choices={[{ value: '', title: 'Any' }, 'success', 'refused']} />
+      <Select label="Outcome" {...field('outcome')} choices={[{ value: '', title: 'Any' }, ...OUTCOMES]} />
       {all && (
         <>
           <TextField label="Application" placeholder="Client id" {...field('client')} />

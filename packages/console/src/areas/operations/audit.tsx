@@ -18,10 +18,11 @@ import {
   Time,
   useLoad,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { AuditDetails } from './audit-details.tsx'
 import { AuditFilters } from './audit-filters.tsx'
 import { type AuditFilter, type AuditRows, FILTERS, followLog, readNewest, readOlder, withNewer } from './audit-log.ts'
-import { titleOf } from './event-title.ts'
+import { outcomeText, titleOf } from './event-title.ts'
 import type { AuditItem, Names } from './replies.ts'
 import { Verify } from './verify.tsx'
 
@@ -72,7 +73,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
           onChecked={(only) => show(only ? { changes: 'true', ...all } : all)}
         />
         <span class="quiet" role="status">
-          {follows ? `Events appear as they happen${fresh.size > 0 ? `, ${count(fresh.size)} so far` : ''}` : ''}
+          {follows && followingText(fresh.size)}
         </span>
         <span class="spread" />
         <Button size="small" icon="refresh" onClick={loaded.reload}>
@@ -113,6 +114,10 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
   )
 }
 
+function followingText(fresh: number): string {
+  return fresh === 0 ? 'Events appear as they happen' : `Events appear as they happen, ${count(fresh)} so far`
+}
+
 function rowHref({ seq }: AuditItem, filter: AuditFilter, follows: boolean): string {
   return href('operations', 'audit', String(seq), { ...filter, follow: follows ? 'true' : undefined })
 }
@@ -143,7 +148,9 @@ function useFollowing(
         rows.current = withNewer(rows.current, { ...page, items }, filter)
         set(rows.current)
         setFresh((before) => new Set([...before, ...items.map(({ seq }) => seq)]))
-        announce(items.length === 1 ? `New event: ${titleOf(items[0]?.event ?? '')}` : `${items.length} new events`)
+        announce(
+          items.length === 1 ? `New event: ${titleOf(items[0]?.event ?? '')}` : word(`${items.length} new events`),
+        )
       },
       error: setError,
     })
@@ -178,7 +185,7 @@ function Rows({
               {typeof details.count === 'number' && details.since !== undefined && (
                 <Badge>× {count(details.count)}</Badge>
               )}
-              {outcome !== 'success' && <Badge kind="danger">{outcome}</Badge>}
+              {outcome !== 'success' && <Badge kind="danger">{outcomeText(outcome)}</Badge>}
               <span class="audit-when">
                 <Time at={at} />
               </span>

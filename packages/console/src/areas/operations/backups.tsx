@@ -3,8 +3,11 @@
 import { read } from '../../admin/requests.ts'
 import { server } from '../../server.ts'
 import { Await, Badge, bytes, Code, count, Empty, Notice, Section, Table, Time, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { OLDEST_BACKUP_MS } from './problems.ts'
 import type { BackupItem } from './replies.ts'
+
+const KINDS: Readonly<Record<BackupItem['kind'], string>> = { taken: word('taken'), restored: word('restored') }
 
 export function Backups() {
   const loaded = useLoad((signal) => read<{ items: readonly BackupItem[] }>('/admin/backups?limit=100', signal), [])
@@ -51,7 +54,7 @@ export function Backups() {
                     { title: 'When', cell: ({ at }) => <Time at={at} /> },
                     {
                       title: 'What',
-                      cell: ({ kind }) => <Badge kind={kind === 'taken' ? 'good' : 'accent'}>{kind}</Badge>,
+                      cell: ({ kind }) => <Badge kind={kind === 'taken' ? 'good' : 'accent'}>{KINDS[kind]}</Badge>,
                     },
                     { title: 'Rows', kind: 'number', cell: ({ rows }) => (rows === undefined ? '–' : count(rows)) },
                     {

@@ -1,71 +1,132 @@
 /** Events of the audit log in plain words: `user.created` is “User created”. Independent of the page. */
-import { AUDIT_EVENTS } from 'gatehouse-protocol'
+import { AUDIT_EVENTS, type AuditEventName } from 'gatehouse-protocol'
+import { word } from '../../ui/word.ts'
 
-/** What the two parts of a name do not say well. */
-const TITLES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    'signin.succeeded': 'Signed in',
-    'signin.refused': 'Sign-in failed',
-    'signin.delayed': 'Sign-in delayed',
-    'signout.succeeded': 'Signed out',
-    'password.reset': 'Password set by an operator',
-    'link.refused': 'Invalid set-up link opened',
-    'authorization.granted': 'Access granted',
-    'authorization.refused': 'Access refused',
-    'token.reused': 'Spent token used again',
-    'client.refused': 'Application failed to authenticate',
-    'client.created': 'Application registered',
-    'access.refused': 'Missing right',
-    'stream.kicked': 'Connection closed by an operator',
-    'stepup.asked': 'Asked to sign in again',
-    'query.defined': 'Table definition changed',
-    'feed.purged': 'Messages of a feed deleted',
-    'mail.retried': 'Mail tried again',
-    'mail.tested': 'Test mail sent',
-    'address.verified': 'E-mail address confirmed',
-    'provider.key_created': 'Provider key created',
-    'provider.refused': 'Sign-in through a provider failed',
-    'provider.logout': 'Signed out by a provider',
-    'identity.break_glass': 'Emergency sign-in with a password',
-    'key.retired': 'Signing key retired',
-    'declaration.applied': 'Declarative file applied',
-    'data.moved': 'Data moved from another database',
-    'audit.pruned': 'Old audit rows removed',
-  }),
-)
+const TITLES: Readonly<Record<AuditEventName, string>> = {
+  'signin.succeeded': 'Signed in',
+  'signin.refused': word('Sign-in failed'),
+  'signin.delayed': word('Sign-in delayed'),
+  'signout.succeeded': 'Signed out',
+  'session.ended': 'Session ended',
+  'factor.added': 'Second factor added',
+  'factor.removed': 'Second factor removed',
+  'password.changed': 'Password changed',
+  'password.reset': 'Password set by an operator',
+  'link.created': word('Set-up link created'),
+  'link.used': word('Set-up link used'),
+  'link.revoked': word('Set-up link revoked'),
+  'link.refused': 'Invalid set-up link opened',
+  'authorization.granted': 'Access granted',
+  'authorization.refused': 'Access refused',
+  'consent.granted': 'Consent granted',
+  'consent.refused': 'Consent refused',
+  'consent.withdrawn': 'Consent withdrawn',
+  'device.approved': 'Device approved',
+  'device.refused': 'Device refused',
+  'token.issued': 'Token issued',
+  'token.exchanged': 'Token exchanged',
+  'token.refused': 'Token refused',
+  'token.reused': 'Spent token used again',
+  'token.revoked': 'Token revoked',
+  'grant.revoked': 'Grant revoked',
+  'client.refused': 'Application failed to authenticate',
+  'proof.refused': word('DPoP proof refused'),
+  'access.refused': 'Missing right',
+  'wire.opened': 'Wire opened',
+  'wire.refused': 'Wire refused',
+  'wire.kicked': 'Wire kicked',
+  'wire.closed': 'Wire closed',
+  'stream.refused': 'Stream refused',
+  'stream.kicked': 'Connection closed by an operator',
+  'query.cancelled': 'Query cancelled',
+  'stepup.asked': 'Asked to sign in again',
+  'live.refused': 'Live query refused',
+  'query.defined': 'Table definition changed',
+  'saved.shared': 'Saved query or board shared',
+  'saved.changed': 'Saved query or board changed',
+  'saved.deleted': 'Saved query or board deleted',
+  'user.created': 'User created',
+  'user.changed': 'User changed',
+  'user.disabled': 'User disabled',
+  'user.enabled': 'User enabled',
+  'user.deleted': 'User deleted',
+  'role.created': 'Role created',
+  'role.changed': 'Role changed',
+  'role.deleted': 'Role deleted',
+  'client.created': 'Application registered',
+  'client.changed': 'Application changed',
+  'client.disabled': 'Application disabled',
+  'client.enabled': 'Application enabled',
+  'client.deleted': 'Application deleted',
+  'client.secret_added': 'Application secret added',
+  'client.secret_removed': 'Application secret removed',
+  'attribute.created': 'Attribute created',
+  'attribute.changed': 'Attribute changed',
+  'attribute.deleted': 'Attribute deleted',
+  'client.token_added': 'Application token added',
+  'client.token_removed': 'Application token removed',
+  'controller.created': 'Remote controller created',
+  'controller.changed': 'Remote controller changed',
+  'controller.deleted': 'Remote controller deleted',
+  'api.created': word('API created'),
+  'api.changed': word('API changed'),
+  'api.deleted': word('API deleted'),
+  'feed.created': 'Feed created',
+  'feed.changed': 'Feed changed',
+  'feed.deleted': 'Feed deleted',
+  'feed.purged': 'Messages of a feed deleted',
+  'mail.sent': 'Mail sent',
+  'mail.failed': 'Mail failed',
+  'mail.refused': 'Mail refused',
+  'mail.queued': 'Mail queued',
+  'mail.retried': 'Mail tried again',
+  'mail.removed': 'Mail removed',
+  'mail.tested': 'Test mail sent',
+  'address.verified': word('E-mail address confirmed'),
+  'provider.created': 'Provider created',
+  'provider.changed': 'Provider changed',
+  'provider.deleted': 'Provider deleted',
+  'provider.key_created': 'Provider key created',
+  'provider.refused': word('Sign-in through a provider failed'),
+  'provider.logout': 'Signed out by a provider',
+  'identity.linked': 'Identity linked',
+  'identity.unlinked': 'Identity unlinked',
+  'identity.break_glass': 'Emergency sign-in with a password',
+  'key.created': 'Signing key created',
+  'key.retired': 'Signing key retired',
+  'declaration.applied': 'Declarative file applied',
+  'backup.taken': 'Backup taken',
+  'backup.restored': 'Backup restored',
+  'data.moved': 'Data moved from another database',
+  'audit.pruned': 'Old audit rows removed',
+  'audit.exported': 'Audit log exported',
+  'server.started': 'Server started',
+  'server.stopped': 'Server stopped',
+}
 
-const NOUNS: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    factor: 'Second factor',
-    link: 'Set-up link',
-    client: 'Application',
-    proof: 'DPoP proof',
-    stream: 'Stream',
-    live: 'Live query',
-    saved: 'Saved query or board',
-    api: 'API',
-    controller: 'Remote controller',
-    key: 'Signing key',
-    audit: 'Audit log',
-  }),
-)
-
+/** Of an event of a newer version: its name. */
 export function titleOf(event: string): string {
-  const known = TITLES.get(event)
-  if (known !== undefined) return known
-  const [noun = '', verb = ''] = event.split('.', 2)
-  const subject = NOUNS.get(noun) ?? noun.charAt(0).toUpperCase() + noun.slice(1)
-  return `${subject} ${verb.replaceAll('_', ' ')}`.trim()
+  return isKnown(event) ? TITLES[event] : event
+}
+
+function isKnown(event: string): event is AuditEventName {
+  return Object.hasOwn(TITLES, event)
 }
 
 /** The names that this version knows. */
 export const EVENTS: readonly string[] = Object.keys(AUDIT_EVENTS)
 
-const MEANINGS: ReadonlyMap<string, string> = new Map(
-  Object.entries(AUDIT_EVENTS).map(([name, { meaning }]) => [name, meaning]),
-)
-
 /** A sentence; undefined for an event of a newer version. */
 export function meaningOf(event: string): string | undefined {
-  return MEANINGS.get(event)
+  return isKnown(event) ? AUDIT_EVENTS[event].meaning : undefined
+}
+
+/** To choose from. */
+export const OUTCOMES: readonly { readonly value: string; readonly title: string }[] = [
+  { value: 'success', title: 'success' },
+  { value: 'refused', title: 'refused' },
+]
+
+export function outcomeText(outcome: string): string {
+  return OUTCOMES.find(({ value }) => value === outcome)?.title ?? outcome
 }

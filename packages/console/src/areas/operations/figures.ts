@@ -1,7 +1,8 @@
 /** What the charts show: the figures that each node keeps of its last hour, and how they are drawn. Independent of the page. */
+import { word } from '../../ui/word.ts'
 
-/** How figures of a chart are written. */
-export type Unit = 'per second' | 'ms' | 'bytes' | 'percent'
+/** What the figures of a chart are, which decides how they are written. */
+export type Measure = 'rate' | 'ms' | 'bytes' | 'percent'
 
 export interface LineOf {
   readonly name: string
@@ -13,7 +14,7 @@ export interface LineOf {
 
 export interface ChartOf {
   readonly title: string
-  readonly unit: Unit
+  readonly measure: Measure
   readonly about?: string
   readonly lines: readonly LineOf[]
 }
@@ -21,60 +22,60 @@ export interface ChartOf {
 export const CHARTS: readonly ChartOf[] = [
   {
     title: 'Requests',
-    unit: 'per second',
+    measure: 'rate',
     lines: [
       { name: 'HTTP', figure: 'requests_per_second' },
-      { name: 'Statements', figure: 'statements_per_second' },
-      { name: 'Tokens', figure: 'tokens_per_second' },
+      { name: word('Statements'), figure: 'statements_per_second' },
+      { name: word('Tokens'), figure: 'tokens_per_second' },
     ],
   },
   {
     title: 'Errors',
-    unit: 'per second',
+    measure: 'rate',
     lines: [
       { name: 'HTTP 5xx', figure: 'server_errors_per_second' },
       { name: 'HTTP 4xx', figure: 'client_errors_per_second' },
-      { name: 'Statements', figure: 'statement_errors_per_second' },
-      { name: 'Stream', figure: 'stream_errors_per_second' },
+      { name: word('Statements'), figure: 'statement_errors_per_second' },
+      { name: word('Stream'), figure: 'stream_errors_per_second' },
     ],
   },
-  { title: 'HTTP latency', unit: 'ms', lines: quantiles('http') },
-  { title: 'Statement latency', unit: 'ms', lines: quantiles('statement') },
+  { title: 'HTTP latency', measure: 'ms', lines: quantiles('http') },
+  { title: 'Statement latency', measure: 'ms', lines: quantiles('statement') },
   {
     title: 'Stream messages',
-    unit: 'per second',
+    measure: 'rate',
     lines: [
-      { name: 'Out', figure: 'messages_out_per_second' },
-      { name: 'In', figure: 'messages_in_per_second' },
+      { name: word('Out'), figure: 'messages_out_per_second' },
+      { name: word('In'), figure: 'messages_in_per_second' },
     ],
   },
   {
     title: 'Live delivery',
-    unit: 'ms',
+    measure: 'ms',
     about: 'From commit to subscriber',
     lines: quantiles('live'),
   },
   {
     title: 'Event-loop lag',
-    unit: 'ms',
+    measure: 'ms',
     lines: [
-      { name: 'Mean', figure: 'loop_mean_ms' },
+      { name: word('Mean'), figure: 'loop_mean_ms' },
       { name: 'p99', figure: 'loop_p99_ms' },
-      { name: 'Maximum', figure: 'loop_max_ms' },
+      { name: word('Maximum'), figure: 'loop_max_ms' },
     ],
   },
   {
     title: 'CPU',
-    unit: 'percent',
+    measure: 'percent',
     about: '100 % is one core',
     lines: [{ name: 'CPU', figure: 'cpu_per_second', factor: 100 }],
   },
   {
     title: 'Memory',
-    unit: 'bytes',
+    measure: 'bytes',
     lines: [
-      { name: 'Resident', figure: 'memory_bytes' },
-      { name: 'Heap', figure: 'heap_bytes' },
+      { name: word('Resident'), figure: 'memory_bytes' },
+      { name: word('Heap'), figure: 'heap_bytes' },
     ],
   },
 ]

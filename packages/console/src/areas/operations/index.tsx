@@ -5,6 +5,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Empty, Forbidden, Page, Tabs } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { Audit } from './audit.tsx'
 import { Backups } from './backups.tsx'
 import { Keys } from './keys.tsx'
@@ -23,18 +24,24 @@ interface Part {
 }
 
 const PARTS: readonly Part[] = [
-  { name: 'overview', title: 'Overview', words: 'nodes health metrics', right: 'Platform/Admin', Content: Overview },
-  { name: 'queries', title: 'Queries', words: 'running live cancel', right: 'Platform/Admin', Content: Queries },
-  { name: 'keys', title: 'Keys', words: 'signing rotate', right: 'Identity/Admin', Content: Keys },
-  { name: 'audit', title: 'Audit log', words: 'events follow verify', right: 'Identity/Admin', Content: Audit },
+  {
+    name: 'overview',
+    title: 'Overview',
+    words: word('nodes health metrics'),
+    right: 'Platform/Admin',
+    Content: Overview,
+  },
+  { name: 'queries', title: 'Queries', words: word('running live cancel'), right: 'Platform/Admin', Content: Queries },
+  { name: 'keys', title: 'Keys', words: word('signing rotate'), right: 'Identity/Admin', Content: Keys },
+  { name: 'audit', title: 'Audit log', words: word('events follow verify'), right: 'Identity/Admin', Content: Audit },
   {
     name: 'settings',
     title: 'Settings',
-    words: 'configuration export declarative file',
+    words: word('configuration export declarative file'),
     right: 'Platform/Admin',
     Content: Settings,
   },
-  { name: 'backups', title: 'Backups', words: 'restore', right: 'Platform/Admin', Content: Backups },
+  { name: 'backups', title: 'Backups', words: word('restore'), right: 'Platform/Admin', Content: Backups },
 ]
 
 export default function Operations({ path, query }: AreaProps) {

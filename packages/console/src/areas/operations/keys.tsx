@@ -19,17 +19,21 @@ import {
   useLoad,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { KeyItem } from './replies.ts'
 
 const STATES: Readonly<
-  Record<KeyItem['state'], { readonly kind?: 'good' | 'accent' | 'danger'; readonly about: string }>
+  Record<
+    KeyItem['state'],
+    { readonly title: string; readonly kind?: 'good' | 'accent' | 'danger'; readonly about: string }
+  >
 > = {
-  signing: { kind: 'good', about: 'Signs all new tokens' },
-  waiting: { kind: 'accent', about: 'Published; will sign later' },
-  outlived: { about: 'Replaced by a newer key; its tokens are still valid' },
-  retired: { about: 'Published until its last token has expired' },
-  removed: { about: 'No longer published' },
-  compromised: { kind: 'danger', about: 'Retired as compromised; its tokens are rejected' },
+  signing: { title: 'signing', kind: 'good', about: 'Signs all new tokens' },
+  waiting: { title: 'waiting', kind: 'accent', about: 'Published; will sign later' },
+  outlived: { title: 'outlived', about: 'Replaced by a newer key; its tokens are still valid' },
+  retired: { title: 'retired', about: 'Published until its last token has expired' },
+  removed: { title: 'removed', about: 'No longer published' },
+  compromised: { title: 'compromised', kind: 'danger', about: 'Retired as compromised; its tokens are rejected' },
 }
 
 export function Keys() {
@@ -70,7 +74,7 @@ export function Keys() {
       ),
       action: 'Retire key',
       danger: true,
-      typed: 'compromised',
+      typed: word('compromised'),
     })
     if (isSure) await end(`/admin/keys/${kid}?compromised=true`, 'The key was retired, and its tokens are rejected')
   }
@@ -103,7 +107,8 @@ export function Keys() {
                 title: 'State',
                 cell: ({ state }) => (
                   <span class="key-state">
-                    <Badge kind={STATES[state]?.kind}>{state}</Badge> <span class="quiet">{STATES[state]?.about}</span>
+                    <Badge kind={STATES[state]?.kind}>{STATES[state]?.title ?? state}</Badge>{' '}
+                    <span class="quiet">{STATES[state]?.about}</span>
                   </span>
                 ),
               },

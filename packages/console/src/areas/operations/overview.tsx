@@ -17,6 +17,7 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { addSamples, CHARTS, type NodeFigures, type Point } from './figures.ts'
 import { parseMetrics, type Scrape } from './metrics.ts'
 import { usePolling } from './polling.ts'
@@ -127,26 +128,32 @@ function Node({ item }: { readonly item: NodeItem }) {
       </header>
       <Facts
         of={[
-          ['Version', `${item.version}, ${item.runtime}, ${item.database}`],
-          ['Started', <Time key="at" at={item.started_at} />],
+          [word('Version'), `${item.version}, ${item.runtime}, ${item.database}`],
+          [word('Started'), <Time key="at" at={item.started_at} />],
           [
             'Event-loop lag',
-            `p99 ${Math.round(item.event_loop_lag_ms.p99)} ms, maximum ${Math.round(item.event_loop_lag_ms.max)} ms`,
+            word(
+              `p99 ${Math.round(item.event_loop_lag_ms.p99)} ms, maximum ${Math.round(item.event_loop_lag_ms.max)} ms`,
+            ),
           ],
-          ['Memory', `${bytes(item.memory_bytes)}, heap ${bytes(item.heap_bytes)}`],
-          ['Disk', item.disk_free_bytes === null ? 'unknown' : `${bytes(item.disk_free_bytes)} free`],
+          [word('Memory'), word(`${bytes(item.memory_bytes)}, heap ${bytes(item.heap_bytes)}`)],
+          [word('Disk'), word(item.disk_free_bytes === null ? 'unknown' : `${bytes(item.disk_free_bytes)} free`)],
           [
-            'Connections',
+            word('Connections'),
             item.streams === null
               ? count(item.connections)
-              : `${count(item.connections)}; streams ${count(item.streams)}, subscriptions ${count(item.subscriptions ?? 0)}`,
+              : word(
+                  `${count(item.connections)}; streams ${count(item.streams)}, subscriptions ${count(item.subscriptions ?? 0)}`,
+                ),
           ],
           ...(queries === null
             ? []
             : ([
                 [
-                  'Queries',
-                  `${count(queries.running)} running, ${count(queries.waiting)} waiting, ${count(queries.live)} live`,
+                  word('Queries'),
+                  word(
+                    `${count(queries.running)} running, ${count(queries.waiting)} waiting, ${count(queries.live)} live`,
+                  ),
                 ],
                 ['Query slots', <Slots key="slots" {...queries.slots} />],
               ] as const)),
@@ -157,7 +164,7 @@ function Node({ item }: { readonly item: NodeItem }) {
 }
 
 function Slots({ busy, total }: { readonly busy: number; readonly total: number }) {
-  if (total === 0) return 'none in use yet'
+  if (total === 0) return word('none in use yet')
   return (
     <span class="slots">
       <meter min={0} max={total} value={busy} high={total * 0.9} aria-label="Busy query slots" />

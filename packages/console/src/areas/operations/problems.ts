@@ -1,4 +1,5 @@
 /** What an operator should look at, from the nodes and the metrics. The bounds are those of examples/prometheus/alerts.yaml. */
+import { word } from '../../ui/word.ts'
 
 import { type Scrape, sumOf } from './metrics.ts'
 import type { FromNodes, NodeItem } from './replies.ts'
@@ -16,7 +17,7 @@ export function problemsOf(
   scrape: Scrape | undefined,
 ): readonly string[] {
   return [
-    ...silent.map((node) => `${node} does not reply.`),
+    ...silent.map((node) => word(`${node} does not reply.`)),
     ...items.flatMap(problemsOfNode),
     ...(scrape === undefined ? [] : problemsInMetrics(scrape)),
   ]
@@ -26,7 +27,7 @@ function problemsOfNode({ node, ready, checks, event_loop_lag_ms: lag, bus_lag_m
   const failing = Object.entries(checks).filter(([, state]) => state !== 'ok')
   const why = failing.map(([name, state]) => `${name}: ${state}`).join('; ')
   return [
-    ...(ready ? [] : [`${node} is not ready${why === '' ? '' : ` (${why})`}.`]),
+    ...(ready ? [] : [word(`${node} is not ready${why === '' ? '' : ` (${why})`}.`)]),
     ...(lag.p99 > LATEST_LAG_MS
       ? [`The event loop of ${node} is ${Math.round(lag.p99)} ms late: it needs more CPU.`]
       : []),
@@ -39,7 +40,9 @@ function problemsInMetrics(scrape: Scrape): string[] {
   const [free, size] = [sumOf(scrape, 'gatehouse_disk_free_bytes'), sumOf(scrape, 'gatehouse_disk_size_bytes')]
   const expiry = sumOf(scrape, 'gatehouse_tls_certificate_expiry_seconds')
   return [
-    ...(lost > 0 ? [`${lost} events are missing from the audit log: the database was unavailable for too long.`] : []),
+    ...(lost > 0
+      ? [word(`${lost} events are missing from the audit log: the database was unavailable for too long.`)]
+      : []),
     ...(free !== undefined && size !== undefined && free < size * LEAST_FREE
       ? [`The disk is almost full: ${Math.round((free / size) * 100)} % is free. Writes fail when it is full.`]
       : []),
@@ -47,7 +50,9 @@ function problemsInMetrics(scrape: Scrape): string[] {
       ? [
           expiry <= 0
             ? 'The TLS certificate has expired.'
-            : `The TLS certificate expires in ${Math.floor(expiry / DAY)} days.`,
+            : expiry < 2 * DAY
+              ? 'The TLS certificate expires in less than two days.'
+              : `The TLS certificate expires in ${Math.floor(expiry / DAY)} days.`,
         ]
       : []),
   ]

@@ -26,6 +26,7 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { usePolling } from './polling.ts'
 import type { FromNodes, QueryItem } from './replies.ts'
 
@@ -98,7 +99,7 @@ export function Queries({ query }: AreaProps) {
               </>
             )}
             {total > items.length && limit < MOST && (
-              <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
+              <Button onClick={() => setLimit(MOST)}>{`Show up to ${count(MOST)}`}</Button>
             )}
           </>
         )}
@@ -135,12 +136,12 @@ function QueryTable({
         { title: 'User', cell: (item) => item.username ?? item.user },
         { title: 'Application', cell: ({ client }) => client, wide: true },
         {
-          title: 'For',
+          title: 'Duration',
           kind: 'number',
           cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
         },
         { title: 'Node', cell: ({ node }) => node, wide: true },
-        dangerColumn((item) => (item.kind === 'live' ? 'End' : 'Cancel'), onCancel),
+        dangerColumn((item) => word(item.kind === 'live' ? 'End' : 'Cancel'), onCancel),
       ]}
     />
   )
@@ -176,11 +177,11 @@ function Details({
       <Code label="Statement" text={item.statement} />
       <Facts
         of={[
-          ['User', item.username ?? item.user],
-          ['Application', item.client],
-          ['Started', <Time key="at" at={item.started_at} />],
-          ['Node', item.node],
-          ['Request', <code key="id">{item.id}</code>],
+          [word('User'), item.username ?? item.user],
+          [word('Application'), item.client],
+          [word('Started'), <Time key="at" at={item.started_at} />],
+          [word('Node'), item.node],
+          [word('Request'), <code key="id">{item.id}</code>],
         ]}
       />
     </Dialog>

@@ -8,9 +8,18 @@ import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { saveFile } from '../../ui/file.ts'
 import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { SettingItem } from './replies.ts'
 
 const MASK = '********'
+
+const SOURCES: Readonly<Record<SettingItem['source'], string>> = {
+  default: word('default'),
+  file: word('file'),
+  settings_file: word('settings file'),
+  environment: word('environment'),
+  flag: word('flag'),
+}
 
 export function Settings({ query }: AreaProps) {
   const [search, setSearch] = useState(query.get('search') ?? '')
@@ -50,7 +59,7 @@ export function Settings({ query }: AreaProps) {
                   title="No setting matches"
                   actions={<Button onClick={() => show('', '')}>Show all</Button>}
                 >
-                  Search matches names, values and descriptions.
+                  Search matches names and values.
                 </Empty>
               ) : (
                 <Table
@@ -61,9 +70,9 @@ export function Settings({ query }: AreaProps) {
                     { title: 'Setting', cell: (item) => <Name of={item} /> },
                     { title: 'Value', cell: (item) => <Value of={item} /> },
                     {
-                      title: 'From',
+                      title: 'Source',
                       cell: ({ source: from }) => (
-                        <Badge kind={from === 'default' ? undefined : 'accent'}>{from.replace('_', ' ')}</Badge>
+                        <Badge kind={from === 'default' ? undefined : 'accent'}>{SOURCES[from]}</Badge>
                       ),
                     },
                     { title: 'Environment', cell: ({ environment }) => <code>{environment}</code>, wide: true },
@@ -132,5 +141,5 @@ function Value({ of: { value } }: { readonly of: SettingItem }) {
 function isFound({ name, environment, value, source }: SettingItem, search: string, wanted: string): boolean {
   const text = `${name} ${name.replaceAll('_', ' ')} ${environment} ${value}`.toLowerCase()
   const words = search.toLowerCase().split(/\s+/)
-  return words.every((word) => text.includes(word)) && (wanted !== 'given' || source !== 'default')
+  return words.every((each) => text.includes(each)) && (wanted !== 'given' || source !== 'default')
 }

@@ -7,14 +7,15 @@ import 'uplot/dist/uPlot.min.css'
 import '../../chart/chart.css'
 import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
 import { bytes, relative } from '../../ui/index.ts'
-import type { ChartOf, Point, Unit } from './figures.ts'
+import { numberText } from '../../ui/number.ts'
+import type { ChartOf, Measure, Point } from './figures.ts'
 
 const HEIGHT = 132
 /** The least that is shown, so that the first points are not drawn far apart. */
 const SHORTEST_SPAN_S = 60
 
 export function Trend({
-  chart: { title, unit, about, lines },
+  chart: { title, measure, about, lines },
   index,
   points,
 }: {
@@ -29,7 +30,7 @@ export function Trend({
   useEffect(() => {
     const element = place.current
     if (element === null) return
-    const made = draw(element, lines.length, unit, setAt)
+    const made = draw(element, lines.length, measure, setAt)
     plot.current = made
     made.setData(tableOf(points, index, lines.length))
     const observer = new ResizeObserver(() =>
@@ -44,7 +45,7 @@ export function Trend({
   }, [themeVersion.value])
   useEffect(() => plot.current?.setData(tableOf(points, index, lines.length)), [points])
   const shown = at === undefined ? points.at(-1) : points[at]
-  const figures = lines.map(({ name }, line) => ({ name, text: figure(shown?.figures[index]?.[line], unit) }))
+  const figures = lines.map(({ name }, line) => ({ name, text: figure(shown?.figures[index]?.[line], measure) }))
   const isQuiet = points.every(({ figures: all }) => all[index]?.every((value) => value === undefined) ?? true)
   return (
     <section class="trend" aria-label={title}>
@@ -80,7 +81,12 @@ function fontOf(place: HTMLElement): string {
   return getComputedStyle(place).fontFamily
 }
 
-function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: number | undefined) => void): uPlot {
+function draw(
+  place: HTMLElement,
+  lines: number,
+  measure: Measure,
+  onPoint: (index: number | undefined) => void,
+): uPlot {
   const colours: Colours = coloursOf(place)
   const axis = { stroke: colours.text, font: `11px ${fontOf(place)}`, ticks: { show: false }, gap: 6 }
   return new uPlot(
@@ -102,7 +108,7 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
           grid: { stroke: colours.line, width: 1 },
           size: 56,
           space: 32,
-          values: (_, ticks) => ticks.map((tick) => short(tick, unit)),
+          values: (_, ticks) => ticks.map((tick) => short(tick, measure)),
         },
       ],
       series: [
@@ -150,15 +156,18 @@ function clock(seconds: number): string {
 
 const SHORT = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 2 })
 
-function short(value: number, unit: Unit): string {
-  return unit === 'bytes'
-    ? bytes(value)
-    : `${SHORT.format(value)}${unit === 'percent' ? ' %' : unit === 'ms' ? ' ms' : '/s'}`
+const UNITS = { rate: '/s', ms: ' ms', percent: ' %' } as const
+
+function short(value: number, measure: Measure): string {
+  return measure === 'bytes' ? bytes(value) : `${SHORT.format(value)}${UNITS[measure]}`
 }
 
-function figure(value: number | undefined, unit: Unit): string {
+function figure(value: number | undefined, measure: Measure): string {
   if (value === undefined) return '–'
-  if (unit === 'bytes') return bytes(value)
-  const digits = value === 0 ? '0' : value < 10 ? value.toFixed(value < 1 ? 2 : 1) : SHORT.format(Math.round(value))
-  return `${digits}${unit === 'percent' ? ' %' : unit === 'ms' ? ' ms' : '/s'}`
+  return measure === 'bytes' ? bytes(value) : `${digits(value)}${UNITS[measure]}`
+}
+
+function digits(value: number): string {
+  if (value === 0) return '0'
+  return value < 10 ? numberText(value.toFixed(value < 1 ? 2 : 1)) : SHORT.format(Math.round(value))
 }

@@ -5,6 +5,7 @@ import { read, withQuery } from '../../admin/requests.ts'
 import { go, href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import { Await, Button, count, dangerColumn, Empty, Form, SearchField, Table, Time, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 
 interface StreamItem {
   readonly id: string
@@ -126,7 +127,7 @@ function Filter({
             Show all
           </Button>
           <Button kind="danger" onClick={() => onCloseAll(user)}>
-            Close all connections of {user}
+            {`Close all connections of ${user}`}
           </Button>
         </>
       )}
@@ -157,7 +158,7 @@ function ConnectionTable({
         { title: 'Token until', cell: ({ expires_at }) => <Time at={expires_at} as="relative" />, wide: true },
         { title: 'Subscriptions', cell: ({ subscriptions }) => count(subscriptions), kind: 'number', wide: true },
         { title: 'Node', cell: ({ node }) => node, wide: true },
-        dangerColumn(() => 'Close', onClose),
+        dangerColumn(() => word('Close'), onClose),
       ]}
     />
   )

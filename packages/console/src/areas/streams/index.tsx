@@ -4,6 +4,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Forbidden, Page } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { Connections } from './connections.tsx'
 import { ControllerPage, NewController } from './controllers/controller-page.tsx'
 import { Controllers } from './controllers/list.tsx'
@@ -24,7 +25,7 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
             title: 'Declare a feed',
             group: 'Streams',
             icon: 'plus',
-            words: 'new create topic publish',
+            words: word('new create topic publish'),
             act: () => go(href('streams', 'new-feed')),
           },
           {
@@ -32,7 +33,7 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
             title: 'Declare a remote controller',
             group: 'Streams',
             icon: 'plus',
-            words: 'new create request program http',
+            words: word('new create request program http'),
             act: () => go(href('streams', 'new-controller')),
           },
         ]
@@ -43,23 +44,23 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
     return name === undefined ? <Feeds /> : <FeedPage key={name} name={name} part={part} query={query} />
   }
   if (page === 'connections' || page === 'controllers' || page === 'new-controller') {
-    const tab = page === 'connections' ? 'Connections' : 'Controllers'
+    const tab = page === 'connections' ? page : 'controllers'
     if (!may('Platform/Admin'))
       return (
-        <Page title={tab} bar={<StreamsTabs current={tab} />}>
+        <Page title={page === 'connections' ? 'Connections' : 'Controllers'} bar={<StreamsTabs current={tab} />}>
           <Forbidden rights={['Platform/Admin']} />
         </Page>
       )
     if (page === 'new-controller') return <NewController />
     if (page === 'controllers') return name === undefined ? <Controllers /> : <ControllerPage key={name} name={name} />
     return (
-      <Page title="Connections" bar={<StreamsTabs current="Connections" />}>
+      <Page title="Connections" bar={<StreamsTabs current={tab} />}>
         <Connections user={query.get('user') ?? undefined} />
       </Page>
     )
   }
   return (
-    <Page title="Streams" full bar={<StreamsTabs current="Inspector" />}>
+    <Page title="Streams" full bar={<StreamsTabs current="inspector" />}>
       <InspectorPage />
     </Page>
   )

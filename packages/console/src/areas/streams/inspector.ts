@@ -14,7 +14,7 @@ export interface Entry {
   readonly controller: string
   readonly topic: string
   /** As in the message, or what its absence means. */
-  readonly action: string
+  readonly operation: string
   readonly transaction: string
   readonly bytes: number
   /** Of a reply: milliseconds since its request. */
@@ -121,7 +121,7 @@ export class Inspector {
       text: text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text,
       controller: message.Controller ?? (message.Topic === undefined ? '' : 'Platform'),
       topic: message.Topic ?? '',
-      action: message.Action ?? 'Publish',
+      operation: message.Action ?? 'Publish',
       transaction,
       bytes: new Blob([raw]).size,
       took,

@@ -1,6 +1,7 @@
 /** The messages in both directions: filtered, paused, and one of them in full. */
 import { useState } from 'preact/hooks'
 import { Badge, Button, bytes, Code, count, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
+import { numberText } from '../../ui/number.ts'
 import type { Entry, Inspector } from './inspector.ts'
 import { JsonLine } from './json-line.tsx'
 import { dataOf, pretty } from './message-text.ts'
@@ -54,7 +55,9 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
             ? `Paused, ${count(inspector.missed.value)} not shown`
             : found.length > SHOWN
               ? `The newest ${SHOWN} of ${count(found.length)}`
-              : `${count(found.length)} ${found.length === 1 ? 'message' : 'messages'}`}
+              : found.length === 1
+                ? '1 message'
+                : `${count(found.length)} messages`}
         </span>
       </div>
       <div class="message-body">
@@ -82,15 +85,11 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
                   <span class="message-name">
                     {entry.controller}/{entry.topic}
                   </span>
-                  <Badge kind={entry.action === 'Error' ? 'danger' : entry.action === 'Publish' ? undefined : 'accent'}>
-                    {entry.action}
-                  </Badge>
+                  <Badge kind={kindOf(entry)}>{entry.operation}</Badge>
                   <span class="message-text">
                     <JsonLine text={dataOf(entry.text)} />
                   </span>
-                  <span class="message-took quiet">
-                    {entry.took === undefined ? '' : `${entry.took.toFixed(1)} ms`}
-                  </span>
+                  <span class="message-took quiet">{entry.took === undefined ? '' : `${tenths(entry.took)} ms`}</span>
                 </button>
               </li>
             ))}
@@ -102,7 +101,7 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
               <Time at={chosen.at} as="time" />
               <span class="quiet">
                 {chosen.direction === 'in' ? 'received' : 'sent'}, {bytes(chosen.bytes)}
-                {chosen.took !== undefined && `, ${chosen.took.toFixed(1)} ms after its request`}
+                {chosen.took !== undefined && `, ${tenths(chosen.took)} ms after its request`}
               </span>
               <IconButton icon="close" label="Close" onClick={() => setChosen(undefined)} />
             </header>
@@ -112,4 +111,12 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
       </div>
     </section>
   )
+}
+
+function kindOf({ operation }: Entry): 'danger' | 'accent' | undefined {
+  return operation === 'Error' ? 'danger' : operation === 'Publish' ? undefined : 'accent'
+}
+
+function tenths(number: number): string {
+  return numberText(number.toFixed(1))
 }

@@ -3,13 +3,14 @@ import type { Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { announce } from '../../shell/announce.tsx'
 import { Button, Checkbox, Keys, Segments, TextArea, TextField } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Inspector } from './inspector.ts'
 
 export interface Draft {
   readonly mode: 'form' | 'raw'
   readonly controller: string
   readonly topic: string
-  readonly action: 'Publish' | 'Sub' | 'Unsub'
+  readonly operation: 'Publish' | 'Sub' | 'Unsub'
   readonly confirm: boolean
   /** JSON; empty for none. */
   readonly data: string
@@ -20,7 +21,7 @@ export const EMPTY_DRAFT: Draft = {
   mode: 'form',
   controller: 'Platform',
   topic: 'QueryServerInfo',
-  action: 'Publish',
+  operation: 'Publish',
   confirm: true,
   data: '',
   raw: '{"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}',
@@ -36,7 +37,7 @@ export function SendForm({
   readonly onSent: () => void
 }) {
   const [fault, setFault] = useState<string>()
-  const { mode, controller, topic, action, confirm, data, raw } = draft.value
+  const { mode, controller, topic, operation, confirm, data, raw } = draft.value
   const set = (change: Partial<Draft>) => {
     draft.value = { ...draft.value, ...change }
     setFault(undefined)
@@ -45,7 +46,7 @@ export function SendForm({
     try {
       inspector.send(mode === 'raw' ? raw : messageOf(draft.value, inspector.newId()))
       setFault(undefined)
-      announce('Sent')
+      announce(word('Sent'))
       onSent()
     } catch (error) {
       setFault(error instanceof Error ? error.message : String(error))
@@ -94,8 +95,8 @@ export function SendForm({
           </div>
           <Segments
             label="Action"
-            value={action}
-            onValue={(value) => set({ action: value })}
+            value={operation}
+            onValue={(value) => set({ operation: value })}
             choices={[
               { value: 'Publish', title: 'Request' },
               { value: 'Sub', title: 'Subscribe' },
@@ -112,7 +113,7 @@ export function SendForm({
             onKeyDown={sendByKey}
             error={fault}
           />
-          {action !== 'Publish' && (
+          {operation !== 'Publish' && (
             <Checkbox label="Ask for a confirmation" checked={confirm} onChecked={(value) => set({ confirm: value })} />
           )}
         </>
@@ -127,10 +128,10 @@ export function SendForm({
 }
 
 /** The JSON is kept digit for digit: large integers stay exact. `isLenient`: invalid data is left out. */
-function messageOf({ controller, topic, action, confirm, data }: Draft, id: number, isLenient = false): string {
+function messageOf({ controller, topic, operation, confirm, data }: Draft, id: number, isLenient = false): string {
   const members = [`"Controller":${JSON.stringify(controller)}`, `"Topic":${JSON.stringify(topic)}`]
-  if (action !== 'Publish') members.push(`"Action":"${action}"`)
-  if (action !== 'Publish' && confirm) members.push('"Confirm":true')
+  if (operation !== 'Publish') members.push(`"Action":"${operation}"`)
+  if (operation !== 'Publish' && confirm) members.push('"Confirm":true')
   members.push(`"TransactionID":${id}`)
   if (data.trim() !== '') {
     try {

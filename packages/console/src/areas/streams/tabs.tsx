@@ -3,18 +3,29 @@ import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Tabs } from '../../ui/index.ts'
 
-const PAGES = [
-  ['Inspector', [], false],
-  ['Feeds', ['feeds'], false],
-  ['Controllers', ['controllers'], true],
-  ['Connections', ['connections'], false],
-] as const
+type PageName = 'inspector' | 'feeds' | 'controllers' | 'connections'
 
-export type PageTitle = (typeof PAGES)[number][0]
+interface PageTab {
+  /** Also in its address, but for the first one. */
+  readonly name: PageName
+  readonly title: string
+  readonly isForAdministrators?: boolean
+}
 
-export function StreamsTabs({ current }: { readonly current: PageTitle }) {
-  const tabs = PAGES.filter(([, , isForAdministrators]) => !isForAdministrators || may('Platform/Admin')).map(
-    ([title, path]) => ({ title, href: href('streams', ...path), current: title === current }),
+const PAGES: readonly PageTab[] = [
+  { name: 'inspector', title: 'Inspector' },
+  { name: 'feeds', title: 'Feeds' },
+  { name: 'controllers', title: 'Controllers', isForAdministrators: true },
+  { name: 'connections', title: 'Connections' },
+]
+
+export function StreamsTabs({ current }: { readonly current: PageName }) {
+  const tabs = PAGES.filter(({ isForAdministrators }) => !isForAdministrators || may('Platform/Admin')).map(
+    ({ name, title }) => ({
+      title,
+      href: name === 'inspector' ? href('streams') : href('streams', name),
+      current: name === current,
+    }),
   )
   return <Tabs label="Streams" tabs={tabs} />
 }

@@ -37,7 +37,7 @@ export function Topics({
       mode: 'form',
       controller,
       topic: exampleOf(controller, topic),
-      action: actions.includes('subscribe') ? 'Sub' : 'Publish',
+      operation: actions.includes('subscribe') ? 'Sub' : 'Publish',
       data: dataFor(controller, topic),
     }
   }

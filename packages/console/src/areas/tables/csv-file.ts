@@ -1,4 +1,5 @@
 /** CSV files that the user has dropped: their records, read piece by piece, and what the first ones show. */
+
 import {
   DATE_FORMATS,
   DELIMITER_SAMPLE,
@@ -22,6 +23,7 @@ import {
   withoutNotes,
 } from 'gatehouse-csv'
 import { sameName } from 'gatehouse-iql'
+import { word } from '../../ui/word.ts'
 import type { TableColumn } from './catalogue.ts'
 
 export interface CsvLine {
@@ -67,7 +69,8 @@ export async function* readRecords(file: Blob, signal?: AbortSignal): AsyncGener
       }
       pending = pending.slice(from)
       scanned = at - from
-      if (pending.length > LONGEST_RECORD) throw new Error(`Line ${line} does not end. Is a closing quote missing?`)
+      if (pending.length > LONGEST_RECORD)
+        throw new Error(word(`Line ${line} does not end. Is a closing quote missing?`))
       if (done) break
     }
     if (pending !== '') yield { raw: pending, line, read }

@@ -1,27 +1,29 @@
 /** Dropping a column, an index or a table. Each asks first, shows the statement, and says what happened. */
 import { confirm } from '../../shell/dialogs.tsx'
+import { word } from '../../ui/word.ts'
 import { run } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
 import { nameOf } from './statements.ts'
 
 export async function dropColumn(table: TableDetail, { name }: TableColumn, onDropped: () => void): Promise<void> {
   const statement = `ALTER TABLE ${nameOf(table.name)} DROP COLUMN ${nameOf(name)}`
-  if (await drop('column', name, statement, `The values of ${name} in all rows are lost.`)) onDropped()
+  const lost = `The values of ${name} in all rows are lost.`
+  if (await drop(`Drop the column ${name}?`, name, statement, lost)) onDropped()
 }
 
 export async function dropIndex({ name }: TableIndex, onDropped: () => void): Promise<void> {
   const lost = 'Queries that use it become slower; no rows are lost.'
-  if (await drop('index', name, `DROP INDEX ${nameOf(name)}`, lost)) onDropped()
+  if (await drop(`Drop the index ${name}?`, name, `DROP INDEX ${nameOf(name)}`, lost)) onDropped()
 }
 
 export async function dropTable({ name, isview }: TableDetail, onDropped: () => void): Promise<void> {
-  const kind = isview ? 'view' : 'table'
+  const title = isview ? `Drop the view ${name}?` : `Drop the table ${name}?`
   const lost = isview ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
-  if (await drop(kind, name, `DROP ${kind.toUpperCase()} ${nameOf(name)}`, lost)) onDropped()
+  if (await drop(title, name, `DROP ${isview ? 'VIEW' : 'TABLE'} ${nameOf(name)}`, lost)) onDropped()
 }
 
-async function drop(kind: string, name: string, statement: string, lost: string): Promise<boolean> {
-  const text = `${lost} It runs: ${statement}`
-  const isSure = await confirm({ title: `Drop the ${kind} ${name}?`, text, action: 'Drop', danger: true })
-  return isSure && (await run(statement, `Dropped ${name}`))
+async function drop(title: string, name: string, statement: string, lost: string): Promise<boolean> {
+  const text = word(`${lost} It runs: ${statement}`)
+  const isSure = await confirm({ title, text, action: 'Drop', danger: true })
+  return isSure && (await run(statement, word(`Dropped ${name}`)))
 }

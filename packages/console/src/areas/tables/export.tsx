@@ -14,6 +14,7 @@ import {
   Spinner,
   saveFile,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { TableDetail } from './catalogue.ts'
 
 export function ExportMenu({ table }: { readonly table: TableDetail }) {
@@ -27,7 +28,7 @@ export function ExportMenu({ table }: { readonly table: TableDetail }) {
       const response = await gate.query`select * from ${nameOf(table.name)}`.response(type, controller)
       const file = await readFile(response, controller.signal, setSize)
       saveFile(file, `${table.name}.${extension}`)
-      toast(`Exported ${table.name}: ${bytes(file.size)}`, { kind: 'good' })
+      toast(word(`Exported ${table.name}: ${bytes(file.size)}`), { kind: 'good' })
     } catch (error) {
       if (controller.signal.aborted) toast('The export was cancelled')
       else toastError(error, 'The export failed')

@@ -45,7 +45,8 @@ export function Outcome({
         <Notice kind="warning">The import was cancelled. Rows that were already inserted remain.</Notice>
       )}
       <p role="status">
-        {count(inserted)} rows inserted, {replaced > 0 && `${count(replaced)} replaced, `}
+        {inserted === 1 ? '1 row inserted,' : `${count(inserted)} rows inserted,`}{' '}
+        {replaced > 0 && `${count(replaced)} replaced, `}
         {skipped > 0 && `${count(skipped)} skipped, `}
         {count(rejected.length)} rejected
         {state.kind === 'running' && `, ${bytes(read)} of ${bytes(file.size)} read`}

@@ -5,6 +5,7 @@ import { typeName } from 'gatehouse-iql'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { toast } from '../../shell/toasts.tsx'
 import { Await, Button, bytes, count, Notice, Section, Select, Table, TextField, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { TableDetail } from './catalogue.ts'
 import {
   type CsvSample,
@@ -79,8 +80,8 @@ function Preview({ table, file }: { readonly table: TableDetail; readonly file: 
         <TextField label="No value" value={nulls} onValue={setNulls} placeholder="n/a, -" />
         {sample.data !== undefined && (
           <span class="quiet">
-            {DELIMITERS.find(({ value }) => value === sample.data?.delimiter)?.title}: {sample.data.names.length}{' '}
-            columns
+            {DELIMITERS.find(({ value }) => value === sample.data?.delimiter)?.title}:{' '}
+            {sample.data.names.length === 1 ? '1 column' : `${sample.data.names.length} columns`}
           </span>
         )}
       </div>
@@ -147,7 +148,7 @@ function Mapping(props: FileProps) {
       {isReady && <Fit sample={sample} misfits={misfitsOf(sample, targets)} />}
       <div class="row">
         <Button kind="primary" icon="upload" disabled={!isReady} onClick={start}>
-          Import into {table.name}
+          {`Import into ${table.name}`}
         </Button>
         <span class="quiet">Rows that do not fit are skipped and listed; the others are inserted.</span>
       </div>
@@ -223,7 +224,7 @@ function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['t
         show,
       )
       setState({ kind: 'done', upload })
-      toast(`Imported ${count(upload.inserted)} rows into ${table.name}`, { kind: 'good' })
+      toast(importedText(upload.inserted, table.name), { kind: 'good' })
     } catch (error) {
       if (controller.signal.aborted) setState({ kind: 'cancelled', upload })
       else setState({ kind: 'failed', upload, error })
@@ -235,6 +236,10 @@ function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['t
     cancel: () => abort.current?.abort(),
     reset: () => setState({ kind: 'preview' }),
   }
+}
+
+function importedText(rows: number, table: string): string {
+  return word(rows === 1 ? `Imported 1 row into ${table}` : `Imported ${count(rows)} rows into ${table}`)
 }
 
 function ColumnTable({
@@ -313,7 +318,11 @@ function Fit({ sample, misfits }: { readonly sample: CsvSample; readonly misfits
     return <Misfits title={`${count(misfits.length)} of the first ${read} rows do not fit`} of={misfits} />
   return (
     <Notice kind="good">
-      {sample.isAll ? 'All' : 'The first'} {read} rows fit.
+      {sample.isAll
+        ? sample.lines.length === 1
+          ? 'The only row fits.'
+          : `All ${read} rows fit.`
+        : `The first ${read} rows fit.`}
     </Notice>
   )
 }
@@ -331,7 +340,7 @@ function Looks({ guess }: { readonly guess: ReturnType<typeof guessColumns>[numb
           {typeName(nearly.type)} but for {nearly.misfits.length}
         </span>
       )}
-      {ambiguous !== undefined && <span class="quiet"> {ambiguous.map(({ name }) => name).join(' or ')}</span>}
+      {ambiguous !== undefined && <span class="quiet"> {ambiguous.map(({ name }) => name).join(word(' or '))}</span>}
     </>
   )
 }

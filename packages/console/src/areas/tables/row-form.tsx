@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { gate } from '../../gate.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { ErrorNotice, FormDialog, TextField, useSubmit } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { TableColumn, TableDetail } from './catalogue.ts'
 
 export function RowForm({
@@ -54,11 +55,13 @@ export function typedValue({ name, type }: TableColumn, text: string): unknown {
     // Before it is sent: an integer that JavaScript would round is refused here.
     return JSON.parse(JSON.stringify(gate.values.parse(text)))
   } catch (error) {
-    throw new Error(error instanceof SyntaxError ? `${name} is not valid JSON` : `${name} has an integer beyond 2^53`)
+    throw new Error(
+      word(error instanceof SyntaxError ? `${name} is not valid JSON` : `${name} has an integer beyond 2^53`),
+    )
   }
 }
 
 function hintOf({ type, nullable, default: value }: TableColumn): string {
-  if (value !== null) return `${type}; if empty, the default ${value}`
-  return nullable ? `${type}; empty is NULL` : `${type}, required`
+  if (value !== null) return word(`${type}; if empty, the default ${value}`)
+  return word(nullable ? `${type}; empty is NULL` : `${type}, required`)
 }

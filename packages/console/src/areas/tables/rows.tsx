@@ -8,6 +8,7 @@ import { announce } from '../../shell/announce.tsx'
 import { confirm } from '../../shell/dialogs.tsx'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { Button, count, Empty, ErrorNotice, Spinner, useSlow } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { TableDetail } from './catalogue.ts'
 import { RowForm, typedValue } from './row-form.tsx'
 
@@ -29,7 +30,8 @@ export function Rows({ table }: { readonly table: TableDetail }) {
   const remove = async (from: number, to: number) => {
     const rows = Array.from({ length: to - from + 1 }, (_, at) => model.row(from + at))
     const isSure = await confirm({
-      title: `Delete ${countOf(rows.length)} of ${table.name}?`,
+      title:
+        rows.length === 1 ? `Delete 1 row of ${table.name}?` : `Delete ${count(rows.length)} rows of ${table.name}?`,
       text: `${rows
         .slice(0, 3)
         .map((row) => keyText(table, row))
@@ -40,7 +42,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
     if (!isSure) return
     try {
       for (const row of rows) await gate.table(table.name).delete(keyOf(table, row))
-      toast(`Deleted ${countOf(rows.length)} of ${table.name}`, { kind: 'good' })
+      toast(deletedText(rows.length, table.name), { kind: 'good' })
     } catch (error) {
       toastError(error, 'Not all rows were deleted')
     }
@@ -60,7 +62,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
             const changed = await gate.table(table.name).select({ where: keyOf(table, row), limit: 1 })
             const found = changed.rows[0]
             if (found !== undefined) model.replace(row, rowIn(table, found))
-            toast(`Changed ${name} of ${keyText(table, row)}`, { kind: 'good' })
+            toast(word(`Changed ${name} of ${keyText(table, row)}`), { kind: 'good' })
           },
         }
       : undefined
@@ -90,8 +92,10 @@ export function Rows({ table }: { readonly table: TableDetail }) {
         <span class="rows-said quiet">
           {isSlow && <Spinner />}
           {pages.isAll
-            ? `${countOf(model.total)} in all`
-            : model.total > 0 && `The first ${countOf(model.total)}; scroll for more`}
+            ? model.total === 1
+              ? '1 row in all'
+              : `${count(model.total)} rows in all`
+            : model.total > 0 && `The first ${count(model.total)} rows; scroll for more`}
           {model.filters.value.size > 0 && ` · ${count(model.size)} of the loaded rows match the filter`}
         </span>
       </div>
@@ -178,7 +182,7 @@ function usePages(table: TableDetail, sort: Sort | undefined, round: number): Pa
         isFirst = false
         after = page.next
         setState({ isLoading: false, isAll: after === undefined, error: undefined })
-        announce(`${countOf(model.total)} of ${table.name}`)
+        announce(word(model.total === 1 ? `1 row of ${table.name}` : `${count(model.total)} rows of ${table.name}`))
       } catch (error) {
         if (!abort.signal.aborted) setState({ isLoading: false, isAll: false, error })
       }
@@ -207,6 +211,6 @@ function keyText(table: TableDetail, row: GridRow): string {
     .join(', ')
 }
 
-function countOf(rows: number): string {
-  return `${count(rows)} ${rows === 1 ? 'row' : 'rows'}`
+function deletedText(rows: number, table: string): string {
+  return word(rows === 1 ? `Deleted 1 row of ${table}` : `Deleted ${count(rows)} rows of ${table}`)
 }

@@ -16,6 +16,7 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
 import { dropColumn, dropIndex, dropTable } from './dropping.ts'
@@ -43,7 +44,7 @@ export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
     <>
       <ColumnsPart {...part} />
       {table.view !== null && (
-        <Section title="Query">
+        <Section title="Query of the view">
           <Code text={format(table.view)} label="the query of the view" />
         </Section>
       )}
@@ -81,7 +82,11 @@ function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
         columns={[
           { title: 'Name', cell: (column) => <ColumnName column={column} /> },
           { title: 'Type', cell: ({ type }) => <code>{type}</code> },
-          { title: 'NULL', cell: ({ nullable }) => (nullable ? 'allowed' : <span class="quiet">–</span>), wide: true },
+          {
+            title: 'NULL',
+            cell: ({ nullable }) => (nullable ? word('allowed') : <span class="quiet">–</span>),
+            wide: true,
+          },
           { title: 'Default', cell: (column) => column.default && <code>{column.default}</code>, wide: true },
           ...menuColumn(table, menuOf),
         ]}
@@ -109,11 +114,11 @@ function IndexesPart({ table, onOpen, onDefined }: PartProps) {
         of={[
           ['Primary key', table.primarykey.length === 0 ? <None /> : <code>{table.primarykey.join(', ')}</code>],
           ...table.uniques.map((columns): [string, ComponentChildren] => [
-            'Unique',
+            word('Unique'),
             <code key="columns">{columns.join(', ')}</code>,
           ]),
           ...(table.checks ?? []).map(({ name, condition }): [string, ComponentChildren] => [
-            `Check ${name}`,
+            word(`Check ${name}`),
             <code key="condition">{condition}</code>,
           ]),
         ]}
@@ -126,7 +131,7 @@ function IndexesPart({ table, onOpen, onDefined }: PartProps) {
           columns={[
             { title: 'Index', cell: ({ name }) => name },
             { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
-            { title: 'Unique', cell: ({ unique }) => (unique === true ? 'yes' : 'no'), wide: true },
+            { title: 'Unique', cell: ({ unique }) => word(unique === true ? 'yes' : 'no'), wide: true },
             ...menuColumn(table, menuOf),
           ]}
         />
@@ -149,12 +154,12 @@ function SettingsPart({ table, onOpen }: PartProps) {
     >
       <Facts
         of={[
-          ['Read scope', table.readscope === null ? 'any scope of the platform' : <code>{table.readscope}</code>],
+          ['Read scope', table.readscope === null ? word('any scope of the platform') : <code>{table.readscope}</code>],
           ['Sign-in for reading', demandText(table.requireacr, table.requireage)],
           ...(table.isview ? [] : writeFacts(table)),
           ['You may', table.rights.join(', ')],
-          ['Comment', table.description ?? <None />],
-          ['Created', <Time key="created" at={table.created} />],
+          [word('Comment'), table.description ?? <None />],
+          [word('Created'), <Time key="created" at={table.created} />],
         ]}
       />
     </Section>
@@ -169,7 +174,7 @@ function DangerPart({ table, onDefined }: PartProps) {
   return (
     <Section title="Danger">
       <Button kind="danger" icon="trash" onClick={() => dropTable(table, onDropped)}>
-        Drop the {table.isview ? 'view' : 'table'}
+        {table.isview ? 'Drop the view' : 'Drop the table'}
       </Button>
     </Section>
   )
@@ -206,7 +211,7 @@ function writeFacts(table: TableDetail): [string, ComponentChildren][] {
     ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
     ['Sign-in for writing', demandText(table.writerequireacr, table.writerequireage)],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
-    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again in full'],
+    ['Changes are logged', word(live ? 'yes, for live queries' : 'no: live queries run again in full')],
   ]
 }
 

@@ -2,6 +2,7 @@
 import { href } from '../../shell/router.ts'
 import { useVisit } from '../../shell/visits.ts'
 import { Await, Badge, Loading, Notice, Page, type PageProps, type Tab, Tabs, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { readTable, type TableDetail } from './catalogue.ts'
 import { ExportMenu } from './export.tsx'
 import { Import } from './import.tsx'
@@ -70,7 +71,7 @@ function LoadedTable({
 function HiddenRows({ scopes }: { readonly scopes: readonly string[] }) {
   return (
     <Notice kind="warning">
-      Its rows need the scope{scopes.length > 1 ? 's' : ''}{' '}
+      {scopes.length > 1 ? 'Its rows need the scopes' : 'Its rows need the scope'}{' '}
       {scopes.map((scope, index) => (
         <>
           {index > 0 && ' and '}
@@ -101,8 +102,8 @@ function tabsOf({ name, rights, missingscopes }: TableDetail, part: string): Tab
     current: part === own,
   })
   return [
-    ...(missingscopes.length === 0 ? [tab('Rows', 'rows')] : []),
-    tab('Structure', 'structure'),
-    ...(rights.includes('insert') ? [tab('Import', 'import')] : []),
+    ...(missingscopes.length === 0 ? [tab(word('Rows'), 'rows')] : []),
+    tab(word('Structure'), 'structure'),
+    ...(rights.includes('insert') ? [tab(word('Import'), 'import')] : []),
   ]
 }

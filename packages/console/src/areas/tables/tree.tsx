@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { href } from '../../shell/router.ts'
 import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useDelayed, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { readTable, readTables, type TableSummary } from './catalogue.ts'
 
 export function Tree({
@@ -143,7 +144,7 @@ function Branch({
 }) {
   const [isOpen, setOpen] = useState(false)
   const { name, description, isview, missingscopes } = table
-  const hidden = missingscopes.length === 0 ? '' : `Its rows need ${missingscopes.join(' and ')}`
+  const hidden = missingscopes.length === 0 ? '' : `Its rows need ${missingscopes.join(word(' and '))}`
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {
     if (name === current) link.current?.scrollIntoView({ block: 'nearest' })
@@ -153,7 +154,7 @@ function Branch({
       <div class="tree-table">
         <IconButton
           icon={isOpen ? 'down' : 'right'}
-          label={`${isOpen ? 'Hide' : 'Show'} the columns of ${name}`}
+          label={isOpen ? `Hide the columns of ${name}` : `Show the columns of ${name}`}
           aria-expanded={isOpen}
           size="small"
           onClick={() => setOpen(!isOpen)}

@@ -2,6 +2,7 @@
 import { closeConnections, SilentNodes } from '../../admin/connections.tsx'
 import { read } from '../../admin/requests.ts'
 import { Await, Button, count, dangerColumn, Empty, Table, Time, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 
 interface WireItem {
   readonly id: string
@@ -23,6 +24,8 @@ interface WirePage {
 }
 
 const MOST = 200
+
+const STATES: Readonly<Record<WireItem['state'], string>> = { idle: word('idle'), active: word('active') }
 
 export function Connections() {
   const loaded = useLoad((signal) => read<WirePage>(`/admin/wire?limit=${MOST}`, signal), [])
@@ -72,12 +75,12 @@ function ConnectionTable({
       columns={[
         { title: 'User', cell: ({ username, client }) => username ?? client },
         { title: 'Tool', cell: ({ application }) => application },
-        { title: 'State', cell: ({ state }) => state },
+        { title: 'State', cell: ({ state }) => STATES[state] },
         { title: 'Address', cell: ({ address }) => address, wide: true },
         { title: 'Since', cell: ({ opened_at }) => <Time at={opened_at} as="relative" /> },
         { title: 'Until', cell: ({ expires_at }) => <Time at={expires_at} as="relative" />, wide: true },
         { title: 'Node', cell: ({ node }) => node, wide: true },
-        dangerColumn(() => 'Close', onClose),
+        dangerColumn(() => word('Close'), onClose),
       ]}
     />
   )

@@ -7,6 +7,7 @@ import { confirm } from '../../../shell/dialogs.tsx'
 import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Await, Menu, Page } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { controllerPath, definitionOf, draftOf, EMPTY_DRAFT, type RemoteController } from './controller.ts'
 import { ControllerForm, NameTaken } from './controller-form.tsx'
 
@@ -28,7 +29,7 @@ export function NewController() {
           if (items.some((other) => other.name === name))
             throw new NameTaken(`There is a controller ${name} already: choose another name.`)
           await gate.request(controllerPath(name), { method: 'PUT', body: definitionOf(draft) })
-          toast(`${name} is declared`)
+          toast(word(`${name} is declared`))
           leave()
         }}
         onCancel={leave}
@@ -46,7 +47,7 @@ export function ControllerPage({ name }: { readonly name: string }) {
       action: 'Remove',
       danger: true,
     })
-    if (isAgreed && (await tagged.remove(`${name} was removed`))) leave()
+    if (isAgreed && (await tagged.remove(word(`${name} was removed`)))) leave()
   }
   const frame = (children: ComponentChildren) => (
     <Page
@@ -72,7 +73,7 @@ export function ControllerPage({ name }: { readonly name: string }) {
           failure="The controller was not changed"
           onSubmit={async (draft) => {
             await tagged.replace(definitionOf(draft))
-            toast(`${name} was changed`)
+            toast(word(`${name} was changed`))
             leave()
           }}
           onCancel={leave}

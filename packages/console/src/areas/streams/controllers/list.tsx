@@ -3,6 +3,8 @@ import { read } from '../../../admin/requests.ts'
 import { server } from '../../../server.ts'
 import { href } from '../../../shell/router.ts'
 import { Await, Badge, ButtonLink, Empty, Page, Table, useLoad } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
+import { periodText } from '../period.ts'
 import { StreamsTabs } from '../tabs.tsx'
 import type { RemoteController } from './controller.ts'
 
@@ -17,7 +19,7 @@ export function Controllers() {
     </ButtonLink>
   )
   return (
-    <Page title="Controllers" bar={<StreamsTabs current="Controllers" />} actions={declare}>
+    <Page title="Controllers" bar={<StreamsTabs current="controllers" />} actions={declare}>
       <Await of={controllers} title="The controllers could not be listed">
         {(items) =>
           items.length === 0 ? (
@@ -57,7 +59,7 @@ export function Controllers() {
                 },
                 { title: 'Class', wide: true, cell: (controller) => <Badge>{controller.class}</Badge> },
                 { title: 'Topics', cell: ({ topics }) => topicsText(topics.map((topic) => topic.name)) },
-                { title: 'Timeout', wide: true, kind: 'number', cell: ({ timeout }) => timeout },
+                { title: 'Timeout', wide: true, kind: 'number', cell: ({ timeout }) => periodText(timeout) },
                 { title: 'Concurrency', wide: true, kind: 'number', cell: ({ concurrency }) => concurrency },
               ]}
             />
@@ -73,5 +75,5 @@ const MOST_NAMED = 4
 function topicsText(names: readonly string[]): string {
   const more = names.length - MOST_NAMED
   // One more name is as short as the words for it.
-  return more < 2 ? names.join(', ') : `${names.slice(0, MOST_NAMED).join(', ')} and ${more} more`
+  return more < 2 ? names.join(', ') : word(`${names.slice(0, MOST_NAMED).join(', ')} and ${more} more`)
 }

@@ -4,6 +4,7 @@ import { may } from '../../../gate.ts'
 import { server } from '../../../server.ts'
 import { href } from '../../../shell/router.ts'
 import { Code, Notice, Section, Segments, TextField } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { type FeedInfo, isStored } from './feed.ts'
 import { snippetsOf } from './snippets.ts'
 
@@ -51,5 +52,5 @@ export function CodePage({ info, topic: given }: { readonly info: FeedInfo; read
 
 function rightsText({ read, write }: FeedInfo): string {
   if (write === undefined || read === undefined) return ''
-  return `To publish, it needs ${write}; to subscribe, ${read === 'identity' ? 'any scope of the platform' : read}. `
+  return `To publish, it needs ${write}; to subscribe, ${read === 'identity' ? word('any scope of the platform') : read}. `
 }

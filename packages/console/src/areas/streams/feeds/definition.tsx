@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Badge, Button, bytes, count, demandText, Facts, Section } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
+import { periodText } from '../period.ts'
 import { DefinitionForm } from './definition-form.tsx'
 import { draftOf, patchOf } from './draft.ts'
 import { type FeedDefinition, readerText } from './feed.ts'
@@ -27,26 +29,31 @@ export function Definition({ tagged, feed }: Props) {
     >
       <Facts
         of={[
-          ['Description', feed.description ?? <span class="quiet">none</span>],
+          [word('Description'), feed.description ?? <span class="quiet">none</span>],
           ['Who can read', scopeOf(feed.read)],
           ['Who can publish', scopeOf(feed.write)],
           ['Sign-in for reading', demandText(feed.require_acr, feed.require_age)],
           ['Sign-in for publishing', demandText(feed.write_require_acr, feed.write_require_age)],
-          ['Keeps', keptText(feed)],
+          [word('Keeps'), keptText(feed)],
           [
-            'History',
+            word('History'),
             feed.history === undefined ? (
               <span class="quiet">none</span>
             ) : (
-              `At most ${count(feed.history.messages)} messages per topic, each for ${feed.history.time}`
+              `At most ${count(feed.history.messages)} messages per topic, each for ${periodText(feed.history.time)}`
             ),
           ],
           ...(feed.keep === 'latest'
-            ? [['State expires', feed.state_time === undefined ? 'Never' : `After ${feed.state_time}`] as const]
+            ? [
+                [
+                  'State expires',
+                  feed.state_time === undefined ? word('Never') : word(`After ${periodText(feed.state_time)}`),
+                ] as const,
+              ]
             : []),
-          ['Class', <Badge>{feed.class}</Badge>],
-          ['Topics', used(usage?.topics, feed.topics, count)],
-          ['Storage', used(usage?.bytes, feed.bytes, bytes)],
+          [word('Class'), <Badge>{feed.class}</Badge>],
+          [word('Topics'), used(usage?.topics, feed.topics, count)],
+          [word('Storage'), used(usage?.bytes, feed.bytes, bytes)],
           ['Message size', `At most ${bytes(feed.message_bytes)}`],
           ['Messages per second', `At most ${count(feed.rate)}`],
           ...(feed.nats_subject === undefined ? [] : [['NATS subject', <code>{feed.nats_subject}</code>] as const]),
@@ -58,7 +65,7 @@ export function Definition({ tagged, feed }: Props) {
 
 function keptText({ keep, history }: FeedDefinition): string {
   if (keep === 'latest') return 'The newest message of each topic'
-  return history === undefined ? 'Nothing; messages reach those who are subscribed' : 'Every message, as history'
+  return word(history === undefined ? 'Nothing; messages reach those who are subscribed' : 'Every message, as history')
 }
 
 function scopeOf(scope: string) {
@@ -66,7 +73,7 @@ function scopeOf(scope: string) {
 }
 
 function used(now: number | undefined, most: number, write: (number: number) => string): string {
-  return now === undefined ? `At most ${write(most)}` : `${write(now)} of at most ${write(most)}`
+  return now === undefined ? `At most ${write(most)}` : word(`${write(now)} of at most ${write(most)}`)
 }
 
 function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () => void }) {
@@ -81,7 +88,7 @@ function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () 
         failure="The feed was not changed"
         onSubmit={async (draft) => {
           await tagged.save(patchOf(draft))
-          toast(`${feed.name} was changed`)
+          toast(word(`${feed.name} was changed`))
           onDone()
         }}
         onCancel={onDone}

@@ -6,6 +6,7 @@ import { gate, may } from '../../../gate.ts'
 import { confirm } from '../../../shell/dialogs.tsx'
 import { go, href } from '../../../shell/router.ts'
 import { Await, Badge, Button, count, Empty, Menu, type MenuItem, Page, Tabs, useLoad } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { CodePage } from './code.tsx'
 import { Definition } from './definition.tsx'
 import {
@@ -98,7 +99,7 @@ function Frame({
       afterTitle={
         <span class="badges feed-badges">
           <Badge>{info.class}</Badge>
-          <span class="quiet">Keeps {lowerFirst(keepText(info))}</span>
+          <span class="quiet">{`Keeps ${lowerFirst(keepText(info))}`}</span>
         </span>
       }
       full={part === undefined}
@@ -143,18 +144,26 @@ async function purge(name: string, onDone: () => void): Promise<void> {
       typed: name,
     },
     () => gate.request(`${definitionPath(name)}/purge`, { method: 'POST' }),
-    `${name} was purged`,
+    word(`${name} was purged`),
   )
   if (isDone) onDone()
+}
+
+function lossText(topics: number): string {
+  if (topics === 0)
+    return 'The feed and all its messages are deleted. Its subscriptions end at once. This cannot be undone.'
+  return topics === 1
+    ? 'The feed and all its messages, in 1 topic, are deleted. Its subscriptions end at once. This cannot be undone.'
+    : `The feed and all its messages, in ${count(topics)} topics, are deleted. Its subscriptions end at once. This cannot be undone.`
 }
 
 async function remove(tagged: Tagged<FeedDefinition>, name: string, topics = 0): Promise<void> {
   const isAgreed = await confirm({
     title: `Delete ${name}?`,
-    text: `The feed and all its messages${topics === 0 ? '' : `, in ${count(topics)} ${topics === 1 ? 'topic' : 'topics'},`} are deleted. Its subscriptions end at once. This cannot be undone.`,
+    text: lossText(topics),
     action: 'Delete',
     danger: true,
     typed: name,
   })
-  if (isAgreed && (await tagged.remove(`${name} was deleted`))) go(href('streams', 'feeds'), { replace: true })
+  if (isAgreed && (await tagged.remove(word(`${name} was deleted`)))) go(href('streams', 'feeds'), { replace: true })
 }

@@ -2,6 +2,8 @@
 import { FEED_CLASSES, isPlatformScope, SCOPES } from 'gatehouse-protocol'
 import { may } from '../../../gate.ts'
 import { count } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
+import { periodText } from '../period.ts'
 
 /** As `/admin/feeds` has it. */
 export interface FeedDefinition {
@@ -43,6 +45,7 @@ export interface FeedInfo {
   readonly description: string | undefined
   readonly class: string
   readonly keep: 'latest' | 'all'
+  /** `time` is in the words of a definition: `1 hour`. */
   readonly history: { readonly messages: number; readonly time: string } | undefined
   readonly mayRead: boolean
   readonly mayPublish: boolean
@@ -66,7 +69,7 @@ export function infoOfUsable(feed: UsableFeed): FeedInfo {
   const { Name, Description, Class, Keep, History, MayRead, MayPublish } = feed
   return {
     ...{ name: Name, description: Description, class: Class, keep: Keep, mayRead: MayRead, mayPublish: MayPublish },
-    history: History && { messages: History.Messages, time: period(History.Seconds) },
+    history: History && { messages: History.Messages, time: `${History.Seconds} seconds` },
   }
 }
 
@@ -82,25 +85,13 @@ export function isStored({ keep, history }: Keeping): boolean {
 
 /** In a few words: what a reader gets who comes later. */
 export function keepText({ keep, history }: Keeping): string {
-  const kept = history && `${count(history.messages)} messages for ${history.time}`
-  if (keep === 'latest') return kept === undefined ? 'Latest' : `Latest + ${kept}`
-  return kept === undefined ? 'Nothing' : `All: ${kept}`
+  const kept = history && word(`${count(history.messages)} messages for ${periodText(history.time)}`)
+  if (keep === 'latest') return word(kept === undefined ? 'Latest' : `Latest + ${kept}`)
+  return word(kept === undefined ? 'Nothing' : `All: ${kept}`)
 }
 
 export function readerText(read: string): string {
   return read === 'identity' ? 'Anyone signed in' : read
-}
-
-const PERIODS = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-] as const
-
-/** In the words of a definition: `1 hour`. */
-export function period(seconds: number): string {
-  const [unit, length] = PERIODS.find(([, each]) => seconds % each === 0) ?? (['second', 1] as const)
-  return `${seconds / length} ${unit}${seconds === length ? '' : 's'}`
 }
 
 /** The path of a topic's messages. */

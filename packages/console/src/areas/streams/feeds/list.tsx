@@ -23,7 +23,7 @@ import { type FeedDefinition, type FeedInfo, infoOfUsable, keepText, readerText,
 export function Feeds() {
   const isAdministrator = may('Platform/Admin')
   return (
-    <Page title="Feeds" bar={<StreamsTabs current="Feeds" />} actions={isAdministrator ? <DeclareButton /> : undefined}>
+    <Page title="Feeds" bar={<StreamsTabs current="feeds" />} actions={isAdministrator ? <DeclareButton /> : undefined}>
       {isAdministrator ? <AllFeeds /> : <UsableFeeds />}
     </Page>
   )

@@ -3,6 +3,7 @@ import { gate, may } from '../../../gate.ts'
 import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Forbidden, Page } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { DefinitionForm } from './definition-form.tsx'
 import { definitionOf, EMPTY_DRAFT } from './draft.ts'
 
@@ -25,7 +26,7 @@ export function NewFeed() {
         onSubmit={async (draft) => {
           const name = draft.name.trim()
           await gate.request('/admin/feeds', { method: 'POST', body: definitionOf(draft) })
-          toast(`${name} is declared`)
+          toast(word(`${name} is declared`))
           go(href('streams', 'feeds', name))
         }}
         onCancel={() => go(href('streams', 'feeds'))}

@@ -101,7 +101,7 @@ export function PublishPanel({
         />
         <div class="feed-publish-actions">
           <Button kind="plain" disabled={fault !== undefined} onClick={() => setData(pretty(data))}>
-            Format
+            Format the JSON
           </Button>
           <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
             Publish <Keys of="Mod Enter" />

@@ -5,6 +5,7 @@ import { confirmAndAttempt } from '../../../admin/tagged.ts'
 import { gate } from '../../../gate.ts'
 import { go, href } from '../../../shell/router.ts'
 import { Await, Code, Copy, count, IconButton, Menu, Segments, useLoad } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { JsonLine } from '../json-line.tsx'
 import { itemTexts, memberTexts } from '../json-text.ts'
 import { pretty } from '../message-text.ts'
@@ -35,11 +36,14 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
     const isDone = await confirmAndAttempt(
       {
         title: `Remove ${topic}?`,
-        text: `Its ${info.history === undefined ? 'state is' : 'state and history are'} deleted, and subscribers are notified. The next message creates it again.`,
+        text:
+          info.history === undefined
+            ? 'Its state is deleted, and subscribers are notified. The next message creates it again.'
+            : 'Its state and history are deleted, and subscribers are notified. The next message creates it again.',
         action: 'Remove',
       },
       () => gate.request(topicPath(info.name, topic), { method: 'DELETE' }),
-      `${topic} was removed`,
+      word(`${topic} was removed`),
     )
     if (!isDone) return
     onRemoved()
@@ -209,7 +213,7 @@ function History({
 }
 
 function shownText(shown: number, kept = shown): string {
-  return shown < kept ? `${count(shown)} of ${count(kept)}` : count(shown)
+  return shown < kept ? word(`${count(shown)} of ${count(kept)}`) : count(shown)
 }
 
 /** A number that rises quickly, as it was at the last second. */

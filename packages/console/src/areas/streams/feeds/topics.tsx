@@ -4,6 +4,7 @@ import { useSearchText } from '../../../admin/search.ts'
 import { server } from '../../../server.ts'
 import { go, href } from '../../../shell/router.ts'
 import { Badge, Button, Code, count, Empty, ErrorNotice, Loading, SearchField, Table } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 import { JsonLine } from '../json-line.tsx'
 import { type FeedInfo, isStored } from './feed.ts'
 import { PublishPanel } from './publish-panel.tsx'
@@ -183,8 +184,9 @@ const LONGEST = 400
 
 /** `all` is undefined where it is not known how many there are. */
 function countText(shown: number, hasMore: boolean, all: number | undefined): string {
-  if (hasMore && all !== undefined && all > shown) return `${count(shown)} of ${count(all)} topics`
-  return `${count(shown)}${hasMore ? '+' : ''} ${shown === 1 ? 'topic' : 'topics'}`
+  if (hasMore && all !== undefined && all > shown) return word(`${count(shown)} of ${count(all)} topics`)
+  if (hasMore) return word(`${count(shown)}+ topics`)
+  return word(shown === 1 ? '1 topic' : `${count(shown)} topics`)
 }
 
 function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: string | undefined }) {
