@@ -58,6 +58,8 @@ onEveryEngine('portals', (place) => {
 
   test('a portal that began with other rights is not continued', async () => {
     const own = await WireSession.open(server.wirePort ?? 0, ALICE.username, ALICE.password)
+    await own.query('DECLARE held CURSOR WITH HOLD FOR SELECT id FROM trades LIMIT 20')
+    assert.equal((await own.query('FETCH held')).rows.length, 1)
     await own.query('BEGIN')
     const rows = await own.send(parse('', 'SELECT id FROM trades'), bind('p', '', []), execute('p', 2), SYNC)
     assert.equal(rows.letters, '12DDsZ')
@@ -72,6 +74,8 @@ onEveryEngine('portals', (place) => {
       const { errors } = await own.send(execute('p', 1), SYNC)
       return errors[0]?.C === '57014'
     })
+    await own.query('ROLLBACK')
+    assert.equal((await own.query('FETCH held')).errors[0]?.C, '57014')
     own.close()
   })
 
@@ -152,7 +156,8 @@ onEveryEngine('portals', (place) => {
   test('cursors are declared in blocks, end with them, and only move forward', async () => {
     const codes: [string, string][] = [
       ['DECLARE c CURSOR FOR SELECT 1 AS x', '25P01'],
-      ['BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT 1 AS x', '0A000'],
+      ['DECLARE c CURSOR WITH HOLD FOR SELECT nope FROM trades', '42703'],
+      ['DECLARE c CURSOR WITH HOLD FOR SELECT 1 AS x; FETCH nothing', '34000'],
       ['BEGIN; DECLARE c SCROLL CURSOR FOR SELECT 1 AS x; FETCH PRIOR FROM c', '0A000'],
       ['BEGIN; DECLARE c CURSOR FOR SELECT 1 AS x; FETCH -1 FROM c', '0A000'],
       ['BEGIN; DECLARE c CURSOR FOR SELECT 1 AS x; DECLARE c CURSOR FOR SELECT 1 AS x', '42P03'],
@@ -167,6 +172,38 @@ onEveryEngine('portals', (place) => {
       assert.equal((await session.query(text)).errors[0]?.C, code, text)
       await session.query('ROLLBACK')
     }
+  })
+
+  test('a cursor WITH HOLD goes on after COMMIT until it is closed, and ends with a transaction that fails', async () => {
+    const HELD = 'CURSOR WITH HOLD FOR SELECT id FROM trades ORDER BY id LIMIT 20'
+    const next = async (name: string) => {
+      const { errors, rows } = await session.query(`FETCH ${name}`)
+      return errors[0]?.C ?? rows[0]?.[0]?.toString()
+    }
+    await session.query(`DECLARE alone ${HELD}`)
+    await session.run(`DECLARE extended ${HELD}`)
+    await session.query(`BEGIN; DECLARE held ${HELD}; DECLARE unheld CURSOR FOR SELECT 1 AS x; FETCH 2 FROM held`)
+    await session.query('COMMIT')
+    for (const name of ['alone', 'extended']) assert.equal(await next(name), '1', name)
+    assert.deepEqual([await next('held'), await next('unheld')], ['3', '34000'])
+    // Errors and transactions of later statements are not its own.
+    await session.query('SELECT nope FROM trades')
+    await session.query('BEGIN; SAVEPOINT s; FETCH alone; SELECT nope FROM trades')
+    await session.query('ROLLBACK TO s; ROLLBACK')
+    assert.deepEqual([await next('held'), await next('alone'), await next('extended')], ['4', '3', '2'])
+    for (const lost of [
+      [`BEGIN; DECLARE lost ${HELD}`, 'ROLLBACK'],
+      [`BEGIN; DECLARE lost ${HELD}; FETCH lost; SELECT nope FROM trades`, 'COMMIT'],
+      [`BEGIN; SAVEPOINT s; DECLARE lost ${HELD}`, 'ROLLBACK TO s', 'COMMIT'],
+      [`DECLARE lost ${HELD}; SELECT nope FROM trades`],
+    ]) {
+      for (const text of lost) await session.query(text)
+      assert.equal(await next('lost'), '34000', lost[0])
+    }
+    assert.equal((await session.query(`DECLARE held ${HELD}`)).errors[0]?.C, '42P03')
+    assert.equal((await session.query('CLOSE held; DISCARD ALL')).errors[0]?.C, '25001')
+    await session.query('DISCARD ALL')
+    assert.deepEqual([await next('held'), await next('alone')], ['34000', '34000'])
   })
 
   test('PREPARE, EXECUTE and DEALLOCATE share the prepared statements of the protocol', async () => {

@@ -4,15 +4,12 @@ import decimal
 import os
 
 import pyodbc
-from values import ON_POSTGRES, TABLES, done
+from values import TABLES, done
 
 DRIVER = os.environ["TOOLS_ODBC_DRIVER"]
 ADDRESS = "Driver={driver};Server={PGHOST};Port={PGPORT};Database={PGDATABASE};Uid={PGUSER};Pwd={PGPASSWORD};"
 
-# psqlODBC declares all its cursors WITH HOLD, which Gatehouse refuses.
-CURSORS = ["UseDeclareFetch=1;Fetch=100;"] if ON_POSTGRES else []
-
-for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", *CURSORS]:
+for options in ["", "UseServerSidePrepare=0;", "BoolsAsChar=0;ByteaAsLongVarBinary=1;", "UseDeclareFetch=1;Fetch=100;"]:
     connection = pyodbc.connect(ADDRESS.format(driver=DRIVER, **os.environ) + options, autocommit=True)
     cursor = connection.cursor()
     assert TABLES <= {row.table_name for row in cursor.tables(tableType="TABLE")}

@@ -2,8 +2,9 @@
  * Signs in a connection of PostgreSQL's protocol by a client's secret or a user's password: the checks of POST /connect/token, without
  * HTTP. The connection lives under the token that is issued here; nobody else gets it.
  */
-import { isRight, type Principal, Refusal } from 'gatehouse-protocol'
+import { isRight, opensPlatform, type Principal, Refusal } from 'gatehouse-protocol'
 import { readParameters } from '../../http/request/body.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { type ClientAuthEnv, secretMatches } from '../clients/client-request.ts'
 import { redeemClientCredentials } from '../grants/client-credentials.ts'
@@ -96,7 +97,12 @@ export function createConnectionSignIn(env: ConnectionSignInEnv): CheckSecret {
     const tools = await clients.find(env.clientId)
     if (tools === undefined) throw new Error(`The built-in client ${env.clientId} is missing`)
     const client = withLifetime(tools)
-    const attempt = { username: name, password: secret, address, clientId: client.id, requestId }
+    // One reply for every cause: each of them takes the path of a wrong password.
+    const insufficiency = (user: User) => {
+      if (user.mustChangePassword) return 'password must be changed'
+      return limitToRights([...client.scopes], user).some(opensPlatform) ? undefined : 'no rights on the platform'
+    }
+    const attempt = { username: name, password: secret, address, clientId: client.id, requestId, insufficiency }
     const user = await userWithPassword(attempt, client, env)
     rateLimits.countCaller('token', address, { user: user.id })
     const amr = ['pwd']

@@ -64,7 +64,12 @@ export async function userWithPassword(
   client: Client,
   env: Pick<GrantEnv, 'checkPassword'>,
 ): Promise<User> {
-  const verdict = await env.checkPassword(attempt)
+  // C-64: a password alone does not replace the second factor.
+  const insufficiency = (user: User) =>
+    user.hasSecondFactor || user.requiresSecondFactor || client.requireSecondFactor
+      ? 'second factor required'
+      : attempt.insufficiency?.(user)
+  const verdict = await env.checkPassword({ ...attempt, insufficiency })
   if (verdict.outcome === 'busy')
     throw refuse('temporarily_unavailable', 'Too many concurrent sign-ins', { headers: { 'retry-after': '1' } })
   if (verdict.outcome === 'delayed')
@@ -73,20 +78,14 @@ export async function userWithPassword(
       why: 'delayed',
       headers: { 'retry-after': String(verdict.seconds) },
     })
-  if (verdict.outcome === 'wrong') throw notAccepted('wrong')
+  // C-64: the same reply for every cause.
+  if (verdict.outcome === 'wrong')
+    throw refuse('invalid_grant', 'The username or password is wrong', { why: verdict.reason })
   const { user } = verdict
-  // C-64: a password alone does not replace the second factor.
-  const needsSecondFactor = user.hasSecondFactor || user.requiresSecondFactor || client.requireSecondFactor
-  if (needsSecondFactor) throw notAccepted('second factor required')
   // Said plainly: the holder of the right password can do something about it.
   if (user.mustChangePassword)
     throw refuse('invalid_grant', 'The password must be changed first: sign in to the account page with a browser', {
       why: 'password must be changed',
     })
   return user
-}
-
-/** C-64: the same reply for every cause. */
-function notAccepted(why: string) {
-  return refuse('invalid_grant', 'The username or password is wrong', { why })
 }

@@ -13,8 +13,8 @@ import type { Hashing } from './hashing.ts'
 
 export type PasswordVerdict =
   | { readonly outcome: 'good'; readonly user: User }
-  /** Wrong password, unknown or disabled user: the reply does not reveal which. */
-  | { readonly outcome: 'wrong' }
+  /** Wrong password, unknown or disabled user, or a password that is not enough: the reply does not reveal which. */
+  | { readonly outcome: 'wrong'; readonly reason: string }
   /** Not checked, after too many failures. The reply is the same whether or not the password is right. */
   | { readonly outcome: 'delayed'; readonly seconds: number }
   /** Not checked: too many checks are in progress. */
@@ -26,6 +26,11 @@ export interface PasswordAttempt {
   readonly address: string
   readonly clientId?: string | undefined
   readonly requestId?: string | undefined
+  /**
+   * Why the right password is not enough for this user; undefined if it is. The attempt then counts, and takes as long, as one with
+   * a wrong password. Otherwise guesses could be checked where the password alone does not sign in.
+   */
+  readonly insufficiency?: (user: User) => string | undefined
 }
 
 export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdict>
@@ -90,40 +95,31 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
   }
 
   async function verify(
-    { username, password }: PasswordAttempt,
+    { username, password, insufficiency }: PasswordAttempt,
     context: { client: string | undefined; address: string; requestId: string | undefined },
     keys: ReturnType<typeof keysOf>,
   ): Promise<PasswordVerdict> {
+    const refuse = (reason: string, user: User | undefined): PasswordVerdict => {
+      const details = { reason, username: user?.username }
+      audit.record({ event: 'signin.refused', ...context, actor: user?.id, details })
+      return { outcome: 'wrong', reason }
+    }
     const user = await users.findByUsername(username)
     decoy ??= hashPassword(digestOf(String(clock())))
     const hash = user?.passwordHash ?? (await decoy)
     const matches = await hashing.verify(hash, password)
     if (matches === undefined) return { outcome: 'busy' }
-    const isRefused = user !== undefined && !mayUsePassword(user)
-    if (!matches || user === undefined || user.passwordHash === undefined || user.disabled || isRefused) {
-      const reason =
-        user === undefined
-          ? 'unknown user'
-          : user.disabled
-            ? 'disabled'
-            : isRefused
-              ? 'provider needed'
-              : 'wrong password'
-      audit.record({
-        event: 'signin.refused',
-        ...context,
-        actor: user?.id,
-        details: { reason, username: user?.username },
-      })
-      return { outcome: 'wrong' }
-    }
+    if (user === undefined) return refuse('unknown user', user)
+    if (user.disabled) return refuse('disabled', user)
+    if (!mayUsePassword(user)) return refuse('provider needed', user)
+    if (!matches || user.passwordHash === undefined) return refuse('wrong password', user)
+    const missing = insufficiency?.(user)
+    if (missing !== undefined) return refuse(missing, user)
 
     // Hashing and its queue take time: the user may have been disabled, or the password changed, in the meantime.
     const current = await users.findById(user.id)
-    if (current === undefined || current.disabled || current.passwordChangedAt !== user.passwordChangedAt) {
-      audit.record({ event: 'signin.refused', ...context, actor: user.id, details: { reason: 'changed meanwhile' } })
-      return { outcome: 'wrong' }
-    }
+    const isSame = current !== undefined && current.passwordChangedAt === user.passwordChangedAt
+    if (!isSame || current.disabled || insufficiency?.(current) !== undefined) return refuse('changed meanwhile', user)
 
     await Promise.all([throttles.clear([keys.pair]), throttles.mark(keys.known, clock() + KNOWN_ADDRESS_MS)])
     if (needsRehash(user.passwordHash)) await rehash(user, user.passwordHash, password)

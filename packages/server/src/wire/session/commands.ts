@@ -159,9 +159,10 @@ export class Commands implements CommandColumns {
   #write(): Later {
     const { block, runner, settings, portals } = this.#env
     const { inserts, copy } = block.end()
-    portals.closeAll()
+    portals.closeUnheld()
     if (copy !== undefined) return this.#written(insertKept(copy, this.#env.copyIn))
     if (inserts.inserts.length === 0) {
+      portals.commit()
       settings.endBlock(true)
       return undefined
     }
@@ -169,9 +170,12 @@ export class Commands implements CommandColumns {
   }
 
   #written(written: Promise<unknown>): Promise<void> {
-    const { settings } = this.#env
+    const { settings, portals } = this.#env
     return written.then(
-      () => settings.endBlock(true),
+      () => {
+        portals.commit()
+        settings.endBlock(true)
+      },
       (error) => {
         settings.endBlock(false)
         throw error
@@ -184,7 +188,7 @@ export class Commands implements CommandColumns {
     if (!block.isExplicit) this.#warn('25P01', 'There is no transaction in progress')
     const isReadOnly = block.isReadOnly
     block.drop()
-    portals.closeAll()
+    portals.abort()
     settings.endBlock(false)
     if (isChained) this.#chain(isReadOnly)
     return this.#done('ROLLBACK')
@@ -198,10 +202,9 @@ export class Commands implements CommandColumns {
   /** An error ends an implicit block, and makes an explicit one fail. */
   failed(): void {
     const { block, settings, portals } = this.#env
-    if (block.isExplicit) {
-      block.fail()
-      portals.closeAll()
-    } else if (block.isOpen) {
+    portals.abort()
+    if (block.isExplicit) block.fail()
+    else if (block.isOpen) {
       block.drop()
       settings.endBlock(false)
     }

@@ -8,7 +8,13 @@ export type NamedCommand =
   /** `values` is what stands in the parentheses. */
   | { readonly kind: 'execute'; readonly name: string; readonly values: TextPart | undefined }
   | { readonly kind: 'deallocate'; readonly name: string | undefined }
-  | { readonly kind: 'declare'; readonly name: string; readonly isBinary: boolean; readonly statement: TextPart }
+  | {
+      readonly kind: 'declare'
+      readonly name: string
+      readonly isBinary: boolean
+      readonly isHeld: boolean
+      readonly statement: TextPart
+    }
   /** 0 rows: all. */
   | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly rows: number }
   | { readonly kind: 'close'; readonly name: string | undefined }
@@ -95,15 +101,10 @@ class NamedReader extends TokenReader {
       else if (this.acceptsOne('asensitive', 'insensitive', 'scroll') === undefined && !this.acceptsAll('no', 'scroll'))
         this.fail()
     }
-    if (this.acceptsAll('with', 'hold'))
-      throw new WireError(
-        '0A000',
-        'A cursor WITH HOLD is not supported',
-        'Read it before the end of the transaction block, or read all rows without a cursor',
-      )
-    this.acceptsAll('without', 'hold')
+    const isHeld = this.acceptsAll('with', 'hold')
+    if (!isHeld) this.acceptsAll('without', 'hold')
     this.expects('for')
-    return { kind: 'declare', name, isBinary, statement: this.rest() }
+    return { kind: 'declare', name, isBinary, isHeld, statement: this.rest() }
   }
 
   /** {FETCH | MOVE} [NEXT | [FORWARD] [n | ALL]] [FROM | IN] cursor */

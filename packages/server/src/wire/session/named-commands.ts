@@ -143,11 +143,16 @@ export class NamedCommands {
 
   // ── Cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #declare({ declared }: CommandPortal, { name, isBinary }: Extract<NamedCommand, { kind: 'declare' }>): void {
+  #declare({ declared }: CommandPortal, command: Extract<NamedCommand, { kind: 'declare' }>): void {
     const { block, portals } = this.#env
-    if (!block.isOpen)
-      throw new WireError('25P01', 'DECLARE CURSOR can only be used in transaction blocks', 'Send BEGIN first')
-    if (declared !== undefined) portals.add(name, { ...declared, cursor: { isBinary } })
+    const { name, isBinary, isHeld } = command
+    if (!block.isOpen && !isHeld)
+      throw new WireError(
+        '25P01',
+        'DECLARE CURSOR can only be used in transaction blocks',
+        'Send BEGIN first, or declare the cursor WITH HOLD',
+      )
+    if (declared !== undefined) portals.add(name, { ...declared, cursor: { isBinary, isHeld } })
   }
 
   #fetch(

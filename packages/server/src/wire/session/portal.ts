@@ -31,6 +31,8 @@ export interface CataloguePortal {
 /** Of DECLARE: the first FETCH decides the formats of its columns. */
 export interface Cursor {
   readonly isBinary: boolean
+  /** WITH HOLD: it goes on after its transaction has committed. */
+  readonly isHeld: boolean
 }
 
 export interface CommandPortal {

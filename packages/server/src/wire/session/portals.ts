@@ -38,6 +38,8 @@ export class Portals {
   /** When each was created. */
   readonly #numbers = new Map<string, number>()
   #created = 0
+  /** Cursors WITH HOLD whose transaction has committed. */
+  readonly #held = new Set<string>()
   /** The memory that long ones take. */
   readonly #sizes = new Map<string, number>()
   /** INSERTs without a block that follow each other up to Sync: they are one write. */
@@ -114,6 +116,7 @@ export class Portals {
     if (portal === undefined) return
     this.#portals.delete(name)
     if (name !== '') this.#numbers.delete(name)
+    this.#held.delete(name)
     this.#caller.memory.give(this.#sizes.get(name) ?? 0)
     this.#sizes.delete(name)
     const execution = executionOf(portal)
@@ -132,6 +135,23 @@ export class Portals {
 
   closeAll(): void {
     for (const name of this.#portals.keys()) this.close(name)
+  }
+
+  /** Closes those that end with every transaction: all but cursors WITH HOLD. */
+  closeUnheld(): void {
+    for (const [name, portal] of this.#portals) if (!isHeld(portal)) this.close(name)
+  }
+
+  /** The transaction has committed. */
+  commit(): void {
+    if (this.#portals.size === 0) return
+    this.closeUnheld()
+    for (const name of this.#portals.keys()) this.#held.add(name)
+  }
+
+  /** The transaction has failed, or is rolled back: only cursors of earlier ones go on. */
+  abort(): void {
+    for (const name of this.#portals.keys()) if (!this.#held.has(name)) this.close(name)
   }
 
   // ── Describe ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -352,4 +372,8 @@ export class Portals {
     this.#pending = undefined
     this.#replies.release()
   }
+}
+
+function isHeld(portal: Portal): boolean {
+  return (portal.kind === 'iql' || portal.kind === 'catalogue') && portal.cursor?.isHeld === true
 }

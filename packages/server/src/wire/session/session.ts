@@ -274,7 +274,12 @@ class WireSession implements Session {
     this.#isSkipping = false
     const pending = this.#portals.writePending()
     if (pending === undefined) return this.#ready()
-    return pending.catch((error) => this.#report(error)).then(() => this.#ready())
+    return pending
+      .catch((error) => {
+        this.#portals.abort()
+        this.#report(error)
+      })
+      .then(() => this.#ready())
   }
 
   #flush(): Later {
@@ -285,7 +290,7 @@ class WireSession implements Session {
   }
 
   #ready(): undefined {
-    if (!this.#block.isOpen) this.#portals.closeAll()
+    if (!this.#block.isOpen) this.#portals.commit()
     if (!this.#hasEnded) this.#replies.write(readyForQuery(this.#block.status))
     return undefined
   }

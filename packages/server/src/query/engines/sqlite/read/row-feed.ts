@@ -16,12 +16,13 @@ type TakeRow = (raw: unknown[]) => boolean
 /** SQLite's limit (SQLITE_LIMIT_FUNCTION_ARG). Wider rows are rare, and are read with the iterator. */
 const MAX_ARGUMENTS = 1000
 
+const TAKE_NONE: TakeRow = () => false
 /** Thrown to end a statement early. */
 const ENOUGH = new Error('No further row is wanted')
 
 export class RowFeed {
   readonly #statements: StatementCache
-  #take: TakeRow = () => false
+  #take = TAKE_NONE
 
   constructor(connection: Database, statements: StatementCache) {
     this.#statements = statements
@@ -47,6 +48,8 @@ export class RowFeed {
       this.#statements.get(`SELECT gh_feed(${names.join(', ')}) FROM (${sql})`).get(...parameters)
     } catch (error) {
       if (error !== ENOUGH) throw error
+    } finally {
+      this.#take = TAKE_NONE
     }
   }
 }
