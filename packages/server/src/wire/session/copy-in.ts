@@ -139,7 +139,7 @@ export class CopyIn {
       block.keepCopy({ ...kept, counted })
       return rows
     }
-    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env)
+    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env, signal)
     const rows = await keepAsInserts(kept, this.#env, signal)
     this.#keptBytes = 0
     caller.memory.give(counted)

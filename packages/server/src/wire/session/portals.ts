@@ -10,6 +10,7 @@ import type { SessionCaller } from './contract.ts'
 import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
 import { outcomeOf, WireError } from './failure.ts'
+import type { KeptCopy } from './kept-copy.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
 import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
@@ -324,10 +325,7 @@ export class Portals {
     const mayKeep = isKeepable(bound)
     if (this.#block.isOpen && mayKeep) {
       const { copy } = this.#block
-      if (copy === undefined) return this.#keep(bound)
-      return spreadCopy(copy, { env: this.#env, caller: this.#caller, block: this.#block }).then(() =>
-        this.#keep(bound),
-      )
+      return copy === undefined ? this.#keep(bound) : this.#spread(copy, portal).then(() => this.#keep(bound))
     }
     this.#runner.requireOutsideBlock(bound)
     if (mayKeep && !delivery.isDescribed) {
@@ -344,6 +342,19 @@ export class Portals {
       return this.#runLater(portal, execution, maxRows, delivery)
     }
     return this.writePending()?.then(run) ?? run()
+  }
+
+  /** The statement follows a COPY in its block. That can be long, so that it is listed and can be cancelled. */
+  async #spread(copy: KeptCopy, { prepared }: IqlPortal): Promise<void> {
+    const execution = this.#runner.begin(prepared.text)
+    try {
+      const env = { env: this.#env, caller: this.#caller, block: this.#block }
+      await this.#runner.importing(execution, ({ signal }) => spreadCopy(copy, env, signal))
+      this.#runner.finish(execution, 'ok', 0)
+    } catch (error) {
+      this.#runner.finish(execution, outcomeOf(error), 0)
+      throw error
+    }
   }
 
   /** In a block. */
