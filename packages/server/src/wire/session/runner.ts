@@ -42,7 +42,7 @@ export interface Execution {
   hasEnded: boolean
   /** The memory that its rows take while they are not sent. */
   kept: number
-  /** Why it was stopped while nobody ran it. */
+  /** Why it was stopped while it was suspended. */
   stopped: unknown
 }
 
@@ -161,13 +161,13 @@ export class Runner {
     execution.kept = rows.readyBytes
   }
 
-  /** Runs what no engine runs, but can be listed, cancelled and takes time. */
+  /** Runs work that is not a statement of an engine, but is listed and can be cancelled like one. */
   whileRunning<Result>(execution: Execution, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const running = this.#begin(execution)
     return this.#watched(running, () => act(running.signal))
   }
 
-  /** Runs what has the time of an import. */
+  /** The same, with the time limit of an import. */
   importing<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
     const running = this.#begin(execution)
     running.beginImport()
