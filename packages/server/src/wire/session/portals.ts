@@ -9,6 +9,7 @@ import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
 import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
+import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
@@ -16,7 +17,7 @@ import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, exec
 import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
-import type { Execution, RowOutput, Runner } from './runner.ts'
+import type { RowOutput, Runner } from './runner.ts'
 import { type BoundPortal, type IqlStatement, isKeepable } from './statement.ts'
 
 const MAX_PORTALS = 100
@@ -228,7 +229,7 @@ export class Portals {
       if (delivery.isDescribed) this.#sendDescription(portal)
       execution.rowCount = small.rowCount
       if (delivery.command !== undefined || (maxRows > 0 && small.rowCount >= maxRows)) {
-        execution.rows = new PortalRows(small.bytes, undefined)
+        this.#runner.hold(execution, new PortalRows(small.bytes, undefined))
         return this.#send(portal, execution, maxRows, delivery)
       }
       if (small.bytes.length > 0) this.#replies.write(small.bytes)
