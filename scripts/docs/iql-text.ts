@@ -128,7 +128,8 @@ sign-in of readers (\`require\`) and writers (\`writerequire\`).
 
 **Plans.** \`EXPLAIN\` describes how a statement would run. \`EXPLAIN ANALYZE SELECT …\` runs the query too, drops its rows, and says how
 many there were, how many bytes, and how long the first and all of them took. On PostgreSQL it also lists the steps of the database's own
-plan, with the rows and the time of each; a step includes those below it. There are no steps for system tables and tables with a row
+plan, with the rows and the time of each; a step includes those below it. To measure the steps, the query runs a second time, within the
+same time limit: the statement takes about twice as long as the query. There are no steps for system tables and tables with a row
 filter, since they would tell how many rows are hidden.
 
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { MessageReader, tableFromIPC } from 'apache-arrow'
 import { onEveryEngine } from '../support/engines.ts'
+import { createEvery, EVERY_TYPE } from './every-type.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 const STATEMENT = 'SELECT * FROM every ORDER BY id'
@@ -12,24 +13,7 @@ onEveryEngine('formats', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())
-    await server.query(
-      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary, w Decimal(38, 18))',
-    )
-    const row = {
-      id: 1,
-      t: 'a,"b"\r\n',
-      d: '-12345.6789',
-      f: 0.1,
-      o: true,
-      s: '2026-01-02T03:04:05.000001Z',
-      a: '1969-12-31',
-      m: '23:59:59.999999',
-      u: '123e4567-e89b-12d3-a456-426614174000',
-      j: { k: [1, null] },
-      b: 'AP8=',
-      w: '-12345678901234567890.123456789012345678',
-    }
-    assert.equal((await server.call('/query/every/insert', [row, { id: 2 }, { id: 3, t: '' }])).status, 200)
+    await createEvery(server, [EVERY_TYPE, { id: 2 }, { id: 3, t: '' }])
   })
   after(() => server.stop())
 

@@ -1,13 +1,13 @@
 /** COPY over PostgreSQL's protocol. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ADMIN } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
+import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { message } from '../support/wire-client.ts'
+import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
 import { answerOf, bind, execute, int16, int32, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
-onEveryEngine('COPY', (place) => {
+onEveryEngine('COPY', (place, engine) => {
   let server: TestServer
   let session: WireSession
   before(async () => {
@@ -154,6 +154,27 @@ onEveryEngine('COPY', (place) => {
     assert.equal((await session.query('COMMIT')).errors[0]?.C, '23505')
     assert.equal((await rowsOf()).length, 6)
     await session.query('DELETE FROM target WHERE id > 0')
+  })
+
+  test('an INSERT after a long COPY in its block is listed, and can be cancelled', shortOnSqlite(engine), async () => {
+    const { client, replies } = await signInTo(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
+    const own = new WireSession(client)
+    const { access_token: token } = await signIn(server, ADMIN)
+    await own.query('BEGIN')
+    client.send(message('Q', 'COPY target (id) FROM STDIN\0'))
+    const part = (from: number) => data(Array.from({ length: 50_000 }, (_, index) => `${from + index}\n`).join(''))
+    const copied = await own.send(...Array.from({ length: 6 }, (_, index) => part(index * 50_000)), DONE)
+    assert.deepEqual(copied.tags, ['COPY 300000'])
+    const inserted = own.query("INSERT INTO target VALUES (-1, 'after')")
+    const listed = await fetch(`http://127.0.0.1:${server.port}/admin/queries`, bearer(token))
+    assert.match(await listed.text(), /INSERT INTO target/)
+    const { processId, key } = cancelKeyOf(replies)
+    await sendCancel(server.wirePort ?? 0, processId, key)
+    const { errors, status } = await inserted
+    assert.deepEqual([errors[0]?.C, status], ['57014', 'E'])
+    await own.query('ROLLBACK')
+    assert.deepEqual(await rowsOf(), [])
+    own.close()
   })
 
   test('the rows of a COPY in a block are written at COMMIT', async () => {

@@ -142,7 +142,7 @@ onSqlite('statements that end', (place) => {
     second.close()
   })
 
-  test('who may not write learns that before anything else is said of an INSERT', async () => {
+  test('a caller who may not write gets that error before any other error of an INSERT', async () => {
     const session = await open()
     await session.query('BEGIN READ ONLY')
     assert.equal((await session.query('INSERT INTO rows (v) VALUES (1)')).errors[0]?.C, '25006')

@@ -37,7 +37,7 @@ test('of one address 50 connections may sign in at a time; others are refused at
   })
 })
 
-test('random bytes at every stage end in an error or a close, and never in our own fault', async (context) => {
+test('random bytes at every stage end in an error or a close, and never in an internal error', async (context) => {
   const { port, mint, log } = await startWire(context)
   const token = await mint.issue()
   const types = Buffer.from('QPBDECSHdcfXFp?')

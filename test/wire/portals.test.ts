@@ -79,6 +79,20 @@ onEveryEngine('portals', (place) => {
     own.close()
   })
 
+  test('a suspended portal that an operator cancels is not continued', async () => {
+    await session.query('BEGIN')
+    const LONG = 'SELECT a.price FROM trades AS a JOIN trades AS b ON a.id <> b.id'
+    await session.send(parse('', LONG), bind('p', '', []), execute('p', 2), SYNC)
+    const { access_token: token } = await signIn(server, ADMIN)
+    const queries = `http://127.0.0.1:${server.port}/admin/queries`
+    const { items } = (await (await fetch(queries, bearer(token))).json()) as { items: { id: string }[] }
+    assert.equal(items.length, 1)
+    await fetch(`${queries}/${items[0]?.id}`, { method: 'DELETE', ...bearer(token) })
+    const { errors } = await session.send(execute('p', 2), SYNC)
+    assert.deepEqual([errors[0]?.C, errors[0]?.M], ['57014', 'The query was cancelled'])
+    await session.query('ROLLBACK')
+  })
+
   test('a portal that is not continued while others wait is ended', async () => {
     const LONG = 'SELECT a.id FROM trades AS a JOIN trades AS b ON a.id <> b.id'
     await session.query('BEGIN')

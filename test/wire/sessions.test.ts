@@ -151,7 +151,7 @@ test('a protocol violation ends the connection with 08P01', async () => {
   }
 })
 
-test('random sequences of messages end in errors, and never in our own fault', { timeout: 60_000 }, async () => {
+test('random sequences of messages end in errors, and never in an internal error', { timeout: 60_000 }, async () => {
   const words = [
     '',
     'a',

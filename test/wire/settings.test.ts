@@ -89,6 +89,22 @@ test('what a block sets is undone with it, and SET LOCAL in any case', async () 
   assert.deepEqual([await show('application_name'), await show('statement_timeout')], ['kept', '0'])
 })
 
+test('what a block resets is as before once it is rolled back', async () => {
+  await session.query("SET application_name TO 'outer'")
+  await session.query('BEGIN; RESET application_name')
+  assert.equal(await show('application_name'), '')
+  await session.query('ROLLBACK')
+  assert.equal(await show('application_name'), 'outer')
+  await session.query('RESET ALL')
+})
+
+test('the texts of settings are bounded; a long application_name is cut', async () => {
+  await session.query(`SET application_name TO '${'é'.repeat(100)}'`)
+  assert.equal(await show('application_name'), 'é'.repeat(63))
+  assert.equal(await codeOf(`SET search_path TO '${'x'.repeat(1001)}'`), '22023')
+  await session.query('RESET ALL')
+})
+
 test('DEALLOCATE and DISCARD ALL forget prepared statements', async () => {
   await session.send(parse('one', 'SELECT 1 AS x'), parse('two', 'SELECT 1 AS x'), SYNC)
   assert.deepEqual((await session.query('DEALLOCATE one')).tags, ['DEALLOCATE'])

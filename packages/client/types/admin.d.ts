@@ -166,7 +166,7 @@ export interface Admin {
     readonly grants: Collection;
     /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
     readonly links: Collection;
-    /** Mails that wait, and those that ended during the last week: `list({ state: 'waiting' })`. */
+    /** Mails that wait for delivery, and those of the last week that were delivered or given up: `list({ state: 'waiting' })`. */
     readonly mail: Collection;
     /** How many users, clients, roles, sessions and grants there are, up to a bound. */
     readonly counts: Collection;

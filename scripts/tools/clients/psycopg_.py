@@ -54,6 +54,11 @@ with psycopg.connect("") as connection:  # Cursors on the server, by DECLARE and
             cursor.itersize = 700
             cursor.execute("SELECT id FROM trades WHERE id > %s ORDER BY id", [0])
             assert [row[0] for row in cursor] == list(range(1, 4001))
+    with connection.cursor(name="held", withhold=True) as cursor:
+        cursor.execute("SELECT id FROM trades ORDER BY id")
+        assert cursor.fetchone()[0] == 1
+        connection.commit()
+        assert [row[0] for row in cursor] == list(range(2, 4001))
     connection.execute("PREPARE by_id (int8) AS SELECT symbol FROM trades WHERE id = $1")
     assert connection.execute("EXECUTE by_id(5)").fetchone() is not None
     connection.execute("DEALLOCATE by_id")

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { findToolchain, runCommand } from '../../../scripts/examples/samples.ts'
 import { root } from '../../support/clone.ts'
 import { IS_LONG_RUN, inLongRuns } from '../../support/engines.ts'
+import { createEvery, EVERY_TYPE } from '../every-type.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { assertSame, readWhole } from './files.ts'
 
@@ -64,24 +65,8 @@ inLongRuns('Parquet in other programs', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())
-    await server.query(
-      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary, w Decimal(38, 18))',
-    )
-    const row = {
-      id: '9223372036854775807',
-      t: 'é😀',
-      d: '-12345678901234.5678',
-      f: 0.1,
-      o: true,
-      s: '2026-01-02T03:04:05.000001Z',
-      a: '1969-12-31',
-      m: '23:59:59.999999',
-      u: '123e4567-e89b-12d3-a456-426614174000',
-      j: { k: [1, null] },
-      b: 'QWI=',
-      w: '-12345678901234567890.123456789012345678',
-    }
-    assert.equal((await server.call('/query/every/insert', [row, { id: 2 }])).status, 200)
+    const row = { ...EVERY_TYPE, id: '9223372036854775807', t: 'é😀', d: '-12345678901234.5678', b: 'QWI=' }
+    await createEvery(server, [row, { id: 2 }])
   })
   after(() => server.stop())
 

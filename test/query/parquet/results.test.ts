@@ -2,32 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../../support/engines.ts'
+import { createEvery, EVERY_TYPE } from '../every-type.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { readWhole } from './files.ts'
-
-const ROW = {
-  id: 1,
-  t: 'a,"b"\r\n',
-  d: '-12345.6789',
-  f: 0.1,
-  o: true,
-  s: '2026-01-02T03:04:05.000001Z',
-  a: '1969-12-31',
-  m: '23:59:59.999999',
-  u: '123e4567-e89b-12d3-a456-426614174000',
-  j: { k: [1, null] },
-  b: 'AP8=',
-  w: '-12345678901234567890.123456789012345678',
-}
 
 onEveryEngine('Parquet results', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())
-    await server.query(
-      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary, w Decimal(38, 18))',
-    )
-    assert.equal((await server.call('/query/every/insert', [ROW, { id: 2 }])).status, 200)
+    await createEvery(server, [EVERY_TYPE, { id: 2 }])
   })
   after(() => server.stop())
 
@@ -79,7 +62,7 @@ onEveryEngine('Parquet results', (place) => {
         1_767_323_045_000_001n,
         -1n,
         86_399_999_999n,
-        ROW.u,
+        EVERY_TYPE.u,
         '{"k":[1,null]}',
         [0, 255],
         -12_345_678_901_234_567_890_123_456_789_012_345_678n,

@@ -14,7 +14,7 @@ export const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path 
 interface Connections {
   /** Its path below /admin, and its name in the activity of nodes. */
   readonly list: 'streams' | 'wire'
-  /** What nodes are told. */
+  /** The event that all nodes get. */
   readonly kick: 'stream-kick' | 'wire-kick'
   /** What the audit log says. */
   readonly kicked: 'stream.kicked' | 'wire.kicked'

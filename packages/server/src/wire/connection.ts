@@ -34,7 +34,7 @@ export interface ConnectionEnv {
 
 export type CloseReason = 'client' | 'protocol' | 'error' | keyof typeof ENDINGS
 
-/** Why the server ends a connection: FATAL 57P01, on which pools connect again. */
+/** Why the server ends a connection: FATAL 57P01, after which pools reconnect. */
 const ENDINGS = {
   expired: 'The access token has expired: sign in again',
   revoked: 'The sign-in was revoked: sign in again',
@@ -46,7 +46,7 @@ export type Ending = keyof typeof ENDINGS
 
 /** What a client may send ahead while a statement runs; more waits in the socket. */
 const READ_AHEAD_BYTES = 64 * 1024
-/** A connection counts as costly for this many times the time that its messages took. */
+/** A connection counts as costly for this multiple of the time that its messages took. */
 const COSTLY_TIMES = 5
 /** How long a client has to take the last message. */
 const LAST_MESSAGE_MS = 500

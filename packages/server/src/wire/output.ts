@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /** Joined messages are sent once they are this long. */
 const JOINED_BYTES = 32 * 1024
-/** Longer parts are written in such pieces, one after the other, so that it is seen how far a slow client is. */
+/** Longer parts are written in such pieces, one after the other, which shows how far a slow client has read. */
 const PIECE_BYTES = 256 * 1024
 
 export class Output {

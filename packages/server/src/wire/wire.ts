@@ -1,4 +1,4 @@
-/** Tools connect by PostgreSQL's protocol: accepts connections, signs them in, and keeps those that are open. */
+/** The server of PostgreSQL's protocol: accepts connections, signs them in, and keeps track of the open ones. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -31,12 +31,12 @@ import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-u
 export interface WireSettings {
   readonly statementBytes: number
   readonly bindBytes: number
-  /** That all connections together keep between messages. */
+  /** What all connections together may keep between messages. */
   readonly keptBytes: number
   /** Signed in, on this node. */
   readonly connections: number
   readonly idleMs: number
-  /** Addresses and networks without limits for one address. */
+  /** Addresses and networks to which the limits per address do not apply. */
   readonly exempt: readonly string[]
 }
 
@@ -84,7 +84,7 @@ export class Wire {
   readonly #memory: KeptMemory
   readonly #turns = new MessageTurns(monotonic)
   readonly #open = new Map<string, WireConnection>()
-  /** Events since the oldest sign-in in progress began: its check may not have seen them. */
+  /** For each sign-in in progress, the events since it began: its check may not have seen them. */
   readonly #signingIn = new Set<GateEvent[]>()
   readonly #unsubscribe: () => void
   readonly #sweep: NodeJS.Timeout
@@ -351,7 +351,7 @@ export class Wire {
 }
 
 const REFUSED_MS = 500
-/** Connections that are told why they are refused, at a time; in a flood the others are closed at once. */
+/** How many refused connections may be open while their error is sent. In a flood, further ones are closed without an error. */
 const MOST_REFUSED = 200
 /** The other refusals are counted only: nothing bounds how many a hostile client causes. */
 const AUDITED: ReadonlySet<string> = new Set(['signin', 'user'])

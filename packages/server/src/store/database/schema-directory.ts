@@ -1,7 +1,7 @@
 /** The tables of mail and of SCIM, which are part of the identity database. */
 
 export interface MailTables {
-  /** Mails that wait, and those that ended lately (mail/mail-queue.ts). */
+  /** Mails that wait for delivery, and those that were delivered or given up recently (mail/mail-queue.ts). */
   mail_queue: {
     id: string
     kind: string

@@ -1,4 +1,4 @@
-/** How many connections may be open: those that are not signed in by address and node, the others by user and node. */
+/** How many connections may be open: by address and node before the sign-in, by user and node after it. */
 import type { Socket } from 'node:net'
 import { decrement, increment } from '../../lib/counts.ts'
 

@@ -6,7 +6,7 @@ import type { Certificate } from '../../http/listener.ts'
 import { TLS_OPTIONS } from '../../http/listener.ts'
 
 const PROTOCOL = 'postgresql'
-/** A client of TLS 1.2 could demand one handshake after the other. Node's limit does not hold for connections that it did not accept itself. */
+/** A TLS 1.2 client could renegotiate again and again: Node's limit does not apply to connections that it did not accept itself. */
 const OPTIONS = { ...TLS_OPTIONS, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const
 
 /** Called with undefined if the handshake failed. */
@@ -14,7 +14,7 @@ type OnSecured = (socket: TLSSocket | undefined) => void
 
 export class TlsUpgrades {
   readonly #server: Server
-  /** By remote address and port, since the socket under TLS is another one than that which was accepted. */
+  /** By remote address and port, because the TLS socket is not the socket that was accepted. */
   readonly #waiting = new Map<string, OnSecured>()
 
   constructor(certificate: Certificate, handshakeTimeoutMs: number) {

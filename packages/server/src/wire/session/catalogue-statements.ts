@@ -6,10 +6,11 @@ import { parameterText } from '../types/catalogue-values.ts'
 import { catalogueRows } from './catalogue-rows.ts'
 import type { SessionCaller } from './contract.ts'
 import type { SessionEnv } from './env.ts'
+import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
 import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement } from './prepared.ts'
-import type { Execution, Runner } from './runner.ts'
+import type { Runner } from './runner.ts'
 
 export type BoundValues = Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
 

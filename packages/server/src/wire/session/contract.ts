@@ -9,9 +9,9 @@ export interface SessionOutput {
    * once it is long. False: the socket is full; wait for drained() before further rows.
    */
   write(bytes: Uint8Array | string): boolean
-  /** Settles as well when the connection ends; end() of the session has been called by then. */
+  /** Also settles when the connection ends; end() of the session has been called by then. */
   drained(): Promise<void>
-  /** Calls back each time that the client has taken no bytes for so long; the result ends that. */
+  /** Calls `act` whenever the client has taken no bytes for this long, until the returned function is called. */
   watchStall(milliseconds: number, act: () => void): () => void
   /** Sends what is held back: for the message Flush, and before a long wait. */
   flush(): void
@@ -20,7 +20,7 @@ export interface SessionOutput {
 }
 
 export interface SessionCaller {
-  /** Of this moment: roles that change during the connection narrow it. */
+  /** The current one: a change of roles during the connection can narrow it. */
   readonly principal: Principal
   /** The name that the client gave. */
   readonly user: string

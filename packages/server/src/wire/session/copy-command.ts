@@ -119,7 +119,7 @@ const OPTIONS = new Set([
 ])
 
 class CopyReader extends TokenReader {
-  /** As written. The schema public is ours. */
+  /** As written. All tables are in the schema public. */
   tableName(): string {
     const first = this.#written()
     if (!this.accepts('.')) return first

@@ -26,7 +26,7 @@ export interface CopyInEnv {
   readonly replies: Replies
   readonly runner: Runner
   readonly block: Block
-  /** A COPY has failed, which the client learns at once, also if it sends no further rows. */
+  /** Called when a COPY fails, so that the client gets the error at once, even if it sends no more rows. */
   readonly onFailed: (error: unknown) => void
 }
 
@@ -139,7 +139,7 @@ export class CopyIn {
       block.keepCopy({ ...kept, counted })
       return rows
     }
-    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env)
+    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env, signal)
     const rows = await keepAsInserts(kept, this.#env, signal)
     this.#keptBytes = 0
     caller.memory.give(counted)

@@ -21,8 +21,8 @@ export interface CopyInsertsEnv {
 }
 
 /** The block has a COPY, and something else follows. */
-export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv): Promise<void> {
-  await keepAsInserts(copy, env)
+export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv, signal: AbortSignal): Promise<void> {
+  await keepAsInserts(copy, env, signal)
   env.block.replaceCopy()
 }
 
@@ -30,7 +30,7 @@ export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv): Promise<v
 export async function keepAsInserts(
   { table: name, columns: names, format, parts }: Omit<KeptCopy, 'counted'>,
   { env, caller, block }: CopyInsertsEnv,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<number> {
   const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
@@ -43,7 +43,7 @@ export async function keepAsInserts(
   })
   let count = 0
   for await (const batch of reader.read(columns)) {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     count += batch.rows
     const lists = columns.map(({ type }, index) => valuesOf(batch.columns[index], type, batch.rows))
     for (let row = 0; row < batch.rows; row++) {

@@ -8,6 +8,7 @@ import type { SessionCaller } from './contract.ts'
 import { type CopyCommand, copyFormOf } from './copy-command.ts'
 import type { SessionEnv } from './env.ts'
 import { outcomeOf, type SentText, WireError } from './failure.ts'
+import { UNBOUND } from './portal.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 import { IqlStatement, wireEncoding } from './statement.ts'
@@ -74,12 +75,3 @@ function queryOf(
     at: { text: '', offset: 0 },
   }
 }
-
-const UNBOUND = {
-  kind: 'bind',
-  portal: '',
-  statement: '',
-  parameterFormats: [],
-  values: [],
-  resultFormats: [],
-} as const

@@ -2,8 +2,8 @@
 import type { CatalogueColumn } from '../catalogue/contract.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
 import type { BoundValues } from './catalogue-statements.ts'
+import type { Execution } from './execution.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
-import type { Execution } from './runner.ts'
 import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
 
 /** Of a value, besides its bytes. */

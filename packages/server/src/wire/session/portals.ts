@@ -9,13 +9,15 @@ import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
 import { spreadCopy } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
+import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
+import type { KeptCopy } from './kept-copy.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
 import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
 import type { CatalogueStatement, Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
-import type { Execution, RowOutput, Runner } from './runner.ts'
+import type { RowOutput, Runner } from './runner.ts'
 import { type BoundPortal, type IqlStatement, isKeepable } from './statement.ts'
 
 const MAX_PORTALS = 100
@@ -227,7 +229,7 @@ export class Portals {
       if (delivery.isDescribed) this.#sendDescription(portal)
       execution.rowCount = small.rowCount
       if (delivery.command !== undefined || (maxRows > 0 && small.rowCount >= maxRows)) {
-        execution.rows = new PortalRows(small.bytes, undefined)
+        this.#runner.hold(execution, new PortalRows(small.bytes, undefined))
         return this.#send(portal, execution, maxRows, delivery)
       }
       if (small.bytes.length > 0) this.#replies.write(small.bytes)
@@ -324,10 +326,7 @@ export class Portals {
     const mayKeep = isKeepable(bound)
     if (this.#block.isOpen && mayKeep) {
       const { copy } = this.#block
-      if (copy === undefined) return this.#keep(bound)
-      return spreadCopy(copy, { env: this.#env, caller: this.#caller, block: this.#block }).then(() =>
-        this.#keep(bound),
-      )
+      return copy === undefined ? this.#keep(bound) : this.#spread(copy, portal).then(() => this.#keep(bound))
     }
     this.#runner.requireOutsideBlock(bound)
     if (mayKeep && !delivery.isDescribed) {
@@ -344,6 +343,19 @@ export class Portals {
       return this.#runLater(portal, execution, maxRows, delivery)
     }
     return this.writePending()?.then(run) ?? run()
+  }
+
+  /** The statement follows a COPY in its block. That can be long, so that it is listed and can be cancelled. */
+  async #spread(copy: KeptCopy, { prepared }: IqlPortal): Promise<void> {
+    const execution = this.#runner.begin(prepared.text)
+    try {
+      const env = { env: this.#env, caller: this.#caller, block: this.#block }
+      await this.#runner.importing(execution, ({ signal }) => spreadCopy(copy, env, signal))
+      this.#runner.finish(execution, 'ok', 0)
+    } catch (error) {
+      this.#runner.finish(execution, outcomeOf(error), 0)
+      throw error
+    }
   }
 
   /** In a block. */

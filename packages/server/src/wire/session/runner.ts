@@ -13,38 +13,18 @@ import { logSlow } from '../../query/run/slow-log.ts'
 import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './block.ts'
 import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'
+import { type Execution, newExecution } from './execution.ts'
 import { WireError } from './failure.ts'
 import { PortalRows, releaseAll } from './portal-rows.ts'
 import { encodeRows } from './returned-rows.ts'
 import type { Settings } from './settings.ts'
 import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
 import { noteSpan } from './statement-span.ts'
+import { watchSuspended } from './suspension.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
 export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
-
-/** A statement that runs, from its first message to its last row. */
-export interface Execution {
-  readonly requestId: string
-  readonly shown: string
-  readonly started: number
-  /** Of the caller when it began. */
-  readonly scopes: Principal['scopes']
-  rows: PortalRows | undefined
-  running: RunningQuery | undefined
-  timer: NodeJS.Timeout | undefined
-  rowCount: number
-  /** By a write. */
-  affected: number | undefined
-  /** Rows that were sent. */
-  sent: number
-  hasEnded: boolean
-  /** The memory that its rows take while they are not sent. */
-  kept: number
-  /** Why it was stopped while nobody ran it. */
-  stopped: unknown
-}
 
 export class Runner {
   readonly #env: SessionEnv
@@ -98,21 +78,7 @@ export class Runner {
 
   begin(shown: string): Execution {
     if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
-    return {
-      requestId: this.requestId,
-      shown,
-      started: performance.now(),
-      scopes: this.#caller.principal.scopes,
-      rows: undefined,
-      running: undefined,
-      timer: undefined,
-      rowCount: 0,
-      affected: undefined,
-      sent: 0,
-      hasEnded: false,
-      kept: 0,
-      stopped: undefined,
-    }
+    return newExecution(this.requestId, shown, this.#caller.principal.scopes)
   }
 
   /** The call with the plan of this moment. */
@@ -161,13 +127,13 @@ export class Runner {
     execution.kept = rows.readyBytes
   }
 
-  /** Runs what no engine runs, but can be listed, cancelled and takes time. */
+  /** Runs work that is not a statement of an engine, but is listed and can be cancelled like one. */
   whileRunning<Result>(execution: Execution, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const running = this.#begin(execution)
     return this.#watched(running, () => act(running.signal))
   }
 
-  /** Runs what has the time of an import. */
+  /** The same, with the time limit of an import. */
   importing<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
     const running = this.#begin(execution)
     running.beginImport()
@@ -267,13 +233,13 @@ export class Runner {
   /** The client has not asked for the rest yet. */
   suspend(execution: Execution): void {
     clearTimeout(execution.timer)
-    const { limits, engine } = this.#env
-    if (limits.stallMs === 0) return
-    execution.timer = setInterval(() => {
-      if (engine.load.waiting === 0) return
-      execution.stopped = refuse('Limit.Cancelled', 'The portal was not continued while other queries waited')
-      this.#release(execution)
-    }, limits.stallMs).unref()
+    const { rows, running } = execution
+    if (rows?.isDone) this.#release(execution)
+    else if (running !== undefined)
+      execution.endSuspension = watchSuspended(running.signal, this.#env, (reason) => {
+        execution.stopped = reason
+        this.#release(execution)
+      })
   }
 
   /**
@@ -281,7 +247,7 @@ export class Runner {
    * beginning. Statements on the catalogue have no `bound`.
    */
   resume(execution: Execution, bound: BoundPortal | undefined): void {
-    clearTimeout(execution.timer)
+    execution.endSuspension?.()
     try {
       if (execution.scopes !== this.#caller.principal.scopes)
         throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
@@ -310,6 +276,7 @@ export class Runner {
 
   #release(execution: Execution): void {
     clearTimeout(execution.timer)
+    execution.endSuspension?.()
     this.#caller.memory.give(execution.kept)
     execution.kept = 0
     const { rows, running } = execution

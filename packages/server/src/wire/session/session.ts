@@ -213,7 +213,7 @@ class WireSession implements Session {
     try {
       return prepare(text, sent, parameterTypes, this.#caller.principal, this.#env)
     } catch (error) {
-      // Whoever may not write is told so, and not what else is wrong with the statement.
+      // A caller who may not write gets that error, whatever else is wrong with the statement.
       const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
       if (isBound && WRITE.test(text) && !this.#block.hasFailed) this.#runner.requireWritable()
       throw error

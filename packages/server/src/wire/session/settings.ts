@@ -15,7 +15,15 @@ interface Setting {
   readonly isOptional?: true
 }
 
-const anything = (value: string): string => value
+/** As long as PostgreSQL's names. */
+const LONGEST_NAME = 63
+/** Longer than any text that a client needs to set. */
+const LONGEST_TEXT = 1000
+
+/** Copied: a part of a text would hold the whole of it. */
+const readName = (value: string): string => Buffer.from(value.slice(0, LONGEST_NAME)).toString()
+const readText = (value: string): string | undefined =>
+  value.length > LONGEST_TEXT ? undefined : Buffer.from(value).toString()
 
 function oneOf(...words: readonly string[]): Setting['read'] {
   return (value) => (words.includes(value.trim().toLowerCase()) ? words[0] : undefined)
@@ -107,7 +115,7 @@ const readIsolation = only('read committed', 'read uncommitted', 'default')
 
 /** `server_version` and `session_authorization` are those of the server and the caller. */
 const SETTINGS: readonly Setting[] = [
-  { name: 'application_name', initial: '', about: 'The name of the client program.', isReported: true, read: anything },
+  { name: 'application_name', initial: '', about: 'The name of the client program.', isReported: true, read: readName },
   {
     name: 'client_encoding',
     initial: 'UTF8',
@@ -158,10 +166,10 @@ const SETTINGS: readonly Setting[] = [
     read: only('UTC', ...ZONES),
     hint: NO_ZONE,
   },
-  { name: 'backslash_quote', initial: 'safe_encoding', about: 'Accepted, without effect.', read: anything },
+  { name: 'backslash_quote', initial: 'safe_encoding', about: 'Accepted, without effect.', read: readText },
   { name: 'bytea_output', initial: 'hex', about: 'The format of bytes in text.', read: only('hex') },
   { name: 'check_function_bodies', initial: 'on', about: 'Accepted, without effect.', read: readSwitch },
-  { name: 'client_min_messages', initial: 'notice', about: 'Accepted, without effect.', read: anything },
+  { name: 'client_min_messages', initial: 'notice', about: 'Accepted, without effect.', read: readText },
   {
     name: 'default_transaction_isolation',
     initial: 'read committed',
@@ -182,14 +190,14 @@ const SETTINGS: readonly Setting[] = [
   { name: 'jit', initial: 'off', about: 'Accepted, without effect.', read: readSwitch },
   { name: 'lc_collate', initial: 'C', about: 'Texts are ordered by their code points.', read: never },
   { name: 'lc_ctype', initial: 'C', about: 'The classes of characters.', read: never },
-  { name: 'lc_messages', initial: 'C', about: 'Accepted, without effect.', read: anything },
-  { name: 'lc_monetary', initial: 'C', about: 'Accepted, without effect.', read: anything },
-  { name: 'lc_numeric', initial: 'C', about: 'Accepted, without effect.', read: anything },
+  { name: 'lc_messages', initial: 'C', about: 'Accepted, without effect.', read: readText },
+  { name: 'lc_monetary', initial: 'C', about: 'Accepted, without effect.', read: readText },
+  { name: 'lc_numeric', initial: 'C', about: 'Accepted, without effect.', read: readText },
   { name: 'lock_timeout', initial: '0', about: 'Accepted, without effect.', read: readDuration },
   { name: 'max_identifier_length', initial: '63', about: 'The bytes of a name.', read: never },
   { name: 'max_index_keys', initial: '32', about: 'The columns of an index.', read: never },
   { name: 'row_security', initial: 'on', about: 'Row filters always apply.', read: readSwitch },
-  { name: 'search_path', initial: '"$user", public', about: 'Accepted: there is one schema.', read: anything },
+  { name: 'search_path', initial: '"$user", public', about: 'Accepted: there is one schema.', read: readText },
   {
     name: 'server_version_num',
     initial: '150000',
@@ -202,7 +210,7 @@ const SETTINGS: readonly Setting[] = [
     about: 'Milliseconds of a statement; it can only shorten query_seconds.',
     read: readDuration,
   },
-  { name: 'synchronous_commit', initial: 'on', about: 'Accepted: a commit is always durable.', read: anything },
+  { name: 'synchronous_commit', initial: 'on', about: 'Accepted: a commit is always durable.', read: readText },
   {
     name: 'transaction_isolation',
     initial: 'read committed',
@@ -211,7 +219,7 @@ const SETTINGS: readonly Setting[] = [
     hint: ONE_ISOLATION,
   },
   { name: 'transaction_read_only', initial: 'off', about: 'Whether the transaction only reads.', read: readSwitch },
-  { name: 'work_mem', initial: '4MB', about: 'Accepted, without effect.', read: anything },
+  { name: 'work_mem', initial: '4MB', about: 'Accepted, without effect.', read: readText },
   { name: 'xmloption', initial: 'content', about: 'Accepted, without effect.', read: oneOf('content', 'document') },
 ]
 
@@ -288,7 +296,7 @@ export class Settings {
     const before = this.#before
     this.#before = undefined
     if (before !== undefined && !isCommitted) {
-      for (const name of [...this.#values.keys()]) {
+      for (const name of new Set([...this.#values.keys(), ...before.keys()])) {
         const setting = find(name)
         this.#put(setting, before.get(name) ?? this.#initialOf(setting))
       }
@@ -317,5 +325,6 @@ function find(name: string): Setting {
 function invalid({ name, read, hint }: Setting, value: string): WireError {
   if (read === never) return new WireError('55P02', `The setting ${name} cannot be changed`)
   const sqlstate = /isolation/.test(name) ? '0A000' : '22023'
-  return new WireError(sqlstate, `The setting ${name} cannot be ${JSON.stringify(value)}`, hint)
+  const shown = value.length > LONGEST_TEXT ? `longer than ${LONGEST_TEXT} characters` : JSON.stringify(value)
+  return new WireError(sqlstate, `The setting ${name} cannot be ${shown}`, hint)
 }

@@ -34,7 +34,7 @@ export interface SignInRefusal {
   readonly detail: string
 }
 
-/** Undefined for our own faults. */
+/** Undefined for an internal error. */
 export function refusalOf(error: unknown): SignInRefusal | undefined {
   if (error instanceof NotAccepted) return notAccepted(error.result)
   if (error instanceof Limited)

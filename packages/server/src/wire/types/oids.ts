@@ -23,7 +23,7 @@ interface PostgresType {
   readonly array: number
   /** Bytes of a value in binary; -1 if they vary. */
   readonly size: number
-  /** What a parameter of the type is where nothing else says so. */
+  /** The IQL type of a parameter that is declared so, where the statement does not determine one. */
   readonly iql: IqlType
 }
 
