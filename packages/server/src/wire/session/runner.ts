@@ -369,7 +369,7 @@ export class Runner {
   async #writeAll(inserts: KeptInserts['inserts']): Promise<void> {
     if (inserts.length === 0) return
     const { principal, address } = this.#caller
-    const [first, ...further] = stepsOf(inserts, (statement) => statement.plan(principal, this.#env))
+    const [first, ...further] = await stepsOf(inserts, (statement) => statement.planInTurns(principal, this.#env))
     if (first === undefined) return
     const names = new Set([first, ...further].flatMap(({ planned }) => [...planned.bound.attributes]))
     const { snapshot } = first.planned
