@@ -88,11 +88,11 @@ export class Runner {
     this.cancel(GONE)
   }
 
-  /** Counts a statement, as HTTP counts a request. */
-  admit(): void {
+  /** Counts a statement, as HTTP counts a request, unless it was counted before. */
+  admit(isCounted = false): void {
     this.#count++
     const { rateLimits } = this.#env
-    if (rateLimits !== undefined)
+    if (rateLimits !== undefined && !isCounted)
       rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
   }
 

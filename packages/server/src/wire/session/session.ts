@@ -22,7 +22,7 @@ import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
 import { NamedCommands } from './named-commands.ts'
 import { type Delivery, type Portal, UNBOUND } from './portal.ts'
 import { Portals } from './portals.ts'
-import { type Prepared, PreparedStatements, prepare } from './prepared.ts'
+import { markCounted, type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
 import { Settings } from './settings.ts'
@@ -160,6 +160,7 @@ class WireSession implements Session {
       case 'query':
         return this.#query(message.text)
       case 'parse':
+        this.#runner.admit()
         return this.#whenPlanned(() => this.#parse(message))
       case 'bind':
         return this.#bindWhenPlanned(message)
@@ -191,6 +192,7 @@ class WireSession implements Session {
   #parse({ name, text, parameterTypes }: ParseMessage): Later {
     this.#sent = { text, offset: 0 }
     const prepared = this.#prepare(text, this.#sent, parameterTypes)
+    markCounted(prepared)
     this.#statements.add(name, prepared)
     this.#replies.write(PARSE_COMPLETE)
     return undefined
@@ -322,6 +324,7 @@ class WireSession implements Session {
       const statement = statements[index]
       if (statement === undefined) break
       if (statements.length > 1 && !this.#block.isOpen) this.#commands.beginImplicit()
+      this.#runner.admit()
       const later = this.#whenPlanned(() => this.#runSimple(text, statement))
       const next = (): Later => this.#runFrom(text, statements, index + 1)
       if (this.#commands.isCopying) {
@@ -337,6 +340,7 @@ class WireSession implements Session {
   #runSimple(text: string, statement: StatementText): Later {
     this.#sent = { text, offset: statement.offset }
     const prepared = this.#prepare(statement.text, this.#sent, [])
+    markCounted(prepared)
     const portal = this.#portals.bind(prepared, UNBOUND)
     this.#sent = prepared.sent
     return this.#run(portal, 0, 'simple')
