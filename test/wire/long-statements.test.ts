@@ -88,9 +88,9 @@ test('over HTTP a long statement has its rows, and its error', async () => {
     return fetch(`http://127.0.0.1:${server.port}/query`, { method: 'POST', headers, body })
   }
   const replies = await Promise.all(Array.from({ length: 5 }, () => send(LONG)))
-  for (const reply of replies) assert.deepEqual((await reply.json()).Rows, [{ id: 1 }, { id: 2 }])
+  for (const reply of replies) assert.match(await reply.text(), /"Rows":\[\{"id":1\},\{"id":2\}\]/)
   const refused = await send(LONG.replace('ORDER BY id', 'ORDER BY missing'))
-  assert.equal((await refused.json()).Code, 'IQL.UnknownColumn')
+  assert.match(await refused.text(), /"Code":"IQL.UnknownColumn"/)
 })
 
 test('every statement counts in the rate limit, also if it is refused or only parsed; a parsed one that runs counts once', async () => {
