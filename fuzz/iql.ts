@@ -17,6 +17,8 @@ const LIMITS = {
   joins: 100,
   setOperations: 500,
   inItems: 100,
+  listItems: 2000,
+  queries: 100_000,
 }
 const SLOW_MS = 250
 

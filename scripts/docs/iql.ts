@@ -231,6 +231,8 @@ const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
   joins: 'joins in a statement, with those of its views',
   setOperations: 'UNION, INTERSECT and EXCEPT in a statement, with those of its views',
   inItems: 'items of IN',
+  listItems: 'outputs of a SELECT, keys of GROUP BY, ORDER BY or PARTITION BY, arguments of a function',
+  queries: 'SELECTs in a statement, those of WITH and of sub-queries included',
 }
 
 const CREATED_TEXT = `\`||\`, concat, repeat, replace, lpad, rpad and string_agg create texts. Each of them in a statement may create an equal

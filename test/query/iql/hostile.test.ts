@@ -43,6 +43,11 @@ const HOSTILE: readonly (readonly [string, string, string])[] = [
   ['comma joins', `SELECT 1 FROM t${times(4_000, ', t')}`, 'IQL.TooComplex'],
   ['items of IN', `SELECT 1 IN (1${times(10_000, ',1')})`, 'IQL.TooComplex'],
   ['tokens', `SELECT ${times(30_000, '1,')}`, 'IQL.TooComplex'],
+  ['outputs', `SELECT 1${times(5000, ', 1')}`, 'IQL.TooComplex'],
+  ['keys of GROUP BY', `SELECT 1 FROM t GROUP BY a${times(5000, ', a')}`, 'IQL.TooComplex'],
+  ['keys of ORDER BY', `SELECT 1 FROM t ORDER BY a${times(5000, ', a')}`, 'IQL.TooComplex'],
+  ['arguments', `SELECT concat(1${times(5000, ', 1')})`, 'IQL.TooComplex'],
+  ['WITH queries', `WITH a AS (SELECT 1)${times(2000, ', a AS (SELECT 1)')} SELECT 1`, 'IQL.TooComplex'],
   ['an open comment', `SELECT 1 /*${times(60_000, '*')}`, 'IQL.Syntax'],
   ['quotes', `SELECT ${times(60_001, "'")}`, 'IQL.Syntax'],
   ['NUL bytes', times(60_000, '\0'), 'IQL.Syntax'],
@@ -69,7 +74,7 @@ test('hostile: stars that double at each level, below a gap fill', () => {
   assertQuick(start, 250)
 })
 
-const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
+const { nesting, height, conditions, joins, inItems, listItems, queries } = DEFAULT_LIMITS
 const many = (count: number, item: (index: number) => string) => {
   return Array.from({ length: count }, (_, index) => item(index)).join(', ')
 }
@@ -92,16 +97,20 @@ const LARGEST: readonly (readonly [string, string])[] = [
   ['joins', `SELECT t.id FROM trades t${Array.from({ length: joins }, (_, i) => ` CROSS JOIN trades t${i}`).join('')}`],
   ['items of IN', `SELECT id FROM trades WHERE qty IN (${many(inItems, String).replaceAll(', ', ',')})`],
   ['parameters', `SELECT id FROM trades WHERE qty IN (${many(7500, (i) => `:p${i}`)})`],
-  ['columns', `SELECT ${many(3000, (i) => `c${i}`)} FROM (SELECT ${many(3000, (i) => `${i} AS c${i}`)}) AS x`],
+  [
+    'columns',
+    `SELECT ${many(listItems, (i) => `c${i}`)} FROM (SELECT ${many(listItems, (i) => `${i} AS c${i}`)}) AS x`,
+  ],
   ['orders', `SELECT ${many(1300, (i) => `qty + ${i} c${i}`)} FROM trades ORDER BY ${many(1300, (i) => `qty - ${i}`)}`],
   [
     'orders by name',
     `SELECT ${many(1800, (i) => `qty + ${i} c${i}`)} FROM trades ORDER BY ${many(1800, (i) => `c${i}`)}`,
   ],
   ['groups', `SELECT ${many(1300, (i) => `qty + ${i} c${i}`)} FROM trades GROUP BY ${many(1300, (i) => `qty + ${i}`)}`],
-  ['named queries', `WITH ${many(1800, (i) => `q${i} AS (SELECT 1 AS x)`)} SELECT x FROM q1799`],
+  ['named queries', `WITH ${many(queries - 1, (i) => `q${i} AS (SELECT 1 AS x)`)} SELECT x FROM q9`],
+  ['arguments', `SELECT greatest(${many(listItems, String)}) AS x`],
   ['definitions', `CREATE TABLE wide (${many(2500, (i) => `c${i} Integer UNIQUE`)})`],
-  ['outputs', `SELECT ${many(2500, (i) => `qty + ${i} AS c${i}`)} FROM trades`],
+  ['outputs', `SELECT ${many(listItems, (i) => `qty + ${i} AS c${i}`)} FROM trades`],
 ]
 
 for (const [what, statement] of LARGEST) {

@@ -18,6 +18,8 @@ const LIMITS = {
   joins: 100,
   setOperations: 500,
   inItems: 100,
+  listItems: 2000,
+  queries: 100_000,
 }
 
 test('parse(print(x)) = x for any tree', () => {

@@ -59,13 +59,15 @@ export function matchArguments(
     })
   })
   if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
+  const moment = momentOf(chosen, own)
+  const common = own.find((bound, index) => bound !== undefined && kindAt(chosen, index) === 'common')?.type
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
-    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
+    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, moment, common))
     // It may have got another type from an earlier argument.
     if (bound.kind === 'parameter' && !accepts(kind, argument, bound))
       throw doesNotFit(binding, call, fitting, own.with(index, bound))
-    return finish(binding, call, chosen, kind, argument, bound, momentOf(chosen, own))
+    return finish(binding, call, chosen, kind, argument, bound, moment)
   })
   refuseMixedMoments(binding, call, chosen, given)
   const args = widenCommon(binding, call, chosen, given)
@@ -105,14 +107,9 @@ function kindAt({ arguments: kinds }: FunctionDefinition, index: number): Argume
 }
 
 /** Arguments that are widened to a common type take the type of the first typed argument. */
-function expectedOf(
-  kind: ArgumentKind,
-  definition: FunctionDefinition,
-  own: readonly (BoundExpression | undefined)[],
-): IqlType | undefined {
-  if (kind === 'moment') return momentOf(definition, own)
-  if (kind !== 'common') return expectedType(kind)
-  return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
+function expectedOf(kind: ArgumentKind, moment: IqlType, common: IqlType | undefined): IqlType | undefined {
+  if (kind === 'moment') return moment
+  return kind === 'common' ? common : expectedType(kind)
 }
 
 /** The type of the arguments that are times: Timestamp, unless one is a LocalTimestamp. */

@@ -27,7 +27,7 @@ import {
   TIMESTAMP,
   UUID,
 } from '../types/types.ts'
-import { readValue, writeDecimal } from '../types/values.ts'
+import { powerOfTen, readValue, writeDecimal } from '../types/values.ts'
 
 /**
  * Whether the expression can take its type from the context: a parameter, NULL, a number (as a Double), or a text (as a type
@@ -48,8 +48,10 @@ export function isFlexible(expression: Expression): boolean {
 }
 
 export function literal(type: IqlType, value: IqlValue, written?: WrittenAt): Literal {
-  const bound: Literal = { kind: 'literal', type, value, nullable: value === null }
-  return written === undefined ? bound : { ...bound, written }
+  const nullable = value === null
+  return written === undefined
+    ? { kind: 'literal', type, value, nullable }
+    : { kind: 'literal', type, value, nullable, written }
 }
 
 export function bindNumber(
@@ -59,11 +61,16 @@ export function bindNumber(
   sign: '' | '-' = '',
 ): Literal {
   const { text, at } = written
+  if (expected?.kind !== 'Double' && SHORT_INTEGER.test(text))
+    return literal(INTEGER, BigInt(sign + text), binding.writtenAt(written, sign))
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
   return literal(type, read.value, binding.writtenAt(written, sign))
 }
+
+/** Fits in 64 bits, whatever its digits are. */
+const SHORT_INTEGER = /^\d{1,18}$/
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
 function numberType(binding: Binding, text: string, at: number): IqlType {
@@ -177,8 +184,8 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     if (source !== undefined && type.kind === 'Double' && typeof value === 'bigint')
       return literal(type, Number(writeDecimal(value, source.scale)), expression.written)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
-      const unscaled = value * 10n ** BigInt(type.scale - source.scale)
-      const limit = 10n ** BigInt(type.precision)
+      const unscaled = value * powerOfTen(type.scale - source.scale)
+      const limit = powerOfTen(type.precision)
       // A value that does not fit is an error only if the engine evaluates it.
       if (unscaled < limit && -unscaled < limit) {
         return literal(type, unscaled, expression.written)

@@ -252,16 +252,18 @@ function bindGroup(
   written: readonly Expression[],
   expected?: IqlType,
 ): BoundExpression[] {
-  const bound = new Array<BoundExpression | undefined>(written.length)
+  const bound = new Array<BoundExpression | undefined>(written.length).fill(undefined)
   let type: IqlType | undefined
-  for (const [index, expression] of written.entries()) {
-    if (isFlexible(expression)) continue
+  for (let index = 0; index < written.length; index++) {
+    const expression = written[index]
+    if (expression === undefined || isFlexible(expression)) continue
     const made = binding.expression(scope, expression, expected)
     bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type
   }
-  for (const [index, expression] of written.entries()) {
-    if (bound[index] !== undefined || expression.kind === 'parameter') continue
+  for (let index = 0; index < written.length; index++) {
+    const expression = written[index]
+    if (expression === undefined || bound[index] !== undefined || expression.kind === 'parameter') continue
     const made = longNumber(expression, type) ?? binding.expression(scope, expression, type ?? expected)
     bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type

@@ -169,6 +169,7 @@ class OutputLookup {
   readonly #items: readonly Bound.OutputItem[]
   #ordinals: Ordinals | undefined
   #byFingerprint: Map<string, number> | undefined
+  #kinds: ReadonlySet<string> | undefined
 
   constructor(columns: readonly Bound.ResultColumn[], items: readonly Bound.OutputItem[] = []) {
     this.columns = columns
@@ -189,6 +190,8 @@ class OutputLookup {
   }
 
   equalTo(expression: BoundExpression): BoundExpression | undefined {
+    this.#kinds ??= new Set(this.#items.map((item) => item.expression.kind))
+    if (!this.#kinds.has(expression.kind)) return undefined
     // The first of equal outputs counts, so it is set last.
     this.#byFingerprint ??= new Map(
       this.#items.map((item, ordinal) => [fingerprintOf(item.expression), ordinal] as const).reverse(),

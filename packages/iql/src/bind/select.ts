@@ -7,10 +7,9 @@ import type { Choice } from '../rewrite/choose-rows.ts'
 import { expandGroupByAll, isAggregateCall } from '../rewrite/group-by-all.ts'
 import { replaceOutputNames, type WrittenOutputs } from '../rewrite/output-names.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
-import { CLAUSES, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
+import { CLAUSES, Grouping, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
 import { sizeOf, someWithin } from '../syntax/ast-children.ts'
 import type { ColumnRef, Expression, Name, OrderItem, Select, SelectItem } from '../syntax/ast-query.ts'
-import { sameName } from '../syntax/names.ts'
 import { isComparable, TEXT, typeName } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
 import { fingerprintOf } from './expression.ts'
@@ -40,7 +39,7 @@ export function bindSelect(
   const latest = written.latest === undefined ? undefined : bindLatest(binding, scope, from, written.latest)
   const keys = bindGroupBy(binding, scope, written)
   const grouped = keys.length > 0 || written.having !== undefined || usesAggregate(written, orderBy)
-  if (grouped) scope.grouping = keys
+  if (grouped) scope.grouping = new Grouping(keys)
   scope.clause = CLAUSES.select
   const named = new Map<string, Expression>()
   const outputs = bindItems(binding, scope, written.items, named)
@@ -83,8 +82,9 @@ function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', 
 
 function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingKey[] {
   scope.clause = CLAUSES.groupBy
+  const named = written.groupBy.length === 0 ? undefined : namedItems(written)
   return written.groupBy.map((item) => {
-    const key = resolveKey(binding, scope, written, item)
+    const key = resolveKey(binding, scope, written, named, item)
     const expression = binding.expression(scope, key, TEXT)
     if (isGivenValue(expression)) {
       throw binding.fail(
@@ -101,7 +101,13 @@ function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingK
 }
 
 /** GROUP BY 1 refers to the first output. A name that is not a column of the sources refers to the output with that alias. */
-function resolveKey(binding: Binding, scope: Scope, { items }: Select, key: Expression): Expression {
+function resolveKey(
+  binding: Binding,
+  scope: Scope,
+  { items }: Select,
+  named: ReadonlyMap<string, Expression> | undefined,
+  key: Expression,
+): Expression {
   if (key.kind === 'number' && /^\d+$/.test(key.text)) {
     const item = items[Number(key.text) - 1]
     if (item?.kind === 'item') return item.expression
@@ -109,11 +115,18 @@ function resolveKey(binding: Binding, scope: Scope, { items }: Select, key: Expr
   }
   if (key.kind !== 'column' || key.table !== undefined || scope.candidates(undefined, key.name.text).length > 0)
     return key
+  return named?.get(key.name.text.toLowerCase()) ?? key
+}
+
+/** The first output with each alias, in lower case. */
+function namedItems({ items }: Select): ReadonlyMap<string, Expression> {
+  const named = new Map<string, Expression>()
   for (const item of items) {
-    if (item.kind === 'item' && item.alias !== undefined && sameName(item.alias.text, key.name.text))
-      return item.expression
+    if (item.kind !== 'item' || item.alias === undefined) continue
+    const name = item.alias.text.toLowerCase()
+    if (!named.has(name)) named.set(name, item.expression)
   }
-  return key
+  return named
 }
 
 function usesAggregate({ items, distinctOn = [], qualify }: Select, orderBy: readonly OrderItem[]): boolean {

@@ -104,5 +104,12 @@ function literalCount(node: BoundExpression | undefined): number {
 }
 
 function utf8Bytes(text: string): number {
-  return new TextEncoder().encode(text).length
+  let bytes = text.length
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x80) continue
+    // Each half of a surrogate pair counts two of its four bytes.
+    bytes += code < 0x800 || (code >= 0xd800 && code < 0xe000) ? 1 : 2
+  }
+  return bytes
 }

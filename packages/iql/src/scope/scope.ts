@@ -60,6 +60,23 @@ export interface GroupingKey {
   readonly size: number
 }
 
+/** The GROUP BY of a select. */
+export class Grouping {
+  readonly #indexes: ReadonlyMap<string, number>
+  /** Of the keys that are more than a column or a value. */
+  readonly sizes: ReadonlySet<number>
+
+  constructor(keys: readonly GroupingKey[]) {
+    // The first of equal keys counts, so it is set last.
+    this.#indexes = new Map(keys.map(({ fingerprint }, index) => [fingerprint, index] as const).reverse())
+    this.sizes = new Set(keys.map(({ size }) => size).filter((size) => size > 1))
+  }
+
+  indexOf(fingerprint: string): number | undefined {
+    return this.#indexes.get(fingerprint)
+  }
+}
+
 const NONE_MERGED: ReadonlyMap<string, Expression> = new Map()
 
 export class Scope {
@@ -73,7 +90,7 @@ export class Scope {
   /** What * stands for where a USING merges columns. */
   star: readonly ColumnRef[] | undefined
   /** Set once the keys of a grouped select are bound: from then on only keys and aggregates are allowed. */
-  grouping: readonly GroupingKey[] | undefined
+  grouping: Grouping | undefined
   /** The number of columns resolved in this scope so far. */
   hits = 0
 

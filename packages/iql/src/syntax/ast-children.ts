@@ -2,6 +2,16 @@
 import type { Expression, OrderItem } from './ast-query.ts'
 
 export function childrenOf(expression: Expression): readonly Expression[] {
+  switch (expression.kind) {
+    // Most expressions are one of these.
+    case 'column':
+    case 'number':
+    case 'text':
+    case 'parameter':
+      return NONE
+    case 'binary':
+      return [expression.left, expression.right]
+  }
   const children: Expression[] = []
   withChildren(expression, (child) => {
     children.push(child)
@@ -9,6 +19,8 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   })
   return children
 }
+
+const NONE: readonly Expression[] = []
 
 /** The expression with its children replaced by `map`, which is called in their order. An expression without children is returned as is. */
 export function withChildren(expression: Expression, map: (child: Expression) => Expression): Expression {

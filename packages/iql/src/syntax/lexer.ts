@@ -20,16 +20,25 @@ export interface Token {
 export function tokenize(statement: string, limits: Limits): Token[] {
   checkText(statement, limits)
   const tokens: Token[] = []
+  const maxDepth = PARENTHESES_PER_LEVEL * limits.nesting
+  let depth = 0
   let at = skipBlank(statement, 0)
   while (at < statement.length) {
     if (tokens.length >= limits.tokens) {
       throw fail(statement, at, `A statement has at most ${limits.tokens} tokens`, 'TooComplex')
     }
+    const code = statement.charCodeAt(at)
+    if (code === OPEN && ++depth > maxDepth)
+      throw fail(statement, at, `A statement nests at most ${limits.nesting} levels deep`, 'TooComplex')
+    if (code === CLOSE) depth--
     at = skipBlank(statement, readToken(statement, at, tokens))
   }
   tokens.push({ kind: 'end', text: '', key: '', at: statement.length })
   return tokens
 }
+
+/** The parser counts levels; no construct has more parentheses for each. Those of longer texts are not read in vain. */
+const PARENTHESES_PER_LEVEL = 4
 
 /** NUL and lone surrogates cannot be passed to either engine. */
 function checkText(statement: string, { statementBytes }: Limits): void {
@@ -204,13 +213,16 @@ function nameEnd(statement: string, at: number): number {
 }
 
 function readSymbol(statement: string, at: number, tokens: Token[]): number {
-  const two = statement.slice(at, at + 2)
-  if (TWO_CHARACTER_SYMBOLS.has(two)) {
-    tokens.push({ kind: 'symbol', text: two, key: two === '!=' ? '<>' : two, at })
-    return at + 2
+  const one = statement.charAt(at)
+  // Most symbols are commas and parentheses.
+  if (!LONE_SYMBOLS.has(one)) {
+    const two = statement.slice(at, at + 2)
+    if (TWO_CHARACTER_SYMBOLS.has(two)) {
+      tokens.push({ kind: 'symbol', text: two, key: two === '!=' ? '<>' : two, at })
+      return at + 2
+    }
+    if (two === '==') throw fail(statement, at, 'Unexpected ==', 'Syntax', ['='], 'equality is written with one =')
   }
-  const one = two.charAt(0)
-  if (two === '==') throw fail(statement, at, 'Unexpected ==', 'Syntax', ['='], 'equality is written with one =')
   if (!ONE_CHARACTER_SYMBOLS.has(one)) {
     const character = String.fromCodePoint(statement.codePointAt(at) ?? 0)
     throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS.get(one))
@@ -220,7 +232,8 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
 }
 
 const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||', '::'])
-const ONE_CHARACTER_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%', '=', '<', '>'])
+const LONE_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%'])
+const ONE_CHARACTER_SYMBOLS = new Set([...LONE_SYMBOLS, '=', '<', '>'])
 const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['`', 'quote names with "double quotes"'],
   ['[', 'quote names with "double quotes"'],
@@ -237,8 +250,8 @@ const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
 /** Before a dot, the first part of a parameter. */
 const ATTRIBUTE = 'attribute'
 
-const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_E] = [
-  0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65,
+const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_E, OPEN, CLOSE] = [
+  0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65, 0x28, 0x29,
 ] as const
 
 function isDigit(code: number): boolean {

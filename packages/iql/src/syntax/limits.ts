@@ -17,6 +17,10 @@ export const DEFAULT_LIMITS = {
   /** UNION, INTERSECT and EXCEPT in the whole statement. */
   setOperations: 64,
   inItems: 10_000,
+  /** Outputs of a SELECT, keys of GROUP BY, ORDER BY and PARTITION BY, arguments of a function. SQLite has no more columns. */
+  listItems: 2000,
+  /** SELECT in the whole statement, those of WITH, of sub-queries and of set operations included. */
+  queries: 256,
 }
 
 /**

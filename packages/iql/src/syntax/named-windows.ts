@@ -47,7 +47,7 @@ export class NamedWindows {
 
   /** The expression in which each OVER has the clauses of the window that it names. */
   within(expression: Expression): Expression {
-    if (!usesName(expression)) return expression
+    if (!this.#tokens.namesWindows || !usesName(expression)) return expression
     const replaced = withChildren(expression, (child) => this.within(child))
     if (replaced.kind !== 'call' || replaced.over === undefined) return replaced
     return { ...replaced, over: this.resolve(replaced.over) }

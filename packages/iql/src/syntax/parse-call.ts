@@ -78,8 +78,8 @@ function parsePlainCall(tokens: TokenStream): Call {
   return tokens.nested(() => {
     const star = tokens.accepts('*')
     const distinct = !star && tokens.accepts('distinct')
-    const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.list(expression)
-    const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+    const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.shortList('A function takes', expression)
+    const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.shortList('ORDER BY has', parseOrderItem) : []
     tokens.expects(')')
     const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
@@ -121,17 +121,22 @@ function parseFilter(tokens: TokenStream): Expression | undefined {
 /** Over = Name | Window */
 function parseOver(tokens: TokenStream): Window {
   if (tokens.sees('(')) return parseWindow(tokens)
-  const base = tokens.name('the name of a window')
+  const base = windowName(tokens)
   return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
 }
 
 /** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
 export function parseWindow(tokens: TokenStream): Window {
   const at = tokens.expects('(')
-  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: tokens.name('the name of a window') }
-  const partitionBy = tokens.acceptsBy('partition') ? tokens.list(expression) : []
-  const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: windowName(tokens) }
+  const partitionBy = tokens.acceptsBy('partition') ? tokens.shortList('PARTITION BY has', expression) : []
+  const orderBy = tokens.acceptsBy('order') ? tokens.shortList('ORDER BY has', parseOrderItem) : []
   return tokens.closing({ ...base, partitionBy, orderBy, frame: parseFrame(tokens), at })
+}
+
+function windowName(tokens: TokenStream): Name {
+  tokens.namesWindows = true
+  return tokens.name('the name of a window')
 }
 
 /** Whether a clause of the window comes next: these words are not reserved. */

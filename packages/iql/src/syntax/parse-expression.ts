@@ -194,11 +194,21 @@ function parseIn(tokens: TokenStream, operand: Expression, negated: boolean, at:
   }
   tokens.expects('(')
   if (tokens.token.key === ')') throw tokens.fail('IN needs at least one item', tokens.token.at)
-  const items = tokens.nested(() => tokens.closing(tokens.list(parseExpression)))
+  const items = tokens.nested(() => tokens.closing(tokens.list(parseItem)))
   if (items.length > tokens.limits.inItems) {
     throw tokens.fail(`IN takes at most ${tokens.limits.inItems} items`, at, 'TooComplex')
   }
   return { kind: 'in-list', negated, operand, items, at }
+}
+
+/** An expression in a list. Long lists consist of literals, which need none of the rules for operators. */
+export function parseItem(tokens: TokenStream): Expression {
+  const { kind, text, at } = tokens.token
+  if (kind !== 'text' && kind !== 'number') return parseExpression(tokens)
+  const { key } = tokens.ahead(1)
+  if (key !== ',' && key !== ')') return parseExpression(tokens)
+  tokens.take()
+  return kind === 'text' ? { kind, value: text, at } : { kind, text, at }
 }
 
 /** Like = ("LIKE" | "ILIKE") Concatenation ["ESCAPE" Concatenation] */

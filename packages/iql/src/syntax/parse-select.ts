@@ -130,16 +130,17 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
  */
 function parseSelect(tokens: TokenStream): ParsedBody {
   const at = tokens.expects('select')
+  tokens.countQuery(at)
   const isDistinct = tokens.accepts('distinct')
   if (!isDistinct) tokens.accepts('all')
   const distinctOn = isDistinct && tokens.accepts('on') ? parseKeys(tokens) : undefined
-  const written = tokens.list(parseSelectItem)
+  const written = tokens.shortList('SELECT has', parseSelectItem)
   const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
   const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
   const latest = parseLatest(tokens)
   const isGrouped = tokens.acceptsBy('group')
   const groupByAll = isGrouped && tokens.accepts('all')
-  const groupBy = isGrouped && !groupByAll ? tokens.list(parseExpression) : []
+  const groupBy = isGrouped && !groupByAll ? tokens.shortList('GROUP BY has', parseExpression) : []
   const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
   const windows = new NamedWindows(tokens, parseNamedWindows(tokens))
   const qualify = tokens.accepts('qualify') ? windows.within(parseExpression(tokens)) : undefined
@@ -292,7 +293,7 @@ function parseFunctionTable(tokens: TokenStream, parseItsAlias: () => Name | und
 
 function parseOrderBy(tokens: TokenStream, windows: NamedWindows | undefined): OrderItem[] {
   if (!tokens.acceptsBy('order')) return []
-  const items = tokens.list(parseOrderItem)
+  const items = tokens.shortList('ORDER BY has', parseOrderItem)
   if (windows === undefined) return items
   return items.map((item) => ({ ...item, expression: windows.within(item.expression) }))
 }

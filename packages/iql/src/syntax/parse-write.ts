@@ -1,7 +1,7 @@
 /** Parses the statements that change rows: INSERT, UPDATE, DELETE. */
 import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update, ValueRow } from './ast.ts'
 import type { Expression, Name, SelectItem } from './ast-query.ts'
-import { parseExpression } from './parse-expression.ts'
+import { parseExpression, parseItem } from './parse-expression.ts'
 import { parseAlias, parseQuery, parseSelectItem } from './parse-select.ts'
 import type { TokenStream } from './token-stream.ts'
 
@@ -46,7 +46,7 @@ function parseRow(tokens: TokenStream): ValueRow {
 
 /** Value = Expression | "DEFAULT" */
 function parseValue(tokens: TokenStream): Expression | DefaultValue {
-  return tokens.sees('default') ? { kind: 'default', at: tokens.take().at } : parseExpression(tokens)
+  return tokens.sees('default') ? { kind: 'default', at: tokens.take().at } : parseItem(tokens)
 }
 
 /**

@@ -2,7 +2,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Explain, ExplainLive, Statement } from './ast.ts'
 import type { Expression } from './ast-query.ts'
-import { tokenize } from './lexer.ts'
+import { type Token, tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 import { parseAlter, parseCreate, parseDrop } from './parse-define.ts'
 import { parseAbove, parseExpression } from './parse-expression.ts'
@@ -10,8 +10,9 @@ import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
 import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
 import { type SharedRules, TokenStream } from './token-stream.ts'
 
-export function parse(statement: string, limits: Limits = DEFAULT_LIMITS): Statement {
-  return parseWhole(statement, limits, parseStatement)
+/** `tokens` are those of the statement, where they are known. */
+export function parse(statement: string, limits: Limits = DEFAULT_LIMITS, tokens?: readonly Token[]): Statement {
+  return parseWhole(statement, limits, parseStatement, tokens)
 }
 
 /** Parses a standalone expression: a row filter or a default. */
@@ -21,8 +22,12 @@ export function parseExpressionText(text: string, limits: Limits = DEFAULT_LIMIT
 
 const RULES: SharedRules = { subquery: parseParenthesisedQuery, expression: parseAbove }
 
-function parseWhole<Tree>(text: string, limits: Limits, rule: (tokens: TokenStream) => Tree): Tree {
-  const tokens = tokenize(text, limits)
+function parseWhole<Tree>(
+  text: string,
+  limits: Limits,
+  rule: (tokens: TokenStream) => Tree,
+  tokens: readonly Token[] = tokenize(text, limits),
+): Tree {
   const streamOf = (recordExpected: boolean) => new TokenStream(text, tokens, limits, recordExpected, RULES)
   try {
     return parseToEnd(streamOf(false), rule)

@@ -21,6 +21,8 @@ export class TokenStream {
   readonly limits: Limits
   /** The height of the highest expression parsed since the enclosing one began. */
   height = 0
+  /** Whether an OVER so far names a window. */
+  namesWindows = false
   readonly #tokens: readonly Token[]
   #index = 0
   #nesting = 0
@@ -28,6 +30,7 @@ export class TokenStream {
   #conditions = 0
   #joins = 0
   #setOperations = 0
+  #queries = 0
   #closes: ReadonlyMap<number, number> | undefined
   /** Undefined in the first pass. In the second, everything that was expected at `token`. */
   readonly #expected: Set<string> | undefined
@@ -164,6 +167,16 @@ export class TokenStream {
     return items
   }
 
+  /** The same for a list that databases limit, which is refused before it is read to its end. */
+  shortList<Item>(what: string, parseItem: (tokens: this) => Item): Item[] {
+    const { listItems } = this.limits
+    let count = 0
+    return this.list((tokens) => {
+      if (++count > listItems) throw this.fail(`${what} at most ${listItems} items`, this.token.at, 'TooComplex')
+      return parseItem(tokens)
+    })
+  }
+
   /** Consumes the closing parenthesis after the tree. */
   closing<Tree>(tree: Tree): Tree {
     this.expects(')')
@@ -224,6 +237,11 @@ export class TokenStream {
   countJoin(at: number): void {
     if (++this.#joins <= this.limits.joins) return
     throw this.fail(`A statement has at most ${this.limits.joins} joins`, at, 'TooComplex')
+  }
+
+  countQuery(at: number): void {
+    if (++this.#queries <= this.limits.queries) return
+    throw this.fail(`A statement has at most ${this.limits.queries} SELECTs`, at, 'TooComplex')
   }
 
   countSetOperation(at: number): void {

@@ -73,13 +73,24 @@ function readDecimal(type: DecimalType, text: string): Read {
   if (match === null || whole + fraction === '') return { problem: 'is not a number' }
   const digits = BigInt(whole + fraction)
   const shift = type.scale - fraction.length + Number(exponent)
-  const unscaled = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift)
-  if (shift < 0 && unscaled * 10n ** BigInt(-shift) !== digits) {
+  const unscaled = shift >= 0 ? digits * powerOfTen(shift) : digits / powerOfTen(-shift)
+  if (shift < 0 && unscaled * powerOfTen(-shift) !== digits) {
     return { problem: `has more than ${type.scale} digits after the point, the scale of ${typeName(type)}` }
   }
-  if (unscaled >= 10n ** BigInt(type.precision)) return { problem: `has too many digits for ${typeName(type)}` }
+  if (unscaled >= powerOfTen(type.precision)) return { problem: `has too many digits for ${typeName(type)}` }
   return { value: sign === '-' ? -unscaled : unscaled }
 }
+
+/** Computed once: a power of bigints takes as long as reading a number. */
+export function powerOfTen(exponent: number): bigint {
+  const known = POWERS_OF_TEN.get(exponent)
+  if (known !== undefined) return known
+  const power = 10n ** BigInt(exponent)
+  POWERS_OF_TEN.set(exponent, power)
+  return power
+}
+
+const POWERS_OF_TEN = new Map<number, bigint>()
 
 /** More digits than any double needs; matching millions of them would take long. */
 const MAX_DOUBLE_LENGTH = 1500

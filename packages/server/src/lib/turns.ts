@@ -24,6 +24,13 @@ export function inTurns<Result>(steps: Steps<Result>, share = FOREGROUND): Resul
   return step.done ? step.value : continueLater(steps, share)
 }
 
+/** Without a pause. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  let step = steps.next()
+  while (!step.done) step = steps.next()
+  return step.value
+}
+
 /** Calls `then` with the result: at once if it can. */
 export function afterTurns<Result, Then>(
   steps: Steps<Result>,

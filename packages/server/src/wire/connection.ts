@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
+import { currentTurn } from '../lib/turns.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
@@ -72,6 +73,9 @@ export class WireConnection implements SessionCaller {
   #isBusy = false
   /** Its messages took longer than a slice of time, and the next ones wait for those of others. */
   #costlyUntil = 0
+  /** What its messages took in this turn of the event loop, in which a socket can be read many times. */
+  #turn = 0
+  #turnMs = 0
   #lastMessageAt: number
   #aheadBytes = 0
   #isClosed = false
@@ -187,14 +191,21 @@ export class WireConnection implements SessionCaller {
     const { monotonic, turns } = this.#env
     this.#isBusy = true
     output.hold()
+    const turn = currentTurn()
+    if (turn !== this.#turn) {
+      this.#turn = turn
+      this.#turnMs = 0
+    }
+    const before = this.#turnMs
     const began = monotonic()
     try {
       while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
         const handled = this.#session.handle(message)
-        const spent = monotonic() - began
+        const spent = before + monotonic() - began
         const isLong = spent > SLICE_MS
+        this.#turnMs = isLong ? 0 : spent
         if (isLong) {
           turns.spend(spent)
           this.#costlyUntil = began + COSTLY_TIMES * spent

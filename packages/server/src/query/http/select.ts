@@ -23,7 +23,9 @@ import { findColumn } from '../catalogue/find-column.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { writeJson } from '../json.ts'
+import { whenPlanned } from '../plan/long-plans.ts'
 import type { KeyColumn } from '../plan/planner.ts'
+import { ownerOf } from '../run/call.ts'
 import { CallValues, readCriteria } from './criteria.ts'
 import { type Cursor, keyText, readCursor, writeCursor } from './cursor.ts'
 import { limitsOf, negotiateEncoding, readTableBody } from './request.ts'
@@ -34,7 +36,10 @@ interface ParsedSelect extends ParsedRequest {
   readonly body: Json
 }
 
-export const SELECT: RequestKind<ParsedSelect> = { parse: (context) => inTurns(parse(context)), plan }
+export const SELECT: RequestKind<ParsedSelect> = {
+  parse: (context) => inTurns(parse(context)),
+  plan: (request, context, env) => whenPlanned(() => plan(request, context, env)),
+}
 
 function* parse(context: Context): Steps<ParsedSelect> {
   const body = yield* readTableBody(context)
@@ -46,7 +51,7 @@ function plan({ body, encoding }: ParsedSelect, context: Context, env: ServeEnv)
   const { snapshot } = env.catalogue
   const table = requireTable(viewFor(snapshot, principal.scopes), context.param('table'))
   const call = readSelect(table, context.query, body)
-  const planned = env.planner.plan(principal, snapshot, '', call)
+  const planned = env.planner.planInTurns(ownerOf(principal), principal, snapshot, '', call)
   const limits = limitsOf(env.limits, encoding, { limit: call.limit, skip: call.offset })
   return {
     planned,

@@ -6,6 +6,8 @@ import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, readJson, textOf, writeJson } from '../json.ts'
 import type { Encoding } from '../model/result.ts'
+import { whenPlanned } from '../plan/long-plans.ts'
+import { ownerOf } from '../run/call.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { bodyText, checkContentType, limitsOf, negotiateEncoding, oneOf, readIdempotencyKey } from './request.ts'
 import type { PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
@@ -16,7 +18,10 @@ interface ParsedStatement extends StatementRequest {
   readonly isReadOnly: boolean
 }
 
-export const STATEMENT: RequestKind<ParsedStatement> = { parse, plan }
+export const STATEMENT: RequestKind<ParsedStatement> = {
+  parse,
+  plan: (request, context, env) => whenPlanned(() => plan(request, context, env)),
+}
 
 function parse(context: Context): ParsedStatement {
   checkContentType(context.headers['content-type'])
@@ -29,7 +34,7 @@ function parse(context: Context): ParsedStatement {
 
 function plan(request: ParsedStatement, context: Context, env: ServeEnv): PlannedRequest {
   const { text, values, encoding, isReadOnly } = request
-  const planned = env.planner.plan(context.principal, env.catalogue.snapshot, text)
+  const planned = env.planner.planInTurns(ownerOf(context.principal), context.principal, env.catalogue.snapshot, text)
   const writes = !reads(planned.bound.statement)
   if (isReadOnly && writes) throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
   const valueSets = [readParameters(text, planned.bound, values)]

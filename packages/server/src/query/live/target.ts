@@ -5,10 +5,10 @@ import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
+import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
   type Bindable,
   type EmittedSql,
-  type ParameterSource,
   type PlanParameter,
   parametersOf,
   type RunValues,

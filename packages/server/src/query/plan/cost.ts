@@ -252,12 +252,17 @@ export function isSimple(node: BoundExpression): boolean {
     case 'call':
       return volatilityOf(node.function) !== undefined && node.arguments.length === 0
     case 'arithmetic':
-      if (node.operator === 'text||text' && !isSmallText(node) && !concatOperands(node).every(isValue)) return false
+      if (node.operator === 'text||text') return isSimpleConcat(node, concatOperands(node))
       break
     case 'in-list':
       if (node.items.length > BOUNDED_ROWS) return false
   }
   return SIMPLE_KINDS.has(node.kind) && operandsOf(node).every(isSimple)
+}
+
+/** The operands of a whole chain are looked at together: a test of each link would take quadratic time. */
+function isSimpleConcat(node: BoundExpression, operands: readonly BoundExpression[]): boolean {
+  return operands.every(isValue) || (isSmallText(node) && operands.every(isSimple))
 }
 
 const SIMPLE_KINDS: ReadonlySet<BoundExpression['kind']> = new Set<BoundExpression['kind']>([

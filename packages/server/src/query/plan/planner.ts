@@ -8,7 +8,6 @@ import {
   DEFAULT_LIMITS,
   type Delete,
   type Insert,
-  type IqlValue,
   type Limits,
   literalsOf,
   parse,
@@ -16,11 +15,12 @@ import {
   type Statement,
   shapeOf,
   type TableView,
+  tokenize,
   type Update,
   type Weighed,
 } from 'gatehouse-iql'
 import type { Principal, StepUpNeed } from 'gatehouse-protocol'
-import { LruMap } from '../../lib/lru-map.ts'
+import { atOnce, type Steps } from '../../lib/turns.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { type BulkEmission, type Emission, emitExpression } from '../engines/emit/emission.ts'
@@ -34,15 +34,14 @@ import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
+import { LONG_CHARACTERS, LongPlans, PlanPending } from './long-plans.ts'
+import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
 
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
  */
-export interface Planned {
-  readonly text: string
-  /** The scopes it was bound with. */
-  readonly scopes: ReadonlySet<string>
+export interface Planned extends CachedPlan {
   readonly snapshot: CatalogueSnapshot
   readonly bound: Bound
   /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
@@ -55,9 +54,6 @@ export interface Planned {
   readonly readsAuditLog: boolean
   /** What the statement demands of the sign-in of its caller: undefined for almost every one. What runs the plan checks it. */
   readonly stepUp: StepUpNeed | undefined
-  /** The literals of the text that the plan takes as parameters, and their values. */
-  readonly autoParameters: readonly AutoParameter[]
-  readonly literals: readonly IqlValue[]
 }
 
 type Unemitted = Pick<Planned, 'text' | 'scopes' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
@@ -76,6 +72,8 @@ export interface BuiltStatement {
   /** Of a statement that has a text after all: errors point into it. */
   readonly text?: string
   readonly options?: BindOptions
+  /** The items that its arrays have, where the key does not grow with them. */
+  readonly items?: number
   /** Set for a bulk insert. */
   readonly bulk?: BulkEmission | undefined
 }
@@ -84,11 +82,13 @@ export class Planner {
   readonly #engine: Engine
   readonly #limits: Limits
   /** By text. */
-  readonly #statements = new PlanCache()
+  readonly #statements = new PlanCache<Planned>()
   /** By shape. */
-  readonly #shapes = new ShapeCache()
+  readonly #shapes = new ShapeCache<Planned>()
   /** By key. */
-  readonly #built = new PlanCache()
+  readonly #built = new PlanCache<Planned>()
+  /** Of long statements, by text or key. */
+  readonly #long = new LongPlans<Planned>()
   #version = 0
 
   constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
@@ -104,17 +104,47 @@ export class Planner {
   /** `text` is empty for a built statement. */
   plan({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string, built?: BuiltStatement): Planned {
     this.#follow(snapshot)
-    if (built !== undefined) return this.#built.find(built.key, scopes) ?? this.#planBuilt(scopes, snapshot, built)
-    const known = this.#statements.find(text, scopes)
-    if (known !== undefined) return known
+    const known = this.#find(scopes, snapshot, text, built)
+    return 'plan' in known ? known.plan : atOnce(known.steps())
+  }
+
+  /** The same, but throws a PlanPending while the plan of a long statement is being made. `owner` are those who take turns. */
+  planInTurns(
+    owner: string,
+    { scopes }: Principal,
+    snapshot: CatalogueSnapshot,
+    text: string,
+    built?: BuiltStatement,
+  ): Planned {
+    this.#follow(snapshot)
+    const known = this.#find(scopes, snapshot, text, built)
+    if ('plan' in known) return known.plan
+    const key = longKey(text, built)
+    if (sizeOf(key, built) <= LONG_CHARACTERS) return atOnce(known.steps())
+    throw new PlanPending(this.#long.make(owner, key, scopes, known.steps))
+  }
+
+  #find(
+    scopes: ReadonlySet<string>,
+    snapshot: CatalogueSnapshot,
+    text: string,
+    built: BuiltStatement | undefined,
+  ): { readonly plan: Planned } | { readonly steps: () => Steps<Planned> } {
+    const cached = built === undefined ? this.#statements.find(text, scopes) : this.#built.find(built.key, scopes)
+    if (cached !== undefined) return { plan: cached }
+    const key = longKey(text, built)
+    const long = sizeOf(key, built) > LONG_CHARACTERS ? this.#long.find(key, scopes) : undefined
+    if (long !== undefined) return { plan: long }
+    if (built !== undefined) return { steps: () => this.#planBuilt(scopes, snapshot, built) }
     const shape = this.#mayShare(text) ? shapeOf(text) : undefined
-    return this.#shapes.find(shape, text, scopes) ?? this.#planText(scopes, snapshot, text, shape)
+    const plan = this.#shapes.find(shape, text, scopes)
+    return plan === undefined ? { steps: () => this.#planText(scopes, snapshot, text, shape) } : { plan }
   }
 
   /** A plan with all literals in it: for live statements, which share results if their plans are equal. */
   planWithLiterals({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string): Planned {
     this.#follow(snapshot)
-    return this.#statements.find(text, scopes) ?? this.#planText(scopes, snapshot, text, undefined)
+    return this.#statements.find(text, scopes) ?? atOnce(this.#planText(scopes, snapshot, text, undefined))
   }
 
   #follow({ version }: CatalogueSnapshot): void {
@@ -122,6 +152,7 @@ export class Planner {
     this.#statements.clear()
     this.#shapes.clear()
     this.#built.clear()
+    this.#long.clear()
     this.#version = version
   }
 
@@ -130,27 +161,39 @@ export class Planner {
     return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
   }
 
-  #planText(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, text: string, shape: Shape | undefined): Planned {
-    const statement = parse(text, this.#limits)
+  *#planText(
+    scopes: ReadonlySet<string>,
+    snapshot: CatalogueSnapshot,
+    text: string,
+    shape: Shape | undefined,
+  ): Steps<Planned> {
+    const tokens = tokenize(text, this.#limits)
+    yield
+    const statement = parse(text, this.#limits, tokens)
+    yield
     const written = shape === undefined ? undefined : literalsOf(statement, shape)
     const bound = bind(statement, text, viewFor(snapshot, scopes), written)
+    yield
     const autoParameters = shape === undefined ? [] : autoParametersOf(bound, shape, snapshot)
     const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
-    const planned = this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
+    const planned = yield* this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
     if (shape === undefined || !this.#shapes.add(shape, planned)) this.#statements.add(text, planned)
     return planned
   }
 
-  #planBuilt(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, built: BuiltStatement): Planned {
+  *#planBuilt(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, built: BuiltStatement): Steps<Planned> {
     const { text = '', options } = built
-    const bound = bind(built.statement(), text, viewFor(snapshot, scopes), undefined, options)
+    const statement = built.statement()
+    yield
+    const bound = bind(statement, text, viewFor(snapshot, scopes), undefined, options)
+    yield
     const given = { text, scopes, snapshot, bound, autoParameters: [], literals: [] }
-    const planned = this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
+    const planned = yield* this.#emit(given, built.keys?.(bound) ?? [], built.bulk)
     this.#built.add(built.key, planned)
     return planned
   }
 
-  #emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Planned {
+  *#emit(given: Unemitted, keyColumns: readonly KeyColumn[], bulk?: BulkEmission): Steps<Planned> {
     const { bound, snapshot, autoParameters } = given
     const { statement } = bound
     const common = {
@@ -163,11 +206,12 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const whole = this.#finish((emission) => emitQuery(statement, emission, keys), {
+        const whole = yield* this.#finish((emission) => emitQuery(statement, emission, keys), {
           snapshot,
           autoParameters,
           statement,
         })
+        yield
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
         const emitted = split === undefined ? whole : { ...whole, split }
         const cost = costOf(
@@ -175,6 +219,7 @@ export class Planner {
           (table) => snapshot.indexesOf(table),
           (table) => snapshot.ascendingIndexesOf(table),
         )
+        yield
         const read = this.#engine.prepareRead({
           sql: emitted.sql,
           columns: bound.columns,
@@ -188,7 +233,7 @@ export class Planner {
       case 'delete': {
         if (statement.table.isSystem) return { ...common, emitted: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
-        const finish = (write: Insert | Update | Delete): EmittedSql =>
+        const finish = (write: Insert | Update | Delete): Steps<EmittedSql> =>
           this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), {
             snapshot,
             autoParameters,
@@ -197,9 +242,9 @@ export class Planner {
           })
         const unread =
           statement.kind === 'insert' && bulk === undefined
-            ? returningGiven(statement, this.#engine.dialect, finish)
+            ? returningGiven(statement, this.#engine.dialect, (insert) => atOnce(finish(insert)))
             : undefined
-        return { ...common, emitted: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
+        return { ...common, emitted: unread ?? (yield* finish(statement)), cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
         return { ...common, emitted: undefined, cost: 'unbounded' }
@@ -208,12 +253,12 @@ export class Planner {
 
   /** A query that the service itself runs on behalf of a statement. */
   emitQuery(query: BoundQuery): EmittedSql {
-    return this.#finish((emission) => emitQuery(query, emission))
+    return atOnce(this.#finish((emission) => emitQuery(query, emission)))
   }
 
   /** An expression without columns, as a query with one row. */
   emitValue(expression: BoundExpression): EmittedSql {
-    return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
+    return atOnce(this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`))
   }
 
   #split(query: BoundQuery, parameters: readonly AutoParameter[]): SplitPlan | undefined {
@@ -224,7 +269,7 @@ export class Planner {
     return { ...split, part: finish(split.part), whole: finish(split.whole) }
   }
 
-  #finish(emit: (emission: Emission) => string, of?: Finished): EmittedSql {
+  *#finish(emit: (emission: Emission) => string, of?: Finished): Steps<EmittedSql> {
     const autoParameters = slotsOf(of?.autoParameters ?? [])
     const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
     const emission = createEmission(this.#engine.dialect, {
@@ -233,9 +278,23 @@ export class Planner {
       statement: of?.statement,
       bulk: of?.bulk,
     })
-    return this.#engine.finish(emission.placeholders, emit(emission))
+    const sql = emit(emission)
+    yield
+    return this.#engine.finish(emission.placeholders, sql)
   }
 }
+
+/** A built statement may have the text of another one. */
+function longKey(text: string, built: BuiltStatement | undefined): string {
+  return built === undefined ? text : `\0${built.key}`
+}
+
+/** In characters: an item of a list has a few. */
+function sizeOf(key: string, built: BuiltStatement | undefined): number {
+  return key.length + ITEM_CHARACTERS * (built?.items ?? 0)
+}
+
+const ITEM_CHARACTERS = 8
 
 /** What is known about a caller's statement. */
 interface Finished {
@@ -264,94 +323,4 @@ function emitWrite(
     case 'delete':
       return emitDelete(statement, emission, isBounded)
   }
-}
-
-/** Characters of the keys: a plan takes memory in proportion to its statement. */
-const CACHED_CHARACTERS = 500_000
-const MAX_KEY_LENGTH = 10_000
-/** Plans of one statement, one for each set of scopes. */
-const MAX_VARIANTS = 8
-
-/** Plans by a key, each for the scopes that it was bound with. */
-class PlanCache {
-  readonly #plans = new LruMap<readonly Planned[]>(CACHED_CHARACTERS, (plans, key) => plans.length * (key.length + 100))
-
-  /** The number of statements. */
-  get size(): number {
-    return this.#plans.size
-  }
-
-  find(key: string, scopes: ReadonlySet<string>): Planned | undefined {
-    const plans = this.#plans.get(key)
-    if (plans === undefined) return undefined
-    for (const plan of plans) if (sameScopes(plan.scopes, scopes)) return plan
-    return undefined
-  }
-
-  add(key: string, plan: Planned): void {
-    if (key.length > MAX_KEY_LENGTH) return
-    const others = this.#plans.get(key) ?? []
-    this.#plans.set(key, [plan, ...others].slice(0, MAX_VARIANTS))
-  }
-
-  clear(): void {
-    this.#plans.clear()
-  }
-}
-
-/** Plans that serve every statement of a shape: the literals that became parameters may have any value. */
-class ShapeCache {
-  /** By shape: the indexes of the literals that did not become parameters, and so are part of the key of the plan. */
-  readonly #fixed = new LruMap<readonly number[]>(CACHED_CHARACTERS, (fixed, key) => key.length + fixed.length + 100)
-  readonly #plans = new PlanCache()
-
-  /** The number of plans, of all scopes. */
-  get size(): number {
-    return this.#plans.size
-  }
-
-  /** The plan with the literals of the text. */
-  find(shape: Shape | undefined, text: string, scopes: ReadonlySet<string>): Planned | undefined {
-    if (shape === undefined) return undefined
-    const fixed = this.#fixed.get(shape.key)
-    if (fixed === undefined) return undefined
-    const plan = this.#plans.find(keyOf(shape, fixed), scopes)
-    const literals = plan && readAutoParameters(plan.autoParameters, shape)
-    return literals && { ...plan, text, literals }
-  }
-
-  /**
-   * False if the plan is not added: none of its literals became a parameter, its key is too long, or one of its fixed literals is a
-   * parameter in the known plans of this shape.
-   */
-  add(shape: Shape, plan: Planned): boolean {
-    if (plan.autoParameters.length === 0) return false
-    const indexes = new Set(plan.autoParameters.map(({ index }) => index))
-    const fixed = [...shape.literals.keys()].filter((index) => !indexes.has(index))
-    const key = keyOf(shape, fixed)
-    const known = this.#fixed.get(shape.key)
-    if (key.length > MAX_KEY_LENGTH || (known !== undefined && !new Set(fixed).isSubsetOf(new Set(known)))) return false
-    if (known === undefined || fixed.length < known.length) this.#fixed.set(shape.key, fixed)
-    this.#plans.add(key, plan)
-    return true
-  }
-
-  clear(): void {
-    this.#fixed.clear()
-    this.#plans.clear()
-  }
-}
-
-/** NUL cannot be part of a literal, so different literals give different keys. */
-function keyOf({ key, literals }: Shape, fixed: readonly number[]): string {
-  return fixed.length === 0 ? key : fixed.reduce((whole, index) => `${whole}\0${index} ${literals[index]}`, key)
-}
-
-/** All scopes are compared, because a table may require any of them. */
-function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  // Tokens with the same scope parameter share a set, so two sets are seldom compared name by name.
-  if (a === b) return true
-  if (a.size !== b.size) return false
-  for (const scope of a) if (!b.has(scope)) return false
-  return true
 }

@@ -1,5 +1,6 @@
 /** Transaction blocks: their states, savepoints, and the rows that are kept until COMMIT. Nothing is locked. */
 import type { IqlValue } from 'gatehouse-iql'
+import { whenPlanned } from '../../query/plan/long-plans.ts'
 import type { Planned } from '../../query/plan/planner.ts'
 import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { TransactionStatus } from '../protocol/replies.ts'
@@ -69,10 +70,10 @@ export class KeptInserts {
 }
 
 /** Steps of one write: inserts that run one after the other with one plan share a step. */
-export function stepsOf(
+export async function stepsOf(
   inserts: readonly KeptInsert[],
   plan: (statement: IqlStatement) => Planned,
-): { readonly planned: Planned; readonly valueSets: IqlValue[][] }[] {
+): Promise<{ readonly planned: Planned; readonly valueSets: IqlValue[][] }[]> {
   const steps: { readonly planned: Planned; readonly valueSets: IqlValue[][] }[] = []
   let last: { readonly statement: IqlStatement; readonly valueSets: IqlValue[][] } | undefined
   for (const { statement, values } of inserts) {
@@ -81,7 +82,8 @@ export function stepsOf(
       continue
     }
     const valueSets = [[...values]]
-    steps.push({ planned: plan(statement), valueSets })
+    const planned = whenPlanned(() => plan(statement))
+    steps.push({ planned: planned instanceof Promise ? await planned : planned, valueSets })
     last = { statement, valueSets }
   }
   return steps

@@ -9,7 +9,7 @@ import type { SessionEnv } from './env.ts'
 import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
 import { PortalRows } from './portal-rows.ts'
-import type { CatalogueStatement } from './prepared.ts'
+import { type CatalogueStatement, isCounted } from './prepared.ts'
 import type { Runner } from './runner.ts'
 
 export type BoundValues = Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
@@ -28,7 +28,7 @@ export class CatalogueStatements {
   /** Counted as a statement. */
   async describe(prepared: CatalogueStatement): Promise<CatalogueDescription> {
     if (prepared.description !== undefined) return prepared.description
-    this.#runner.admit()
+    this.#runner.admit(isCounted(prepared))
     const execution = this.#runner.begin(prepared.text)
     try {
       const act = (signal: AbortSignal) => this.#describe(prepared, signal)

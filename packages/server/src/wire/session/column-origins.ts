@@ -32,12 +32,13 @@ interface TableColumn {
 }
 
 type Find = (index: number) => TableColumn | undefined
-type Ctes = ReadonlyMap<number, { readonly query: BoundQuery; readonly ctes: Ctes }>
+/** The WITH queries of the whole statement, by id. */
+type Ctes = Map<number, BoundQuery>
 
 function finderOf(statement: BoundStatement): Find | undefined {
   switch (statement.kind) {
     case 'query':
-      return (index) => inQuery(statement, index, new Map())
+      return finderIn(statement)
     case 'insert':
     case 'update':
     case 'delete': {
@@ -52,9 +53,14 @@ function finderOf(statement: BoundStatement): Find | undefined {
   }
 }
 
-function inQuery(query: BoundQuery, index: number, outer: Ctes): TableColumn | undefined {
-  let ctes = outer
-  for (const { id, query: named } of query.with) ctes = new Map(ctes).set(id, { query: named, ctes })
+function finderIn(query: BoundQuery): Find {
+  const ctes: Ctes = new Map()
+  return (index) => inQuery(query, index, ctes)
+}
+
+function inQuery(query: BoundQuery, index: number, ctes: Ctes): TableColumn | undefined {
+  const [first] = query.with
+  if (first !== undefined && !ctes.has(first.id)) for (const { id, query: named } of query.with) ctes.set(id, named)
   return inBody(query.body, index, ctes)
 }
 
@@ -81,7 +87,7 @@ function inSource(
       return inQuery(source.query, column.ordinal, ctes)
     case 'cte': {
       const cte = ctes.get(source.cte)
-      return cte && inQuery(cte.query, column.ordinal, cte.ctes)
+      return cte && inQuery(cte, column.ordinal, ctes)
     }
     case 'series':
       return undefined

@@ -10,7 +10,7 @@ import { WireError } from './failure.ts'
 import type { NamedCommands } from './named-commands.ts'
 import type { CommandColumns, CommandPortal } from './portal.ts'
 import type { Portals } from './portals.ts'
-import type { CommandStatement, Prepared, PreparedStatements } from './prepared.ts'
+import { type CommandStatement, isCounted, type Prepared, type PreparedStatements } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 import type { Settings } from './settings.ts'
@@ -58,7 +58,7 @@ export class Commands implements CommandColumns {
     const { prepared } = portal
     const { command } = prepared
     // The statement that it executes is counted.
-    if (command.kind !== 'execute') runner.admit()
+    if (command.kind !== 'execute') runner.admit(isCounted(prepared))
     switch (command.kind) {
       case 'begin':
         return this.#begin(command.tag, command.modes)

@@ -7,7 +7,7 @@ import { outcomeOf, type SentText, WireError } from './failure.ts'
 import type { NamedCommand } from './named-command.ts'
 import { type CommandPortal, type RowsPortal, UNBOUND } from './portal.ts'
 import type { Portals } from './portals.ts'
-import type { CommandStatement, Prepared, PreparedStatements } from './prepared.ts'
+import { type CommandStatement, isCounted, markCounted, type Prepared, type PreparedStatements } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { Runner } from './runner.ts'
 import { IqlStatement, TEXT_ROWS } from './statement.ts'
@@ -93,6 +93,7 @@ export class NamedCommands {
       setSent(undefined)
       const bound = portals.bind(prepared, { ...UNBOUND, values, resultFormats: portal.formats })
       if (bound.kind === 'iql' || bound.kind === 'catalogue') portal.executed = bound
+      if (isCounted(portal.prepared)) markCounted(prepared)
     }
     if (portal.executed !== undefined)
       await portals.run(portal.executed, maxRows, { isDescribed: protocol === 'simple' })

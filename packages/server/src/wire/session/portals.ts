@@ -15,7 +15,7 @@ import type { KeptCopy } from './kept-copy.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
 import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
-import type { CatalogueStatement, Prepared } from './prepared.ts'
+import { type CatalogueStatement, isCounted, type Prepared } from './prepared.ts'
 import type { Replies } from './replies.ts'
 import type { RowOutput, Runner } from './runner.ts'
 import { type BoundPortal, type IqlStatement, isKeepable } from './statement.ts'
@@ -207,7 +207,7 @@ export class Portals {
 
   run(portal: RowsPortal, maxRows: number, delivery: Delivery): Later {
     if (portal.execution !== undefined) return this.#resume(portal, portal.execution, maxRows, delivery)
-    this.#runner.admit()
+    this.#runner.admit(isCounted(portal.prepared))
     if (portal.kind === 'catalogue') return this.#runCatalogue(portal, maxRows, delivery)
     const { statement } = portal.bound.planned.bound
     if (!reads(statement)) return this.#write(portal, maxRows, delivery)

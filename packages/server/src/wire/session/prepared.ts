@@ -62,6 +62,18 @@ export function prepare(
   }
 }
 
+const counted = new WeakSet<Prepared>()
+
+/** The statement was counted before it was parsed, as HTTP counts a request: its first run is not counted again. */
+export function markCounted(prepared: Prepared): void {
+  counted.add(prepared)
+}
+
+/** Whether this is the run that is counted already. */
+export function isCounted(prepared: Prepared): boolean {
+  return counted.delete(prepared)
+}
+
 const MAX_STATEMENTS = 1000
 /** Of a statement, besides its text. */
 const STATEMENT_BYTES = 1000

@@ -68,11 +68,11 @@ export class Runner {
     this.cancel(GONE)
   }
 
-  /** Counts a statement, as HTTP counts a request. */
-  admit(): void {
+  /** Counts a statement, as HTTP counts a request, unless it was counted before. */
+  admit(isCounted = false): void {
     this.#count++
     const { rateLimits } = this.#env
-    if (rateLimits !== undefined)
+    if (rateLimits !== undefined && !isCounted)
       rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
   }
 
@@ -336,7 +336,7 @@ export class Runner {
   async #writeAll(inserts: KeptInserts['inserts']): Promise<void> {
     if (inserts.length === 0) return
     const { principal, address } = this.#caller
-    const [first, ...further] = stepsOf(inserts, (statement) => statement.plan(principal, this.#env))
+    const [first, ...further] = await stepsOf(inserts, (statement) => statement.planInTurns(principal, this.#env))
     if (first === undefined) return
     const names = new Set([first, ...further].flatMap(({ planned }) => [...planned.bound.attributes]))
     const { snapshot } = first.planned

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
 import { refuse } from '../../query/errors.ts'
+import { PlanPending, whenPlanned } from '../../query/plan/long-plans.ts'
 import type { BindMessage, FrontendMessage, ParseMessage } from '../protocol/messages.ts'
 import {
   BIND_COMPLETE,
@@ -21,7 +22,7 @@ import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
 import { NamedCommands } from './named-commands.ts'
 import { type Delivery, type Portal, UNBOUND } from './portal.ts'
 import { Portals } from './portals.ts'
-import { type Prepared, PreparedStatements, prepare } from './prepared.ts'
+import { markCounted, type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
 import { Settings } from './settings.ts'
@@ -159,13 +160,14 @@ class WireSession implements Session {
       case 'query':
         return this.#query(message.text)
       case 'parse':
-        return this.#parse(message)
+        this.#runner.admit()
+        return this.#whenPlanned(() => this.#parse(message))
       case 'bind':
-        return this.#bind(message)
+        return this.#bindWhenPlanned(message)
       case 'describe':
         return this.#describe(message.of, message.name)
       case 'execute':
-        return this.#execute(message.portal, message.maxRows)
+        return this.#whenPlanned(() => this.#execute(message.portal, message.maxRows))
       case 'close':
         return this.#close(message.of, message.name)
       case 'sync':
@@ -190,6 +192,7 @@ class WireSession implements Session {
   #parse({ name, text, parameterTypes }: ParseMessage): Later {
     this.#sent = { text, offset: 0 }
     const prepared = this.#prepare(text, this.#sent, parameterTypes)
+    markCounted(prepared)
     this.#statements.add(name, prepared)
     this.#replies.write(PARSE_COMPLETE)
     return undefined
@@ -217,6 +220,17 @@ class WireSession implements Session {
       const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
       if (isBound && WRITE.test(text) && !this.#block.hasFailed) this.#runner.requireWritable()
       throw error
+    }
+  }
+
+  #bindWhenPlanned(message: BindMessage): Later {
+    try {
+      return this.#bind(message)
+    } catch (error) {
+      if (!(error instanceof PlanPending)) throw error
+      // The bytes of the message are reused.
+      const kept = { ...message, values: message.values.map((value) => value && Buffer.from(value)) }
+      return error.ready.then(() => this.#whenPlanned(() => this.#bind(kept)))
     }
   }
 
@@ -315,7 +329,8 @@ class WireSession implements Session {
       const statement = statements[index]
       if (statement === undefined) break
       if (statements.length > 1 && !this.#block.isOpen) this.#commands.beginImplicit()
-      const later = this.#runSimple(text, statement)
+      this.#runner.admit()
+      const later = this.#whenPlanned(() => this.#runSimple(text, statement))
       const next = (): Later => this.#runFrom(text, statements, index + 1)
       if (this.#commands.isCopying) {
         this.#afterCopy = next
@@ -330,9 +345,16 @@ class WireSession implements Session {
   #runSimple(text: string, statement: StatementText): Later {
     this.#sent = { text, offset: statement.offset }
     const prepared = this.#prepare(statement.text, this.#sent, [])
+    markCounted(prepared)
     const portal = this.#portals.bind(prepared, UNBOUND)
     this.#sent = prepared.sent
     return this.#run(portal, 0, 'simple')
+  }
+
+  /** Acts again once the plan of a long statement is made. */
+  #whenPlanned(act: () => Later): Later {
+    const later = whenPlanned(() => (this.#hasEnded ? undefined : act()))
+    return later instanceof Promise ? later : undefined
   }
 
   // ── Errors ────────────────────────────────────────────────────────────────────────────────────────────────────────

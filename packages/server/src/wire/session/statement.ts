@@ -15,7 +15,8 @@ import {
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
 import type { Encoding, WireForm } from '../../query/model/result.ts'
-import type { Planned } from '../../query/plan/planner.ts'
+import type { BuiltStatement, Planned } from '../../query/plan/planner.ts'
+import { ownerOf } from '../../query/run/call.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../protocol/replies.ts'
 import { readArray } from '../types/arrays.ts'
@@ -59,6 +60,7 @@ export class IqlStatement {
   readonly #facts: PlanFacts
   #encodings: Map<string, Encoding> | undefined
 
+  /** Throws a PlanPending while its plan is being made. */
   constructor(text: string, sent: SentText, declared: readonly number[], principal: Principal, env: PlanEnv) {
     this.text = text
     this.sent = sent
@@ -66,7 +68,7 @@ export class IqlStatement {
     this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
     const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
     this.#isOwnPlan = plain === undefined
-    const { bound, snapshot } = plain ?? this.#planOwn(principal, env, () => 1)
+    const { bound, snapshot } = plain ?? this.#planOwn(inTurns(principal, env), env, () => 1)
     if (bound.columns.length > MAX_COLUMNS)
       throw new WireError('54011', `A result has at most ${MAX_COLUMNS} columns, not ${bound.columns.length}`)
     this.columns = bound.columns
@@ -83,18 +85,20 @@ export class IqlStatement {
   /** The plan that HTTP uses; undefined where only a client of PostgreSQL may send such a statement. */
   #planAsIs(principal: Principal, env: PlanEnv): Planned | undefined {
     try {
-      return env.planner.plan(principal, env.catalogue.snapshot, this.text)
+      return inTurns(principal, env)(this.text)
     } catch (error) {
       if (error instanceof Refusal && LENIENT.has(error.code)) return undefined
       throw error
     }
   }
 
-  #planOwn(principal: Principal, env: PlanEnv, lengthOf: (name: string) => number | null): Planned {
-    const lengths = [...this.#arrays].map((name) => `${name}:${lengthOf(name)}`).join()
-    return env.planner.plan(principal, env.catalogue.snapshot, '', {
+  #planOwn(plan: Plan, env: PlanEnv, lengthOf: (name: string) => number | null): Planned {
+    const names = [...this.#arrays]
+    const lengths = names.map((name) => `${name}:${lengthOf(name)}`).join()
+    return plan('', {
       key: `wire ${this.#declared.join()} ${lengths} ${this.text}`,
       text: this.text,
+      items: names.reduce((sum, name) => sum + (lengthOf(name) ?? 0), 0),
       statement: (): Statement => {
         const parsed = parse(this.text, limitsOf(env))
         return this.#arrays.size === 0 ? parsed : expandArrays(parsed, lengthOf)
@@ -134,10 +138,10 @@ export class IqlStatement {
   }
 
   /** The plan for the rights of the caller and the tables of this moment. */
-  plan(principal: Principal, env: PlanEnv, lengths?: ArrayLengths): Planned {
+  plan(principal: Principal, env: PlanEnv, lengths?: ArrayLengths, plan: Plan = atOnce(principal, env)): Planned {
     const planned = this.#isOwnPlan
-      ? this.#planOwn(principal, env, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
-      : env.planner.plan(principal, env.catalogue.snapshot, this.text)
+      ? this.#planOwn(plan, env, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
+      : plan(this.text)
     const { columns } = planned.bound
     if (columns !== this.columns && !areSame(columns, this.columns))
       throw new WireError(
@@ -148,6 +152,12 @@ export class IqlStatement {
     return planned
   }
 
+  /** The same, but throws a PlanPending while it is being made. */
+  planInTurns(principal: Principal, env: PlanEnv, lengths?: ArrayLengths): Planned {
+    return this.plan(principal, env, lengths, inTurns(principal, env))
+  }
+
+  /** Throws a PlanPending while its plan is being made. */
   bind(message: BindMessage, principal: Principal, env: PlanEnv): BoundPortal {
     const { values, parameterFormats } = message
     if (values.length !== this.parameterTypes.length) {
@@ -156,7 +166,7 @@ export class IqlStatement {
     }
     const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
     const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, lengthOf(array)]))
-    const planned = this.plan(principal, env, lengths)
+    const planned = this.planInTurns(principal, env, lengths)
     const { bound } = planned
     const parameters: IqlValue[] = []
     const positions = arrays === undefined ? factsOf(bound, planned.snapshot).positions : undefined
@@ -269,6 +279,16 @@ function factsOf(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
     FACTS.set(bound, facts)
   }
   return facts
+}
+
+type Plan = (text: string, built?: BuiltStatement) => Planned
+
+function atOnce(principal: Principal, { planner, catalogue }: PlanEnv): Plan {
+  return (text, built) => planner.plan(principal, catalogue.snapshot, text, built)
+}
+
+function inTurns(principal: Principal, { planner, catalogue }: PlanEnv): Plan {
+  return (text, built) => planner.planInTurns(ownerOf(principal), principal, catalogue.snapshot, text, built)
 }
 
 function limitsOf({ limits }: PlanEnv) {

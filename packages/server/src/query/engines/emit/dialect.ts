@@ -18,7 +18,8 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import type { Placeholders, ZonePart } from './parameters.ts'
+import type { ZonePart } from './parameter-source.ts'
+import type { Placeholders } from './parameters.ts'
 
 /** SQL text; values are placeholders of Placeholders. */
 export type Sql = string

@@ -26,7 +26,7 @@ import { emitAggregate, emitWindow } from './aggregate.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import { emitListed, emitLongList, isListable, MAX_SINGLE_ITEMS } from './list.ts'
-import type { ParameterSource } from './parameters.ts'
+import type { ParameterSource } from './parameter-source.ts'
 import { emitSearch, isSearch } from './search.ts'
 import { emitZone } from './zone.ts'
 

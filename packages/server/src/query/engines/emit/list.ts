@@ -11,7 +11,7 @@ import {
 } from 'gatehouse-iql'
 import type { Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
-import { itemKey } from './parameters.ts'
+import { itemKey } from './parameter-source.ts'
 
 /** Longer lists are passed as one parameter, so that the SQL stays short and quick to prepare. */
 export const MAX_SINGLE_ITEMS = 100
@@ -34,11 +34,16 @@ const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal
 
 /** A parameter that occurs as several items is one item: otherwise the list would hold its text several times. */
 export function emitLongList({ operand, items: written, negated }: ListedInList, emission: Emission): Sql {
-  const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
   const { dialect, placeholders } = emission
   const { type } = operand
   const sql = emitExpression(operand, emission)
   const write = (values: readonly IqlValue[]): string => dialect.list(values, type)
+  const literals = written.filter((item) => item.kind === 'literal')
+  if (literals.length === written.length) {
+    const text = write(literals.map(({ value }) => value))
+    return dialect.inList(sql, placeholders.of({ kind: 'literal-list', text }, type), type, negated)
+  }
+  const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
   return dialect.inList(sql, placeholders.of({ kind: 'list', items, write }, type), type, negated)
 }
 

@@ -16,6 +16,7 @@ import {
 import type { AttributeInputs } from '../../catalogue/attributes.ts'
 import { findZone, ZONE_NAMES } from '../../zones/zone-file.ts'
 import { keyTooLongError, rowCountError, unknownZoneError } from '../runtime-error.ts'
+import { keyOf, type ParameterSource, typeKeyOf, type ZonePart } from './parameter-source.ts'
 import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
 /** A value as the engine's driver takes it. */
@@ -33,36 +34,6 @@ export interface SqlStatement {
   readonly sql: string
   readonly parameters: readonly Bindable[]
 }
-
-export type ParameterSource =
-  | { readonly kind: 'literal'; readonly value: IqlValue }
-  /** A literal of the statement that differs from run to run. */
-  | { readonly kind: 'auto-parameter'; readonly index: number }
-  | { readonly kind: 'parameter'; readonly index: number }
-  /** A number of rows: a parameter that must be neither NULL nor negative. */
-  | { readonly kind: 'row-count'; readonly index: number }
-  | { readonly kind: 'claim'; readonly claim: ClaimName | AttributeClaim }
-  /** All values of an attribute of the caller, written as one text. */
-  | {
-      readonly kind: 'claim-set'
-      readonly claim: AttributeClaim
-      readonly write: (values: readonly IqlValue[]) => string
-    }
-  /** JSON arrays of texts. */
-  | { readonly kind: 'roles' | 'scopes' | 'views' }
-  | { readonly kind: 'now' | 'today' }
-  /** The items of a long list, written as one text. */
-  | {
-      readonly kind: 'list'
-      readonly items: readonly (Literal | Parameter)[]
-      readonly write: (values: readonly IqlValue[]) => string
-    }
-  /** A time zone, as its name or as arrays in the text form of PostgreSQL. */
-  | { readonly kind: 'zone'; readonly name: Literal | Parameter; readonly part: ZonePart }
-  /** The position of a table, as text: what has changed since. */
-  | { readonly kind: 'since'; readonly table: string }
-
-export type ZonePart = 'name' | 'transitions' | 'offsets'
 
 export interface PlanParameter {
   readonly source: ParameterSource
@@ -134,6 +105,8 @@ const HELD_LIMIT = '\u0001held\u0002'
 export class Placeholders {
   readonly #parameters: PlanParameter[] = []
   readonly #byKey = new Map<string, number>()
+  /** Of literals, by the key of their type. */
+  readonly #byValue = new Map<string, Map<IqlValue, number>>()
   /** What the statement holds, if it is known. */
   readonly #weight: () => TextWeight | undefined
   #created = 0
@@ -145,13 +118,28 @@ export class Placeholders {
 
   /** A placeholder for the value. Equal sources share a parameter, so that PostgreSQL sees equal expressions as equal. */
   of(source: ParameterSource, type: IqlType): string {
-    const key = keyOf(source, type)
-    let index = this.#byKey.get(key)
+    if (source.kind === 'literal' && (typeof source.value !== 'object' || source.value === null))
+      return this.#indexOf(this.#valuesOf(type), source.value, source, type)
+    return this.#indexOf(this.#byKey, keyOf(source, type), source, type)
+  }
+
+  #indexOf<Key>(known: Map<Key, number>, key: Key, source: ParameterSource, type: IqlType): string {
+    let index = known.get(key)
     if (index === undefined) {
       index = this.#parameters.push({ source, type }) - 1
-      this.#byKey.set(key, index)
+      known.set(key, index)
     }
     return `\u0001${index}\u0002`
+  }
+
+  /** A long statement has thousands of literals: their values themselves are the keys. */
+  #valuesOf(type: IqlType): Map<IqlValue, number> {
+    const key = typeKeyOf(type)
+    const known = this.#byValue.get(key)
+    if (known !== undefined) return known
+    const values = new Map<IqlValue, number>()
+    this.#byValue.set(key, values)
+    return values
   }
 
   /** Refuses longer values of a parameter that has a placeholder. */
@@ -304,6 +292,8 @@ function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
       return nowOf(values)
     case 'today':
       return floorDivide(nowOf(values), MICROS_PER_DAY)
+    case 'literal-list':
+      return source.text
     case 'list':
       return source.write(source.items.map((item) => itemValue(item, values)))
     case 'zone':
@@ -365,31 +355,4 @@ function mayBeLong({ source, type }: PlanParameter): boolean {
 
 function isLongConstant({ source, type }: PlanParameter): boolean {
   return (source.kind === 'parameter' || source.kind === 'literal') && isLongType(type)
-}
-
-function keyOf(source: ParameterSource, type: IqlType): string {
-  const typeKey = type.kind === 'Decimal' ? `Decimal${type.precision},${type.scale}` : type.kind
-  if (source.kind === 'literal') {
-    const { value } = source
-    const text =
-      value instanceof Uint8Array
-        ? Buffer.from(value).toString('hex')
-        : typeof value === 'object' && value !== null
-          ? `${value.months}:${value.micros}`
-          : String(value)
-    return `literal ${typeKey} ${typeof value} ${text}`
-  }
-  if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
-    return `${source.kind} ${typeKey} ${source.index}`
-  if (source.kind === 'list') return `list ${typeKey} ${source.items.map(itemKey).join()}`
-  if (source.kind === 'zone') return `zone ${source.part} ${itemKey(source.name)}`
-  if (source.kind === 'since') return `since ${source.table}`
-  const claim = source.kind === 'claim' || source.kind === 'claim-set' ? source.claim : ''
-  return `${source.kind} ${typeKey} ${claim}`
-}
-
-/** Equal for equal items. */
-export function itemKey(item: Literal | Parameter): string {
-  if (item.kind === 'parameter') return `:${item.index}`
-  return typeof item.value === 'string' ? JSON.stringify(item.value) : String(item.value)
 }

@@ -16,12 +16,19 @@ export interface Token {
 }
 
 const MAX_TOKENS = 20_000
+/** Open at once: more than the parser takes, which counts levels. */
+const MAX_PARENTHESES = 400
 
 export function tokenize(statement: string): Token[] {
   const tokens: Token[] = []
+  let depth = 0
   for (let at = skipBlank(statement, 0); at < statement.length; at = skipBlank(statement, at)) {
     if (tokens.length >= MAX_TOKENS)
       throw new CatalogueError('tooComplex', `A statement has at most ${MAX_TOKENS} tokens`, at)
+    const first = statement[at]
+    if (first === '(' && ++depth > MAX_PARENTHESES)
+      throw new CatalogueError('tooComplex', 'The statement is nested too deeply', at)
+    if (first === ')') depth--
     at = readToken(statement, at, tokens)
   }
   tokens.push({ kind: 'end', text: '', key: '', at: statement.length })
@@ -31,6 +38,8 @@ export function tokenize(statement: string): Token[] {
 function skipBlank(statement: string, from: number): number {
   let at = from
   for (;;) {
+    const code = statement.charCodeAt(at)
+    if (code > SPACE && code !== HYPHEN && code !== SLASH) return at
     if (BLANKS.includes(statement.charAt(at)) && at < statement.length) at++
     else if (statement.startsWith('--', at)) {
       const end = statement.indexOf('\n', at)
@@ -42,6 +51,7 @@ function skipBlank(statement: string, from: number): number {
 }
 
 const BLANKS = ' \t\n\r\f\v'
+const [SPACE, HYPHEN, SLASH, LAST_ASCII] = [0x20, 0x2d, 0x2f, 0x7f] as const
 
 function commentEnd(statement: string, start: number): number {
   const marks = /\/\*|\*\//g
@@ -55,6 +65,8 @@ function commentEnd(statement: string, start: number): number {
 }
 
 const WORD = /[\p{L}_][\p{L}\p{N}\p{M}_$]*/uy
+const BLANK = /\s/
+const ASCII_WORD = /[A-Za-z_][A-Za-z0-9_$]*/y
 const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const PARAMETER = /\$(\d{1,5})/y
 const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
@@ -68,14 +80,17 @@ function readToken(statement: string, at: number, tokens: Token[]): number {
     return end
   }
   const first = statement.charAt(at)
+  // Most tokens of a long statement.
+  if (first === ',' || first === '(' || first === ')') return add('symbol', first, at + 1, first)
   if (first === "'") return readText(statement, at, at, false, tokens)
   if (first === '"') {
     const [text, end] = quoted(statement, at, '"', 'identifier')
     if (text === '') throw new CatalogueError('syntax', 'zero-length delimited identifier', at)
     return add('quoted', text, end)
   }
-  if (/[eE]/.test(first) && statement.charAt(at + 1) === "'") return readText(statement, at, at + 1, true, tokens)
-  const word = match(WORD, statement, at)
+  if ((first === 'e' || first === 'E') && statement.charAt(at + 1) === "'")
+    return readText(statement, at, at + 1, true, tokens)
+  const word = wordAt(statement, at)
   if (word !== undefined) {
     const text = word.toLowerCase()
     return add('word', text, at + word.length, text)
@@ -97,6 +112,12 @@ function readToken(statement: string, at: number, tokens: Token[]): number {
   return add('symbol', operator, at + operator.length, operator === '!=' ? '<>' : operator)
 }
 
+function wordAt(statement: string, at: number): string | undefined {
+  const word = match(ASCII_WORD, statement, at)
+  const isWhole = statement.charCodeAt(at + (word?.length ?? 0)) <= LAST_ASCII
+  return isWhole ? word : match(WORD, statement, at)
+}
+
 function match(pattern: RegExp, statement: string, at: number): string | undefined {
   pattern.lastIndex = at
   return pattern.exec(statement)?.[0]
@@ -116,7 +137,8 @@ function operatorAt(statement: string, at: number): string | undefined {
 function readText(statement: string, at: number, open: number, hasEscapes: boolean, tokens: Token[]): number {
   let [text, end] = hasEscapes ? escaped(statement, open) : quoted(statement, open, "'", 'string')
   // Texts that only a line break separates are one.
-  for (let next = /\s*\n\s*'/y; ; ) {
+  while (BLANK.test(statement.charAt(end))) {
+    const next = /\s*\n\s*'/y
     next.lastIndex = end
     if (!next.test(statement)) break
     const [more, moreEnd] = hasEscapes

@@ -1,0 +1,144 @@
+/**
+ * Plans of long statements. Each is made in steps, between which other requests are served: callers take turns, and all of them together
+ * have half of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
+ */
+import { Refusal } from 'gatehouse-protocol'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { Steps } from '../../lib/turns.ts'
+
+/** Statements with fewer characters are planned at once, which takes a millisecond at most. */
+export const LONG_CHARACTERS = 4000
+
+/** Thrown instead of a plan that is being made. Whoever catches it waits, and asks again: see `whenPlanned`. */
+export class PlanPending extends Error {
+  /** Also resolves if the statement is refused: then asking again throws the error. */
+  readonly ready: Promise<void>
+
+  constructor(ready: Promise<void>) {
+    super('The plan is being made')
+    this.ready = ready
+  }
+}
+
+/** What `act` returns, once the plans that it asks for are made. It must have done nothing before it asks. */
+export function whenPlanned<Result>(act: () => Result | Promise<Result>): Result | Promise<Result> {
+  try {
+    const result = act()
+    return result instanceof Promise ? result.catch((error) => afterPlan(error, act)) : result
+  } catch (error) {
+    return afterPlan(error, act)
+  }
+}
+
+async function afterPlan<Result>(error: unknown, act: () => Result | Promise<Result>): Promise<Result> {
+  if (!(error instanceof PlanPending)) throw error
+  await error.ready
+  return whenPlanned(act)
+}
+
+/** Characters of statements whose plans are kept for a short time: from Parse to Bind, or for a statement that is repeated. */
+const KEPT_CHARACTERS = 400_000
+/** How long steps are done in one turn of the event loop; a single step can take longer. */
+const TURN_MS = 1
+/** What all may take without a pause, and which part of the time from then on. */
+const BURST_MS = 100
+const SHARE = 0.5
+
+interface Made<Plan> {
+  readonly scopes: ReadonlySet<string>
+  readonly plan?: Plan
+  readonly refusal?: Refusal
+}
+
+interface Job {
+  /** Makes one step; true after the last one. */
+  next(): boolean
+}
+
+export class LongPlans<Plan extends NonNullable<unknown>> {
+  readonly #made = new LruMap<Made<Plan>>(KEPT_CHARACTERS, (_made, key) => key.length)
+  /** By caller, in the order of their turns. */
+  readonly #jobs = new Map<string, Job[]>()
+  #isScheduled = false
+  /** Of the time that was taken, what is not made up for by the time since. */
+  #debtMs = 0
+  #at = 0
+
+  /** Throws if the statement was refused. */
+  find(key: string, scopes: ReadonlySet<string>): Plan | undefined {
+    const made = this.#made.get(key)
+    if (made === undefined || made.scopes !== scopes) return undefined
+    if (made.refusal !== undefined) throw made.refusal
+    return made.plan
+  }
+
+  /** Resolves when `find` finds the plan or the refusal. */
+  make(owner: string, key: string, scopes: ReadonlySet<string>, steps: () => Steps<Plan>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let begun: Steps<Plan> | undefined
+      const next = (): boolean => {
+        try {
+          // Another request may have brought it in the meantime.
+          if (begun === undefined && this.#made.get(key)?.scopes === scopes) {
+            resolve()
+            return true
+          }
+          begun ??= steps()
+          const step = begun.next()
+          if (step.done !== true) return false
+          this.#made.set(key, { scopes, plan: step.value })
+          resolve()
+        } catch (error) {
+          if (error instanceof Refusal) {
+            this.#made.set(key, { scopes, refusal: error })
+            resolve()
+          } else reject(error)
+        }
+        return true
+      }
+      const jobs = this.#jobs.get(owner)
+      if (jobs === undefined) this.#jobs.set(owner, [{ next }])
+      else jobs.push({ next })
+      this.#schedule()
+    })
+  }
+
+  clear(): void {
+    this.#made.clear()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    const now = performance.now()
+    this.#debtMs = Math.max(0, this.#debtMs - (now - this.#at) * SHARE)
+    this.#at = now
+    const pause = (this.#debtMs - BURST_MS) / SHARE
+    const turn = (): void => this.#turn()
+    if (pause > 0) setTimeout(turn, pause)
+    // A request of another connection needs several turns, and should not wait in each of them.
+    else setImmediate(() => setImmediate(turn))
+  }
+
+  #turn(): void {
+    this.#isScheduled = false
+    const began = performance.now()
+    let spent = 0
+    do {
+      this.#step()
+      spent = performance.now() - began
+    } while (this.#jobs.size > 0 && spent < TURN_MS)
+    this.#debtMs += spent
+    if (this.#jobs.size > 0) this.#schedule()
+  }
+
+  /** One step for the caller whose turn it is, who then goes to the end of the queue. */
+  #step(): void {
+    const [first] = this.#jobs
+    if (first === undefined) return
+    const [owner, jobs] = first
+    this.#jobs.delete(owner)
+    if (jobs[0]?.next() === true) jobs.shift()
+    if (jobs.length > 0) this.#jobs.set(owner, jobs)
+  }
+}
