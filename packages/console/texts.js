@@ -96,8 +96,8 @@ function isText(text, isShown) {
   return /\p{L}{2}/u.test(text.replace(/\{\d\}/g, '')) && (isShown || text.trim().includes(' '))
 }
 
-/** What begins like a sentence. */
-const SENTENCE = /^\s*[A-Z“][\p{Ll}’]*,? \p{L}/u
+/** What begins like a sentence, or with a value and a word after it. */
+const SENTENCE = /^\s*([A-Z“][\p{Ll}’]*,? \p{L}|“?\{0\}”?[,:]? \p{Ll}{2})/u
 
 /** Whether a part of a node is shown; `word` marks a single word that is, where nothing else tells. */
 function isShownIn(node, part, isShown) {

@@ -52,9 +52,10 @@ function remembered(): string | undefined {
   return given?.slice(COOKIE.length + 1)
 }
 
-/** Undefined forgets it. */
+/** Undefined forgets it. `lax`: a link from another site, or the way back from another provider, leads to the page too. */
 function remember(tag: string | undefined): void {
   const age = tag === undefined ? 0 : YEAR_S
+  const secure = location.protocol === 'https:' ? '; secure' : ''
   // biome-ignore lint/suspicious/noDocumentCookie: the other interface is missing on pages without TLS
-  document.cookie = `${COOKIE}=${tag ?? ''}; path=${server.base}/console; max-age=${age}; samesite=strict`
+  document.cookie = `${COOKIE}=${tag ?? ''}; path=${server.base}/console; max-age=${age}; samesite=lax${secure}`
 }

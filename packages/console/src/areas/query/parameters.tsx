@@ -91,9 +91,12 @@ function ParameterField({
   )
 }
 
+/** An example, where the type has one. */
 function placeholderOf(kind: string): string {
+  if (kind === 'Text') return 'a text'
+  if (kind === 'Integer') return 'a whole number'
   const form = new Map<string, string>(Object.entries(FORMS)).get(kind)
-  return form?.replace(/^.* such as /, '').split(' or ')[0] ?? 'a value'
+  return form?.replace(/^.* such as /, '').split(/,| or /, 1)[0] ?? 'a value'
 }
 
 /** Names are case-insensitive; the text may have been typed again. */
