@@ -13,7 +13,13 @@ import { readCatalogue, translated } from './texts.js'
 
 const folder = dirname(fileURLToPath(import.meta.url))
 const [source, dist, languages] = ['src', 'dist', 'languages'].map((name) => join(folder, name))
-const LANGUAGES = ['en', 'de']
+/** The sources are in English; each folder is another language. */
+const LANGUAGES = [
+  'en',
+  ...readdirSync(languages, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name),
+]
 const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder, '..', name, 'src'))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 

@@ -7,6 +7,6 @@ export function translated(folder: string, catalogue: ReadonlyMap<string, string
 /** The script of a module without types and JSX: its texts are literals. */
 export function plainScript(path: string, esbuild: { readonly transform: typeof transform }): Promise<string>
 /** The script with the texts of the catalogue. */
-export function translate(script: string, catalogue: ReadonlyMap<string, string>): string
+export function translate(script: string, catalogue: Pick<ReadonlyMap<string, string>, 'get'>): string
 /** The texts of a script that people read. */
 export function textsOf(script: string): ReadonlySet<string>

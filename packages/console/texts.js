@@ -96,8 +96,8 @@ function isText(text, isShown) {
   return /\p{L}{2}/u.test(text.replace(/\{\d\}/g, '')) && (isShown || text.trim().includes(' '))
 }
 
-/** What begins like a sentence. */
-const SENTENCE = /^\s*[A-Z“][\p{Ll}’]*,? \p{L}/u
+/** What begins like a sentence, or with a value and a word after it. */
+const SENTENCE = /^\s*([A-Z“][\p{Ll}’]*,? \p{L}|“?\{0\}”?[,:]? \p{Ll}{2})/u
 
 /** Whether a part of a node is shown; `word` marks a single word that is, where nothing else tells. */
 function isShownIn(node, part, isShown) {
@@ -105,6 +105,7 @@ function isShownIn(node, part, isShown) {
   if (node.type === 'CallExpression') return node.callee.name === 'word'
   if (node.type === 'ConditionalExpression') return isShown && part !== 'test'
   if (node.type === 'LogicalExpression') return isShown && (part === 'right' || node.operator !== '&&')
+  if (node.type === 'AssignmentPattern') return isShown && part === 'right'
   return isShown && (node.type === 'ArrayExpression' || node.type === 'TemplateLiteral')
 }
 

@@ -74,6 +74,24 @@ test('the page is not sent again to those who have it', async () => {
   assert.equal(await again.text(), '')
 })
 
+test('the page is in the language of the cookie, or else of the browser, or else in English', async () => {
+  for (const [accepted, cookie, language] of [
+    ['de-AT, en;q=0.5', '', 'de'],
+    ['en-GB, de;q=0.9', '', 'en'],
+    ['xx, de;q=0.1', '', 'de'],
+    ['xx', '', 'en'],
+    ['en', 'a=b; console_language=de', 'de'],
+    ['de', 'console_language=en', 'en'],
+    ['de', 'console_language=xx', 'de'],
+  ] as const) {
+    const reply = await get('/console', { 'accept-language': accepted, cookie })
+    const page = await reply.text()
+    assert.ok(page.includes(`<html lang="${language}">`), `${accepted} ${cookie}`)
+    assert.match(page, language === 'de' ? /<title>Konsole/ : /<title>Console/)
+    assert.match(reply.headers.get('vary') ?? '', /accept-language, cookie/)
+  }
+})
+
 test('its files are below the path of the issuer, cached forever, and compressed as the browser accepts', async () => {
   const urls = (await urlsOfPage()).filter((url) => url.includes('/console/assets/'))
   assert.ok(urls.length >= 4)

@@ -104,6 +104,7 @@ const FILTERS: readonly (readonly [
   ['Integer', '> 9007199254740992', [9007199254740992n, 9007199254740993n, null], [9007199254740993n]],
   ['Decimal(18, 4)', '= 1.1', ['1.1000', '1.1001', null], ['1.1000']],
   ['Decimal(18, 4)', '<= 1.1', ['1.1000', '1.1001', '-3'], ['1.1000', '-3']],
+  ['Integer', '> 1,234', [1234n, 1235n, null], [1235n]],
   ['Text', 'ACM', ['acme', 'Bolt', null], ['acme']],
   ['Text', '!= acme', ['acme', 'Bolt', null], ['Bolt']],
   ['Text', 'null', ['null', null], [null]],

@@ -10,19 +10,49 @@ const FOLDER = new URL('../../packages/console', import.meta.url).pathname
 const LANGUAGES = readdirSync(join(FOLDER, 'languages'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
 const KEPT: ReadonlySet<string> = new Set(JSON.parse(readFileSync(join(FOLDER, 'languages/kept.json'), 'utf8')))
 
+/** Its messages are part of the pages. */
+const ADDRESSES = join(FOLDER, '../protocol/src/addresses.ts')
 const sources = readdirSync(join(FOLDER, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /(?<!\.d)\.tsx?$/.test(file))
   .map((file) => join(FOLDER, 'src', file))
-const found = new Set<string>()
-for (const file of sources) for (const text of textsOf(await plainScript(file, esbuild))) found.add(text)
+const scripts = await Promise.all(sources.map((file) => plainScript(file, esbuild)))
+/** What every language needs, and what it can replace. */
+const found = new Set(scripts.flatMap((script) => [...textsOf(script)]))
+const replaceable = new Set<string>()
+for (const script of [...scripts, await plainScript(ADDRESSES, esbuild)])
+  translate(script, {
+    get(text) {
+      replaceable.add(text)
+      return undefined
+    },
+  })
 
 for (const { name } of LANGUAGES) {
+  test(`no text is in two files of ${name}, nor among those that stay as they are`, () => {
+    const folder = join(FOLDER, 'languages', name)
+    const texts = readdirSync(folder).flatMap((file) =>
+      Object.keys(JSON.parse(readFileSync(join(folder, file), 'utf8'))),
+    )
+    const known = new Set(KEPT)
+    assert.deepEqual(
+      texts.filter((text) => known.has(text) || !known.add(text)),
+      [],
+    )
+  })
+
   const catalogue = readCatalogue(join(FOLDER, 'languages', name))
 
   test(`every text of the console is in ${name}, or stays as it is in every language`, () => {
     assert.ok(found.size > 1000, `${found.size} texts`)
     assert.deepEqual(
       [...found].filter((text) => !catalogue.has(text) && !KEPT.has(text)),
+      [],
+    )
+  })
+
+  test(`${name} has no text that the console does not have`, () => {
+    assert.deepEqual(
+      [...catalogue.keys()].filter((text) => !replaceable.has(text)),
       [],
     )
   })

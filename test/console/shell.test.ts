@@ -21,9 +21,13 @@ after(async () => {
 })
 
 /** A user of one test, whose rights it can change. */
-async function createUser(username: string, roles: readonly string[]): Promise<{ username: string; password: string }> {
+async function createUser(
+  username: string,
+  roles: readonly string[],
+  members: { readonly locale?: string } = {},
+): Promise<{ username: string; password: string }> {
   const user = { username, password: 'a long enough password' }
-  await admin.admin.users.create({ ...user, name: `The ${username}`, roles })
+  await admin.admin.users.create({ ...user, name: `The ${username}`, roles, ...members })
   return user
 }
 
@@ -234,6 +238,39 @@ test('the theme is that of the system until one is chosen, which then stays', IN
   assert.equal(await surface(), light)
   view.check()
   await view.context.close()
+})
+
+test('the language is that of the account until another is chosen, which then stays', async () => {
+  const heidi = await createUser('heidi', [], { locale: 'de-CH' })
+  const view = await scene.open('', { user: heidi })
+  await view.page.getByText('Hallo The heidi.').waitFor()
+  assert.equal(await view.page.locator('html').getAttribute('lang'), 'de')
+  await view.page.getByRole('button', { name: 'The heidi' }).click()
+  await view.page.getByRole('menuitemradio', { name: 'English' }).click()
+  await view.page.getByText('Hello, The heidi.').waitFor()
+  await view.page.reload()
+  await view.page.getByText('Hello, The heidi.').waitFor()
+  await view.page.keyboard.press('Control+k')
+  await view.page.getByRole('combobox', { name: 'Search commands' }).fill('deutsch')
+  await view.page.keyboard.press('Enter')
+  await view.page.getByText('Hallo The heidi.').waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('where cookies are refused, the console stays in the language of the browser', async () => {
+  const context = await scene.browser.newContext()
+  await context.addInitScript("Object.defineProperty(document, 'cookie', { get: () => '', set() {} })")
+  const page = await context.newPage()
+  let loads = 0
+  page.on('load', () => loads++)
+  await page.goto(`${scene.server.issuer}/console`)
+  await signInOn(page, await createUser('urs', [], { locale: 'de' }))
+  await page.getByText('Hello, The urs.').waitFor()
+  const before = loads
+  await page.waitForTimeout(500)
+  assert.equal(loads, before)
+  await context.close()
 })
 
 test('at 390 px the navigation is a menu, and nothing is wider than the window', async () => {

@@ -18,7 +18,7 @@ export type Session =
   | { readonly kind: 'starting' }
   | { readonly kind: 'signed-in'; readonly user: User; readonly rights: ReadonlySet<string> }
   /** `left`: by the user, here. `ended`: elsewhere, by an administrator, or by time. */
-  | { readonly kind: 'signed-out'; readonly why: 'left' | 'ended' }
+  | { readonly kind: 'signed-out'; readonly cause: 'left' | 'ended' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** The state of the connection, as the navigation shows it. */
@@ -175,7 +175,7 @@ export function askToSignIn(): Promise<void> {
 
 /** Removes everything that is shown at once, before the server answers. */
 export async function signOut(): Promise<void> {
-  session.value = { kind: 'signed-out', why: 'left' }
+  session.value = { kind: 'signed-out', cause: 'left' }
   gate.stream.close()
   await gate.auth.signOut().catch(() => {})
 }
@@ -196,6 +196,6 @@ function isSignedOut(error: unknown): boolean {
 
 function end(): void {
   if (session.value.kind !== 'signed-in') return
-  session.value = { kind: 'signed-out', why: 'ended' }
+  session.value = { kind: 'signed-out', cause: 'ended' }
   gate.stream.close()
 }

@@ -16,7 +16,7 @@ async function start(): Promise<void> {
   const { origin, pathname, search } = location
   // Another name of this machine: the sign-in and its cookies belong to the issuer.
   if (origin !== new URL(server.issuer).origin) return location.replace(new URL(pathname + search, server.issuer))
-  if (place.value.path[0] === 'signed-out') session.value = { kind: 'signed-out', why: 'left' }
+  if (place.value.path[0] === 'signed-out') session.value = { kind: 'signed-out', cause: 'left' }
   const root = document.querySelector('#console')
   if (root !== null) render(<Console />, root)
   if (session.value.kind === 'signed-out') return

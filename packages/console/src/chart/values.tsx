@@ -11,7 +11,7 @@ export function ChartTable({ points, label }: { readonly points: Points; readonl
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it
     <section class="chart-table" aria-label={`Values of ${label}`} tabIndex={0}>
-      {from > 0 && <p class="quiet">The last {MOST_SHOWN} points</p>}
+      {from > 0 && <p class="quiet">{`The last ${MOST_SHOWN} points`}</p>}
       <table class="table">
         <thead>
           <tr>

@@ -76,9 +76,10 @@ export function pointText({ exactX, xType, series }: Points, index: number, hidd
 
 /** Says that not everything is drawn. */
 export function boundText({ rows, of, which, leftOut }: Points): string | undefined {
+  const [drawn, all, others] = [rows, of, leftOut].map((number) => number.toLocaleString(LOCALE))
   const parts = [
-    rows < of && `the ${which} ${rows.toLocaleString(LOCALE)} of ${of.toLocaleString(LOCALE)} rows`,
-    leftOut > 0 && `without ${leftOut.toLocaleString(LOCALE)} more series`,
+    rows < of && (which === 'first' ? `the first ${drawn} of ${all} rows` : `the last ${drawn} of ${all} rows`),
+    leftOut > 0 && `without ${others} more series`,
   ].filter((part) => typeof part === 'string')
   return parts.length === 0 ? undefined : `Shows ${parts.join(', ')}`
 }

@@ -2,6 +2,7 @@
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from '@codemirror/autocomplete'
 import type { EditorView } from '@codemirror/view'
 import { FUNCTIONS, KEYWORDS, SPECIAL_FORMS } from 'gatehouse-iql'
+import { word } from '../ui/word.ts'
 import type { Catalogue, KnownColumn } from './catalogue.ts'
 import { columnsBeforeFrom } from './complete-columns.ts'
 import { TYPES } from './language.ts'
@@ -151,8 +152,8 @@ function namedQueries(spans: readonly Span[]): Completion[] {
 }
 
 const UPPER_WORDS: readonly Completion[] = [
-  ...KEYWORDS.map((label) => ({ label, type: 'keyword', detail: 'keyword', boost: -1 })),
-  ...TYPES.map((label) => ({ label, type: 'type', detail: 'type', boost: -2 })),
+  ...KEYWORDS.map((label) => ({ label, type: 'keyword', detail: word('keyword'), boost: -1 })),
+  ...TYPES.map((label) => ({ label, type: 'type', detail: word('type'), boost: -2 })),
 ]
 const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
   word.type === 'keyword' ? { ...word, label: word.label.toLowerCase() } : word,

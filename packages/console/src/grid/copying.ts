@@ -24,7 +24,7 @@ export function useCopying({ model, columns }: GridParts, range: Range | undefin
     if (cells > MOST_COPIED) return setSaid(`Not copied: more than ${count(MOST_COPIED)} cells. Export them instead.`)
     const wanted = Array.from({ length: right - left + 1 }, (_, at) => columns.at(left + at))
     event.clipboardData?.setData('text/plain', rowsAs(model, 'tsv', { top, bottom, columns: wanted }))
-    setSaid(`Copied ${count(cells)} ${cells === 1 ? 'cell' : 'cells'}`)
+    setSaid(cells === 1 ? 'Copied 1 cell' : `Copied ${count(cells)} cells`)
   }
   return { said, onCopy }
 }

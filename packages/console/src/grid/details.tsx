@@ -39,9 +39,7 @@ export function Details({
         <IconButton icon="close" label="Close the value" size="small" onClick={onClose} />
       </header>
       {text.length > MOST && (
-        <p class="quiet">
-          The first {count(MOST)} of {count(text.length)} characters; Copy takes all.
-        </p>
+        <p class="quiet">{`The first ${count(MOST)} of ${count(text.length)} characters; Copy takes all.`}</p>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
       <pre tabIndex={0} class={isNull ? 'null' : undefined}>

@@ -1,5 +1,6 @@
 /** Filters of columns, as they are typed: `acme` (contains), `= 5`, `!= 5`, `> 5`, `<= 5`, `null`, `not null`. */
 import { readInterval } from 'gatehouse-iql'
+import { typedNumber } from '../ui/number.ts'
 import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import { isNumeric, kindOf, orderOf } from './compare.ts'
@@ -14,8 +15,8 @@ export function filterOf({ type }: GridColumn, text: string): Test | undefined |
   if (/^not\s+null$/i.test(typed)) return (value) => value !== null && value !== undefined
   const [, operator, operand = ''] = /^(=|!=|<>|<=?|>=?)\s*(.*)$/s.exec(typed) ?? []
   if (operator === undefined) return contains(type, typed)
-  const wanted = operandOf(kindOf(type), operand)
-  if (wanted === undefined) return { problem: `${operand === '' ? 'A value is missing' : `Not a ${kindOf(type)}`}` }
+  const wanted = operandOf(kindOf(type), isNumeric(type) ? typedNumber(operand) : operand)
+  if (wanted === undefined) return { problem: operand === '' ? 'A value is missing' : `Not a ${kindOf(type)}` }
   const { compare } = orderOf(type)
   const holds = OPERATORS.get(operator)
   return (value) => value !== null && value !== undefined && holds?.(compare(value, wanted)) === true
@@ -34,7 +35,7 @@ const OPERATORS = new Map<string, (order: number) => boolean>([
 /** Case-insensitive, in the text that the cell shows. */
 function contains(type: string, typed: string): Test {
   // With or without separators.
-  const wanted = isNumeric(type) ? typed.replaceAll(',', '') : typed.toLowerCase()
+  const wanted = isNumeric(type) ? typedNumber(typed) : typed.toLowerCase()
   return (value) =>
     value !== null &&
     value !== undefined &&

@@ -1,13 +1,14 @@
 /** The state of the connection to the gate, at the foot of the navigation. */
 import { connect, connection } from '../gate.ts'
 import { Button } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 
 const WORDS = {
-  connecting: 'Connecting …',
-  online: 'Online',
-  lapsed: 'Renewing access …',
-  offline: 'Offline',
-  ended: 'Disconnected',
+  connecting: word('Connecting …'),
+  online: word('Online'),
+  lapsed: word('Renewing access …'),
+  offline: word('Offline'),
+  ended: word('Disconnected'),
 } as const
 
 export function ConnectionState() {

@@ -1,9 +1,10 @@
-/** The language of the texts: chosen here, or in the user's account, or that of the browser. */
+/** The language of the texts: chosen here, or else that of the user's account, or else that of the browser. */
 import { effect } from '@preact/signals'
 import { user } from '../gate.ts'
 import { server } from '../server.ts'
 
 const KEY = 'gatehouse:language'
+/** The server reads it. */
 const COOKIE = 'console_language'
 const YEAR_S = 31_536_000
 
@@ -13,22 +14,32 @@ export interface NamedLanguage {
   readonly name: string
 }
 
-export const LANGUAGES: readonly NamedLanguage[] = (server.languages ?? []).map((tag) => ({
+export const LANGUAGES: readonly NamedLanguage[] = server.languages.map((tag) => ({
   tag,
   name: new Intl.DisplayNames(tag, { type: 'language' }).of(tag) ?? tag,
 }))
 
 export function setLanguage(tag: string): void {
   localStorage.setItem(KEY, tag)
-  load(tag)
+  remember(tag)
+  if (tag !== server.language) location.reload()
 }
 
 /** Loads the page again if the user wants another language than the browser. */
 export function followLanguage(): void {
   effect(() => {
-    const wanted = localStorage.getItem(KEY) ?? accountLanguage()
-    if (wanted !== undefined && server.languages.includes(wanted)) load(wanted)
+    if (user.value === undefined) return
+    const wanted = [localStorage.getItem(KEY), accountLanguage()].find((tag) => isKnown(tag)) ?? undefined
+    if (wanted === remembered()) return
+    // Forgets what another user wanted, if this one has no language.
+    remember(wanted)
+    // Where cookies are refused, the page stays as it is.
+    if (wanted === remembered() && wanted !== server.language) location.reload()
   })
+}
+
+function isKnown(tag: string | null | undefined): boolean {
+  return LANGUAGES.some((language) => language.tag === tag)
 }
 
 function accountLanguage(): string | undefined {
@@ -36,11 +47,14 @@ function accountLanguage(): string | undefined {
   return typeof locale === 'string' ? locale.split('-', 1)[0] : undefined
 }
 
-/** The server reads the cookie; where cookies are refused, the page stays as it is. */
-function load(tag: string): void {
-  const cookie = `${COOKIE}=${tag}`
-  const isKnown = document.cookie.split('; ').includes(cookie)
+function remembered(): string | undefined {
+  const given = document.cookie.split('; ').find((cookie) => cookie.startsWith(`${COOKIE}=`))
+  return given?.slice(COOKIE.length + 1)
+}
+
+/** Undefined forgets it. */
+function remember(tag: string | undefined): void {
+  const age = tag === undefined ? 0 : YEAR_S
   // biome-ignore lint/suspicious/noDocumentCookie: the other interface is missing on pages without TLS
-  document.cookie = `${cookie}; path=${server.base}/console; max-age=${YEAR_S}; samesite=strict`
-  if (tag !== server.language && !isKnown) location.reload()
+  document.cookie = `${COOKIE}=${tag ?? ''}; path=${server.base}/console; max-age=${age}; samesite=strict`
 }

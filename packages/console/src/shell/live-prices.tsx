@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { type Row, statement } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'
 import { classes, Section } from '../ui/index.ts'
+import { numberText } from '../ui/number.ts'
 import { href } from './router.ts'
 
 const SYMBOLS = ['ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO']
@@ -72,12 +73,12 @@ function PriceCard({ symbol, price }: { readonly symbol: string; readonly price:
     <div class={classes('live-price', price?.direction)}>
       <strong>{symbol}</strong>
       <span key={price?.changes} class="live-price-value">
-        {middle?.toFixed(2) ?? '–'}
+        {middle === undefined ? '–' : numberText(middle.toFixed(2))}
       </span>
       {price !== undefined && (
         <span class="live-price-change">
           {change > 0 ? '+' : change < 0 ? '−' : ''}
-          {Math.abs(change).toFixed(2)} %
+          {numberText(Math.abs(change).toFixed(2))} %
         </span>
       )}
     </div>

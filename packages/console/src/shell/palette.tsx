@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { classes, Icon, Keys, useModal } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import { type Command, commands, findCommands } from './commands.ts'
 import { FOUND_GROUPS, findEverywhere } from './find.ts'
 
@@ -112,7 +113,7 @@ function OpenPalette() {
       </div>
       {found.length === 0 && <p class="palette-none">{isSearching ? 'Searching …' : `Nothing matches “${text}”.`}</p>}
       <p class="visually-hidden" role="status">
-        {text !== '' && !isSearching && `${found.length} results`}
+        {text !== '' && !isSearching && (found.length === 1 ? '1 result' : `${found.length} results`)}
       </p>
     </dialog>
   )
@@ -121,7 +122,7 @@ function OpenPalette() {
 /** Commands that match are one group; without a text they are listed by theirs. */
 function headingOf(command: Command | undefined, text: string): string | undefined {
   if (command === undefined) return undefined
-  return text === '' || FOUND_GROUPS.includes(command.group) ? command.group : 'Commands'
+  return text === '' || FOUND_GROUPS.includes(command.group) ? command.group : word('Commands')
 }
 
 /** What the server finds. Results stay while the next ones are awaited, so that the list does not jump. */

@@ -15,11 +15,13 @@ import {
   Page,
   useLoad,
 } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, isVisible, loadArea } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
 import { Questions } from './dialogs.tsx'
 import { isKiosk } from './kiosk.ts'
+import { LANGUAGES, setLanguage } from './language.ts'
 import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
@@ -166,7 +168,7 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       title: 'Light theme',
       group: 'Console',
       icon: 'sun',
-      words: 'bright',
+      words: word('bright'),
       act: () => setTheme('light'),
     },
     { id: 'theme-dark', title: 'Dark theme', group: 'Console', icon: 'moon', act: () => setTheme('dark') },
@@ -177,6 +179,15 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
       icon: 'system',
       act: () => setTheme('system'),
     },
+    ...LANGUAGES.map(({ tag, name: title }) => ({
+      id: `language-${tag}`,
+      title,
+      about: 'Language',
+      group: 'Console',
+      words: 'language Sprache',
+      icon: 'user' as const,
+      act: () => setLanguage(tag),
+    })),
     {
       id: 'navigation',
       title: 'Collapse or expand the navigation',

@@ -2,7 +2,8 @@
 import { signal } from '@preact/signals'
 import { Fragment } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Dialog, Keys } from '../ui/index.ts'
+import { Dialog, Keys, keyNames } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 
 const isOpen = signal(false)
 
@@ -12,7 +13,7 @@ export function openShortcuts(): void {
 
 const SHORTCUTS: readonly (readonly [group: string, keys: readonly (readonly [keys: string, what: string])[]])[] = [
   [
-    'Everywhere',
+    word('Everywhere'),
     [
       ['Mod K', 'Search and run commands'],
       ['?', 'Show this list'],
@@ -20,13 +21,13 @@ const SHORTCUTS: readonly (readonly [group: string, keys: readonly (readonly [ke
     ],
   ],
   [
-    'Query',
+    word('Query'),
     [
       ['Mod Enter', 'Run the statement at the cursor, or the selection'],
       ['Mod Shift Enter', 'Run all statements'],
-      ['Ctrl Space', 'Complete'],
-      ['Shift Alt F', 'Format'],
-      ['Mod S', 'Save'],
+      ['Ctrl Space', word('Complete')],
+      ['Shift Alt F', 'Format the text'],
+      ['Mod S', word('Save')],
       ['Mod F', 'Find in the text'],
       ['Mod /', 'Toggle a comment'],
     ],
@@ -73,7 +74,7 @@ export function Shortcuts() {
                 <Fragment key={of}>
                   <dt>
                     <Keys of={of} />
-                    <span class="visually-hidden">{of}</span>
+                    <span class="visually-hidden">{keyNames(of).join(' ')}</span>
                   </dt>
                   <dd>{what}</dd>
                 </Fragment>

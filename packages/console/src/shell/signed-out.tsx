@@ -2,10 +2,11 @@
 import { useEffect } from 'preact/hooks'
 import { askToSignIn, type Session } from '../gate.ts'
 import { Button, ErrorNotice, Loading, useTitle } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import { Brand } from './brand.tsx'
 
 export function SignedOut({ session }: { readonly session: Exclude<Session, { kind: 'signed-in' }> }) {
-  useTitle(session.kind === 'signed-out' ? 'Signed out' : 'Console')
+  useTitle(session.kind === 'signed-out' ? word('Signed out') : word('Console'))
   // A page from the back-forward cache must not show what was there before.
   useEffect(() => {
     const onShow = (event: PageTransitionEvent) => event.persisted && location.reload()
@@ -28,7 +29,7 @@ export function SignedOut({ session }: { readonly session: Exclude<Session, { ki
             <>
               <h1>You are signed out</h1>
               <p class="quiet">
-                {session.why === 'left'
+                {session.cause === 'left'
                   ? 'None of your data is kept on this page.'
                   : 'Your session has ended: it was signed out elsewhere or by an administrator, or it has expired.'}
               </p>

@@ -2,6 +2,7 @@
 import { may, rights, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import type { Area } from './area.ts'
 import { FirstSteps } from './first-steps.tsx'
 import { LivePrices } from './live-prices.tsx'
@@ -35,9 +36,9 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
           <Section title="You">
             <Facts
               of={[
-                ['Username', username ?? '–'],
+                [word('Username'), username ?? '–'],
                 [
-                  'Rights',
+                  word('Rights'),
                   held.length === 0 ? (
                     <span>None. An administrator can give you a role.</span>
                   ) : (
@@ -48,16 +49,16 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
                     </span>
                   ),
                 ],
-                ['Account', <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],
+                [word('Account'), <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],
               ]}
             />
           </Section>
           <Section title="This server">
             <Facts
               of={[
-                ['Issuer', <code>{server.issuer}</code>],
-                ['Version', server.version],
-                ['Services', server.services.join(', ')],
+                [word('Issuer'), <code>{server.issuer}</code>],
+                [word('Version'), server.version],
+                [word('Services'), server.services.join(', ')],
                 [
                   'For programs',
                   <span class="links">

@@ -2,6 +2,7 @@
 import { signOut, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, Menu, type MenuItem } from '../ui/index.ts'
+import { word } from '../ui/word.ts'
 import { LANGUAGES, setLanguage } from './language.ts'
 import { openShortcuts } from './shortcuts.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
@@ -14,7 +15,7 @@ const THEMES: readonly { readonly value: Theme; readonly title: string }[] = [
 
 export function Who() {
   const { name, preferred_username: username, email } = user.value ?? {}
-  const shown = name ?? username ?? 'You'
+  const shown = name ?? username ?? word('You')
   const items: readonly MenuItem[] = [
     { title: 'Your account', icon: 'user', href: `${server.base}/account` },
     'line',
@@ -26,6 +27,7 @@ export function Who() {
     'line',
     ...LANGUAGES.map(({ tag, name: title }) => ({
       title,
+      lang: tag,
       checked: server.language === tag,
       act: () => setLanguage(tag),
     })),

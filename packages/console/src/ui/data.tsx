@@ -5,6 +5,8 @@ import { Button, classes } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { highlighted } from './highlight.tsx'
 import { LOCALE } from './locale.ts'
+import { numberText } from './number.ts'
+import { word } from './word.ts'
 
 export interface ColumnOf<Row> {
   readonly title: string
@@ -141,14 +143,26 @@ export function Code({ text, label }: { readonly text: string; readonly label: s
 export function Keys({ of }: { readonly of: string }) {
   return (
     <span class="keys" aria-hidden="true">
-      {of.split(' ').map((key) => (
-        <kbd key={key}>{key === 'Mod' ? (IS_MAC ? '⌘' : 'Ctrl') : key}</kbd>
+      {keyNames(of).map((key) => (
+        <kbd key={key}>{key}</kbd>
       ))}
     </span>
   )
 }
 
 export const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
+
+const KEY_NAMES: ReadonlyMap<string, string> = new Map([
+  ['Mod', IS_MAC ? '⌘' : word('Ctrl')],
+  ['Ctrl', word('Ctrl')],
+  ['Shift', word('Shift')],
+  ['Space', word('Space')],
+])
+
+/** As they are written on the keyboard. */
+export function keyNames(keys: string): readonly string[] {
+  return keys.split(' ').map((key) => KEY_NAMES.get(key) ?? key)
+}
 
 /** The progress of long work. Without `of`, it only shows that work is in progress. */
 export function Progress({
@@ -170,10 +184,14 @@ export function count(number: number | bigint): string {
 
 const NUMBER = new Intl.NumberFormat(LOCALE)
 
+export function rowCount(rows: number): string {
+  return rows === 1 ? '1 row' : `${count(rows)} rows`
+}
+
 /** Bytes as people say them. */
 export function bytes(number: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, number)) / 3))
   const scaled = number / 1000 ** power
-  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`
+  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : numberText(scaled.toFixed(1))} ${units[power]}`
 }

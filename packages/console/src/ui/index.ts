@@ -22,7 +22,9 @@ export {
   Facts,
   IS_MAC,
   Keys,
+  keyNames,
   Progress,
+  rowCount,
   Section,
   Table,
 } from './data.tsx'

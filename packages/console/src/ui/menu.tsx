@@ -7,6 +7,8 @@ import { Icon, type IconName } from './icon.tsx'
 export type MenuItem =
   | {
       readonly title: string
+      /** Of the title, where it is not that of the page. */
+      readonly lang?: string
       readonly icon?: IconName
       readonly danger?: boolean
       readonly disabled?: boolean
@@ -90,7 +92,7 @@ export function Menu({
 
 function Item({ item, close }: { readonly item: MenuItem; readonly close: () => void }) {
   if (item === 'line') return <hr class="menu-line" />
-  const { title, icon, danger = false, disabled, checked, href, act } = item
+  const { title, icon, danger = false, disabled, checked, href, act, lang } = item
   const content = (
     <>
       {checked === undefined ? icon !== undefined && <Icon name={icon} /> : <CheckMark checked={checked} />}
@@ -117,6 +119,7 @@ function Item({ item, close }: { readonly item: MenuItem; readonly close: () => 
       type="button"
       role="menuitemradio"
       aria-checked={checked}
+      lang={lang}
       class={style}
       tabIndex={-1}
       disabled={disabled}

@@ -2,7 +2,7 @@
 import { LOCALE } from './locale.ts'
 
 const GROUPED = new Intl.NumberFormat(LOCALE, { useGrouping: true })
-const DECIMAL_POINT = GROUPED.formatToParts(1.5).find(({ type }) => type === 'decimal')?.value ?? '.'
+const [GROUP_SEPARATOR, DECIMAL_POINT] = separatorsOf(GROUPED)
 const PLAIN = /^(-?)(\d+)(?:\.(\d+))?$/
 
 export interface NumberStyle {
@@ -38,4 +38,15 @@ export function columnDecimals(needed: number): number {
 
 function isPositive(whole: string, fraction: string): boolean {
   return /[1-9]/.test(whole) || /[1-9]/.test(fraction)
+}
+
+/** A number as it is typed, without the separators of the locale. A point alone is a decimal point everywhere. */
+export function typedNumber(text: string): string {
+  if (!text.includes(DECIMAL_POINT) && GROUP_SEPARATOR === '.') return text
+  return text.replaceAll(GROUP_SEPARATOR, '').replace(DECIMAL_POINT, '.')
+}
+
+function separatorsOf(format: Intl.NumberFormat): readonly [group: string, decimal: string] {
+  const parts = new Map(format.formatToParts(12_345.6).map(({ type, value }) => [type, value]))
+  return [parts.get('group') ?? ',', parts.get('decimal') ?? '.']
 }

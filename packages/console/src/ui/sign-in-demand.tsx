@@ -1,5 +1,6 @@
 /** What is demanded of the sign-in of a caller (step-up): as fields of a form, and in words. */
 import { Select, TextField } from './field.tsx'
+import { word } from './word.ts'
 
 /** Empty texts demand nothing. */
 export interface SignInDemand {
@@ -24,7 +25,7 @@ export function demandedNumber(text: string): number | string | null {
 
 export function demandText(acr: Given, age: Given): string {
   const { acr: level, age: seconds } = demandOf(acr, age)
-  if (level === '' && seconds === '') return 'Any'
+  if (level === '' && seconds === '') return word('Any')
   const factors = level === '2' ? 'With two factors' : 'Of a user'
   return seconds === '' ? factors : `${factors}, at most ${seconds} seconds ago`
 }

@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals'
 import { LOCALE } from './locale.ts'
+import { numberText } from './number.ts'
 
 export interface TimeProps {
   /** ISO 8601, or milliseconds since the epoch. */
@@ -76,7 +77,7 @@ export function relative(at: number, from: number): string {
 export function duration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`
   const seconds = milliseconds / 1000
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
+  if (seconds < 60) return `${seconds < 10 ? numberText(seconds.toFixed(1)) : Math.round(seconds)} s`
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86_400)]
   if (hours === 0) return `${minutes} min ${Math.floor(seconds % 60)} s`
   return days === 0 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`

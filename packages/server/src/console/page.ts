@@ -69,15 +69,29 @@ ${tags.join('\n')}
 </head>
 <body>
 <div id="console"></div>
-<noscript><p>${withoutScript(language).replace('<a>', `<a href="${escapeHtml(base)}/account">`)}</p></noscript>
+<noscript><p>${textsIn(language).withoutScript.replace('<a>', `<a href="${escapeHtml(base)}/account">`)}</p></noscript>
 </body>
 </html>
 `
 }
 
-function withoutScript(language: string): string {
-  if (language === 'de') return 'Die Konsole braucht JavaScript; die <a>Kontoseite</a> kommt ohne aus.'
-  return 'The console needs JavaScript; your <a>account page</a> works without.'
+/** What the page says before its script runs; another language begins in English. */
+const ENGLISH = {
+  title: 'Console',
+  withoutScript: 'The console needs JavaScript; your <a>account page</a> works without.',
+}
+const TEXTS: ReadonlyMap<string, typeof ENGLISH> = new Map([
+  [
+    'de',
+    {
+      title: 'Konsole',
+      withoutScript: 'Die Konsole braucht JavaScript; die <a>Kontoseite</a> kommt ohne aus.',
+    },
+  ],
+])
+
+function textsIn(language: string): typeof ENGLISH {
+  return TEXTS.get(language) ?? ENGLISH
 }
 
 /** Where the console was not built. */
@@ -97,7 +111,7 @@ function head(name: string, language: string): string {
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
-<title>Console · ${escapeHtml(name)}</title>
+<title>${textsIn(language).title} · ${escapeHtml(name)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">

@@ -31,7 +31,10 @@ export async function deleteBoard(board: OpenBoard): Promise<void> {
   const { name, tiles } = board.edited.value
   const isSure = await confirm({
     title: `Delete “${name}”?`,
-    text: `Its ${tiles.length} tiles are lost, and links to it stop working. The data itself is not deleted.`,
+    text:
+      tiles.length === 1
+        ? 'Its tile is lost, and links to it stop working. The data itself is not deleted.'
+        : `Its ${tiles.length} tiles are lost, and links to it stop working. The data itself is not deleted.`,
     action: 'Delete',
     danger: true,
   })

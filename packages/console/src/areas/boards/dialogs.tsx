@@ -161,8 +161,8 @@ export function ConflictDialog({
       }
     >
       <p>
-        It was saved as version {theirs.version} on <Time at={theirs.updated} />, after you opened it. Your changes are
-        not saved.
+        {`It was saved as version ${theirs.version} on `}
+        <Time at={theirs.updated} />, after you opened it. Your changes are not saved.
       </p>
       <p class="quiet">“Overwrite” replaces that version with yours: the other changes are lost.</p>
     </Dialog>

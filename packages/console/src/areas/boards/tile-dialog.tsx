@@ -8,6 +8,7 @@ import { parametersOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
 import { Button, Checkboxes, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { SavedQueries } from './saved-queries.tsx'
 import { TileContent, useResult } from './tile.tsx'
 
@@ -159,7 +160,12 @@ function ColumnFields({
   if (names.length === 0) return <p class="quiet">Preview the result to choose its columns.</p>
   return (
     <div class="tile-fields">
-      <Select label="x axis" value={x} onValue={(name) => change({ x: name })} choices={choices(x, 'Automatic')} />
+      <Select
+        label="x axis"
+        value={x}
+        onValue={(name) => change({ x: name })}
+        choices={choices(x, word('Automatic'))}
+      />
       {view !== 'candles' && (
         <Select
           label="One series per value of"

@@ -4,6 +4,7 @@ import { statement as statementOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { bytes, type FileFormat, readFile, saveFile } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Outcome } from './run.ts'
 
 export interface Download {
@@ -44,6 +45,6 @@ function fileName(name: string): string {
     name
       .replace(/[^\p{L}\p{N}]+/gu, '-')
       .replace(/^-|-$/g, '')
-      .toLowerCase() || 'result'
+      .toLowerCase() || word('result')
   )
 }

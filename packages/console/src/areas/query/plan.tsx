@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { statement as statementOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { Await, Button, Code, count, duration, Facts, Table, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Outcome } from './run.ts'
 
 /** How a live result is kept up to date, by the name that the server gives it. */
@@ -82,12 +83,12 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
             {live !== undefined && (
               <Facts
                 of={[
-                  ['Live', methodText(String(live.method))],
+                  [word('Live'), methodText(String(live.method))],
                   [
                     'Rows are identified by',
-                    live.key === null ? 'nothing' : <code key="key">{keyText(live.key)}</code>,
+                    live.key === null ? word('nothing') : <code key="key">{keyText(live.key)}</code>,
                   ],
-                  ['Why', String(live.reason)],
+                  [word('Why'), String(live.reason)],
                 ]}
               />
             )}

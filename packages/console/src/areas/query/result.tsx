@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
 import { suitableKind } from '../../chart/choose.ts'
-import { connection } from '../../gate.ts'
+import { type Connection, connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
@@ -24,12 +24,14 @@ import {
   Loading,
   Menu,
   Notice,
+  rowCount,
   Segments,
   Spinner,
   Switch,
   useLoad,
   useSlow,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { AddToBoardProps } from './add-to-board.tsx'
 import { ChartPanel } from './chart-panel.tsx'
 import { download, startDownload } from './download.ts'
@@ -86,8 +88,7 @@ export function Result(props: ResultProps) {
       {following?.kind === 'failed' && <NotLive error={following.error} onOff={() => onLive(false)} />}
       {outcome.isCut.value && following?.kind !== 'live' && (
         <Notice kind="warning">
-          Only the first {count(MOST_ROWS)} rows are shown, the most a page can hold. Download the result to get all of
-          it.
+          {`Only the first ${count(MOST_ROWS)} rows are shown, the most a page can hold. Download the result to get all of it.`}
         </Notice>
       )}
       <div class="query-result-body">
@@ -116,6 +117,14 @@ function useLive(outcome: Outcome, isWanted: boolean): LiveState | undefined {
   return live?.state.value
 }
 
+const STATES: Readonly<Record<Connection['state'], string>> = {
+  connecting: word('connecting'),
+  online: '',
+  lapsed: word('lapsed'),
+  offline: word('offline'),
+  ended: word('ended'),
+}
+
 function Summary({
   outcome,
   state,
@@ -128,7 +137,7 @@ function Summary({
   readonly following: LiveState | undefined
 }) {
   model?.version.value
-  const rows = model === undefined ? undefined : rowsOf(model.total)
+  const rows = model === undefined ? undefined : rowCount(model.total)
   const requestId = outcome.requestId.value
   return (
     <div class="query-summary">
@@ -137,11 +146,11 @@ function Summary({
           {connection.value.state === 'online' ? (
             <Badge kind="good">Live</Badge>
           ) : (
-            <Badge kind="warning">Not up to date: {connection.value.state}</Badge>
+            <Badge kind="warning">Not up to date: {STATES[connection.value.state]}</Badge>
           )}
           <span title={METHODS.get(following.method)}>
-            {rows} · {count(following.changes)} {following.changes === 1 ? 'change' : 'changes'} ·{' '}
-            <abbr title={METHODS.get(following.method)}>by {following.method}</abbr>
+            {rows} · {following.changes === 1 ? '1 change' : `${count(following.changes)} changes`} ·{' '}
+            <abbr title={METHODS.get(following.method)}>{`by ${following.method}`}</abbr>
           </span>
         </>
       ) : (
@@ -187,8 +196,8 @@ function StateSummary({
         </>
       )
     case 'done': {
-      const written = state.rowsAffected === undefined ? undefined : `${rowsOf(state.rowsAffected)} affected`
-      return <span>{[written ?? rows ?? 'Done', duration(state.milliseconds)].join(' · ')}</span>
+      const written = state.rowsAffected === undefined ? undefined : `${rowCount(state.rowsAffected)} affected`
+      return <span>{[written ?? rows ?? word('Done'), duration(state.milliseconds)].join(' · ')}</span>
     }
   }
 }
@@ -220,7 +229,7 @@ function Without({ state }: { readonly state: OutcomeState }) {
       </Empty>
     )
   const { rowsAffected } = state as { rowsAffected?: number }
-  const title = rowsAffected === undefined ? 'Done' : `${rowsOf(rowsAffected)} affected`
+  const title = rowsAffected === undefined ? word('Done') : `${rowCount(rowsAffected)} affected`
   return (
     <Empty icon="check" title={title}>
       The statement returns no rows.
@@ -271,7 +280,7 @@ function ResultMenus({
   const copy = async (format: 'tsv' | 'json' | 'csv') => {
     try {
       await copyText(rowsAs(model, format))
-      toast(`${rowsOf(model.size)} copied as ${format.toUpperCase()}`)
+      toast(`${rowCount(model.size)} copied as ${format.toUpperCase()}`)
     } catch (error) {
       toastError(error, 'The rows could not be copied')
     }
@@ -341,8 +350,4 @@ function AddToBoard(props: AddToBoardProps) {
     props.onClose()
   }, [error])
   return data === undefined ? null : <data.AddToBoard {...props} />
-}
-
-function rowsOf(number: number): string {
-  return `${count(number)} ${number === 1 ? 'row' : 'rows'}`
 }

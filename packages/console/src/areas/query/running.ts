@@ -7,7 +7,8 @@ import { type Fault, faultAt } from '../../editor/check.ts'
 import type { EditorHandle } from '../../editor/editor.tsx'
 import type { Part } from '../../editor/scan.ts'
 import { announce } from '../../shell/announce.tsx'
-import { count } from '../../ui/index.ts'
+import { rowCount } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Example } from './examples.tsx'
 import { valuesFor } from './parameters.tsx'
 import { type Outcome, runOf, runPart } from './run.ts'
@@ -47,9 +48,9 @@ function wholeOf(text: string): Part {
 function describeOutcome({ state, model }: Outcome): string {
   const { kind } = state.value
   if (kind === 'failed') return 'The statement failed'
-  if (kind === 'cancelled') return 'Cancelled'
+  if (kind === 'cancelled') return word('Cancelled')
   const written = state.value.kind === 'done' ? state.value.rowsAffected : undefined
-  return written === undefined ? `${count(model.value?.total ?? 0)} rows` : `${count(written)} rows affected`
+  return written === undefined ? rowCount(model.value?.total ?? 0) : `${rowCount(written)} affected`
 }
 
 /** Where the server says that the text is wrong, unless it has been changed since. */

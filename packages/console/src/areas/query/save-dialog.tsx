@@ -27,7 +27,7 @@ export function SaveDialog({
         ? await createSaved(tab, change.name, change.shared)
         : await updateSaved(tab, { ...change, body: bodyOf(tab) })
     if (saved !== undefined) {
-      toast(`“${saved.name}” was saved${saved.shared === 'private' ? '' : ' and is shared'}`)
+      toast(saved.shared === 'private' ? `“${saved.name}” was saved` : `“${saved.name}” was saved and is shared`)
       go(href('query', 'saved', saved.id), { replace: true })
     }
     onClose()

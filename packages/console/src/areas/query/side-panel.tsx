@@ -4,7 +4,19 @@ import type { Catalogue } from '../../editor/catalogue.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Await, Badge, Button, classes, count, duration, Icon, Menu, Segments, Time, useLoad } from '../../ui/index.ts'
+import {
+  Await,
+  Badge,
+  Button,
+  classes,
+  duration,
+  Icon,
+  Menu,
+  rowCount,
+  Segments,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
 import { clearHistory, history } from './history.ts'
 import { deleteSaved, isOwn, type Listed, listSaved, PAGE, savedVersion } from './saved.ts'
 import { SideList, SideNote } from './side-list.tsx'
@@ -59,7 +71,7 @@ function SavedList() {
                 <SavedItem key={item.id} item={item} />
               ))}
             </ul>
-            {more && <SideNote>The first {PAGE} are listed. Type to find others.</SideNote>}
+            {more && <SideNote>{`The first ${PAGE} are listed. Type to find others.`}</SideNote>}
           </>
         )}
       </Await>
@@ -129,8 +141,7 @@ function HistoryList() {
               <span class="query-side-about">
                 {!ok && <Icon name="error" />}
                 <span>
-                  <Time at={at} as="relative" /> ·{' '}
-                  {rows !== undefined && `${count(rows)} ${rows === 1 ? 'row' : 'rows'} · `}
+                  <Time at={at} as="relative" /> · {rows !== undefined && `${rowCount(rows)} · `}
                   {duration(milliseconds)}
                 </span>
               </span>

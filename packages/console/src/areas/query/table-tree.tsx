@@ -5,6 +5,7 @@ import { printed } from '../../editor/printed.ts'
 import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, ButtonLink, classes, Icon, IconButton, useDelayed, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { SideList, SideNote } from './side-list.tsx'
 import { readStored, writeStored } from './storage.ts'
 import './table-tree.css'
@@ -49,7 +50,7 @@ export function TableTree({ catalogue, ...actions }: TreeActions & { readonly ca
             <ul class="table-tree" aria-label="Tables">
               {own.map(branch)}
             </ul>
-            {own.length === PAGE && <SideNote>The first {PAGE} are listed. Type to find others.</SideNote>}
+            {own.length === PAGE && <SideNote>{`The first ${PAGE} are listed. Type to find others.`}</SideNote>}
             {system.length > 0 && (
               <details class="table-tree-system" open={prefix !== '' || undefined}>
                 <summary>System tables</summary>
@@ -81,7 +82,7 @@ function NoTables() {
 }
 
 function NoMatch({ prefix }: { readonly prefix: string }) {
-  return <SideNote>No table begins with “{prefix}”.</SideNote>
+  return <SideNote>{`No table begins with “${prefix}”.`}</SideNote>
 }
 
 function Branch({
@@ -103,7 +104,7 @@ function Branch({
       <div class={classes('table-tree-table', !isReadable && 'locked')}>
         <IconButton
           icon={isOpen ? 'down' : 'right'}
-          label={`${isOpen ? 'Hide' : 'Show'} the columns of ${name}`}
+          label={isOpen ? `Hide the columns of ${name}` : `Show the columns of ${name}`}
           aria-expanded={isOpen}
           size="small"
           onClick={onToggle}
@@ -111,7 +112,7 @@ function Branch({
         <button
           type="button"
           class="table-tree-name"
-          title={isReadable ? (description ?? `Insert ${name}`) : `Its rows need ${missingscopes.join(' and ')}`}
+          title={isReadable ? (description ?? `Insert ${name}`) : `Its rows need ${missingscopes.join(word(' and '))}`}
           onClick={() => onName(printed(name))}
         >
           <Icon name={isReadable ? (isview ? 'eye' : 'table') : 'lock'} />

@@ -74,7 +74,7 @@ function isTab(value: unknown): value is QueryTab {
 }
 
 function emptyTab(others: readonly QueryTab[]): QueryTab {
-  const numbers = others.map(({ title }) => Number(/^Query (\d+)$/.exec(title)?.[1] ?? 0))
+  const numbers = others.map(({ title }) => Number(/^\p{L}+ (\d+)$/u.exec(title)?.[1] ?? 0))
   const title = `Query ${Math.max(0, ...numbers) + 1}`
   return { id: newId(), title, text: '', parameters: {}, chart: { view: 'table' }, live: false }
 }

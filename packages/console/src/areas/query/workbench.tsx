@@ -10,6 +10,7 @@ import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { useVisit } from '../../shell/visits.ts'
 import { Button, copyText, ErrorNotice, IconButton, Keys, Menu, Page, useLoad } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { CodeDialogProps } from './code-dialog.tsx'
 import { Examples } from './examples.tsx'
 import { ParameterForm, valuesFor } from './parameters.tsx'
@@ -167,7 +168,7 @@ function queryCommands({
   format,
   save,
 }: Readonly<Record<'runHere' | 'runAll' | 'format' | 'save', () => void>>): readonly Command[] {
-  const group = 'Query'
+  const group = word('Query')
   return [
     { id: 'query-run', title: 'Run the statement', group, icon: 'play', keys: 'Mod Enter', act: runHere },
     { id: 'query-run-all', title: 'Run all statements', group, icon: 'play', keys: 'Mod Shift Enter', act: runAll },
