@@ -21,6 +21,8 @@ const LANGUAGES = [
     .map(({ name }) => name),
 ]
 const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder, '..', name, 'src'))
+/** What is wrong with an address is shown while it is typed. */
+const ADDRESSES = join(folder, '..', 'protocol', 'src', 'addresses.ts')
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {
@@ -53,7 +55,7 @@ async function buildIn(language) {
     metafile: true,
     write: false,
     logLevel: 'error',
-    plugins: language === 'en' ? [] : [translated(source, readCatalogue(join(languages, language)))],
+    plugins: language === 'en' ? [] : [translated([source, ADDRESSES], readCatalogue(join(languages, language)))],
   })
   return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: manifestOf(metafile) }
 }

@@ -15,13 +15,13 @@ export function readCatalogue(folder) {
   return new Map(files.flatMap((file) => Object.entries(JSON.parse(readFileSync(join(folder, file), 'utf8')))))
 }
 
-/** The plug-in for esbuild: the modules below `folder` with the texts of the catalogue. */
-export function translated(folder, catalogue) {
+/** The plug-in for esbuild: the modules at or below `places` with the texts of the catalogue. */
+export function translated(places, catalogue) {
   return {
     name: 'texts',
     setup({ onLoad, esbuild }) {
       onLoad({ filter: /\.tsx?$/ }, async ({ path }) => {
-        if (!path.startsWith(folder)) return undefined
+        if (!places.some((place) => path.startsWith(place))) return undefined
         return { contents: translate(await plainScript(path, esbuild), catalogue), loader: 'js' }
       })
     },

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as esbuild from 'esbuild'
+import { originFault, redirectUriFault } from 'gatehouse-protocol'
 import { plainScript, readCatalogue, textsOf, translate } from '../../packages/console/texts.js'
 
 const FOLDER = new URL('../../packages/console', import.meta.url).pathname
@@ -84,6 +85,36 @@ test('literals are replaced where people read them, with their values; names sta
   const other = ` In ${value('"$`"')} gibt es kein ${value('a ? "keine" : b')} `
   assert.equal(translate(script, catalogue), `f({ title: "Personen", id: "Users", label: \`${other}\`, kind: "none" })`)
 })
+
+const WRONG_REDIRECT_URIS = [
+  'x y',
+  '*',
+  '\\',
+  'x',
+  'a.b:#',
+  'https://u@x',
+  "https://x'y",
+  'https://x/../y',
+  'http://x',
+  'x:/y',
+]
+const WRONG_ORIGINS = ['https://x/y', 'ftp://x']
+
+for (const { name } of LANGUAGES) {
+  test(`what is wrong with an address is said in ${name}`, async () => {
+    const catalogue = readCatalogue(join(FOLDER, 'languages', name))
+    const script = await plainScript(join(FOLDER, '../protocol/src/addresses.ts'), esbuild)
+    const other = await import(`data:text/javascript,${encodeURIComponent(translate(script, catalogue))}`)
+    for (const uri of WRONG_REDIRECT_URIS) assertDiffer(redirectUriFault(uri), other.redirectUriFault(uri))
+    for (const origin of WRONG_ORIGINS) assertDiffer(originFault(origin), other.originFault(origin))
+  })
+}
+
+function assertDiffer(english: string | undefined, other: unknown): void {
+  assert.ok(english)
+  assert.ok(typeof other === 'string')
+  assert.notEqual(other, english)
+}
 
 function valuesOf(text: string): readonly string[] {
   return [...new Set(text.match(/\{\d\}/g))].sort()

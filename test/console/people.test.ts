@@ -339,7 +339,7 @@ test(
     await label('Longest session').fill('7 days')
     await page.getByText('More', { exact: true }).click()
     await label('Other members, as JSON').fill('{"name": "x"}')
-    await page.locator('.fault').getByText('name does not belong here').waitFor()
+    await page.locator('.fault').getByText('name is not allowed here').waitFor()
     await label('Other members, as JSON').fill('{"trust_email": true}')
     assert.deepEqual(await view.axe(), [])
     await page.getByRole('button', { name: 'Save' }).click()

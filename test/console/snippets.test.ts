@@ -35,7 +35,7 @@ after(async () => {
 /** As in the console, whose types need those of a page. */
 interface Snippets {
   metadataOf(kind: string, draft: object): object
-  snippetsOf(kind: string, values: object): readonly { readonly title: string; readonly text: string }[]
+  snippetsOf(kind: string, values: object): readonly { readonly title: string; readonly code: string }[]
 }
 const AREA = '../../packages/console/src/areas/applications'
 const [kinds, snippets] = await Promise.all(['kinds', 'snippets'].map((name) => import(`${AREA}/${name}.ts`)))
@@ -63,7 +63,7 @@ async function connect(kind: 'server' | 'native' | 'device' | 'service', redirec
     scope: client.scope ?? '',
   }
   const shown = snippetsOf(kind, values)
-  return { secret, codeOf: (title: string) => shown.find((snippet) => snippet.title === title)?.text ?? '' }
+  return { secret, codeOf: (title: string) => shown.find((snippet) => snippet.title === title)?.code ?? '' }
 }
 
 interface Program {

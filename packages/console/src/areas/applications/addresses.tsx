@@ -1,6 +1,7 @@
 /** Lists of addresses, checked while they are typed with the rules of the server. */
 import { originFault, redirectUriFault } from 'gatehouse-protocol'
 import { Button, IconButton, TextField } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { type Draft, filled, type Kind, type KindInfo } from './kinds.ts'
 
 export type Addresses = Pick<Draft, 'redirectUris' | 'signedOutUris' | 'origins'>
@@ -44,7 +45,7 @@ export function AddressFields({
     <>
       <AddressList
         legend="Redirect URIs"
-        item="redirect URI"
+        texts={REDIRECT_URI}
         about={`${info.redirectHint} It must match exactly; http is allowed only on this computer.`}
         rule="redirect"
         placeholder={PLACEHOLDERS[info.kind]}
@@ -53,7 +54,7 @@ export function AddressFields({
       />
       <AddressList
         legend="After sign-out"
-        item="address"
+        texts={ADDRESS}
         about="Where people can be sent after they sign out. Optional."
         rule="redirect"
         values={addresses.signedOutUris}
@@ -62,7 +63,7 @@ export function AddressFields({
       {info.origins && (
         <AddressList
           legend="Other origins"
-          item="origin"
+          texts={ORIGIN}
           about="Pages at the origins of the redirect URIs may call this server. List others here: scheme, host and port, without a path."
           rule="origin"
           placeholder="https://other.example.com"
@@ -82,11 +83,34 @@ const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
   service: '',
 }
 
+/** What one item of a list is called. */
+interface ItemTexts {
+  readonly nameOf: (number: number) => string
+  readonly removeOf: (number: number) => string
+  readonly another: string
+}
+
+const REDIRECT_URI: ItemTexts = {
+  nameOf: (number) => word(`redirect URI ${number}`),
+  removeOf: (number) => `Remove redirect URI ${number}`,
+  another: 'Another redirect URI',
+}
+const ADDRESS: ItemTexts = {
+  nameOf: (number) => word(`address ${number}`),
+  removeOf: (number) => `Remove address ${number}`,
+  another: 'Another address',
+}
+const ORIGIN: ItemTexts = {
+  nameOf: (number) => word(`origin ${number}`),
+  removeOf: (number) => `Remove origin ${number}`,
+  another: 'Another origin',
+}
+
 function AddressList({
   legend,
   about,
   rule,
-  item,
+  texts,
   values,
   onValues,
   placeholder,
@@ -94,8 +118,7 @@ function AddressList({
   readonly legend: string
   readonly about: string
   readonly rule: keyof typeof RULES
-  /** What one of them is called. */
-  readonly item: string
+  readonly texts: ItemTexts
   readonly values: readonly string[]
   readonly onValues: (values: readonly string[]) => void
   readonly placeholder?: string
@@ -109,7 +132,7 @@ function AddressList({
       {shown.map((value, index) => (
         <div key={index} class="address">
           <TextField
-            label={`${item} ${index + 1}`}
+            label={texts.nameOf(index + 1)}
             hideLabel
             inputMode="url"
             {...(placeholder !== undefined && { placeholder })}
@@ -120,7 +143,7 @@ function AddressList({
           {shown.length > 1 && (
             <IconButton
               icon="minus"
-              label={`Remove ${item} ${index + 1}`}
+              label={texts.removeOf(index + 1)}
               onClick={() => onValues(shown.filter((_, place) => place !== index))}
             />
           )}
@@ -128,7 +151,7 @@ function AddressList({
       ))}
       <div>
         <Button size="small" kind="plain" icon="plus" onClick={() => onValues([...shown, ''])}>
-          Another {item}
+          {texts.another}
         </Button>
       </div>
     </fieldset>

@@ -5,6 +5,7 @@ import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { Await, Menu, Notice, Page, Tabs } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { Authentication } from './authentication.tsx'
 import { CodePage } from './code.tsx'
 import { type Application, hasSecret, infoOf, kindOf } from './kinds.ts'
@@ -79,7 +80,7 @@ function actionsOf(application: Tagged<Application>, client: Application) {
       ? {
           title: 'Enable',
           icon: 'check' as const,
-          act: () => void application.change({ disabled: false }, `${name} works again`),
+          act: () => void application.change({ disabled: false }, word(`${name} works again`)),
         }
       : { title: 'Disable', icon: 'lock' as const, danger: true, act: () => void disable(application, name) },
     { title: 'Delete', icon: 'trash' as const, danger: true, act: () => void remove(application, client, name) },
@@ -93,12 +94,12 @@ async function disable(application: Tagged<Application>, name: string): Promise<
     action: 'Disable',
     danger: true,
   })
-  if (isAgreed) await application.change({ disabled: true }, `${name} was disabled`)
+  if (isAgreed) await application.change({ disabled: true }, word(`${name} was disabled`))
 }
 
 async function remove(application: Tagged<Application>, client: Application, name: string): Promise<void> {
   const { length } = client.secrets
-  const secrets = length === 0 ? '' : length === 1 ? ', its secret' : `, its ${length} secrets`
+  const secrets = length === 0 ? '' : length === 1 ? word(', its secret') : word(`, its ${length} secrets`)
   const isAgreed = await confirm({
     title: `Delete ${name}?`,
     text: `Its registration${secrets} and the consents of its users are deleted, and all its tokens are revoked. This cannot be undone.`,
@@ -106,5 +107,5 @@ async function remove(application: Tagged<Application>, client: Application, nam
     danger: true,
     typed: client.client_id,
   })
-  if (isAgreed && (await application.remove(`${name} was deleted`))) go(href('applications'), { replace: true })
+  if (isAgreed && (await application.remove(word(`${name} was deleted`)))) go(href('applications'), { replace: true })
 }

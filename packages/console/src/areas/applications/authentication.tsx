@@ -14,6 +14,7 @@ import {
   TextField,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { type Application, TOKEN_EXCHANGE, type Workload } from './kinds.ts'
 
 interface Props {
@@ -39,13 +40,18 @@ export function Authentication({ application, client }: Props) {
     >
       <Facts
         of={[
-          ['Method', client.token_endpoint_auth_method === 'private_key_jwt' ? 'Assertions' : 'Secret'],
-          ...(uri === undefined ? [] : [['Keys', <code>{uri}</code>] as const]),
-          ...(keys === 0 ? [] : [['Keys', `${keys} public ${keys === 1 ? 'key' : 'keys'}`] as const]),
+          [
+            word('Method'),
+            client.token_endpoint_auth_method === 'private_key_jwt' ? word('Assertions') : word('Secret'),
+          ],
+          ...(uri === undefined ? [] : [[word('Keys'), <code>{uri}</code>] as const]),
+          ...(keys === 0
+            ? []
+            : [[word('Keys'), keys === 1 ? word('1 public key') : word(`${keys} public keys`)] as const]),
           ...federated.map(
             ({ issuer, subject }) =>
               [
-                'Workload',
+                word('Workload'),
                 <span>
                   <code>{subject}</code> of <code>{issuer}</code>
                 </span>,

@@ -42,7 +42,7 @@ function Snippets({ client }: { readonly client: Application }) {
         choices={snippets.map(({ title }) => ({ value: title, title }))}
       />
       {shown.install !== undefined && <Code label="Install" text={shown.install} />}
-      <Code label={shown.file} text={shown.text} />
+      <Code label={shown.file} text={shown.code} />
       {shown.note !== undefined && <Notice>{shown.note}</Notice>}
     </div>
   )

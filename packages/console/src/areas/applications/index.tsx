@@ -3,6 +3,7 @@ import './applications.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
+import { word } from '../../ui/word.ts'
 import { ApiPage, NewApi } from './apis/api.tsx'
 import { Apis } from './apis/list.tsx'
 import { ApplicationPage } from './application.tsx'
@@ -18,7 +19,7 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
       title: 'Connect an application',
       group: 'Applications',
       icon: 'plus',
-      words: 'client register new',
+      words: word('client register new'),
       act: () => go(href('applications', 'new')),
     },
     {
@@ -26,7 +27,7 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
       title: 'APIs and scopes of your own',
       group: 'Applications',
       icon: 'application',
-      words: 'api resource scope audience',
+      words: word('api resource scope audience'),
       act: () => go(href('applications', 'apis')),
     },
   ])

@@ -2,6 +2,7 @@
 import type { AdminClient } from '../../../../client/src/index.ts'
 import type { Values } from '../../admin/attributes.tsx'
 import type { IconName } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 
 export interface Application extends AdminClient {
   readonly built_in?: boolean
@@ -82,8 +83,9 @@ export const KINDS: readonly KindInfo[] = [
     redirects: true,
     confidential: false,
     origins: false,
-    redirectHint:
+    redirectHint: word(
       'http://127.0.0.1/callback (the app can listen on any port), your own scheme with a dot such as com.example.app:/callback, or an https address that opens the app.',
+    ),
   },
   {
     kind: 'device',

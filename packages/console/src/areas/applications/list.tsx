@@ -20,7 +20,7 @@ export function Applications({ query }: { readonly query: URLSearchParams }) {
     </ButtonLink>
   )
   return (
-    <Page title="Applications" bar={<ApplicationTabs current="Applications" />} actions={connect}>
+    <Page title="Applications" bar={<ApplicationTabs current="applications" />} actions={connect}>
       <div class="applications-search">
         <SearchField label="Search by name or client id" value={text} onValue={setText} autofocus />
       </div>

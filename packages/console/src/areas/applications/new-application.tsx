@@ -5,6 +5,7 @@ import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Button, ButtonLink, Checkbox, ErrorNotice, Form, Icon, Page, TextField, useSubmit } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { AddressFields, areComplete } from './addresses.tsx'
 import { type Draft, KINDS, type KindInfo, metadataOf, suggestId } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
@@ -61,7 +62,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const { isBusy, error, submit } = useSubmit(async () => {
     const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
     if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
-    toast(`${draft.name} is connected`)
+    toast(word(`${draft.name} is connected`))
     go(href('applications', made.client_id, 'code'))
   })
   const faults = faultsOf(error)

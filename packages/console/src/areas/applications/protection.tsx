@@ -7,6 +7,7 @@ import {
   type SignInDemand,
   SignInDemandFields,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Application, KindInfo } from './kinds.ts'
 
 export interface Protection {
@@ -42,14 +43,13 @@ export function protectionPatch({ isFapi, isBound, isPushed, isSigned, signIn }:
 
 export function protectionText(client: Application): string {
   const { isFapi, isBound, isPushed, isSigned } = protectionOf(client)
-  const profile = 'FAPI 2.0 Security Profile'
-  if (isFapi) return isSigned ? `${profile}, signed requests` : profile
+  if (isFapi) return isSigned ? word('FAPI 2.0 Security Profile, signed requests') : word('FAPI 2.0 Security Profile')
   const parts = [
-    ...(isBound ? ['bound tokens (DPoP)'] : []),
-    ...(isPushed ? ['pushed requests'] : []),
-    ...(isSigned ? ['signed requests'] : []),
+    ...(isBound ? [word('bound tokens (DPoP)')] : []),
+    ...(isPushed ? [word('pushed requests')] : []),
+    ...(isSigned ? [word('signed requests')] : []),
   ]
-  return parts.length === 0 ? 'Standard' : `Needs ${parts.join(' and ')}`
+  return parts.length === 0 ? word('Standard') : word(`Needs ${parts.join(word(' and '))}`)
 }
 
 interface Props {

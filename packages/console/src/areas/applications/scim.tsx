@@ -24,6 +24,7 @@ import {
   useLoad,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { ApplicationTabs } from './tabs.tsx'
 
 interface ScimClient {
@@ -55,7 +56,7 @@ export function ScimClients() {
     [],
   )
   return (
-    <Page title="Provisioning" bar={<ApplicationTabs current="Provisioning" />}>
+    <Page title="Provisioning" bar={<ApplicationTabs current="provisioning" />}>
       <Await of={clients} title="The clients could not be listed">
         {(items) =>
           items.length === 0 ? (
@@ -126,9 +127,9 @@ function Client({ client, onChange }: { readonly client: ScimClient; readonly on
             { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
             {
               title: 'Last used',
-              cell: ({ last_used_at: at }) => (at === null ? 'never' : <Time at={at} as="relative" />),
+              cell: ({ last_used_at: at }) => (at === null ? word('never') : <Time at={at} as="relative" />),
             },
-            dangerColumn(() => 'Revoke', revoke),
+            dangerColumn(() => word('Revoke'), revoke),
           ]}
         />
       )}

@@ -2,6 +2,7 @@
 
 import { type Scope, useScopes } from '../../admin/scopes.ts'
 import { Await, Checkboxes } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 
 export function ScopeChoice({
   about,
@@ -49,9 +50,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   offline_access: 'A refresh token, which outlives the browser session',
   'Identity/Admin': 'Administer users, roles and applications',
   'Platform/Market': 'Market data',
-  'Platform/News': 'News',
+  'Platform/News': word('News'),
   'Platform/Trading': 'Trades and quotes',
-  'Platform/OrderPad': 'Orders',
+  'Platform/OrderPad': word('Orders'),
   'Platform/Admin': 'Administer the platform',
   'Identity/Provisioning': 'Provision users and groups over SCIM',
 }

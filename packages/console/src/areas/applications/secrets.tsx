@@ -16,6 +16,7 @@ import {
   Time,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import type { Application, Secret } from './kinds.ts'
 
 const MOST = 2
@@ -70,10 +71,10 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
             { title: 'Added', cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
             {
               title: 'Expires',
-              cell: ({ expires_at: at }) => (at === null ? 'never' : <Time at={at} as="relative" />),
+              cell: ({ expires_at: at }) => (at === null ? word('never') : <Time at={at} as="relative" />),
             },
             { title: 'From', wide: true, cell: ({ declared }) => (declared ? <Badge>declarative file</Badge> : '') },
-            dangerColumn(() => 'Remove', remove),
+            dangerColumn(() => word('Remove'), remove),
           ]}
         />
       )}

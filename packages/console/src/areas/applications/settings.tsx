@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
 import { ProtectionFields, protectionOf, protectionPatch, protectionText, signInText } from './protection.tsx'
@@ -32,20 +33,20 @@ export function Settings({ application, client }: Props) {
       <Facts
         of={[
           ['Client id', <Copied text={client.client_id} label="Copy the client id" />],
-          ['Issuer', <Copied text={server.issuer} label="Copy the issuer" />],
-          ['Kind', `${info.title}, ${hasSecret(client) ? 'with a secret' : 'without a secret'}`],
+          [word('Issuer'), <Copied text={server.issuer} label="Copy the issuer" />],
+          [word('Kind'), `${info.title}, ${hasSecret(client) ? word('with a secret') : word('without a secret')}`],
           ['Grant types', <Words of={client.grant_types ?? ['authorization_code']} />],
           ...(info.redirects ? [['Redirect URIs', <Lines of={client.redirect_uris ?? []} />] as const] : []),
           ...(info.redirects
             ? [['After sign-out', <Lines of={client.post_logout_redirect_uris ?? []} />] as const]
             : []),
-          ...(info.origins ? [['Origins', <Lines of={originsOf(client)} />] as const] : []),
-          ['Scopes', <Words of={(client.scope ?? 'openid').split(' ')} />],
-          ['Protection', protectionText(client)],
+          ...(info.origins ? [[word('Origins'), <Lines of={originsOf(client)} />] as const] : []),
+          [word('Scopes'), <Words of={(client.scope ?? 'openid').split(' ')} />],
+          [word('Protection'), protectionText(client)],
           ...(info.kind === 'service' ? [] : [['Sign-in of its users', signInText(client)] as const]),
           ...(info.kind === 'service'
             ? []
-            : [['Consent', client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
+            : [[word('Consent'), client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
         ]}
       />
     </Section>
@@ -70,8 +71,8 @@ function Copied({ text, label }: { readonly text: string; readonly label: string
 function Words({ of }: { readonly of: readonly string[] }) {
   return (
     <span class="badges">
-      {of.map((word) => (
-        <Badge key={word}>{word.replace('urn:ietf:params:oauth:grant-type:', '')}</Badge>
+      {of.map((text) => (
+        <Badge key={text}>{text.replace('urn:ietf:params:oauth:grant-type:', '')}</Badge>
       ))}
     </span>
   )
@@ -118,7 +119,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       ...protectionPatch(protection),
       ...signaturesPatch(signatures),
     }
-    if (await application.change(patch, `${name.trim() || client.client_id} was changed`)) onDone()
+    if (await application.change(patch, word(`${name.trim() || client.client_id} was changed`))) onDone()
     setBusy(false)
   }
   return (

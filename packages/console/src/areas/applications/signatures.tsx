@@ -40,7 +40,7 @@ interface Props {
 export function SignatureFields({ info, signatures, onSignatures }: Props) {
   const shown = MEMBERS.filter(({ of }) => of === 'all' || info[of])
   return (
-    <details open={Object.keys(signatures).length > 0}>
+    <details class="signatures" open={Object.keys(signatures).length > 0}>
       <summary>Signature algorithms</summary>
       <p class="hint">What the server signs needs keys of the algorithm: see the setting signing_algs.</p>
       {shown.map(({ name, label }) => (

@@ -14,7 +14,7 @@ export interface Snippet {
   readonly install?: string
   /** What the code is called. */
   readonly file: string
-  readonly text: string
+  readonly code: string
   readonly note?: string
 }
 

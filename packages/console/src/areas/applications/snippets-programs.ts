@@ -57,7 +57,7 @@ export function deviceSnippets(values: Values): readonly Snippet[] {
     {
       title: 'gatehouse-client',
       file: 'device.mjs (Node)',
-      text: `import { device, Gatehouse } from 'gatehouse-client'
+      code: `import { device, Gatehouse } from 'gatehouse-client'
 
 const auth = device({
   clientId: ${quote(clientId)},
@@ -74,7 +74,7 @@ gate.close()
       title: 'openid-client',
       install: 'npm install openid-client',
       file: 'device.mjs (Node)',
-      text: `import * as oidc from 'openid-client'
+      code: `import * as oidc from 'openid-client'
 
 const provider = await oidc.discovery(new URL(${quote(issuer)}), ${quote(clientId)}, undefined, oidc.None()${insecureOption(values)})
 const started = await oidc.initiateDeviceAuthorization(provider, { scope: ${quote(scope)} })
@@ -87,7 +87,7 @@ ${openidClientCall(values)}
       title: 'Python',
       install: 'pip install requests',
       file: 'device.py',
-      text: `import time
+      code: `import time
 import requests
 
 gate = "${issuer}"
@@ -112,7 +112,7 @@ ${pythonCall(values)}
     {
       title: 'curl',
       file: 'In a shell',
-      text: `STARTED=$(curl --silent ${issuer}/connect/deviceauthorization \\
+      code: `STARTED=$(curl --silent ${issuer}/connect/deviceauthorization \\
   --data-urlencode client_id='${clientId}' \\
   --data-urlencode scope='${scope}')
 echo "$STARTED"
@@ -135,7 +135,7 @@ export function serviceSnippets(values: Values): readonly Snippet[] {
     {
       title: 'gatehouse-client',
       file: 'service.mjs (Node)',
-      text: `import { clientCredentials, Gatehouse } from 'gatehouse-client'
+      code: `import { clientCredentials, Gatehouse } from 'gatehouse-client'
 
 const auth = clientCredentials({
   clientId: ${quote(clientId)},
@@ -153,7 +153,7 @@ gate.close()
       title: 'openid-client',
       install: 'npm install openid-client',
       file: 'service.mjs (Node)',
-      text: `import * as oidc from 'openid-client'
+      code: `import * as oidc from 'openid-client'
 
 const provider = await oidc.discovery(
   new URL(${quote(issuer)}),
@@ -169,7 +169,7 @@ ${openidClientCall(values)}
       title: 'Python',
       install: 'pip install requests',
       file: 'service.py',
-      text: `import os
+      code: `import os
 import requests
 
 gate = "${issuer}"
@@ -185,7 +185,7 @@ ${pythonCall(values)}
     {
       title: 'curl',
       file: 'In a shell',
-      text: `TOKEN=$(curl --silent ${issuer}/connect/token \\
+      code: `TOKEN=$(curl --silent ${issuer}/connect/token \\
   --user "${clientId}:$CLIENT_SECRET" \\
   --data grant_type=client_credentials \\
   --data-urlencode scope='${scope}' \\

@@ -26,7 +26,7 @@ function gatehousePage(values: Values): Snippet {
   return {
     title: 'gatehouse-client',
     file: 'In the page',
-    text: `import { browser, Gatehouse } from 'gatehouse-client'
+    code: `import { browser, Gatehouse } from 'gatehouse-client'
 
 const auth = browser({
   clientId: ${quote(clientId)},
@@ -49,7 +49,7 @@ function oidcClientTs({ issuer, clientId, redirectUri, signedOutUri, scope }: Va
     title: 'oidc-client-ts',
     install: 'npm install oidc-client-ts',
     file: 'In the page',
-    text: `import { UserManager } from 'oidc-client-ts'
+    code: `import { UserManager } from 'oidc-client-ts'
 
 const manager = new UserManager({
   authority: ${quote(issuer)},
@@ -75,7 +75,7 @@ function openidClientServer(values: Values): Snippet {
     title: 'openid-client',
     install: 'npm install openid-client express express-session',
     file: 'server.mjs (Node, Express)',
-    text: `import express from 'express'
+    code: `import express from 'express'
 import session from 'express-session'
 import * as oidc from 'openid-client'
 
@@ -125,7 +125,7 @@ function openidClientNative(values: Values): Snippet {
     title: 'openid-client',
     install: 'npm install openid-client',
     file: 'sign-in.mjs (Node)',
-    text: `import { createServer } from 'node:http'
+    code: `import { createServer } from 'node:http'
 import * as oidc from 'openid-client'
 
 const provider = await oidc.discovery(new URL(${quote(issuer)}), ${quote(clientId)}, undefined, oidc.None()${insecureOption(values)})
@@ -168,7 +168,7 @@ function authlib({ issuer, clientId, redirectUri, scope }: Values, isConfidentia
     title: 'Python',
     install: 'pip install authlib requests',
     file: 'sign_in.py (Authlib)',
-    text: `import os
+    code: `import os
 import requests
 from authlib.common.security import generate_token
 from authlib.integrations.requests_client import OAuth2Session
@@ -195,7 +195,7 @@ function curlCode({ issuer, clientId, redirectUri, scope }: Values, isConfidenti
   return {
     title: 'curl',
     file: 'In a shell',
-    text: `verifier=$(openssl rand -hex 32)
+    code: `verifier=$(openssl rand -hex 32)
 challenge=$(printf %s "$verifier" | openssl dgst -sha256 -binary | openssl base64 -A | tr '+/' '-_' | tr -d =)
 
 # Open this address, sign in, and copy the code from the address to which you come back.

@@ -5,18 +5,18 @@ import { Tabs } from '../../ui/index.ts'
 export const SCIM_PAGE = 'scim-clients'
 
 const PAGES = [
-  ['Applications', []],
-  ['APIs', ['apis']],
-  ['Provisioning', [SCIM_PAGE]],
+  { id: 'applications', title: 'Applications', path: [] },
+  { id: 'apis', title: 'APIs', path: ['apis'] },
+  { id: 'provisioning', title: 'Provisioning', path: [SCIM_PAGE] },
 ] as const
 
-export type PageTitle = (typeof PAGES)[number][0]
+type PageId = (typeof PAGES)[number]['id']
 
-export function ApplicationTabs({ current }: { readonly current: PageTitle }) {
-  const tabs = PAGES.map(([title, path]) => ({
+export function ApplicationTabs({ current }: { readonly current: PageId }) {
+  const tabs = PAGES.map(({ id, title, path }) => ({
     title,
     href: href('applications', ...path),
-    current: title === current,
+    current: id === current,
   }))
   return <Tabs label="Applications" tabs={tabs} />
 }

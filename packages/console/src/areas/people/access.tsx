@@ -6,6 +6,7 @@ import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, dangerColumn, Section, Time } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { ConnectionTable, SessionTable } from './signed-in.tsx'
 import { type Consent, type Factor, type Identity, type Person, userPath } from './types.ts'
 
@@ -55,7 +56,7 @@ function Consents({ person }: { readonly person: Person }) {
         action: 'End access',
       },
       () => gate.admin.of(person.id, 'consents').delete(client),
-      `${client} no longer has access to ${person.username}`,
+      word(`${client} no longer has access to ${person.username}`),
     )
     if (isEnded) consents.reload()
   }
@@ -78,7 +79,7 @@ function Consents({ person }: { readonly person: Person }) {
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         dangerColumn(() => 'End access', end),
       ]}
-      empty={<p class="quiet">No application may act for {person.username}.</p>}
+      empty={<p class="quiet">{`No application may act for ${person.username}.`}</p>}
     />
   )
 }
@@ -86,7 +87,7 @@ function Consents({ person }: { readonly person: Person }) {
 const KINDS: Readonly<Record<string, string>> = {
   totp: 'Authenticator app',
   webauthn: 'Passkey or security key',
-  passkey: 'Passkey',
+  passkey: word('Passkey'),
   recovery: 'Recovery codes',
 }
 
@@ -95,12 +96,12 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
   const remove = async ({ id, label }: Factor) => {
     const isRemoved = await confirmAndAttempt(
       {
-        title: `Remove ${label || 'this factor'}?`,
+        title: label ? `Remove ${label}?` : 'Remove this factor?',
         text: `${person.username} can no longer sign in with it.`,
         action: 'Remove',
       },
       () => gate.admin.of(person.id, 'factors').delete(id),
-      `${label || 'The factor'} was removed`,
+      label ? word(`${label} was removed`) : 'The factor was removed',
     )
     if (!isRemoved) return
     factors.reload()
@@ -115,7 +116,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
         { title: 'Factor', cell: ({ label, kind }) => label || KINDS[kind] || kind },
         { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
         { title: 'Last used', cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
-        dangerColumn(() => 'Remove', remove),
+        dangerColumn(() => word('Remove'), remove),
       ]}
       empty={<p class="quiet">None. Users set them up on their account page.</p>}
     />
@@ -132,7 +133,7 @@ function Identities({ person, onChange }: { readonly person: Person; readonly on
         action: 'Unlink',
       },
       () => gate.admin.of(person.id, 'identities').delete(id),
-      `${label} was unlinked`,
+      word(`${label} was unlinked`),
     )
     if (!isUnlinked) return
     identities.reload()
@@ -148,7 +149,7 @@ function Identities({ person, onChange }: { readonly person: Person; readonly on
         { title: 'Provider', cell: ({ provider }) => <a href={href('people', 'providers', provider)}>{provider}</a> },
         { title: 'Subject', wide: true, cell: ({ subject }) => <code>{subject}</code> },
         { title: 'Last used', wide: true, cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
-        dangerColumn(() => 'Unlink', unlink),
+        dangerColumn(() => word('Unlink'), unlink),
       ]}
       empty={<p class="quiet">None. Users link them when they sign in, or on their account page.</p>}
     />

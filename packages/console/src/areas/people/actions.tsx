@@ -6,7 +6,8 @@ import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import type { MenuItem } from '../../ui/index.ts'
-import { type Link, type Person, some, userPath } from './types.ts'
+import { word } from '../../ui/word.ts'
+import { type Link, type Person, userPath } from './types.ts'
 
 interface Context {
   readonly user: Tagged<Person>
@@ -46,7 +47,9 @@ export function actionsOf(context: Context): {
         act: () =>
           void user.change(
             { must_change_password: !isDue },
-            isDue ? `${username} may keep the password` : `${username} must choose a new password at the next sign-in`,
+            isDue
+              ? word(`${username} may keep the password`)
+              : word(`${username} must choose a new password at the next sign-in`),
           ),
       },
       { title: 'Sign out everywhere', icon: 'signout', act: () => void signOutEverywhere(context) },
@@ -56,7 +59,7 @@ export function actionsOf(context: Context): {
         ? {
             title: 'Enable',
             icon: 'check',
-            act: () => void user.change({ disabled: false }, `${username} can sign in again`),
+            act: () => void user.change({ disabled: false }, word(`${username} can sign in again`)),
           }
         : { title: 'Disable', icon: 'lock', danger: true, disabled: isMe, act: () => void disable(context) },
       { title: 'Delete', icon: 'trash', danger: true, disabled: isMe, act: () => void remove(context) },
@@ -83,13 +86,18 @@ async function signOutEverywhere({ person, onEnded }: Context): Promise<void> {
   try {
     const reply = await gate.json(userPath(person.id, 'sessions'), { method: 'DELETE' })
     const { ended, grants, streams } = reply as { ended: number; grants: number; streams: number }
-    toast(
-      `${person.username} was signed out: ${some(ended, 'session')}, ${some(grants, 'grant')} and ${some(streams, 'streaming connection')} ended`,
-    )
+    toast(signedOutText(person.username, ended, grants, streams))
     onEnded()
   } catch (error) {
     toastError(error)
   }
+}
+
+function signedOutText(username: string, ended: number, grants: number, streams: number): string {
+  const sessions = ended === 1 ? word('1 session') : word(`${ended} sessions`)
+  const access = grants === 1 ? word('1 grant') : word(`${grants} grants`)
+  const connections = streams === 1 ? word('1 streaming connection') : word(`${streams} streaming connections`)
+  return word(`${username} was signed out: ${sessions}, ${access} and ${connections} ended`)
 }
 
 async function removeFactors({ person, user, onEnded }: Context): Promise<void> {
@@ -101,11 +109,14 @@ async function removeFactors({ person, user, onEnded }: Context): Promise<void> 
     return
   }
   if (ids.length === 0) {
-    toast(`${person.username} has no second factor`, { kind: 'info' })
+    toast(word(`${person.username} has no second factor`), { kind: 'info' })
     return
   }
   const isAgreed = await confirm({
-    title: `Remove ${some(ids.length, 'second factor')} of ${person.username}?`,
+    title:
+      ids.length === 1
+        ? `Remove 1 second factor of ${person.username}?`
+        : `Remove ${ids.length} second factors of ${person.username}?`,
     text: 'Until they set up another one, the password alone is enough, unless a role or an application requires a second factor.',
     action: 'Remove',
     danger: true,
@@ -116,7 +127,9 @@ async function removeFactors({ person, user, onEnded }: Context): Promise<void> 
     async () => {
       for (const id of ids) await factors.delete(id)
     },
-    `${some(ids.length, 'second factor')} of ${person.username} removed`,
+    ids.length === 1
+      ? word(`1 second factor of ${person.username} removed`)
+      : word(`${ids.length} second factors of ${person.username} removed`),
   )
   user.reload()
   onEnded()
@@ -129,7 +142,7 @@ async function disable({ person, user, onEnded }: Context): Promise<void> {
     action: 'Disable',
     danger: true,
   })
-  if (isAgreed && (await user.change({ disabled: true }, `${person.username} was disabled`))) onEnded()
+  if (isAgreed && (await user.change({ disabled: true }, word(`${person.username} was disabled`)))) onEnded()
 }
 
 async function remove({ person, user }: Context): Promise<void> {
@@ -140,5 +153,5 @@ async function remove({ person, user }: Context): Promise<void> {
     danger: true,
     typed: person.username,
   })
-  if (isAgreed && (await user.remove(`${person.username} was deleted`))) go(href('people'), { replace: true })
+  if (isAgreed && (await user.remove(word(`${person.username} was deleted`)))) go(href('people'), { replace: true })
 }

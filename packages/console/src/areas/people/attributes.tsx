@@ -24,6 +24,7 @@ import {
   Table,
   TextField,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { PeopleTabs } from './tabs.tsx'
 
 const PARENTS = [
@@ -38,7 +39,7 @@ const NEW = (
 
 export function Attributes() {
   return (
-    <Page title="Attributes" bar={<PeopleTabs current="Attributes" />} actions={NEW}>
+    <Page title="Attributes" bar={<PeopleTabs current="attributes" />} actions={NEW}>
       <Await of={useAttributes()} title="The attributes could not be loaded">
         {(attributes) =>
           attributes.length === 0 ? (
@@ -54,7 +55,7 @@ export function Attributes() {
               hrefOf={({ name }) => href('people', 'attributes', name)}
               columns={[
                 { title: 'Attribute', cell: ({ name }) => name },
-                { title: 'Type', cell: ({ type, many }) => `${type}${many ? ', many' : ''}` },
+                { title: 'Type', cell: ({ type, many }) => (many ? word(`${type}, many`) : type) },
                 { title: 'Claim', cell: ({ claim }) => (claim === undefined ? '' : <code>{claim}</code>) },
                 { title: 'Scope', wide: true, cell: ({ scope }) => scope !== undefined && <Badge>{scope}</Badge> },
               ]}
@@ -95,8 +96,8 @@ export function AttributePage({ name }: { readonly name: string }) {
             <Section title="Values">
               <Facts
                 of={[
-                  ['Type', found.type],
-                  ['Number', found.many ? 'Any number, as a set' : 'At most one'],
+                  [word('Type'), found.type],
+                  [word('Number'), found.many ? 'Any number, as a set' : 'At most one'],
                   ['In row filters', <code>{`:attribute.${found.name}`}</code>],
                 ]}
               />

@@ -3,6 +3,7 @@ import './people.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
+import { word } from '../../ui/word.ts'
 import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { InviteMany } from './invite-many.tsx'
 import { Links } from './links.tsx'
@@ -22,7 +23,7 @@ export default function People({ path: [first, second], query }: AreaProps) {
       id: 'people-new-many',
       title: 'Invite many people',
       group: 'People',
-      words: 'paste list bulk',
+      words: word('paste list bulk'),
       icon: 'people',
       act: () => go(href('people', 'new', 'many')),
     },

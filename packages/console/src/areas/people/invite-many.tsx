@@ -23,7 +23,7 @@ import {
 import { LIFETIMES } from './new-user.tsx'
 import { MOST_PEOPLE, type PastedPerson, readPeople } from './pasted-people.ts'
 import { RoleChoice } from './role-choice.tsx'
-import { type Link, some } from './types.ts'
+import type { Link } from './types.ts'
 
 const PARENTS = [{ title: 'People', href: href('people') }]
 
@@ -73,7 +73,7 @@ function PasteForm({ onInvited }: { readonly onInvited: (invited: readonly Invit
         autofocus
       />
       {people.length > 0 && <Preview people={people.slice(0, MOST_PEOPLE)} />}
-      {isTooLong && <Notice kind="warning">At most {MOST_PEOPLE} people can be invited at once.</Notice>}
+      {isTooLong && <Notice kind="warning">{`At most ${MOST_PEOPLE} people can be invited at once.`}</Notice>}
       <Select label="The links work for" value={lifetime} onValue={setLifetime} choices={LIFETIMES} />
       {server.mail && <Checkbox label="Mail each link to its address" checked={isMailed} onChecked={setMailed} />}
       <RoleChoice roles={roles} onRoles={setRoles} />
@@ -141,7 +141,7 @@ function Outcome({ invited }: { readonly invited: readonly Invited[] }) {
   return (
     <>
       <Notice kind={made.length === invited.length ? 'good' : 'warning'}>
-        {some(made.length, 'invitation')} created.
+        {made.length === 1 ? '1 invitation created.' : `${made.length} invitations created.`}
         {shown.length > 0 && ' This is the only time the links are shown. Each works once.'}
       </Notice>
       <div class="row">

@@ -5,13 +5,21 @@ import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, dangerColumn, Empty, Page, Time } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Link } from './types.ts'
 
 const KINDS: Readonly<Record<string, string>> = {
-  invitation: 'Invitation',
+  invitation: word('Invitation'),
   reset: 'New password',
   administrator: 'First administrator',
+}
+
+const STATES: Readonly<Record<string, string>> = {
+  open: word('open'),
+  used: word('used'),
+  revoked: word('revoked'),
+  expired: word('expired'),
 }
 
 export function Links() {
@@ -31,7 +39,7 @@ export function Links() {
   return (
     <Page
       title="Set-up links"
-      bar={<PeopleTabs current="Set-up links" />}
+      bar={<PeopleTabs current="links" />}
       actions={
         <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>
           Invite
@@ -44,17 +52,17 @@ export function Links() {
         keyOf={({ id }) => id}
         columns={[
           {
-            title: 'For',
+            title: 'User',
             cell: ({ user, username }) => (user === null ? '–' : <a href={href('people', user)}>{username ?? user}</a>),
           },
           { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
           {
             title: 'State',
-            cell: ({ state }) => <Badge kind={state === 'open' ? 'accent' : undefined}>{state}</Badge>,
+            cell: ({ state }) => <Badge kind={state === 'open' ? 'accent' : undefined}>{STATES[state] ?? state}</Badge>,
           },
           { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
           { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
-          dangerColumn(({ state }) => (state === 'open' ? 'Revoke' : undefined), revoke),
+          dangerColumn(({ state }) => (state === 'open' ? word('Revoke') : undefined), revoke),
         ]}
         empty={
           <Empty icon="link" title="There are no set-up links">

@@ -20,6 +20,7 @@ import {
   Time,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Mail } from './types.ts'
 
@@ -27,18 +28,26 @@ const STATES = ['all', 'waiting', 'failed', 'sent'] as const
 type Shown = (typeof STATES)[number]
 
 const KINDS: Readonly<Record<string, string>> = {
-  invitation: 'Invitation',
+  invitation: word('Invitation'),
   reset: 'New password',
   'forgot-password': 'Forgotten password',
   verification: 'Confirm the address',
-  'new-browser': 'Notice: new browser',
-  'password-changed': 'Notice: password changed',
-  'factor-added': 'Notice: second factor added',
-  'factor-removed': 'Notice: second factor removed',
-  'address-changed': 'Notice: address changed',
-  'identity-linked': 'Notice: identity linked',
-  'identity-unlinked': 'Notice: identity unlinked',
-  'break-glass': 'Notice: emergency sign-in',
+  'new-browser': word('Notice: new browser'),
+  'password-changed': word('Notice: password changed'),
+  'factor-added': word('Notice: second factor added'),
+  'factor-removed': word('Notice: second factor removed'),
+  'address-changed': word('Notice: address changed'),
+  'identity-linked': word('Notice: identity linked'),
+  'identity-unlinked': word('Notice: identity unlinked'),
+  'break-glass': word('Notice: emergency sign-in'),
+}
+
+const STATE_NAMES: Readonly<Record<Mail['state'], string>> = {
+  waiting: word('waiting'),
+  sent: word('sent'),
+  failed: word('failed'),
+  dropped: word('dropped'),
+  removed: word('removed'),
 }
 
 const BADGES = { waiting: 'accent', failed: 'danger' } as const
@@ -50,7 +59,7 @@ export function MailQueue({ state }: { readonly state: string | undefined }) {
   return (
     <Page
       title="Mail"
-      bar={<PeopleTabs current="Mail" />}
+      bar={<PeopleTabs current="mail" />}
       actions={
         <>
           <IconButton icon="refresh" label="Load again" onClick={() => setRound((was) => was + 1)} />
@@ -120,8 +129,10 @@ function MailTable({ path }: { readonly path: string }) {
           title: 'State',
           cell: ({ state, error }) => (
             <>
-              <Badge kind={state === 'waiting' || state === 'failed' ? BADGES[state] : undefined}>{state}</Badge>
-              {error !== null && <p class="quiet">{error}</p>}
+              <Badge kind={state === 'waiting' || state === 'failed' ? BADGES[state] : undefined}>
+                {STATE_NAMES[state]}
+              </Badge>
+              {error !== null && <p class="quiet mail-error">{error}</p>}
             </>
           ),
         },

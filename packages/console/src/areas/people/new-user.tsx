@@ -18,6 +18,7 @@ import {
   TextField,
   useSubmit,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { OneTimeLink } from './one-time-link.tsx'
 import { RoleChoice } from './role-choice.tsx'
 import type { Link } from './types.ts'
@@ -38,7 +39,7 @@ export function NewUser() {
       <Page
         title="Invitation"
         parents={PARENTS}
-        actions={<ButtonLink href={href('people', made.user ?? '')}>Open {made.username}</ButtonLink>}
+        actions={<ButtonLink href={href('people', made.user ?? '')}>{`Open ${made.username}`}</ButtonLink>}
       >
         <OneTimeLink link={made} />
         <p class="next-step no-print">
@@ -76,12 +77,12 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
     if (how === 'invite') {
       const send = isMailed && email.trim() !== '' ? { send: true } : {}
       onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime), ...send })) as unknown as Link)
-      toast(`${profile.username} was invited`)
+      toast(word(`${profile.username} was invited`))
       return
     }
     const body = { ...profile, password, must_change_password: mustChange } as Partial<AdminUser>
     const { id } = await gate.admin.users.create(body)
-    toast(`${profile.username} was created`)
+    toast(word(`${profile.username} was created`))
     go(href('people', id))
   })
   const faults = faultsOf(error)

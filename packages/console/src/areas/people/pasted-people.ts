@@ -24,6 +24,10 @@ const HEADINGS: ReadonlyMap<string, Column> = new Map([
   ['mail', 'email'],
   ['e-mail address', 'email'],
   ['email address', 'email'],
+  ['benutzername', 'username'],
+  ['benutzer', 'username'],
+  ['vollständiger name', 'name'],
+  ['e-mail-adresse', 'email'],
 ])
 
 export function readPeople(text: string): readonly PastedPerson[] {

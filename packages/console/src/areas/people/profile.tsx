@@ -4,6 +4,7 @@ import { AttributeValues } from '../../admin/attributes.tsx'
 import type { Tagged } from '../../admin/tagged.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, Button, Copy, Facts, Form, Section, TextField, Time } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { RoleChoice } from './role-choice.tsx'
 import type { Person } from './types.ts'
 
@@ -29,12 +30,12 @@ export function Profile(props: Props) {
 
 /** The members that can be edited; others stay as they are. */
 const FIELDS = [
-  ['name', 'Name'],
+  ['name', word('Name')],
   ['given_name', 'Given name'],
   ['family_name', 'Family name'],
   ['email', 'E-mail address'],
   ['zoneinfo', 'Time zone', 'Such as Europe/Paris'],
-  ['locale', 'Language', 'A tag such as en-GB'],
+  ['locale', word('Language'), 'A tag such as en-GB'],
 ] as const
 
 function Details({ user, person }: Props) {
@@ -59,26 +60,26 @@ function Details({ user, person }: Props) {
     >
       <Facts
         of={[
-          ['Username', person.username],
+          [word('Username'), person.username],
           ...shown,
           [
-            'Password',
+            word('Password'),
             person.has_password
               ? person.must_change_password
-                ? 'Set; must be changed at the next sign-in'
-                : 'Set'
+                ? word('Set; must be changed at the next sign-in')
+                : word('Set')
               : 'None yet: send them an invitation link',
           ],
-          ['Second factor', person.has_second_factor ? 'Set up' : 'None'],
+          ['Second factor', person.has_second_factor ? 'Set up' : 'Not set up'],
           [
-            'Id',
+            word('Id'),
             <span class="row tight">
               <code>{person.id}</code>
               <Copy text={person.id} label="Copy the id" />
             </span>,
           ],
-          ['Created', <Time at={person.created_at} />],
-          ['Changed', <Time at={person.updated_at} />],
+          [word('Created'), <Time at={person.created_at} />],
+          [word('Changed'), <Time at={person.updated_at} />],
         ]}
       />
     </Section>
@@ -109,13 +110,13 @@ function EditDetails({
     if (changed.length === 0) return onDraft(undefined)
     setBusy(true)
     const patch = Object.fromEntries(changed.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))
-    if (await user.change(patch, `${person.username} was changed`)) onDraft(undefined)
+    if (await user.change(patch, word(`${person.username} was changed`))) onDraft(undefined)
     setBusy(false)
   }
   return (
     <Section title="Profile">
       <Form onSubmit={save}>
-        {field('username', 'Username')}
+        {field('username', word('Username'))}
         {FIELDS.map(([name, title, hint]) => field(name, title, hint))}
         <div class="row">
           <Button type="submit" kind="primary" busy={busy} disabled={draft.username?.trim() === ''}>
@@ -132,13 +133,16 @@ function EditDetails({
 
 /** Such as: trader is given by the provider corp. They stay while one of these gives them. */
 function sourcesText(sources: NonNullable<Props['person']['role_sources']>): string {
-  const given = Object.entries(sources).map(([role, by]) => `${role} is given by ${by.map(sourceName).join(' and ')}`)
-  return `${given.join('; ')}. A role is held while one of these gives it.`
+  const given = Object.entries(sources).map(([role, by]) =>
+    word(`${role} is given by ${by.map(sourceName).join(word(' and '))}`),
+  )
+  return word(`${given.join('; ')}. A role is held while one of these gives it.`)
 }
 
 function sourceName(source: string): string {
   const [kind, name] = [source.slice(0, source.indexOf(':')), source.slice(source.indexOf(':') + 1)]
-  return kind === 'provider' ? `the provider ${name}` : kind === 'scim' ? `the SCIM client ${name}` : 'an operator'
+  if (kind === 'provider') return word(`the provider ${name}`)
+  return kind === 'scim' ? word(`the SCIM client ${name}`) : word('an operator')
 }
 
 function Roles({ user, person }: Props) {
@@ -146,8 +150,10 @@ function Roles({ user, person }: Props) {
   const [busy, setBusy] = useState(false)
   const save = async () => {
     setBusy(true)
-    const names = draft?.join(', ') || 'no roles'
-    if (await user.change({ roles: draft }, `${person.username} has ${names} now`)) setDraft(undefined)
+    const names = draft?.join(', ') ?? ''
+    const done =
+      names === '' ? word(`${person.username} has no roles now`) : word(`${person.username} has ${names} now`)
+    if (await user.change({ roles: draft }, done)) setDraft(undefined)
     setBusy(false)
   }
   return (

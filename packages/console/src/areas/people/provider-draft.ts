@@ -1,5 +1,6 @@
 /** What the form of a provider holds, and the members of the request that follow from it. */
 import type { AdminProvider } from '../../../../client/src/index.ts'
+import { word } from '../../ui/word.ts'
 
 export interface Rule {
   readonly claim: string
@@ -121,7 +122,7 @@ export function moreFault(text: string): string | undefined {
   const more = readMore(text)
   if (more === undefined) return 'This is not a JSON object'
   const unknown = Object.keys(more).find((member) => !MORE.some((known) => known === member))
-  return unknown === undefined ? undefined : `${unknown} is not allowed here, only ${MORE.join(', ')}`
+  return unknown === undefined ? undefined : word(`${unknown} is not allowed here, only ${MORE.join(', ')}`)
 }
 
 function readMore(text: string): Readonly<Record<string, unknown>> | undefined {

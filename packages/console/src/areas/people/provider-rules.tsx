@@ -133,5 +133,8 @@ export function Rules({
 function withChosen(known: readonly Choice[], chosen: string): readonly Choice[] {
   const isListed = chosen === '' || known.some((choice) => typeof choice !== 'string' && choice.value === chosen)
   if (isListed) return known
-  return [...known, { value: chosen, title: chosen.replace(':', ' ').replace(/^./, (letter) => letter.toUpperCase()) }]
+  const title = chosen.startsWith(ROLE)
+    ? `Role ${chosen.slice(ROLE.length)}`
+    : `Attribute ${chosen.slice(ATTRIBUTE.length)}`
+  return [...known, { value: chosen, title }]
 }

@@ -10,6 +10,7 @@ import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Await, Badge, Button, ButtonLink, Copy, Empty, Facts, Page, Section } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { type Draft, draftOf, EMPTY, requestOf } from './provider-draft.ts'
 import { ProviderForm } from './provider-form.tsx'
 import { PeopleTabs } from './tabs.tsx'
@@ -20,9 +21,9 @@ const PARENTS = [
 ]
 
 const PROVISION: Readonly<Record<AdminProvider['provision'], string>> = {
-  never: 'None',
+  never: word('None'),
   invited: 'By invitation',
-  create: 'Created',
+  create: word('Automatic'),
 }
 
 export function Providers() {
@@ -30,7 +31,7 @@ export function Providers() {
   return (
     <Page
       title="Providers"
-      bar={<PeopleTabs current="Providers" />}
+      bar={<PeopleTabs current="providers" />}
       actions={
         <ButtonLink kind="primary" icon="plus" href={href('people', 'providers', 'new')}>
           New provider
@@ -124,7 +125,7 @@ export function ProviderPage({ id }: { readonly id: string }) {
 
 const ADDRESSES = [
   ['redirect_uri', 'Redirect URI'],
-  ['backchannel_logout_uri', 'Back-channel logout'],
+  ['backchannel_logout_uri', word('Back-channel logout')],
   ['post_logout_redirect_uri', 'After a sign-out'],
   ['jwks_uri', 'Public key'],
 ] as const
@@ -139,7 +140,8 @@ function Address({ text, title }: { readonly text: string; readonly title: strin
 }
 
 async function toggle(provider: Tagged<AdminProvider>, { id, disabled }: AdminProvider): Promise<void> {
-  await provider.change({ disabled: !disabled }, `The provider ${id} is ${disabled ? 'enabled' : 'disabled'}`)
+  const done = disabled ? `The provider ${id} is enabled` : `The provider ${id} is disabled`
+  await provider.change({ disabled: !disabled }, done)
 }
 
 async function remove(provider: Tagged<AdminProvider>, { id, name }: AdminProvider): Promise<void> {

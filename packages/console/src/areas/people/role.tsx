@@ -23,6 +23,7 @@ import {
   Section,
   TextField,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { nameOf, type Person } from './types.ts'
 
 interface Role extends AdminRole {
@@ -79,8 +80,9 @@ export function RolePage({ name }: { readonly name: string }) {
 
 function touched({ users }: Role): string {
   if (users.count === 0) return 'No user has this role.'
-  const number = `${count(users.count)}${users.more ? ' or more' : ''} user${users.count === 1 ? ' has' : 's have'}`
-  return `${number} this role. Changes take effect at once, even in open sessions.`
+  return users.count === 1
+    ? word('1 user has this role. Changes take effect at once, even in open sessions.')
+    : word(`${numberOf(users)} users have this role. Changes take effect at once, even in open sessions.`)
 }
 
 async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void> {
@@ -92,7 +94,10 @@ async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void
     users.count === 0 ||
     (await confirm({
       title: `Remove ${lost.join(', ')} from the role ${name}?`,
-      text: `${holders(users)} at once, unless another role gives it.`,
+      text:
+        users.count === 1
+          ? '1 user loses it at once, unless another role gives it.'
+          : `${numberOf(users)} users lose it at once, unless another role gives it.`,
       action: 'Save',
       danger: true,
     }))
@@ -119,18 +124,24 @@ function confirmEnd(name: string): Promise<boolean> {
 async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promise<void> {
   const isAgreed = await confirm({
     title: `Delete the role ${name}?`,
-    text:
-      users.count === 0
-        ? 'No user has it.'
-        : `${holders(users)} ${scopes.join(', ') || 'nothing else'} at once, unless another role gives it.`,
+    text: lossText(users, scopes),
     action: 'Delete',
     danger: true,
   })
   if (isAgreed && (await role.remove(`The role ${name} was deleted`))) go(href('people', 'roles'), { replace: true })
 }
 
-function holders({ count: number, more }: Role['users']): string {
-  return `${count(number)}${more ? ' or more' : ''} user${number === 1 ? ' loses' : 's lose'} it`
+function lossText(users: Role['users'], scopes: readonly string[]): string {
+  if (users.count === 0) return 'No user has it.'
+  const lost = scopes.join(', ')
+  if (lost === '') return users.count === 1 ? word('1 user has it.') : word(`${numberOf(users)} users have it.`)
+  return users.count === 1
+    ? word(`1 user loses ${lost} at once, unless another role gives it.`)
+    : word(`${numberOf(users)} users lose ${lost} at once, unless another role gives it.`)
+}
+
+function numberOf({ count: number, more }: Role['users']): string {
+  return more ? word(`${count(number)} or more`) : count(number)
 }
 
 const SHOWN = 20

@@ -11,7 +11,7 @@ export function Roles() {
   return (
     <Page
       title="Roles"
-      bar={<PeopleTabs current="Roles" />}
+      bar={<PeopleTabs current="roles" />}
       actions={
         <ButtonLink kind="primary" icon="plus" href={href('people', 'roles', 'new')}>
           New role

@@ -17,6 +17,7 @@ import {
   Segments,
   Time,
 } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Connection, Grant, Session } from './types.ts'
 
@@ -32,7 +33,7 @@ export function SignedIn({ what, query }: { readonly what: string | undefined; r
   return (
     <Page
       title="Signed in now"
-      bar={<PeopleTabs current="Signed in" />}
+      bar={<PeopleTabs current="signed-in" />}
       actions={<IconButton icon="refresh" label="Load again" onClick={() => setRound((was) => was + 1)} />}
     >
       <div class="people-search">
@@ -80,7 +81,7 @@ function userColumn<Item extends { readonly username?: string | null; readonly u
 export function SessionTable({ path, ofOne = false }: ListProps) {
   const sessions = usePages<Session>(path)
   const end = async ({ id, user = '', username, user_agent: agent }: Session) => {
-    const who = username ?? 'the user'
+    const who = username ?? word('the user')
     const isEnded = await confirmAndAttempt(
       {
         title: 'End this session?',
@@ -107,7 +108,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
         { title: 'Signed in by', wide: true, cell: ({ methods }) => methodsText(methods) },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         { title: 'Last seen', cell: ({ seen_at: at }) => <Time at={at} as="relative" /> },
-        dangerColumn(() => 'End', end),
+        dangerColumn(() => word('End'), end),
       ]}
       empty={
         ofOne ? (
@@ -125,7 +126,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
 function GrantTable({ path }: ListProps) {
   const grants = usePages<Grant>(path)
   const revoke = async ({ id, client_id: client, username }: Grant) => {
-    const who = username ?? 'the user'
+    const who = username ?? word('the user')
     const isRevoked = await confirmAndAttempt(
       {
         title: `Revoke the access of ${client} for ${who}?`,
@@ -156,7 +157,7 @@ function GrantTable({ path }: ListProps) {
             offline ? <Badge kind="warning">without the session</Badge> : <Badge>with the session</Badge>,
         },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
-        dangerColumn(() => 'Revoke', revoke),
+        dangerColumn(() => word('Revoke'), revoke),
       ]}
       empty={
         <Empty icon="application" title="No application is acting for a user">
@@ -193,7 +194,7 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
         { title: 'Node', wide: true, cell: ({ node }) => <code>{node}</code> },
         { title: 'Subscriptions', wide: true, kind: 'number', cell: ({ subscriptions }) => subscriptions },
         { title: 'Since', wide: true, cell: ({ opened_at: at }) => <Time at={at} as="relative" /> },
-        dangerColumn(() => 'Close', kick),
+        dangerColumn(() => word('Close'), kick),
       ]}
       empty={
         ofOne ? (
@@ -210,9 +211,9 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
 
 /** Methods of RFC 8176, in the order in which they are listed. */
 const METHODS: readonly (readonly [string, string])[] = [
-  ['pwd', 'password'],
-  ['otp', 'one-time code'],
-  ['pop', 'passkey'],
+  ['pwd', word('password')],
+  ['otp', word('one-time code')],
+  ['pop', word('passkey')],
 ]
 /** The methods above, and those that they imply. */
 const NAMED_OR_IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
@@ -243,6 +244,6 @@ const SYSTEMS = [
 function browserOf(agent: string): string {
   const find = (table: typeof BROWSERS | typeof SYSTEMS) => table.find(([, pattern]) => pattern.test(agent))?.[0]
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)]
-  if (browser === undefined) return agent === '' ? 'an unknown browser' : agent.slice(0, 40)
-  return system === undefined ? browser : `${browser} on ${system}`
+  if (browser === undefined) return agent === '' ? word('an unknown browser') : agent.slice(0, 40)
+  return system === undefined ? browser : word(`${browser} on ${system}`)
 }

@@ -4,19 +4,23 @@ import { href } from '../../shell/router.ts'
 import { Tabs } from '../../ui/index.ts'
 
 const PAGES = [
-  ['Users', []],
-  ['Signed in', ['signed-in']],
-  ['Set-up links', ['links']],
-  ['Roles', ['roles']],
-  ['Attributes', ['attributes']],
-  ['Mail', ['mail']],
-  ['Providers', ['providers']],
+  { id: 'users', title: 'Users' },
+  { id: 'signed-in', title: 'Signed in' },
+  { id: 'links', title: 'Set-up links' },
+  { id: 'roles', title: 'Roles' },
+  { id: 'attributes', title: 'Attributes' },
+  { id: 'mail', title: 'Mail' },
+  { id: 'providers', title: 'Providers' },
 ] as const
 
-export type PageTitle = (typeof PAGES)[number][0]
+type PageId = (typeof PAGES)[number]['id']
 
-export function PeopleTabs({ current }: { readonly current: PageTitle }) {
-  const pages = server.mail ? PAGES : PAGES.filter(([title]) => title !== 'Mail')
-  const tabs = pages.map(([title, path]) => ({ title, href: href('people', ...path), current: title === current }))
+export function PeopleTabs({ current }: { readonly current: PageId }) {
+  const pages = server.mail ? PAGES : PAGES.filter(({ id }) => id !== 'mail')
+  const tabs = pages.map(({ id, title }) => ({
+    title,
+    href: id === 'users' ? href('people') : href('people', id),
+    current: id === current,
+  }))
   return <Tabs label="People" tabs={tabs} />
 }

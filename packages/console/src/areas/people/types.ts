@@ -114,8 +114,3 @@ export interface Consent {
 export function userPath(id: string, ...parts: readonly string[]): string {
   return ['/admin/users', ...[id, ...parts].map(encodeURIComponent)].join('/')
 }
-
-/** `1 session`, `2 sessions`. */
-export function some(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? '' : 's'}`
-}

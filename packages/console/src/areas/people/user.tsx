@@ -4,6 +4,7 @@ import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { user as me } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Dialog, Menu, Page, Tabs } from '../../ui/index.ts'
+import { word } from '../../ui/word.ts'
 import { UserAccess } from './access.tsx'
 import { actionsOf } from './actions.tsx'
 import { OneTimeLink } from './one-time-link.tsx'
@@ -68,7 +69,7 @@ function Loaded({
       bar={
         <Tabs
           label={nameOf(person) ?? person.username}
-          tabs={[tab('Profile'), tab('Access', 'access'), tab('See as this user', 'rights')]}
+          tabs={[tab(word('Profile')), tab(word('Access'), 'access'), tab('See as this user', 'rights')]}
         />
       }
     >

@@ -34,7 +34,7 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
     <Page
       title="People"
       afterTitle={<Total />}
-      bar={<PeopleTabs current="Users" />}
+      bar={<PeopleTabs current="users" />}
       actions={
         <>
           <ButtonLink icon="people" href={href('people', 'new', 'many')}>

@@ -4,6 +4,7 @@ import type { AdminApi } from '../../../../../client/src/index.ts'
 import { faultsOf } from '../../../admin/tagged.ts'
 import { href } from '../../../shell/router.ts'
 import { Button, ButtonLink, ErrorNotice, Form, IconButton, TextField, useSubmit } from '../../../ui/index.ts'
+import { word } from '../../../ui/word.ts'
 
 type Scope = AdminApi['scopes'][number]
 
@@ -117,8 +118,8 @@ export function ApiForm({
 }
 
 const LANGUAGES = [
-  ['en', 'English'],
-  ['de', 'German'],
+  ['en', word('English')],
+  ['de', word('German')],
 ] as const
 
 function Scopes({

@@ -14,7 +14,7 @@ export function Apis() {
     </ButtonLink>
   )
   return (
-    <Page title="APIs" bar={<ApplicationTabs current="APIs" />} actions={declare}>
+    <Page title="APIs" bar={<ApplicationTabs current="apis" />} actions={declare}>
       <PagedTable
         of={apis}
         label="APIs"
