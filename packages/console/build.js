@@ -21,8 +21,8 @@ const LANGUAGES = [
     .map(({ name }) => name),
 ]
 const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder, '..', name, 'src'))
-/** What is wrong with an address is shown while it is typed. */
-const ADDRESSES = join(folder, '..', 'protocol', 'src', 'addresses.ts')
+/** Shown too: what is wrong with an address while it is typed, and what an event of the audit log means. */
+const SHOWN_OF_PROTOCOL = ['addresses.ts', 'audit-events.ts'].map((file) => join(folder, '..', 'protocol', 'src', file))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {
@@ -55,7 +55,8 @@ async function buildIn(language) {
     metafile: true,
     write: false,
     logLevel: 'error',
-    plugins: language === 'en' ? [] : [translated([source, ADDRESSES], readCatalogue(join(languages, language)))],
+    plugins:
+      language === 'en' ? [] : [translated([source, ...SHOWN_OF_PROTOCOL], readCatalogue(join(languages, language)))],
   })
   return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: manifestOf(metafile) }
 }

@@ -16,6 +16,7 @@ const ADDRESSES = join(FOLDER, '../protocol/src/addresses.ts')
 const sources = readdirSync(join(FOLDER, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /(?<!\.d)\.tsx?$/.test(file))
   .map((file) => join(FOLDER, 'src', file))
+  .concat(join(FOLDER, '../protocol/src/audit-events.ts'))
 const scripts = await Promise.all(sources.map((file) => plainScript(file, esbuild)))
 /** What every language needs, and what it can replace. */
 const found = new Set(scripts.flatMap((script) => [...textsOf(script)]))

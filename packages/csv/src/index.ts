@@ -10,7 +10,7 @@ export {
 export { type Guess, guessType, parseType } from './column-types.ts'
 export { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
 export { DELIMITER_SAMPLE, delimiterName, delimiterOf, readDelimiter } from './delimiter.ts'
-export { doubtOf } from './doubts.ts'
+export { type Doubt, doubtOf, findDoubt } from './doubts.ts'
 export { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from './number-formats.ts'
 export { type CsvRow, csvField, parseCsvRecord } from './record.ts'
 export { hasNotes, rejectedHeader, rejectedLine, withoutNotes } from './rejected.ts'

@@ -1,6 +1,6 @@
 /** The import of a CSV file into a table: preview, then rows in batches, with progress, and a way to cancel. */
 import { signal } from '@preact/signals'
-import { type Duplicates, doubtOf, isZone } from 'gatehouse-csv'
+import { type Doubt, type Duplicates, findDoubt, isZone } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { toast } from '../../shell/toasts.tsx'
@@ -298,17 +298,33 @@ function ColumnTable({
 
 /** Why columns look like Text, with the cells that do not fit. */
 function Doubts({ sample }: { readonly sample: CsvSample }) {
-  const doubts = guessColumns(sample).flatMap(
-    ({ name, guess }, index) => doubtOf(name, guess, sample.values[index] ?? [], sample.valueLines[index] ?? []) ?? [],
-  )
+  const doubts = guessColumns(sample).flatMap(({ name, guess }, index) => {
+    const doubt = findDoubt(guess, sample.values[index] ?? [], sample.valueLines[index] ?? [])
+    return doubt === undefined ? [] : [doubtText(name, doubt)]
+  })
   if (doubts.length === 0) return null
   return (
     <Notice kind="warning">
       {doubts.map((doubt) => (
-        <div key={doubt}>{doubt.replace('becomes Text', 'looks like Text')}</div>
+        <div key={doubt}>{doubt}</div>
       ))}
     </Notice>
   )
+}
+
+function doubtText(name: string, doubt: Doubt): string {
+  switch (doubt.kind) {
+    case 'numbers':
+      return word(`${name} looks like Text: its numbers may be ${doubt.first} or ${doubt.second}`)
+    case 'dates':
+      return word(`${name} looks like Text: its dates may be ${doubt.first} or ${doubt.second}`)
+    case 'misfits': {
+      const { type, misfits, values } = doubt
+      const cells = doubt.cells.map(({ line, text }) => word(`line ${line} ${JSON.stringify(text)}`)).join(', ')
+      const all = misfits > doubt.cells.length ? `${cells}, …` : cells
+      return word(`${name} looks like Text, not ${typeName(type)}, because of ${misfits} of ${values} values: ${all}`)
+    }
+  }
 }
 
 /** Whether the first rows fit into the columns. */
