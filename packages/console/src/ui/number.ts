@@ -46,6 +46,12 @@ export function typedNumber(text: string): string {
   return text.replaceAll(GROUP_SEPARATOR, '').replace(DECIMAL_POINT, '.')
 }
 
+/** A whole number as it is typed, without separators; a text that is none stays wrong. */
+export function typedWhole(text: string): string {
+  const typed = text.replaceAll(/[\s,_]/g, '')
+  return GROUP_SEPARATOR === '.' && /^\d{1,3}(?:\.\d{3})+$/.test(typed) ? typed.replaceAll('.', '') : typed
+}
+
 function separatorsOf(format: Intl.NumberFormat): readonly [group: string, decimal: string] {
   const parts = new Map(format.formatToParts(12_345.6).map(({ type, value }) => [type, value]))
   return [parts.get('group') ?? ',', parts.get('decimal') ?? '.']

@@ -1,5 +1,6 @@
 /** What is demanded of the sign-in of a caller (step-up): as fields of a form, and in words. */
 import { Select, TextField } from './field.tsx'
+import { typedWhole } from './number.ts'
 import { word } from './word.ts'
 
 /** Empty texts demand nothing. */
@@ -18,7 +19,7 @@ export function demandOf(acr: Given, age: Given): SignInDemand {
 
 /** A number, or null for nothing. Other text is left to the server, which says what is wrong with it. */
 export function demandedNumber(text: string): number | string | null {
-  const given = text.replaceAll(/[\s,_]/g, '')
+  const given = typedWhole(text)
   if (given === '') return null
   return /^\d{1,9}$/.test(given) ? Number(given) : given
 }

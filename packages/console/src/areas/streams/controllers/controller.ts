@@ -1,4 +1,5 @@
 /** A remote controller, as `/admin/controllers` has it, and while it is typed. */
+import { typedWhole } from '../../../ui/number.ts'
 
 export interface RemoteController {
   readonly name: string
@@ -38,7 +39,7 @@ export function draftOf({ concurrency, ...rest }: RemoteController): Draft {
 
 /** The body of the request; the server says what is wrong with a value. */
 export function definitionOf({ class: kind, url, topics, timeout, concurrency }: Draft): object {
-  const given = concurrency.replaceAll(/[\s,_]/g, '')
+  const given = typedWhole(concurrency)
   return {
     ...{ class: kind, url: url.trim(), topics: topics.map(({ name, ...rest }) => ({ name: name.trim(), ...rest })) },
     ...(timeout.trim() !== '' && { timeout: timeout.trim() }),

@@ -15,6 +15,7 @@ import {
   TextField,
   useSubmit,
 } from '../../../ui/index.ts'
+import { typedWhole } from '../../../ui/number.ts'
 import { DEFAULTS, type Draft } from './draft.ts'
 import { CLASSES, PLATFORM_SCOPES } from './feed.ts'
 
@@ -257,6 +258,6 @@ function Bounds({ draft, set, faults }: PartProps) {
 }
 
 function sizeOf(text: string): string {
-  const number = Number(text.replaceAll(/[\s,_]/g, ''))
+  const number = Number(typedWhole(text))
   return Number.isFinite(number) ? bytes(number) : 'A whole number'
 }

@@ -1,5 +1,6 @@
 /** The definition of a feed while it is typed, and the request that it becomes. */
 import { demandedNumber, demandOf, NO_DEMAND, type SignInDemand } from '../../../ui/index.ts'
+import { typedWhole } from '../../../ui/number.ts'
 import type { FeedDefinition } from './feed.ts'
 
 /** Empty texts stand for defaults. */
@@ -91,6 +92,6 @@ function textOrNull(text: string): string | null {
 
 /** People write large numbers with separators. */
 function numberOrNull(text: string): number | string | null {
-  const digits = text.replaceAll(/[\s,_]/g, '')
+  const digits = typedWhole(text)
   return /^\d{1,15}$/.test(digits) ? Number(digits) : textOrNull(text)
 }
