@@ -55,6 +55,11 @@ test('the values and formats of portals are counted, also where the statement ha
   assert.equal(await firstRefusal(20, bindFormats), '53000')
 })
 
+test('the plans of portals are counted, which are many times as long as their statements', async () => {
+  const wide = `SELECT ${Array.from({ length: 1000 }, (_, index) => `id + ${index} AS c${index}`)} FROM hostile`
+  assert.equal(await firstRefusal(20, (index) => Buffer.concat([parse('', wide), bind(`p${index}`, '', [])])), '53000')
+})
+
 test('the columns of catalogue statements are counted where they are kept', async () => {
   const session = await open()
   const wide = `SELECT ${new Array(1500).fill('1').join()} FROM pg_class LIMIT 1`
