@@ -55,6 +55,22 @@ test('the values and formats of portals are counted, also where the statement ha
   assert.equal(await firstRefusal(20, bindFormats), '53000')
 })
 
+test('the plans of portals are counted, which are many times as long as their statements', async () => {
+  const wide = `SELECT ${Array.from({ length: 1000 }, (_, index) => `id + ${index} AS c${index}`)} FROM hostile`
+  assert.equal(await firstRefusal(20, (index) => Buffer.concat([parse('', wide), bind(`p${index}`, '', [])])), '53000')
+})
+
+test('the columns of catalogue statements are counted where they are kept', async () => {
+  const session = await open()
+  const wide = `SELECT ${new Array(1500).fill('1').join()} FROM pg_class LIMIT 1`
+  await session.query('BEGIN')
+  let refused: string | undefined
+  for (let index = 0; index < 60 && refused === undefined; index++)
+    refused = (await session.query(`DECLARE c${index} CURSOR FOR ${wide}; FETCH ALL FROM c${index}`)).errors[0]?.C
+  assert.equal(refused, '53000')
+  session.close()
+})
+
 test('replies that wait for the write of a pipeline are counted', async () => {
   const session = await open()
   const wide = `SELECT ${new Array(400).fill('*').join()} FROM hostile`

@@ -298,7 +298,8 @@ export class Wire {
   }
 
   #refuse(socket: Socket, fields: Omit<ErrorFields, 'severity'>): void {
-    if (this.#refusing >= MOST_REFUSED) {
+    // A socket that is closed already has no further 'close'.
+    if (this.#refusing >= MOST_REFUSED || socket.destroyed) {
       socket.destroy()
       return
     }

@@ -9,7 +9,7 @@ import type { SessionEnv } from './env.ts'
 import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
 import { PortalRows } from './portal-rows.ts'
-import { type CatalogueStatement, isCounted } from './prepared.ts'
+import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared.ts'
 import type { Runner } from './runner.ts'
 
 export type BoundValues = Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
@@ -59,9 +59,11 @@ export class CatalogueStatements {
   }
 
   async #describe(prepared: CatalogueStatement, signal: AbortSignal): Promise<CatalogueDescription> {
+    if (prepared.description !== undefined) return prepared.description
     const { text, declared } = prepared
-    prepared.description ??= await this.#catalogue.describe(text, declared, this.#catalogueCaller, signal)
-    return prepared.description
+    const description = await this.#catalogue.describe(text, declared, this.#catalogueCaller, signal)
+    if (description.columns.length + description.parameters.length <= MOST_DESCRIBED) prepared.description = description
+    return description
   }
 
   /** What the bytes of binary values mean is known from the description. */

@@ -6,7 +6,9 @@ import type { Vector } from '../../query/columns/batch.ts'
 import type { Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import type { SessionEnv } from './env.ts'
+import { outcomeOf } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
+import type { Runner } from './runner.ts'
 import { IqlStatement } from './statement.ts'
 
 /** Kept bytes are read in such pieces, after each of which other work gets a turn. */
@@ -24,6 +26,23 @@ export interface CopyInsertsEnv {
 export async function spreadCopy(copy: KeptCopy, env: CopyInsertsEnv, signal: AbortSignal): Promise<void> {
   await keepAsInserts(copy, env, signal)
   env.block.replaceCopy()
+}
+
+/** The same for a statement that is not a COPY: spreading can take long, so the statement is listed and can be cancelled. */
+export async function spreadForStatement(
+  copy: KeptCopy,
+  text: string,
+  env: CopyInsertsEnv & { readonly runner: Runner },
+): Promise<void> {
+  const { runner } = env
+  const execution = runner.begin(text)
+  try {
+    await runner.importing(execution, ({ signal }) => spreadCopy(copy, env, signal))
+    runner.finish(execution, 'ok', 0)
+  } catch (error) {
+    runner.finish(execution, outcomeOf(error), 0)
+    throw error
+  }
 }
 
 /** Returns the number of rows. */

@@ -8,6 +8,8 @@ import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
 
 /** Of a value, besides its bytes. */
 const VALUE_BYTES = 120
+/** A portal keeps the plan of its statement: measured, 15 times the text for a list of numbers, 38 times for 1,600 expressions. */
+const PLAN_TIMES = 30
 
 export interface IqlPortal {
   readonly kind: 'iql'
@@ -79,7 +81,7 @@ export function bytesOf(portal: Portal): number {
       return portal.declared === undefined ? own : own + bytesOf(portal.declared)
     }
     case 'iql':
-      return sizeOf(portal.bound)
+      return sizeOf(portal.bound) + PLAN_TIMES * portal.prepared.text.length
     case 'catalogue': {
       const { values, parameterFormats, resultFormats } = portal.message
       const own = 2 * portal.prepared.text.length + 8 * (parameterFormats.length + resultFormats.length)

@@ -7,11 +7,10 @@ import { catalogueDescription } from './catalogue-rows.ts'
 import { CatalogueStatements } from './catalogue-statements.ts'
 import { tagOf } from './command-tag.ts'
 import type { SessionCaller } from './contract.ts'
-import { spreadCopy } from './copy-inserts.ts'
+import { spreadForStatement } from './copy-inserts.ts'
 import type { SessionEnv } from './env.ts'
 import type { Execution } from './execution.ts'
 import { outcomeOf, WireError } from './failure.ts'
-import type { KeptCopy } from './kept-copy.ts'
 import type { IqlPortal, Portal, RowsPortal } from './portal.ts'
 import { bytesOf, type CataloguePortal, type CommandColumns, type Delivery, executionOf } from './portal.ts'
 import { PortalRows } from './portal-rows.ts'
@@ -23,6 +22,8 @@ import { type BoundPortal, type IqlStatement, isKeepable } from './statement.ts'
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
 const SMALL_BYTES = 4096
+/** Of a column of a catalogue statement. */
+const COLUMN_BYTES = 100
 
 /** For MOVE. */
 const NOWHERE: RowOutput = { write: () => true, drained: async () => {} }
@@ -101,6 +102,15 @@ export class Portals {
     if (name !== '') this.#numbers.set(name, this.#created)
   }
 
+  /** Counts what a portal has come to hold until it is closed. */
+  #count(portal: RowsPortal, bytes: number): void {
+    for (const [name, each] of this.#portals) {
+      if (each !== portal && !(each.kind === 'command' && each.executed === portal)) continue
+      this.#caller.memory.take(bytes)
+      this.#sizes.set(name, (this.#sizes.get(name) ?? 0) + bytes)
+    }
+  }
+
   /** A cursor, or another portal that returns rows. */
   find(name: string): RowsPortal | undefined {
     const portal = this.#portals.get(name)
@@ -174,9 +184,11 @@ export class Portals {
   describeStatement(prepared: Prepared, commands: CommandColumns): Later {
     const bound = prepared.kind === 'command' ? prepared.declared : prepared
     if (bound?.kind === 'catalogue')
-      return this.#catalogue.describe(bound).then(({ parameters }) => {
+      return this.#catalogue.describe(bound).then(({ parameters, columns }) => {
         this.#replies.write(parameterDescription(parameters))
-        return this.#describeRows(prepared, [], commands)
+        if (prepared !== bound) return this.#describeRows(prepared, [], commands)
+        this.#replies.write(catalogueDescription(columns, []))
+        return undefined
       })
     this.#replies.write(parameterDescription(bound?.kind === 'iql' ? bound.parameterTypes : []))
     return this.#describeRows(prepared, [], commands)
@@ -308,6 +320,7 @@ export class Portals {
     portal.execution = execution
     try {
       const { columns, rows } = await this.#catalogue.run(portal.prepared, portal.message, execution)
+      this.#count(portal, COLUMN_BYTES * columns.length)
       portal.columns = columns
       if (delivery.isDescribed) this.#sendDescription(portal)
       execution.rowCount = rows
@@ -326,7 +339,9 @@ export class Portals {
     const mayKeep = isKeepable(bound)
     if (this.#block.isOpen && mayKeep) {
       const { copy } = this.#block
-      return copy === undefined ? this.#keep(bound) : this.#spread(copy, portal).then(() => this.#keep(bound))
+      if (copy === undefined) return this.#keep(bound)
+      const env = { env: this.#env, caller: this.#caller, block: this.#block, runner: this.#runner }
+      return spreadForStatement(copy, portal.prepared.text, env).then(() => this.#keep(bound))
     }
     this.#runner.requireOutsideBlock(bound)
     if (mayKeep && !delivery.isDescribed) {
@@ -343,19 +358,6 @@ export class Portals {
       return this.#runLater(portal, execution, maxRows, delivery)
     }
     return this.writePending()?.then(run) ?? run()
-  }
-
-  /** The statement follows a COPY in its block. That can be long, so that it is listed and can be cancelled. */
-  async #spread(copy: KeptCopy, { prepared }: IqlPortal): Promise<void> {
-    const execution = this.#runner.begin(prepared.text)
-    try {
-      const env = { env: this.#env, caller: this.#caller, block: this.#block }
-      await this.#runner.importing(execution, ({ signal }) => spreadCopy(copy, env, signal))
-      this.#runner.finish(execution, 'ok', 0)
-    } catch (error) {
-      this.#runner.finish(execution, outcomeOf(error), 0)
-      throw error
-    }
   }
 
   /** In a block. */

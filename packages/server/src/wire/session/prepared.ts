@@ -27,7 +27,7 @@ export interface CatalogueStatement {
   readonly text: string
   readonly sent: SentText
   readonly declared: readonly number[]
-  /** Known once it was described. */
+  /** Once it was described, unless it is long. */
   description?: CatalogueDescription
 }
 
@@ -118,6 +118,11 @@ export class PreparedStatements {
   }
 }
 
+/** How many columns and parameters a description has that is kept with its statement: each statement counts as if it had them. */
+export const MOST_DESCRIBED = 50
+/** Of a column or a parameter. */
+const DESCRIBED_BYTES = 100
+
 /** A text has one or two bytes for each unit, and what is known of the statement grows with it. */
 function bytesOf(name: string, prepared: Prepared): number {
   return STATEMENT_BYTES + 2 * name.length + 4 * prepared.sent.text.length + partsOf(prepared)
@@ -125,5 +130,5 @@ function bytesOf(name: string, prepared: Prepared): number {
 
 function partsOf(prepared: Prepared): number {
   if (prepared.kind === 'iql') return prepared.size
-  return prepared.kind === 'catalogue' ? 8 * prepared.declared.length : 0
+  return prepared.kind === 'catalogue' ? 8 * prepared.declared.length + DESCRIBED_BYTES * MOST_DESCRIBED : 0
 }
