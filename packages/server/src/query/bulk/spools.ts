@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ColumnBatch } from '../columns/batch.ts'
-import { encodeBatch } from '../columns/spool-file.ts'
+import type { SpoolEncoder } from '../columns/spool-file.ts'
 import { refuse } from '../errors.ts'
 
 export interface SpoolLimits {
@@ -87,8 +87,8 @@ export class Spool {
   readonly #file: FileHandle
   readonly #count: (bytes: number) => void
   readonly #end: () => void
+  /** The end of the file. */
   #bytes = 0
-  rows = 0
 
   constructor(path: string, file: FileHandle, count: (bytes: number) => void, end: () => void) {
     this.path = path
@@ -97,16 +97,22 @@ export class Spool {
     this.#end = end
   }
 
-  async add(batch: ColumnBatch): Promise<void> {
-    this.rows += batch.rows
-    await this.write(encodeBatch(batch))
-  }
-
   async write(bytes: Uint8Array): Promise<void> {
+    const start = this.#bytes
     this.#bytes += bytes.length
     this.#count(bytes.length)
+    await this.#writeAt(bytes, start)
+  }
+
+  /** In place of the first bytes. */
+  async overwrite(bytes: Uint8Array): Promise<void> {
+    await this.#writeAt(bytes, 0)
+  }
+
+  async #writeAt(bytes: Uint8Array, start: number): Promise<void> {
     try {
-      for (let at = 0; at < bytes.length; ) at += (await this.#file.write(bytes, at)).bytesWritten
+      for (let at = 0; at < bytes.length; )
+        at += (await this.#file.write(bytes, at, bytes.length - at, start + at)).bytesWritten
     } catch (error) {
       throw asFull(error)
     }
@@ -132,6 +138,37 @@ export class Spool {
     this.#end()
     await this.#file.close().catch(() => {})
     await rm(this.path, { force: true })
+  }
+}
+
+/** Rows are written in parts of this many bytes, those of a small insert at once. */
+const PART_BYTES = 1024 * 1024
+
+/** The rows of a spool file, in the format of the engine. */
+export class SpoolRows {
+  readonly #spool: Spool
+  readonly #encoder: SpoolEncoder
+  count = 0
+
+  constructor(spool: Spool, encoder: SpoolEncoder) {
+    this.#spool = spool
+    this.#encoder = encoder
+  }
+
+  async add(batch: ColumnBatch): Promise<void> {
+    this.count += batch.rows
+    this.#encoder.add(batch)
+    if (this.#encoder.pendingBytes < PART_BYTES) return
+    const head = this.#spool.length === 0 ? [Buffer.alloc(this.#encoder.headBytes)] : []
+    await this.#spool.write(Buffer.concat([...head, ...this.#encoder.take()]))
+  }
+
+  /** All rows have been added. */
+  async end(): Promise<void> {
+    const { head, rest } = this.#encoder.end()
+    if (this.#spool.length === 0) return this.#spool.write(Buffer.concat([...head, ...rest]))
+    await this.#spool.write(Buffer.concat(rest))
+    await this.#spool.overwrite(Buffer.concat(head))
   }
 }
 
