@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { ColumnBatch } from '../columns/batch.ts'
 import type { SpoolEncoder } from '../columns/spool-file.ts'
 import { refuse } from '../errors.ts'
+import { release } from '../model/result.ts'
 
 export interface SpoolLimits {
   /** The most bytes of the body of a bulk insert. */
@@ -97,22 +98,27 @@ export class Spool {
     this.#end = end
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
+  async write(...parts: readonly Uint8Array[]): Promise<void> {
     const start = this.#bytes
-    this.#bytes += bytes.length
-    this.#count(bytes.length)
-    await this.#writeAt(bytes, start)
+    const length = lengthOf(parts)
+    this.#bytes += length
+    this.#count(length)
+    await this.#writeAt(parts, start)
   }
 
   /** In place of the first bytes. */
-  async overwrite(bytes: Uint8Array): Promise<void> {
-    await this.#writeAt(bytes, 0)
+  async overwrite(...parts: readonly Uint8Array[]): Promise<void> {
+    await this.#writeAt(parts, 0)
   }
 
-  async #writeAt(bytes: Uint8Array, start: number): Promise<void> {
+  async #writeAt(parts: readonly Uint8Array[], start: number): Promise<void> {
     try {
-      for (let at = 0; at < bytes.length; )
-        at += (await this.#file.write(bytes, at, bytes.length - at, start + at)).bytesWritten
+      for (let [left, at] = [parts, start]; left.length > 0; ) {
+        const { bytesWritten } = await this.#file.writev(left, at)
+        at += bytesWritten
+        // Rarely, not all is written at once.
+        left = bytesWritten === lengthOf(left) ? [] : [Buffer.concat(left).subarray(bytesWritten)]
+      }
     } catch (error) {
       throw asFull(error)
     }
@@ -160,16 +166,25 @@ export class SpoolRows {
     this.#encoder.add(batch)
     if (this.#encoder.pendingBytes < PART_BYTES) return
     const head = this.#spool.length === 0 ? [Buffer.alloc(this.#encoder.headBytes)] : []
-    await this.#spool.write(Buffer.concat([...head, ...this.#encoder.take()]))
+    await this.#write([...head, ...this.#encoder.take()])
   }
 
   /** All rows have been added. */
   async end(): Promise<void> {
     const { head, rest } = this.#encoder.end()
-    if (this.#spool.length === 0) return this.#spool.write(Buffer.concat([...head, ...rest]))
-    await this.#spool.write(Buffer.concat(rest))
-    await this.#spool.overwrite(Buffer.concat(head))
+    if (this.#spool.length === 0) return this.#write([...head, ...rest])
+    await this.#write(rest)
+    await this.#spool.overwrite(...head)
   }
+
+  async #write(parts: readonly Buffer[]): Promise<void> {
+    await this.#spool.write(...parts)
+    parts.forEach(release)
+  }
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0)
 }
 
 function isRunning(pid: number): boolean {

@@ -1,5 +1,6 @@
 /** Pages of a database of SQLite (sqlite.org/fileformat2.html §1): leaves and interior pages of a table, and the page of the schema. */
-import { varintBytes, writeVarint } from './record.ts'
+import type { Cells } from './cells.ts'
+import { varintBytes, writeVarint } from './varint.ts'
 
 export const PAGE_BYTES = 16 * 1024
 
@@ -32,10 +33,15 @@ class Page {
   /** Where the next cell begins. */
   place(size: number): number {
     this.#free -= size
-    this.bytes[this.#list] = this.#free >> 8
-    this.bytes[this.#list + 1] = this.#free
-    this.#list += POINTER
+    this.point(this.#free)
     return this.#free
+  }
+
+  /** Lists a cell. */
+  protected point(at: number): void {
+    this.bytes[this.#list] = at >> 8
+    this.bytes[this.#list + 1] = at
+    this.#list += POINTER
   }
 
   /** The page with its header. */
@@ -51,6 +57,26 @@ class Page {
 export class LeafPage extends Page {
   constructor(start = 0) {
     super(LEAF, start)
+  }
+
+  /** Adds the cells from this row on that fit, up to a longer record. Returns their number. */
+  add({ bytes, starts, lengths }: Cells, first: number, maxLength: number): number {
+    const start = starts[first] ?? 0
+    let row = first
+    while (row < lengths.length && (lengths[row] ?? 0) <= maxLength) {
+      if (!this.fits((starts[row + 1] ?? 0) - start + POINTER * (row - first))) break
+      row++
+    }
+    if (row > first) this.#placeAll(bytes, starts, first, row)
+    return row - first
+  }
+
+  /** All of them at once, one after the other. */
+  #placeAll(bytes: Buffer, starts: Int32Array, first: number, end: number): void {
+    const [start, last] = [starts[first] ?? 0, starts[end] ?? 0]
+    const at = this.place(last - start)
+    bytes.copy(this.bytes, at, start, last)
+    for (let row = first + 1; row < end; row++) this.point(at + (starts[row] ?? 0) - start)
   }
 }
 

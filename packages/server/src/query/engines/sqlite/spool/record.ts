@@ -7,8 +7,8 @@ import { toWide } from '../representation.ts'
 export interface RecordColumn {
   /** The serial type of each value. */
   readonly serials: Int32Array
-  /** Writes the value of a row and returns where it ends. */
-  write(target: Buffer, at: number, row: number): number
+  /** Writes the value of each row at its place, and moves the place to its end. */
+  write(target: Buffer, places: Int32Array): void
 }
 
 /** Serial types. A text or blob has that of an empty one and twice its bytes. */
@@ -23,11 +23,13 @@ const TEXT = 13
 export function recordColumn(vector: Vector, type: IqlType): RecordColumn {
   switch (vector.kind) {
     case 'integers':
-      return new Integers(vector.values, vector.nulls)
+      return vector.values instanceof Int32Array
+        ? narrowIntegers(vector.values, vector.nulls)
+        : wideIntegers(vector.values, vector.nulls)
     case 'doubles':
-      return new Doubles(vector.values, vector.nulls)
+      return doubles(vector.values, vector.nulls)
     case 'bytes':
-      return type.kind === 'Decimal' ? wideDecimals(vector) : new Bytes(vector, type.kind === 'Binary' ? BLOB : TEXT)
+      return type.kind === 'Decimal' ? wideDecimals(vector) : bytes(vector, type.kind === 'Binary' ? BLOB : TEXT)
   }
 }
 
@@ -38,34 +40,38 @@ export function valueBytes(serial: number): number {
 
 const BYTES_OF = Uint8Array.of(0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 
-class Integers implements RecordColumn {
-  readonly serials: Int32Array
-  /** 32 bits, or 64 as two halves: a bigint for each value would take several times as long. */
-  readonly #words: Int32Array
-  readonly #step: 1 | 2
-
-  constructor(values: BigInt64Array | Int32Array, nulls: Nulls) {
-    const { length } = values
-    const isNarrow = values instanceof Int32Array
-    this.#step = isNarrow ? 1 : 2
-    this.#words = isNarrow ? values : new Int32Array(values.buffer, values.byteOffset, 2 * length)
-    this.serials = new Int32Array(length)
-    for (let row = 0; row < length; row++) {
-      const low = this.#words[this.#step * row] ?? 0
-      const high = isNarrow ? low >> 31 : (this.#words[2 * row + 1] ?? 0)
-      this.serials[row] = nulls?.[row] === 1 ? NULL : high === low >> 31 ? narrowSerial(low) : wideSerial(high)
-    }
+function narrowIntegers(values: Int32Array, nulls: Nulls): RecordColumn {
+  const serials = new Int32Array(values.length)
+  for (let row = 0; row < values.length; row++) serials[row] = narrowSerial(values[row] ?? 0)
+  setNulls(serials, nulls)
+  return {
+    serials,
+    write(target, places) {
+      for (let row = 0; row < serials.length; row++) {
+        const at = places[row] ?? 0
+        places[row] = writeInteger(target, at, serials[row] ?? 0, values[row] ?? 0, 0)
+      }
+    },
   }
+}
 
-  write(target: Buffer, at: number, row: number): number {
-    const end = at + valueBytes(this.serials[row] ?? 0)
-    let rest = this.#words[this.#step * row] ?? 0
-    for (let index = end - 1; index >= at; index--) {
-      if (end - index === 5) rest = this.#words[2 * row + 1] ?? 0
-      target[index] = rest
-      rest >>= 8
-    }
-    return end
+/** As two halves: a bigint for each value would take several times as long. */
+function wideIntegers(values: BigInt64Array, nulls: Nulls): RecordColumn {
+  const halves = new Int32Array(values.buffer, values.byteOffset, 2 * values.length)
+  const serials = new Int32Array(values.length)
+  for (let row = 0; row < serials.length; row++) {
+    const [low, high] = [halves[2 * row] ?? 0, halves[2 * row + 1] ?? 0]
+    serials[row] = high === low >> 31 ? narrowSerial(low) : high === (high << 16) >> 16 ? 5 : 6
+  }
+  setNulls(serials, nulls)
+  return {
+    serials,
+    write(target, places) {
+      for (let row = 0; row < serials.length; row++) {
+        const at = places[row] ?? 0
+        places[row] = writeInteger(target, at, serials[row] ?? 0, halves[2 * row] ?? 0, halves[2 * row + 1] ?? 0)
+      }
+    },
   }
 }
 
@@ -77,95 +83,77 @@ function narrowSerial(value: number): number {
   return value === (value << 8) >> 8 ? 3 : 4
 }
 
-function wideSerial(high: number): number {
-  return high === (high << 16) >> 16 ? 5 : 6
+/** Big-endian. Returns where it ends. */
+function writeInteger(target: Buffer, at: number, serial: number, low: number, high: number): number {
+  const end = at + valueBytes(serial)
+  let rest = low
+  for (let index = end - 1; index >= at; index--) {
+    if (end - index === 5) rest = high
+    target[index] = rest
+    rest >>= 8
+  }
+  return end
 }
 
 const NAN = 'NaN'
 
-class Doubles implements RecordColumn {
-  readonly serials: Int32Array
-  readonly #values: Float64Array
-
-  constructor(values: Float64Array, nulls: Nulls) {
-    this.#values = values
-    this.serials = new Int32Array(values.length)
-    for (let row = 0; row < values.length; row++)
-      this.serials[row] = nulls?.[row] === 1 ? NULL : Number.isNaN(values[row]) ? TEXT + 2 * NAN.length : REAL
-  }
-
-  write(target: Buffer, at: number, row: number): number {
-    const serial = this.serials[row]
-    if (serial === REAL) return target.writeDoubleBE(this.#values[row] ?? 0, at)
-    return serial === NULL ? at : at + target.write(NAN, at, 'latin1')
+function doubles(values: Float64Array, nulls: Nulls): RecordColumn {
+  const serials = new Int32Array(values.length)
+  for (let row = 0; row < values.length; row++) serials[row] = Number.isNaN(values[row]) ? TEXT + 2 * NAN.length : REAL
+  setNulls(serials, nulls)
+  return {
+    serials,
+    write(target, places) {
+      const view = new DataView(target.buffer, target.byteOffset, target.length)
+      for (let row = 0; row < serials.length; row++) {
+        const [at, serial] = [places[row] ?? 0, serials[row] ?? NULL]
+        if (serial === REAL) view.setFloat64(at, values[row] ?? 0)
+        else if (serial !== NULL) target.write(NAN, at, 'latin1')
+        places[row] = at + valueBytes(serial)
+      }
+    },
   }
 }
 
 type BytesVector = Extract<Vector, { readonly kind: 'bytes' }>
 
-class Bytes implements RecordColumn {
-  readonly serials: Int32Array
-  readonly #data: Buffer
-  readonly #starts: Int32Array
-
-  constructor({ lengths, data, nulls }: BytesVector, empty: typeof TEXT | typeof BLOB) {
-    this.#data = data
-    this.#starts = new Int32Array(lengths.length)
-    this.serials = new Int32Array(lengths.length)
-    let start = 0
-    for (let row = 0; row < lengths.length; row++) {
-      const length = lengths[row] ?? 0
-      this.serials[row] = nulls?.[row] === 1 ? NULL : empty + 2 * length
-      this.#starts[row] = start
-      start += length
-    }
-  }
-
-  write(target: Buffer, at: number, row: number): number {
-    const length = valueBytes(this.serials[row] ?? 0)
-    const start = this.#starts[row] ?? 0
-    // A loop is faster than a copy by the runtime for short values.
-    if (length >= 24) this.#data.copy(target, at, start, start + length)
-    else for (let index = 0; index < length; index++) target[at + index] = this.#data[start + index] ?? 0
-    return at + length
+function bytes({ lengths, data, nulls }: BytesVector, empty: typeof TEXT | typeof BLOB): RecordColumn {
+  const serials = new Int32Array(lengths.length)
+  for (let row = 0; row < lengths.length; row++) serials[row] = empty + 2 * (lengths[row] ?? 0)
+  setNulls(serials, nulls)
+  return {
+    serials,
+    write(target, places) {
+      let start = 0
+      for (let row = 0; row < serials.length; row++) {
+        const at = places[row] ?? 0
+        const length = valueBytes(serials[row] ?? NULL)
+        // A loop is faster than a copy by the runtime for short values.
+        if (length >= 24) data.copy(target, at, start, start + length)
+        else for (let index = 0; index < length; index++) target[at + index] = data[start + index] ?? 0
+        places[row] = at + length
+        start += lengths[row] ?? 0
+      }
+    },
   }
 }
 
 /** Decimals of more than 18 digits, from their digits as text. */
-function wideDecimals({ lengths, data, nulls }: BytesVector): Bytes {
-  const wide = lengths.slice().fill(WIDE_BYTES)
-  const bytes = Buffer.alloc(WIDE_BYTES * lengths.length)
+function wideDecimals({ lengths, data, nulls }: BytesVector): RecordColumn {
+  const all = Buffer.alloc(WIDE_BYTES * lengths.length)
   const missing = nulls?.slice() ?? new Uint8Array(lengths.length)
   let at = 0
   for (let row = 0; row < lengths.length; row++) {
     const end = at + (lengths[row] ?? 0)
     if (end === at) missing[row] = 1
-    else bytes.set(toWide(BigInt(data.toString('latin1', at, end))), WIDE_BYTES * row)
+    else all.set(toWide(BigInt(data.toString('latin1', at, end))), WIDE_BYTES * row)
     at = end
   }
-  return new Bytes({ kind: 'bytes', lengths: wide, data: bytes, nulls: missing }, BLOB)
+  return bytes({ kind: 'bytes', lengths: lengths.slice().fill(WIDE_BYTES), data: all, nulls: missing }, BLOB)
 }
 
 const WIDE_BYTES = 16
 
-/** Varints have seven bits in a byte, the highest first. */
-export function varintBytes(value: number): number {
-  let bytes = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++
-  return bytes
-}
-
-/** Returns where it ends. `value` is at most 2⁵³. */
-export function writeVarint(target: Buffer, at: number, value: number): number {
-  if (value < 0x80) {
-    target[at] = value
-    return at + 1
-  }
-  const end = at + varintBytes(value)
-  let rest = value
-  for (let index = end - 1; index >= at; index--) {
-    target[index] = (rest % 0x80) | (index === end - 1 ? 0 : 0x80)
-    rest = Math.floor(rest / 0x80)
-  }
-  return end
+function setNulls(serials: Int32Array, nulls: Nulls): void {
+  if (nulls !== undefined) for (let row = 0; row < serials.length; row++) if (nulls[row] === 1) serials[row] = NULL
 }
