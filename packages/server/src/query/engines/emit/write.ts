@@ -199,7 +199,9 @@ function emitValue(
   const isFilled = expression.kind === 'parameter' && fillsDefault(column, emission)
   const fallback = isFilled ? facts.defaultOf(table, column.name) : undefined
   const sql = fallback === undefined ? given : `coalesce(${given}, ${emitExpression(fallback, emission)})`
-  return required(sql, column, expression.nullable, emission)
+  // A bulk insert has checked its values when they were spooled.
+  const isSpooled = emission.bulk !== undefined && expression.kind === 'parameter' && fallback === undefined
+  return required(sql, column, expression.nullable && !isSpooled, emission)
 }
 
 function fillsDefault({ nullable }: ColumnView, { bulk }: Emission): boolean {
