@@ -4,7 +4,7 @@ import type { Principal } from 'gatehouse-protocol'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import { boundParameter, type PlanParameter, type RunValues } from '../engines/emit/parameters.ts'
 import { isChecked } from '../engines/emit/write.ts'
-import type { BulkStatement, BulkStatements, ConstraintText, Duplicates } from '../engines/engine.ts'
+import type { BulkParameter, BulkStatement, BulkStatements, ConstraintText, Duplicates } from '../engines/engine.ts'
 import type { Planned } from '../plan/planner.ts'
 import type { ExecutionEnv } from '../run/call.ts'
 
@@ -33,14 +33,15 @@ export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
   const replace = duplicates === 'replace' ? replacing(table, columns) : undefined
   if (env.engine.kind === 'postgres') {
     const conflict = duplicates === 'skip' ? skip : duplicates === 'replace' ? (replace ?? skip) : undefined
-    const insert = plan(request, env, conflict)
+    const insert = plan(request, env, true, conflict)
     return planOf(insert, (given) => ({ insert: statementOf(insert, given, env) }))
   }
-  const insert = plan(request, env, undefined)
-  const unlessTaken = duplicates === 'reject' ? undefined : plan(request, env, skip)
-  const replaceOne = replace === undefined ? undefined : plan(request, env, replace)
+  const [insert, insertOne] = [plan(request, env, true, undefined), plan(request, env, false, undefined)]
+  const unlessTaken = duplicates === 'reject' ? undefined : plan(request, env, false, skip)
+  const replaceOne = replace === undefined ? undefined : plan(request, env, false, replace)
   return planOf(insert, (given) => ({
     insert: statementOf(insert, given, env),
+    insertOne: statementOf(insertOne, given, env),
     unlessTaken: unlessTaken && statementOf(unlessTaken, given, env),
     replace: replaceOne && statementOf(replaceOne, given, env),
   }))
@@ -53,13 +54,13 @@ function planOf(planned: Planned, statements: BulkPlan['statements']): BulkPlan 
   return { planned, constraints, statements }
 }
 
-function plan(request: PlanRequest, env: ExecutionEnv, onConflict: Conflict): Planned {
+function plan(request: PlanRequest, env: ExecutionEnv, fromTable: boolean, onConflict: Conflict): Planned {
   const { principal, table, columns, fillsDefaults } = request
   const action = onConflict?.action.kind ?? 'none'
   return env.planner.plan(principal, env.catalogue.snapshot, '', {
-    key: `bulk ${JSON.stringify([action, fillsDefaults, table.name, ...columns])}`,
+    key: `bulk ${JSON.stringify([fromTable, action, fillsDefaults, table.name, ...columns])}`,
     statement: () => ({ ...insertOf(table.name, columns, 1, []), onConflict }),
-    bulk: { fillsDefaults },
+    bulk: { fromTable, fillsDefaults },
   })
 }
 
@@ -78,7 +79,14 @@ function statementOf({ emitted }: Planned, given: RunValues, env: ExecutionEnv):
   if (emitted === undefined) throw new Error('A bulk insert without a plan')
   const { sql, parameters, shared } = emitted
   const bind = (parameter: PlanParameter) => boundParameter(parameter, given, env.engine.bind)
-  if (shared === undefined) return { sql, parameters: parameters.map(bind) }
-  const named = Array.from(shared, ([name, parameter]) => [name, bind(parameter)] as const)
-  return { sql, parameters: parameters.map(bind), shared: Object.fromEntries(named) }
+  const bound = parameters.map((parameter): BulkParameter => {
+    const { source } = parameter
+    return source.kind === 'parameter' ? { column: source.index } : { value: bind(parameter) }
+  })
+  if (shared === undefined) return { sql, parameters: bound }
+  const named = Array.from(shared, ([name, parameter]) => {
+    if (parameter.source.kind === 'parameter') throw new Error('A bulk insert uses a value twice')
+    return [name, bind(parameter)] as const
+  })
+  return { sql, parameters: bound, shared: Object.fromEntries(named) }
 }

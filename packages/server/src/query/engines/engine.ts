@@ -182,18 +182,22 @@ export type Duplicates = 'reject' | 'skip' | 'replace'
 
 /** Statements for the rows of a bulk insert. */
 export interface BulkStatements {
-  /** For any number of rows. */
+  /** For any number of rows of the file. */
   readonly insert: BulkStatement
   /** For one row; absent on PostgreSQL, where `insert` treats duplicates as requested. */
+  readonly insertOne?: BulkStatement | undefined
   readonly unlessTaken?: BulkStatement | undefined
   readonly replace?: BulkStatement | undefined
 }
 
 export interface BulkStatement {
   readonly sql: string
-  readonly parameters: readonly ScalarBindable[]
+  readonly parameters: readonly BulkParameter[]
   readonly shared?: SharedValues | undefined
 }
+
+/** A value of the row, or one that is the same for all. */
+export type BulkParameter = { readonly column: number } | { readonly value: ScalarBindable }
 
 /** A CHECK constraint for messages. */
 export interface ConstraintText {

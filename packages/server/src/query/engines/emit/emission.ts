@@ -30,8 +30,10 @@ export interface Emission {
   readonly node: (node: BoundExpression, emission: Emission) => Sql
 }
 
-/** How the statement of a bulk insert differs from that of one row. It reads the rows of `Dialect.bulkRows`: parameter 0 is the column `c0`. */
+/** How the statement of a bulk insert differs from that of one row. */
 export interface BulkEmission {
+  /** The rows are those of `Dialect.bulkRows`: parameter 0 is the column `c0`, and so on. */
+  readonly fromTable: boolean
   /** Where NULL means the default of a column: nowhere, where it must have a value, or wherever it has a default. */
   readonly fillsDefaults: 'never' | 'required' | 'always'
 }

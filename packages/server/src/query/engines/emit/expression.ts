@@ -85,7 +85,7 @@ function emitValue(
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
       return emitParameter(literalSource(node, node.value, emission), node.type, emission)
     case 'parameter':
-      if (emission.bulk !== undefined) return `b.c${node.index}`
+      if (emission.bulk?.fromTable) return `b.c${node.index}`
       return emitParameter({ kind: 'parameter', index: node.index }, node.type, emission)
     case 'claim':
       return emitParameter({ kind: 'claim', claim: node.claim }, node.type, emission)

@@ -37,10 +37,9 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
   let rows: Sql
   if (insert.rows.kind === 'values') {
     const lines = insert.rows.rows.map((row) => columns.map((column, index) => valueFor(column, row[index])).join(', '))
-    rows =
-      emission.bulk !== undefined
-        ? `SELECT ${lines[0]} FROM ${dialect.bulkRows}`
-        : lines.map((line) => `(${line})`).join(', ')
+    rows = emission.bulk?.fromTable
+      ? `SELECT ${lines[0]} FROM ${dialect.bulkRows}`
+      : lines.map((line) => `(${line})`).join(', ')
   } else {
     const query = emitQuery(insert.rows.query, emission)
     const outputs = columns.map((column, index) => {
@@ -52,7 +51,7 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, facts, isBounded)
-  const values = insert.rows.kind === 'values' && emission.bulk === undefined ? 'VALUES ' : ''
+  const values = insert.rows.kind === 'values' && !emission.bulk?.fromTable ? 'VALUES ' : ''
   return `${insertHead(insert, dialect)}${values}${rows}${conflict}${emitReturning(insert, insert, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 

@@ -58,7 +58,7 @@ class BulkRun {
   constructor(request: BulkRequest) {
     const { insert } = request.statements
     this.#request = request
-    this.#constants = insert.parameters
+    this.#constants = insert.parameters.map((parameter) => ('value' in parameter ? parameter.value : null))
     this.#sql = sqlOf(request, insert)
   }
 

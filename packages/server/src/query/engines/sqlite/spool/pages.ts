@@ -120,7 +120,7 @@ const FILE_HEAD = 100
 const VERSION = 3_045_000
 
 /** The first page: the header of the file (§1.3), and the schema of one table. */
-export function schemaPage(sql: string, root: number, pages: number): Buffer {
+export function schemaPage(sql: string, root: number, pages: number, userVersion: number): Buffer {
   const page = new LeafPage(FILE_HEAD)
   const { bytes } = page
   bytes.write('SQLite format 3\0', 0, 'latin1')
@@ -134,6 +134,7 @@ export function schemaPage(sql: string, root: number, pages: number): Buffer {
   bytes.writeUInt32BE(schemaCookie, 40)
   bytes.writeUInt32BE(schemaFormat, 44)
   bytes.writeUInt32BE(utf8, 56)
+  bytes.writeUInt32BE(userVersion, 60)
   bytes.writeUInt32BE(change, 92)
   bytes.writeUInt32BE(VERSION, 96)
   const record = schemaRecord(sql, root)

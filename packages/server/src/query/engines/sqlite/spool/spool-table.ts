@@ -1,6 +1,6 @@
 /**
  * The rows of a bulk insert as a database of SQLite (sqlite.org/fileformat2.html): a table `b` with the columns c0, c1, …, whose rowid is
- * the number of the row, from 1. The writer process attaches the file and inserts with INSERT … SELECT, without a value in
+ * the number of the row, from 1. Its `user_version` is the length of the longest row. The writer process attaches the file and inserts with INSERT … SELECT, without a value in
  * JavaScript (`npm run bench -- columns-bulk`).
  */
 import type { ColumnBatch } from '../../../columns/batch.ts'
@@ -25,6 +25,8 @@ export class SpoolTable implements SpoolEncoder {
   #pages: Buffer[] = []
   #taken = 0
   #rows = 0
+  /** The bytes of the longest record. */
+  #longest = 1
 
   constructor(columns: readonly NamedColumn[]) {
     this.#columns = columns
@@ -33,6 +35,7 @@ export class SpoolTable implements SpoolEncoder {
   add(batch: ColumnBatch): void {
     const before = this.#rows
     const cells = cellsOf(batch, this.#columns, before)
+    for (const length of cells.lengths) if (length > this.#longest) this.#longest = length
     for (let row = 0; row < batch.rows; ) {
       const added = this.#addLong(cells, row) || this.#leaf.add(cells, row, MAX_LOCAL)
       row += added
@@ -57,7 +60,8 @@ export class SpoolTable implements SpoolEncoder {
     const root = this.#leaves.length === 0 ? this.#leaf.end() : this.#endTree()
     const rest = this.take()
     const names = this.#columns.map((_column, index) => `c${index}`)
-    const schema = schemaPage(`CREATE TABLE b(${names.join(',')})`, HEAD_PAGES, HEAD_PAGES + this.#taken)
+    const sql = `CREATE TABLE b(${names.join(',')})`
+    const schema = schemaPage(sql, HEAD_PAGES, HEAD_PAGES + this.#taken, this.#longest)
     return { head: [schema, root], rest }
   }
 

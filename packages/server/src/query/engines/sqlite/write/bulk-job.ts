@@ -38,90 +38,113 @@ function detach(database: Database): void {
   if (isAttached) database.exec('DETACH spool')
 }
 
+type Values = readonly ScalarBindable[]
+
 /** Rows of a statement. Those of one that fails are inserted by smaller ones: SQLite undoes it as a whole. */
-const GROUP_ROWS = [1000, 50, 1] as const
+const LARGE_GROUP = 1000
+const SMALL_GROUP = 50
+/** What the rows of a large group may have: SQLite keeps a copy of them while its triggers run. */
+const GROUP_BYTES = 4 * 1024 * 1024
+/** Rows after a duplicate that are inserted in small groups: further ones are likely. */
+const CAUTIOUS_ROWS = 10_000
 /** Share of duplicates in a group from which on rows are inserted one by one. */
 const MANY_DUPLICATES = 0.2
 
 class BulkInserts {
   readonly #database: Database
   readonly #job: BulkJob
-  readonly #insert: PreparedRows
-  readonly #unlessTaken: PreparedRows | undefined
-  readonly #replace: PreparedRows | undefined
+  readonly #insert: PreparedInsert
+  readonly #insertOne: PreparedInsert
+  readonly #unlessTaken: PreparedInsert | undefined
+  readonly #replace: PreparedInsert | undefined
   readonly #skippedRows: number[] = []
   #skipped = 0
   #replaced = 0
   #hasManyDuplicates = false
+  /** Rows that are inserted in large groups are after this one. */
+  #cautiousUntil = 0
 
   constructor(database: Database, statements: StatementCache, job: BulkJob) {
     this.#database = database
-    const { insert, unlessTaken, replace } = job.statements
-    const prepare = (statement: BulkStatement) => new PreparedRows(statements, statement, job.constraints)
+    const { insert, insertOne, unlessTaken, replace } = job.statements
+    const prepare = (statement: BulkStatement) => new PreparedInsert(statements, statement, job.constraints)
     this.#job = job
     this.#insert = prepare(insert)
+    this.#insertOne = prepare(insertOne ?? insert)
     this.#unlessTaken = unlessTaken === undefined ? undefined : prepare(unlessTaken)
     this.#replace = replace === undefined ? undefined : prepare(replace)
   }
 
   run(): WriteOutcome {
     const { rows, duplicates: policy } = this.#job
-    this.#add(1, rows, GROUP_ROWS)
+    const longest = Number(this.#database.pragma('spool.user_version', { simple: true }))
+    const large = Math.max(SMALL_GROUP, Math.min(LARGE_GROUP, Math.floor(GROUP_BYTES / longest)))
+    for (let first = 1; first <= rows; ) {
+      const last = Math.min(rows, first + (first > this.#cautiousUntil ? large : SMALL_GROUP) - 1)
+      this.#addGroup(first, last)
+      first = last + 1
+    }
     const counts = { skipped: this.#skipped, replaced: this.#replaced, skippedRows: this.#skippedRows }
     const rowsAffected = rows - this.#skipped
     return { rowsAffected, rows: [], isTruncated: false, ...(policy === 'reject' ? {} : { duplicates: counts }) }
   }
 
   /** Rows are counted from 1. */
-  #add(first: number, last: number, [size = 1, ...smaller]: readonly number[]): void {
-    for (let from = first; from <= last; from += size) {
-      const to = Math.min(last, from + size - 1)
-      if (smaller.length === 0) this.#addOne(from)
-      else if (this.#hasManyDuplicates || !this.#tryGroup(from, to)) this.#addSmaller(from, to, smaller)
-    }
+  #addGroup(first: number, last: number): void {
+    if (!this.#hasManyDuplicates && this.#tryGroup(first, last)) return
+    this.#cautiousUntil = last + CAUTIOUS_ROWS
+    if (last - first < SMALL_GROUP) this.#addEach(first, last)
+    else
+      for (let from = first; from <= last; from += SMALL_GROUP)
+        this.#addGroup(from, Math.min(last, from + SMALL_GROUP - 1))
   }
 
-  #addSmaller(first: number, last: number, sizes: readonly number[]): void {
+  #addEach(first: number, last: number): void {
     const before = this.#skipped + this.#replaced
-    this.#add(first, last, sizes)
-    if (sizes.length > 1) return
+    for (const [index, values] of this.#read(first, last).entries()) this.#addOne(values, first + index)
     this.#hasManyDuplicates = this.#skipped + this.#replaced - before > MANY_DUPLICATES * (last - first + 1)
+  }
+
+  /** Values are bound for single rows: INSERT … SELECT would create a temporary table for each. */
+  #read(first: number, last: number): readonly Values[] {
+    const rows = this.#database.prepare('SELECT * FROM spool.b WHERE rowid BETWEEN ? AND ? ORDER BY rowid')
+    return rows.raw(true).safeIntegers(true).all(first, last) as Values[]
   }
 
   #tryGroup(first: number, last: number): boolean {
     try {
-      this.#insert.run(first, last)
+      this.#insert.runAll(first, last)
       return true
     } catch (error) {
       // The rows of this statement are written already: they must not be inserted again, and the transaction ends here.
-      if (error instanceof Refused) throw atPlace(error.refusal, { row: error.row })
+      if (error instanceof Refused) throw atPlace(error.refusal, { row: first + error.index })
       if (this.#refusalOfRow(error) === undefined) throw error
       return false
     }
   }
 
-  #addOne(row: number): void {
+  #addOne(values: Values, row: number): void {
     try {
-      this.#addUnlessTaken(row)
+      this.#addUnlessTaken(values, row)
     } catch (error) {
       const refusal = error instanceof Refused ? error.refusal : this.#refusalOfRow(error)
       throw refusal === undefined ? error : atPlace(refusal, { row })
     }
   }
 
-  #addUnlessTaken(row: number): void {
+  #addUnlessTaken(values: Values, row: number): void {
     if (this.#unlessTaken === undefined) {
-      this.#insert.run(row, row)
+      this.#insertOne.runOne(values)
       return
     }
-    if (this.#unlessTaken.run(row, row) === 1) return
+    if (this.#unlessTaken.runOne(values) === 1) return
     if (this.#job.duplicates === 'skip') {
       this.#skipped++
       if (this.#skippedRows.length < MAX_SKIPPED_ROWS) this.#skippedRows.push(row)
       return
     }
     // The row that has the key may be hidden from the caller.
-    if (this.#replace !== undefined && this.#replace.run(row, row) !== 1) throw keyTakenError(this.#job.primaryKey)
+    if (this.#replace !== undefined && this.#replace.runOne(values) !== 1) throw keyTakenError(this.#job.primaryKey)
     this.#replaced++
   }
 
@@ -136,21 +159,24 @@ class BulkInserts {
 
 /** A row of a statement may not be written, although the database has written it. */
 class Refused extends Error {
-  readonly row: number
+  /** Among the rows of the statement. */
+  readonly index: number
   readonly refusal: Refusal
 
-  constructor(row: number, refusal: Refusal) {
+  constructor(index: number, refusal: Refusal) {
     super(refusal.message)
-    this.row = row
+    this.index = index
     this.refusal = refusal
   }
 }
 
-/** A statement for some of the rows. */
-class PreparedRows {
+/** A statement, for rows of the file or for one row. */
+class PreparedInsert {
   readonly #statement: Statement
   readonly #constraints: BulkJob['constraints']
-  readonly #values: readonly ScalarBindable[]
+  readonly #values: ScalarBindable[]
+  /** The parameters that are values of the row, each with its column. */
+  readonly #columns: readonly (readonly [parameter: number, column: number])[]
   readonly #shared: BulkStatement['shared']
 
   constructor(
@@ -160,18 +186,28 @@ class PreparedRows {
   ) {
     this.#statement = statements.get(sql)
     this.#constraints = constraints
-    this.#values = parameters
+    this.#values = parameters.map((parameter) => ('value' in parameter ? parameter.value : null))
+    this.#columns = parameters.flatMap((parameter, index) => ('value' in parameter ? [] : [[index, parameter.column]]))
     this.#shared = shared
   }
 
+  runAll(first: number, last: number): void {
+    this.#run({ ...this.#shared, first, last })
+  }
+
   /** Returns the number of rows that were written. */
-  run(first: number, last: number): number {
-    const named = { ...this.#shared, first, last }
-    if (this.#constraints === undefined) return this.#statement.run(this.#values, named).changes
-    const verdicts = this.#statement.all(this.#values, named) as readonly (readonly unknown[])[]
+  runOne(row: Values): number {
+    for (const [parameter, column] of this.#columns) this.#values[parameter] = row[column] ?? null
+    return this.#run(this.#shared)
+  }
+
+  #run(named: BulkStatement['shared']): number {
+    const values = named === undefined ? [this.#values] : [this.#values, named]
+    if (this.#constraints === undefined) return this.#statement.run(...values).changes
+    const verdicts = this.#statement.all(...values) as readonly (readonly unknown[])[]
     for (const [index, raw] of verdicts.entries()) {
       const verdict = Number(raw[0])
-      if (verdict !== -1) throw new Refused(first + index, verdictError(verdict, this.#constraints))
+      if (verdict !== -1) throw new Refused(index, verdictError(verdict, this.#constraints))
     }
     return verdicts.length
   }
