@@ -57,6 +57,7 @@ class BulkInserts {
   readonly #insertOne: PreparedInsert
   readonly #unlessTaken: PreparedInsert | undefined
   readonly #replace: PreparedInsert | undefined
+  #reading: Statement | undefined
   readonly #skippedRows: number[] = []
   #skipped = 0
   #replaced = 0
@@ -107,8 +108,11 @@ class BulkInserts {
 
   /** Values are bound for single rows: INSERT … SELECT would create a temporary table for each. */
   #read(first: number, last: number): readonly Values[] {
-    const rows = this.#database.prepare('SELECT * FROM spool.b WHERE rowid BETWEEN ? AND ? ORDER BY rowid')
-    return rows.raw(true).safeIntegers(true).all(first, last) as Values[]
+    this.#reading ??= this.#database
+      .prepare('SELECT * FROM spool.b WHERE rowid BETWEEN ? AND ? ORDER BY rowid')
+      .raw(true)
+      .safeIntegers(true)
+    return this.#reading.all(first, last) as Values[]
   }
 
   #tryGroup(first: number, last: number): boolean {
