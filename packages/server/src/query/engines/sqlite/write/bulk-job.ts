@@ -28,6 +28,8 @@ function insertOnce(database: Database, statements: StatementCache, job: BulkJob
   if (first !== undefined) return { outcome: first, isReplay: true }
   // Within the transaction, which would otherwise lock this file for writing too.
   database.prepare('ATTACH ? AS spool').run(job.spool)
+  // Its pages are read once.
+  database.pragma('spool.cache_size = -1024')
   const outcome = new BulkInserts(database, statements, job).run()
   if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
   return { outcome, isReplay: false }
