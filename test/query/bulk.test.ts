@@ -196,6 +196,33 @@ onEveryEngine('bulk inserts', (place) => {
     assert.equal(await countOf('q'), 300)
   })
 
+  test('of many rows, the ones that are skipped, replaced or refused are the right ones', async () => {
+    await empty('q')
+    const taken = [1, 999, 1000, 1001, 1050, 2500, 14_000]
+    await send('q', 'text/csv', `id,s\n${taken.map((row) => `${-row},old\n`).join('')}`)
+    const body = many(15_000, (row) => (taken.includes(row + 1) ? -row - 1 : row))
+    const rejected = await send('q', 'text/csv', body)
+    assert.deepEqual([rejected.status, await countOf('q')], [409, taken.length])
+    const skipped = await send('q', 'text/csv', body, { query: '?duplicates=skip' })
+    assert.deepEqual([skipped.json.RowsAffected, skipped.json.SkippedRows], [15_000 - taken.length, taken])
+    const replaced = await send('q', 'text/csv', body, { query: '?duplicates=replace' })
+    assert.deepEqual([replaced.json.RowsAffected, replaced.json.Replaced], [15_000, 15_000])
+    assert.deepEqual(await rowsOf("SELECT count(*) AS n FROM q WHERE s = 'old'"), [{ n: 0 }])
+    const [sum] = await rowsOf('SELECT sum(id) AS ids, count(*) AS n, min(n) AS least FROM q')
+    const ids = Array.from({ length: 15_000 }, (_, row) => (taken.includes(row + 1) ? -row - 1 : row))
+    assert.deepEqual(sum, { ids: String(ids.reduce((total, id) => total + id, 0)), n: 15_000, least: 7 })
+  })
+
+  test('a table and its columns may be named as those of the spool file, and a default is computed for each row', async () => {
+    await server.query('CREATE TABLE b (c0 Integer PRIMARY KEY, c1 Text NOT NULL, c2 Uuid NOT NULL DEFAULT gen_uuid())')
+    const body = `c1,c0\n${Array.from({ length: 2_000 }, (_, row) => `t${row},${row}\n`).join('')}`
+    assert.equal((await send('b', 'text/csv', body)).json.RowsAffected, 2_000)
+    const again = await send('b', 'text/csv', body, { query: '?duplicates=replace' })
+    assert.equal(again.json.Replaced, 2_000, JSON.stringify(again.json))
+    assert.deepEqual(await rowsOf('SELECT count(DISTINCT c2) AS n, max(c0) AS c0 FROM b'), [{ n: 2_000, c0: 1_999 }])
+    assert.deepEqual(await rowsOf('SELECT c1 FROM b WHERE c0 = 1234'), [{ c1: 't1234' }])
+  })
+
   test('a repeated request with its Idempotency-Key inserts nothing again, and another body is refused', async () => {
     await empty('q')
     const headers = { 'idempotency-key': 'bulk-once' }

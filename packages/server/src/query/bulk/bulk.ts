@@ -17,7 +17,7 @@ import { otherDelimiter } from './csv.ts'
 import { type BulkFormat, namesOf, openReader } from './formats.ts'
 import { type BulkPlan, planBulk } from './plan.ts'
 import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
-import type { Spool, Spools } from './spools.ts'
+import { type Spool, SpoolRows, type Spools } from './spools.ts'
 
 export interface BulkCall {
   readonly principal: Principal
@@ -53,10 +53,10 @@ export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutc
   refuseUnfit(tableOf(call, env), call)
   const spool = await env.spools.open(ownerOf(call.principal))
   try {
-    const { digest, columns, definition } = await receive(call, env, spool)
+    const received = await receive(call, env, spool)
     const principal = (await call.recheck?.()) ?? call.principal
     call.running.signal.throwIfAborted()
-    return await insert({ ...call, principal }, env, { spool, digest, columns, definition })
+    return await insert({ ...call, principal }, env, { ...received, spool })
   } finally {
     await spool.remove()
   }
@@ -64,6 +64,7 @@ export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutc
 
 interface Received {
   readonly digest: string | undefined
+  readonly rows: number
   readonly columns: readonly CheckedColumn[]
   /** As it was when the rows were read. */
   readonly definition: TableView
@@ -101,18 +102,20 @@ async function readRows(
   // Rights, before more is read.
   const { planned } = planOf(call, table, columns, env)
   requireStepUp(queryCall(call, planned), env)
+  const rows = new SpoolRows(spool, env.engine.spoolEncoder(columns))
   for await (const batch of reader.read(columns)) {
     call.running.signal.throwIfAborted()
-    checkBatch(batch, columns, spool.rows)
-    await spool.add(batch)
+    checkBatch(batch, columns, rows.count)
+    await rows.add(batch)
   }
-  return { columns, definition: table }
+  await rows.end()
+  return { rows: rows.count, columns, definition: table }
 }
 
 async function insert(
   call: BulkCall,
   env: BulkEnv,
-  { spool, digest, columns, definition }: Received & { readonly spool: Spool },
+  { spool, digest, rows, columns, definition }: Received & { readonly spool: Spool },
 ): Promise<BulkOutcome> {
   const table = tableOf(call, env)
   if (!isSameForm(table, definition, columns))
@@ -127,7 +130,7 @@ async function insert(
     owner: ownerOf(call.principal),
     tables: [table],
     spool: spool.path,
-    rows: spool.rows,
+    rows,
     columns: columns.map(({ name, type }) => ({ name, type })),
     keyColumns: keyColumns.includes(-1) ? [] : keyColumns,
     primaryKey: table.primaryKey,

@@ -2,7 +2,7 @@
 import { AT, insertOf, nameOf, type TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { BulkEmission } from '../engines/emit/emission.ts'
-import { boundParameter, type EmittedSql, type RunValues } from '../engines/emit/parameters.ts'
+import { boundParameter, type PlanParameter, type RunValues } from '../engines/emit/parameters.ts'
 import { isChecked } from '../engines/emit/write.ts'
 import type { BulkParameter, BulkStatement, BulkStatements, ConstraintText, Duplicates } from '../engines/engine.ts'
 import type { Planned } from '../plan/planner.ts'
@@ -25,10 +25,6 @@ export interface PlanRequest {
   readonly fillsDefaults: BulkEmission['fillsDefaults']
 }
 
-const GROUP_ROWS = 50
-/** SQLite allows 32,766. */
-const MAX_PARAMETERS = 10_000
-
 type Conflict = ReturnType<typeof insertOf>['onConflict']
 
 export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
@@ -37,20 +33,17 @@ export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
   const replace = duplicates === 'replace' ? replacing(table, columns) : undefined
   if (env.engine.kind === 'postgres') {
     const conflict = duplicates === 'skip' ? skip : duplicates === 'replace' ? (replace ?? skip) : undefined
-    const group = plan(request, env, 1, conflict)
-    return planOf(group, (given) => ({ group: statementOf(group, given, env, 0), groupRows: 1 }))
+    const insert = plan(request, env, true, conflict)
+    return planOf(insert, (given) => ({ insert: statementOf(insert, given, env) }))
   }
-  const groupRows = Math.max(1, Math.min(GROUP_ROWS, Math.floor(MAX_PARAMETERS / columns.length)))
-  const [group, single] = [plan(request, env, groupRows, undefined), plan(request, env, 1, undefined)]
-  const unlessTaken = duplicates === 'reject' ? undefined : plan(request, env, 1, skip)
-  const replaceOne = replace === undefined ? undefined : plan(request, env, 1, replace)
-  const width = columns.length
-  return planOf(single, (given) => ({
-    group: statementOf(group, given, env, width),
-    groupRows,
-    single: statementOf(single, given, env, width),
-    unlessTaken: unlessTaken && statementOf(unlessTaken, given, env, width),
-    replace: replaceOne && statementOf(replaceOne, given, env, width),
+  const [insert, insertOne] = [plan(request, env, true, undefined), plan(request, env, false, undefined)]
+  const unlessTaken = duplicates === 'reject' ? undefined : plan(request, env, false, skip)
+  const replaceOne = replace === undefined ? undefined : plan(request, env, false, replace)
+  return planOf(insert, (given) => ({
+    insert: statementOf(insert, given, env),
+    insertOne: statementOf(insertOne, given, env),
+    unlessTaken: unlessTaken && statementOf(unlessTaken, given, env),
+    replace: replaceOne && statementOf(replaceOne, given, env),
   }))
 }
 
@@ -61,14 +54,13 @@ function planOf(planned: Planned, statements: BulkPlan['statements']): BulkPlan 
   return { planned, constraints, statements }
 }
 
-function plan(request: PlanRequest, env: ExecutionEnv, rows: number, onConflict: Conflict): Planned {
+function plan(request: PlanRequest, env: ExecutionEnv, fromTable: boolean, onConflict: Conflict): Planned {
   const { principal, table, columns, fillsDefaults } = request
-  const bulk: BulkEmission = { fromTable: env.engine.kind === 'postgres', fillsDefaults }
   const action = onConflict?.action.kind ?? 'none'
   return env.planner.plan(principal, env.catalogue.snapshot, '', {
-    key: `bulk ${JSON.stringify([rows, action, fillsDefaults, table.name, ...columns])}`,
-    statement: () => ({ ...insertOf(table.name, columns, rows, []), onConflict }),
-    bulk,
+    key: `bulk ${JSON.stringify([fromTable, action, fillsDefaults, table.name, ...columns])}`,
+    statement: () => ({ ...insertOf(table.name, columns, 1, []), onConflict }),
+    bulk: { fromTable, fillsDefaults },
   })
 }
 
@@ -83,26 +75,18 @@ function replacing(table: TableView, columns: readonly string[]): Conflict {
   return { target: table.primaryKey.map(nameOf), action: { kind: 'update', set, where: undefined }, ...AT }
 }
 
-/** `width`: the columns of a row, if its values are parameters. */
-function statementOf({ emitted }: Planned, given: RunValues, env: ExecutionEnv, width: number): BulkStatement {
+function statementOf({ emitted }: Planned, given: RunValues, env: ExecutionEnv): BulkStatement {
   if (emitted === undefined) throw new Error('A bulk insert without a plan')
   const { sql, parameters, shared } = emitted
-  const bound = parameters.map((parameter) => bulkParameter(parameter, given, env, width))
+  const bind = (parameter: PlanParameter) => boundParameter(parameter, given, env.engine.bind)
+  const bound = parameters.map((parameter): BulkParameter => {
+    const { source } = parameter
+    return source.kind === 'parameter' ? { column: source.index } : { value: bind(parameter) }
+  })
   if (shared === undefined) return { sql, parameters: bound }
   const named = Array.from(shared, ([name, parameter]) => {
     if (parameter.source.kind === 'parameter') throw new Error('A bulk insert uses a value twice')
-    return [name, boundParameter(parameter, given, env.engine.bind)] as const
+    return [name, bind(parameter)] as const
   })
   return { sql, parameters: bound, shared: Object.fromEntries(named) }
-}
-
-function bulkParameter(
-  parameter: EmittedSql['parameters'][number],
-  given: RunValues,
-  env: ExecutionEnv,
-  width: number,
-): BulkParameter {
-  const { source } = parameter
-  if (source.kind !== 'parameter') return { value: boundParameter(parameter, given, env.engine.bind) }
-  return { row: Math.floor(source.index / width), column: source.index % width }
 }

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ColumnBatch } from '../columns/batch.ts'
-import { encodeBatch } from '../columns/spool-file.ts'
+import type { SpoolEncoder } from '../columns/spool-file.ts'
 import { refuse } from '../errors.ts'
+import { release } from '../model/result.ts'
 
 export interface SpoolLimits {
   /** The most bytes of the body of a bulk insert. */
@@ -87,8 +88,8 @@ export class Spool {
   readonly #file: FileHandle
   readonly #count: (bytes: number) => void
   readonly #end: () => void
+  /** The end of the file. */
   #bytes = 0
-  rows = 0
 
   constructor(path: string, file: FileHandle, count: (bytes: number) => void, end: () => void) {
     this.path = path
@@ -97,16 +98,27 @@ export class Spool {
     this.#end = end
   }
 
-  async add(batch: ColumnBatch): Promise<void> {
-    this.rows += batch.rows
-    await this.write(encodeBatch(batch))
+  async write(...parts: readonly Uint8Array[]): Promise<void> {
+    const start = this.#bytes
+    const length = lengthOf(parts)
+    this.#bytes += length
+    this.#count(length)
+    await this.#writeAt(parts, start)
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
-    this.#bytes += bytes.length
-    this.#count(bytes.length)
+  /** In place of the first bytes. */
+  async overwrite(...parts: readonly Uint8Array[]): Promise<void> {
+    await this.#writeAt(parts, 0)
+  }
+
+  async #writeAt(parts: readonly Uint8Array[], start: number): Promise<void> {
     try {
-      for (let at = 0; at < bytes.length; ) at += (await this.#file.write(bytes, at)).bytesWritten
+      for (let [left, at] = [parts, start]; left.length > 0; ) {
+        const { bytesWritten } = await this.#file.writev(left, at)
+        at += bytesWritten
+        // Rarely, not all is written at once.
+        left = bytesWritten === lengthOf(left) ? [] : [Buffer.concat(left).subarray(bytesWritten)]
+      }
     } catch (error) {
       throw asFull(error)
     }
@@ -133,6 +145,46 @@ export class Spool {
     await this.#file.close().catch(() => {})
     await rm(this.path, { force: true })
   }
+}
+
+/** Rows are written in parts of this many bytes, those of a small insert at once. */
+const PART_BYTES = 1024 * 1024
+
+/** The rows of a spool file, in the format of the engine. */
+export class SpoolRows {
+  readonly #spool: Spool
+  readonly #encoder: SpoolEncoder
+  count = 0
+
+  constructor(spool: Spool, encoder: SpoolEncoder) {
+    this.#spool = spool
+    this.#encoder = encoder
+  }
+
+  async add(batch: ColumnBatch): Promise<void> {
+    this.count += batch.rows
+    this.#encoder.add(batch)
+    if (this.#encoder.pendingBytes < PART_BYTES) return
+    const head = this.#spool.length === 0 ? [Buffer.alloc(this.#encoder.headBytes)] : []
+    await this.#write([...head, ...this.#encoder.take()])
+  }
+
+  /** All rows have been added. */
+  async end(): Promise<void> {
+    const { head, rest } = this.#encoder.end()
+    if (this.#spool.length === 0) return this.#write([...head, ...rest])
+    await this.#write(rest)
+    await this.#spool.overwrite(...head)
+  }
+
+  async #write(parts: readonly Buffer[]): Promise<void> {
+    await this.#spool.write(...parts)
+    parts.forEach(release)
+  }
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0)
 }
 
 function isRunning(pid: number): boolean {

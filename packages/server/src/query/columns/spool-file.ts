@@ -1,7 +1,46 @@
-/** The file that holds the rows of a bulk insert until they are inserted: batches of columns, one after the other. */
-import { readSync } from 'node:fs'
+/** The file that holds the rows of a bulk insert until they are inserted. The engine chooses its format; one is here: batches of columns. */
 import type { FileHandle } from 'node:fs/promises'
 import type { ColumnBatch, Vector } from './batch.ts'
+
+/** Encodes the rows of one file. */
+export interface SpoolEncoder {
+  /** The length of the head. */
+  readonly headBytes: number
+  /** What `take` returns. */
+  readonly pendingBytes: number
+  add(batch: ColumnBatch): void
+  /** The bytes that follow those taken before; the first ones follow the head. */
+  take(): readonly Buffer[]
+  end(): SpoolEnd
+}
+
+export interface SpoolEnd {
+  readonly head: readonly Buffer[]
+  readonly rest: readonly Buffer[]
+}
+
+export class BatchEncoder implements SpoolEncoder {
+  readonly headBytes = 0
+  pendingBytes = 0
+  #batches: Buffer[] = []
+
+  add(batch: ColumnBatch): void {
+    const bytes = encodeBatch(batch)
+    this.#batches.push(bytes)
+    this.pendingBytes += bytes.length
+  }
+
+  take(): readonly Buffer[] {
+    const batches = this.#batches
+    this.#batches = []
+    this.pendingBytes = 0
+    return batches
+  }
+
+  end(): SpoolEnd {
+    return { head: [], rest: this.take() }
+  }
+}
 
 /**
  * A batch: a header of 32-bit integers (the bytes of the whole batch, its rows, then for each column its kind and the bytes of its three
@@ -11,7 +50,7 @@ const KINDS = ['int32', 'int64', 'doubles', 'bytes'] as const
 const HEAD = 2
 const PER_COLUMN = 4
 
-export function encodeBatch({ rows, columns }: ColumnBatch): Buffer {
+function encodeBatch({ rows, columns }: ColumnBatch): Buffer {
   const parts = columns.map(partsOf)
   const head = padded(4 * (HEAD + PER_COLUMN * columns.length))
   let total = head
@@ -83,29 +122,6 @@ function decodeBatch(whole: Buffer, columns: number): ColumnBatch {
     }
   })
   return { rows, columns: vectors }
-}
-
-/** Blocks: for the writer process. */
-export function* readSpoolSync(descriptor: number, columns: number): Generator<ColumnBatch, void, void> {
-  let at = 0
-  const read = (length: number): Buffer => {
-    const bytes = Buffer.allocUnsafeSlow(length)
-    for (let got = 0; got < length; ) {
-      const count = readSync(descriptor, bytes, got, length - got, at + got)
-      if (count === 0) return bytes.subarray(0, got)
-      got += count
-    }
-    return bytes
-  }
-  for (;;) {
-    const head = read(4)
-    if (head.length < 4) return
-    const length = head.readInt32LE(0)
-    const whole = read(length)
-    if (whole.length < length) throw new Error('A spool file ends within a batch')
-    at += length
-    yield decodeBatch(whole, columns)
-  }
 }
 
 export async function* readSpool(file: FileHandle, columns: number): AsyncGenerator<ColumnBatch, void, void> {

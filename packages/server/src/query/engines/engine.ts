@@ -1,7 +1,9 @@
 /** The interface between the query service and its databases. */
 
-import type { IqlType, ResultColumn } from 'gatehouse-iql'
+import type { ResultColumn } from 'gatehouse-iql'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
+import type { NamedColumn } from '../columns/row-error.ts'
+import type { SpoolEncoder } from '../columns/spool-file.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AuditCopy } from './audit-copy.ts'
@@ -30,6 +32,8 @@ export interface Engine {
   prepareRead(query: ReadStatement): PreparedRead
   /** Durable when the promise resolves. */
   write(request: WriteRequest): Promise<WriteReply>
+  /** Encodes the rows of a spool file. */
+  spoolEncoder(columns: readonly NamedColumn[]): SpoolEncoder
   /** Inserts the rows of a spool file: all or none, durable when the promise resolves. */
   bulk(request: BulkRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
@@ -154,7 +158,7 @@ export interface WriteRequest {
   readonly idempotencyKey: IdempotencyKey | undefined
 }
 
-/** A bulk insert whose rows are in a spool file (columns/spool-file.ts). */
+/** A bulk insert whose rows are in a spool file, as `spoolEncoder` has encoded them. */
 export interface BulkRequest {
   readonly owner: string
   readonly tables: readonly WrittenTable[]
@@ -162,7 +166,7 @@ export interface BulkRequest {
   readonly spool: string
   readonly rows: number
   /** The columns of the file. */
-  readonly columns: readonly { readonly name: string; readonly type: IqlType }[]
+  readonly columns: readonly NamedColumn[]
   /** The ordinals of the primary key among these; empty if they are not all given. */
   readonly keyColumns: readonly number[]
   readonly primaryKey: readonly string[]
@@ -178,11 +182,10 @@ export type Duplicates = 'reject' | 'skip' | 'replace'
 
 /** Statements for the rows of a bulk insert. */
 export interface BulkStatements {
-  /** For `groupRows` rows; on PostgreSQL for those of a table `b`. */
-  readonly group: BulkStatement
-  readonly groupRows: number
-  /** For one row; absent on PostgreSQL. */
-  readonly single?: BulkStatement | undefined
+  /** For any number of rows of the file. */
+  readonly insert: BulkStatement
+  /** For one row; absent on PostgreSQL, where `insert` treats duplicates as requested. */
+  readonly insertOne?: BulkStatement | undefined
   readonly unlessTaken?: BulkStatement | undefined
   readonly replace?: BulkStatement | undefined
 }
@@ -193,8 +196,8 @@ export interface BulkStatement {
   readonly shared?: SharedValues | undefined
 }
 
-/** A value of a row of the group, or one that is the same for all. */
-export type BulkParameter = { readonly row: number; readonly column: number } | { readonly value: ScalarBindable }
+/** A value of the row, or one that is the same for all. */
+export type BulkParameter = { readonly column: number } | { readonly value: ScalarBindable }
 
 /** A CHECK constraint for messages. */
 export interface ConstraintText {

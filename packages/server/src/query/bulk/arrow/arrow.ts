@@ -1,6 +1,7 @@
 /** Reads an Arrow stream by columns: schema, dictionaries, record batches. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import { badBody, type NamedColumn } from '../../columns/row-error.ts'
+import { release } from '../../model/result.ts'
 import { BATCH_BYTES, BATCH_ROWS, type BulkReader, type ByteSource, type ReadBatch } from '../reader.ts'
 import { type ArrowArray, isValid, readBatch } from './arrays.ts'
 import { integerAt, type ToVector, toVector } from './columns.ts'
@@ -54,6 +55,7 @@ async function* readRows(
       row += to - from
       await immediate()
     }
+    release(body)
   }
 }
 

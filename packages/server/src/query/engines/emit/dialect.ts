@@ -115,6 +115,8 @@ export interface Dialect {
   readonly formerRows: (table: TableView, placeholders: Placeholders) => Sql
   /** Whether a key, in the order of the primary key, is none of `changedKeys`. */
   readonly isUnchanged: (key: readonly Sql[], changedKeys: Sql) => Sql
+  /** The rows of a bulk insert, in their order: a table `b` with a condition. */
+  readonly bulkRows: Sql
   /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
   /** Whether a column holds a parameter of its type exactly as it was bound. */

@@ -32,7 +32,7 @@ export interface Emission {
 
 /** How the statement of a bulk insert differs from that of one row. */
 export interface BulkEmission {
-  /** The rows are those of a table `b`, in the order of its column `n`: parameter 0 is the column `c0`, and so on. */
+  /** The rows are those of `Dialect.bulkRows`: parameter 0 is the column `c0`, and so on. */
   readonly fromTable: boolean
   /** Where NULL means the default of a column: nowhere, where it must have a value, or wherever it has a default. */
   readonly fillsDefaults: 'never' | 'required' | 'always'

@@ -38,7 +38,7 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
   if (insert.rows.kind === 'values') {
     const lines = insert.rows.rows.map((row) => columns.map((column, index) => valueFor(column, row[index])).join(', '))
     rows = emission.bulk?.fromTable
-      ? `SELECT ${lines[0]} FROM b WHERE ${dialect.truth(true)} ORDER BY b.n`
+      ? `SELECT ${lines[0]} FROM ${dialect.bulkRows}`
       : lines.map((line) => `(${line})`).join(', ')
   } else {
     const query = emitQuery(insert.rows.query, emission)
@@ -198,7 +198,9 @@ function emitValue(
   const isFilled = expression.kind === 'parameter' && fillsDefault(column, emission)
   const fallback = isFilled ? facts.defaultOf(table, column.name) : undefined
   const sql = fallback === undefined ? given : `coalesce(${given}, ${emitExpression(fallback, emission)})`
-  return required(sql, column, expression.nullable, emission)
+  // A bulk insert has checked its values when they were spooled.
+  const isSpooled = emission.bulk !== undefined && expression.kind === 'parameter' && fallback === undefined
+  return required(sql, column, expression.nullable && !isSpooled, emission)
 }
 
 function fillsDefault({ nullable }: ColumnView, { bulk }: Emission): boolean {

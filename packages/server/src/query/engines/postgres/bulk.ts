@@ -56,10 +56,10 @@ class BulkRun {
   readonly skippedRows: number[] = []
 
   constructor(request: BulkRequest) {
-    const { group } = request.statements
+    const { insert } = request.statements
     this.#request = request
-    this.#constants = group.parameters.map((parameter) => ('value' in parameter ? parameter.value : null))
-    this.#sql = sqlOf(request, group)
+    this.#constants = insert.parameters.map((parameter) => ('value' in parameter ? parameter.value : null))
+    this.#sql = sqlOf(request, insert)
   }
 
   /** The statement returns rows of two columns: what, and a number. */

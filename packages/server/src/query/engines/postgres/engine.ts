@@ -1,5 +1,6 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a separate connection and can be cancelled. */
 import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { BatchEncoder, type SpoolEncoder } from '../../columns/spool-file.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -86,6 +87,10 @@ class PostgresEngine implements Engine {
       // A failed write may or may not have been committed.
       this.live.committed(request.tables)
     }
+  }
+
+  spoolEncoder(): SpoolEncoder {
+    return new BatchEncoder()
   }
 
   async bulk(request: BulkRequest): Promise<WriteReply> {

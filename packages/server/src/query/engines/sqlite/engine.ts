@@ -1,6 +1,8 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
+import type { NamedColumn } from '../../columns/row-error.ts'
+import type { SpoolEncoder } from '../../columns/spool-file.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
@@ -26,6 +28,7 @@ import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
+import { SpoolTable } from './spool/spool-table.ts'
 import { findResponse } from './write/idempotency-keys.ts'
 import { change, writeApart, writeBulk, writeShort } from './write-dispatch.ts'
 
@@ -85,6 +88,10 @@ class SqliteEngine implements Engine {
       // A failed write may or may not have been committed.
       this.live.committed(request.tables)
     }
+  }
+
+  spoolEncoder(columns: readonly NamedColumn[]): SpoolEncoder {
+    return new SpoolTable(columns)
   }
 
   async bulk(request: BulkRequest): Promise<WriteReply> {

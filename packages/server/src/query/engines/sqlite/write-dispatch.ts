@@ -53,7 +53,7 @@ export async function writeApart(
 /** A bulk insert always runs in the writer process. */
 export async function writeBulk(
   open: OpenDatabase,
-  { running, owner, tables: _, ...job }: BulkRequest,
+  { running, owner, tables: _t, columns: _c, keyColumns: _k, ...job }: BulkRequest,
 ): Promise<WriteReply> {
   const reply = await runApart(open, owner, job, running)
   if (reply === undefined) throw new Error('A bulk insert without an outcome')

@@ -32,6 +32,7 @@ export const POSTGRES: Dialect = {
     const names = key.map((_sql, index) => `k${index}`).join(', ')
     return `NOT EXISTS (SELECT FROM (${changedKeys}) AS changed (${names}) WHERE (${names}) = (${key.join(', ')}))`
   },
+  bulkRows: 'b WHERE TRUE ORDER BY b.n',
   aliasesTargets: true,
   keepsParameters: false,
   keyFits: (value, _type, column, maxBytes) =>

@@ -28,6 +28,8 @@ export const SQLITE: Dialect = {
   changedKeys: changedKeysSql,
   formerRows: formerRowsSql,
   isUnchanged: (key, changedKeys) => `(${key.join(', ')}) NOT IN (${changedKeys})`,
+  // The file is attached as `spool`: see write/bulk-job.ts.
+  bulkRows: 'spool.b AS b WHERE b.rowid BETWEEN @first AND @last ORDER BY b.rowid',
   aliasesTargets: false,
   keepsParameters: true,
   fence: 'LIMIT -1',

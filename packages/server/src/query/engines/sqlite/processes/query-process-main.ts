@@ -141,8 +141,8 @@ function write(
   statements: StatementCache,
   job: WriteJob | ChangeJob | BulkJob,
 ): WriteReply | undefined {
+  if ('spool' in job) return runBulk(database, statements, job)
   const run = () => {
-    if ('spool' in job) return runBulk(database, statements, job)
     return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)
   }
   return database.transaction(run).immediate()
