@@ -19,8 +19,11 @@ onSqlite('timing', (place) => {
   before(async () => {
     gate = await startGate(place(), { flags: { '--trusted-proxies': '127.0.0.1,::1' } })
     const passwordHash = await hashPassword('the right password')
-    for (let index = 0; index < SIGN_IN_PAIRS + 10; index++)
+    await gate.stores.roles.put({ name: 'guarded', scopes: ['Platform/Market'], requireSecondFactor: true })
+    for (let index = 0; index < SIGN_IN_PAIRS + 10; index++) {
       await gate.stores.users.create({ username: `person-${index}`, passwordHash })
+      await gate.stores.users.create({ username: `guarded-${index}`, passwordHash, roles: ['guarded'] })
+    }
   })
   after(() => gate.stop())
 
@@ -55,6 +58,16 @@ onSqlite('timing', (place) => {
     const seen = await compareTimes(
       (index) => signIn(`nobody-${index}`, 'wrong password'),
       (index) => signIn(`person-${index}`, 'wrong password'),
+      SIGN_IN_PAIRS,
+    )
+    t.diagnostic(describeIt(seen))
+    assert.ok(!isTelling(seen, BOUND), describeIt(seen))
+  })
+
+  test('at the token endpoint the right password of a user who needs a second factor takes as long as a wrong one', async (t) => {
+    const seen = await compareTimes(
+      (index) => signIn(`guarded-${index}`, 'the right password'),
+      (index) => signIn(`guarded-${index}`, 'wrong password'),
       SIGN_IN_PAIRS,
     )
     t.diagnostic(describeIt(seen))

@@ -106,28 +106,23 @@ onSqlite('endings', (place) => {
       /^gatehouse_queries_waiting(?:\{[^}]*\})? [1-9]/m.test(await admin('GET', '/metrics')),
     )
     await end()
-    const began = performance.now()
-    const cut = setTimeout(() => {
-      for (const session of sessions.values()) session.close()
-    }, 5_000)
-    const ended = await Promise.all(
-      [...sessions].map(async ([name, { client }]): Promise<[string, string]> => {
-        if (STATES[name]?.readsNothing) return [name, '']
-        client.socket.resume()
-        const { S, C, M } = await lastError(client)
-        await client.closed()
-        return [name, `${S} ${C} ${M}`]
-      }),
-    )
-    clearTimeout(cut)
-    const took = performance.now() - began
-    assert.ok(took < 1_000, `${took} ms`)
-    assert.equal(JSON.parse(await admin('GET', '/admin/wire')).items.length, 0)
-    await until('nothing runs', 1_000, async () => {
-      return JSON.parse(await admin('GET', '/admin/queries')).items.length === 0
+    const ended = new Map<string, string>()
+    const readers = [...sessions].filter(([name]) => !STATES[name]?.readsNothing)
+    const noted = readers.map(async ([name, { client }]) => {
+      client.socket.resume()
+      const { S, C, M } = await lastError(client)
+      ended.set(name, `${S} ${C} ${M}`)
     })
-    for (const session of sessions.values()) session.close()
-    return new Map(ended)
+    const count = async (path: string): Promise<number> => JSON.parse(await admin('GET', path)).items.length
+    try {
+      await until('every client has the reason', 1_000, () => ended.size === readers.length)
+      await until('none is open', 1_000, async () => (await count('/admin/wire')) === 0)
+      await until('nothing runs', 1_000, async () => (await count('/admin/queries')) === 0)
+    } finally {
+      for (const session of sessions.values()) session.close()
+      await Promise.all(noted)
+    }
+    return ended
   }
 
   /** The last error before the end: statements may have failed before. */
@@ -140,12 +135,10 @@ onSqlite('endings', (place) => {
   }
 
   function requireEndings(ended: ReadonlyMap<string, string>, text: RegExp): void {
-    assert.equal(ended.size, Object.keys(STATES).length)
-    for (const [name, seen] of ended)
-      if (!STATES[name]?.readsNothing) {
-        assert.match(seen, /^FATAL 57P01 /, name)
-        assert.match(seen, text, name)
-      }
+    for (const [name, seen] of ended) {
+      assert.match(seen, /^FATAL 57P01 /, name)
+      assert.match(seen, text, name)
+    }
   }
 
   test('an access token that expires', async () => {
