@@ -47,6 +47,8 @@ export type Ending = keyof typeof ENDINGS
 
 /** What a client may send ahead while a statement runs; more waits in the socket. */
 const READ_AHEAD_BYTES = 64 * 1024
+/** Shorter messages, such as reads by key, are not counted beyond what arrives at once: that would take longer than they do. */
+const NOTED_MS = 0.2
 /** A connection counts as costly for this many times the time that its messages took. */
 const COSTLY_TIMES = 5
 /** How long a client has to take the last message. */
@@ -73,7 +75,7 @@ export class WireConnection implements SessionCaller {
   #isBusy = false
   /** Its messages took longer than a slice of time, and the next ones wait for those of others. */
   #costlyUntil = 0
-  /** What its messages took in this turn of the event loop, in which a socket can be read many times. */
+  /** What its longer messages took in this turn of the event loop, in which a socket can be read many times. */
   #turn = 0
   #turnMs = 0
   #lastMessageAt: number
@@ -191,22 +193,19 @@ export class WireConnection implements SessionCaller {
     const { monotonic, turns } = this.#env
     this.#isBusy = true
     output.hold()
-    const turn = currentTurn()
-    if (turn !== this.#turn) {
-      this.#turn = turn
-      this.#turnMs = 0
-    }
-    const before = this.#turnMs
     const began = monotonic()
+    let last = began
     try {
       while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
         const handled = this.#session.handle(message)
-        const spent = before + monotonic() - began
+        const now = monotonic()
+        const spent = Math.max(now - began, now - last > NOTED_MS ? this.#spentInTurn(now - last) : 0)
+        last = now
         const isLong = spent > SLICE_MS
-        this.#turnMs = isLong ? 0 : spent
         if (isLong) {
+          this.#turnMs = 0
           turns.spend(spent)
           this.#costlyUntil = began + COSTLY_TIMES * spent
         }
@@ -235,6 +234,14 @@ export class WireConnection implements SessionCaller {
     this.#isBusy = false
     this.#aheadBytes = 0
     if (this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  #spentInTurn(milliseconds: number): number {
+    const turn = currentTurn()
+    if (turn !== this.#turn) this.#turnMs = 0
+    this.#turn = turn
+    this.#turnMs += milliseconds
+    return this.#turnMs
   }
 
   /** Only connections whose messages have just taken long wait for a turn. */
