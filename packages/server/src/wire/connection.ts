@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
-import { currentTurn } from '../lib/turns.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
@@ -47,8 +46,9 @@ export type Ending = keyof typeof ENDINGS
 
 /** What a client may send ahead while a statement runs; more waits in the socket. */
 const READ_AHEAD_BYTES = 64 * 1024
-/** Shorter messages, such as reads by key, are not counted beyond what arrives at once: that would take longer than they do. */
+/** Shorter messages in few bytes, such as reads by key, are not counted in the turn: that would take as long as they do. */
 const NOTED_MS = 0.2
+const FLOOD_BYTES = 16 * 1024
 /** A connection counts as costly for this many times the time that its messages took. */
 const COSTLY_TIMES = 5
 /** How long a client has to take the last message. */
@@ -75,9 +75,8 @@ export class WireConnection implements SessionCaller {
   #isBusy = false
   /** Its messages took longer than a slice of time, and the next ones wait for those of others. */
   #costlyUntil = 0
-  /** What its longer messages took in this turn of the event loop, in which a socket can be read many times. */
-  #turn = 0
-  #turnMs = 0
+  /** Its last bytes were many: its socket is probably read again in the same turn of the event loop. */
+  #isFlooding = false
   #lastMessageAt: number
   #aheadBytes = 0
   #isClosed = false
@@ -178,6 +177,7 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
+    this.#isFlooding = chunk.length >= FLOOD_BYTES
     if (!this.#isBusy) {
       this.#isBusy = true
       this.#continue()
@@ -201,13 +201,13 @@ export class WireConnection implements SessionCaller {
         if (message === undefined) break
         const handled = this.#session.handle(message)
         const now = monotonic()
-        const spent = Math.max(now - began, now - last > NOTED_MS ? this.#spentInTurn(now - last) : 0)
+        const spent = now - began
+        const isNoted = this.#isFlooding || now - last > NOTED_MS
+        const isLong = (isNoted && turns.isFull(now - last)) || spent > SLICE_MS
         last = now
-        const isLong = spent > SLICE_MS
         if (isLong) {
-          this.#turnMs = 0
           turns.spend(spent)
-          this.#costlyUntil = began + COSTLY_TIMES * spent
+          this.#costlyUntil = began + COSTLY_TIMES * Math.max(spent, SLICE_MS)
         }
         if (handled !== undefined) {
           output.release()
@@ -234,14 +234,6 @@ export class WireConnection implements SessionCaller {
     this.#isBusy = false
     this.#aheadBytes = 0
     if (this.#socket.isPaused()) this.#socket.resume()
-  }
-
-  #spentInTurn(milliseconds: number): number {
-    const turn = currentTurn()
-    if (turn !== this.#turn) this.#turnMs = 0
-    this.#turn = turn
-    this.#turnMs += milliseconds
-    return this.#turnMs
   }
 
   /** Only connections whose messages have just taken long wait for a turn. */
