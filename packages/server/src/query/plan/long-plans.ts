@@ -1,6 +1,6 @@
 /**
  * Plans of long statements. Each is made in steps, between which other requests are served: callers take turns, and all of them together
- * have half of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
+ * have a quarter of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
  */
 import { Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -42,7 +42,7 @@ const KEPT_CHARACTERS = 400_000
 const TURN_MS = 1
 /** What all may take without a pause, and which part of the time from then on. */
 const BURST_MS = 100
-const SHARE = 0.5
+const SHARE = 0.25
 
 interface Made<Plan> {
   readonly scopes: ReadonlySet<string>
