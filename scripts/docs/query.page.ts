@@ -323,7 +323,7 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 - A process or connection that becomes free goes to the user with the fewest; among equals, to the one who has waited longest since their
   last turn.
 - A statement of more than 4,000 characters that has no cached plan is planned in steps of a few milliseconds. Users take turns, and
-  all such statements together have half of the time of the server process in the long run; other requests are served in between.
+  all such statements together have a quarter of the time of the server process in the long run; other requests are served in between.
 - If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
 
 SQLite has one write lock. Short writes go before long ones, and long ones of different users take turns. A long write is stopped

@@ -63,6 +63,8 @@ export function bindNumber(
   const { text, at } = written
   if (expected?.kind !== 'Double' && SHORT_INTEGER.test(text))
     return literal(INTEGER, BigInt(sign + text), binding.writtenAt(written, sign))
+  const short = expected?.kind === 'Double' ? null : SHORT_DECIMAL.exec(text)
+  if (short !== null) return shortDecimal(short, binding.writtenAt(written, sign), sign)
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
@@ -71,6 +73,11 @@ export function bindNumber(
 
 /** Fits in 64 bits, whatever its digits are. */
 const SHORT_INTEGER = /^\d{1,18}$/
+const SHORT_DECIMAL = /^0*(\d{0,9})\.(\d{1,9})$/
+
+function shortDecimal([, whole = '', fraction = '']: RegExpExecArray, written: WrittenAt | undefined, sign: '' | '-') {
+  return literal(decimal(whole.length + fraction.length, fraction.length), BigInt(sign + whole + fraction), written)
+}
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
 function numberType(binding: Binding, text: string, at: number): IqlType {

@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
-import { currentTurn } from '../lib/turns.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
@@ -47,6 +46,9 @@ export type Ending = keyof typeof ENDINGS
 
 /** What a client may send ahead while a statement runs; more waits in the socket. */
 const READ_AHEAD_BYTES = 64 * 1024
+/** Shorter messages in few bytes, such as reads by key, are not counted in the turn: that would take as long as they do. */
+const NOTED_MS = 0.2
+const FLOOD_BYTES = 16 * 1024
 /** A connection counts as costly for this multiple of the time that its messages took. */
 const COSTLY_TIMES = 5
 /** How long a client has to take the last message. */
@@ -73,9 +75,8 @@ export class WireConnection implements SessionCaller {
   #isBusy = false
   /** Its messages took longer than a slice of time, and the next ones wait for those of others. */
   #costlyUntil = 0
-  /** What its messages took in this turn of the event loop, in which a socket can be read many times. */
-  #turn = 0
-  #turnMs = 0
+  /** Its last bytes were many: its socket is probably read again in the same turn of the event loop. */
+  #isFlooding = false
   #lastMessageAt: number
   #aheadBytes = 0
   #isClosed = false
@@ -176,6 +177,7 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
+    this.#isFlooding = chunk.length >= FLOOD_BYTES
     if (!this.#isBusy) {
       this.#isBusy = true
       this.#continue()
@@ -191,24 +193,21 @@ export class WireConnection implements SessionCaller {
     const { monotonic, turns } = this.#env
     this.#isBusy = true
     output.hold()
-    const turn = currentTurn()
-    if (turn !== this.#turn) {
-      this.#turn = turn
-      this.#turnMs = 0
-    }
-    const before = this.#turnMs
     const began = monotonic()
+    let last = began
     try {
       while (!this.#isClosed) {
         const message = this.#reader.next()
         if (message === undefined) break
         const handled = this.#session.handle(message)
-        const spent = before + monotonic() - began
-        const isLong = spent > SLICE_MS
-        this.#turnMs = isLong ? 0 : spent
+        const now = monotonic()
+        const spent = now - began
+        const isNoted = this.#isFlooding || now - last > NOTED_MS
+        const isLong = (isNoted && turns.isFull(now - last)) || spent > SLICE_MS
+        last = now
         if (isLong) {
           turns.spend(spent)
-          this.#costlyUntil = began + COSTLY_TIMES * spent
+          this.#costlyUntil = began + COSTLY_TIMES * Math.max(spent, SLICE_MS)
         }
         if (handled !== undefined) {
           output.release()

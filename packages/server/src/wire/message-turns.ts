@@ -4,6 +4,8 @@
  * connections nor HTTP.
  */
 
+import { currentTurn } from '../lib/turns.ts'
+
 /** How long messages of one connection are handled before others have their turn; a single message can take longer. */
 export const SLICE_MS = 1
 /** How long those of all that wait are handled in one turn. */
@@ -19,12 +21,26 @@ export class MessageTurns {
   /** Of the time that they have had, what is not made up for by the time since. */
   #debtMs = 0
   #at = 0
+  #turn = 0
+  #turnMs = 0
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic
   }
 
-  /** Messages of a connection took longer than a slice. */
+  /**
+   * Counts a message. Whether those of all connections have had their time in this turn of the event loop, in which many sockets are
+   * read, and each of them many times.
+   */
+  isFull(milliseconds: number): boolean {
+    const turn = currentTurn()
+    if (turn !== this.#turn) this.#turnMs = 0
+    this.#turn = turn
+    this.#turnMs += milliseconds
+    return this.#turnMs > TURN_MS
+  }
+
+  /** Messages of a connection took longer than a slice, or came in a turn that was full. */
   spend(milliseconds: number): void {
     this.#debtMs += milliseconds
   }

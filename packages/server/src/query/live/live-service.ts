@@ -235,6 +235,10 @@ export class LiveService implements LiveQueries {
   }
 
   async #firstTargetOf(subscriber: Subscriber): Promise<LiveTarget> {
+    const { principal, request } = subscriber
+    const { planner, catalogue } = this.#options
+    const planned = planner.planAhead(ownerOf(principal), principal, catalogue.snapshot, request.statement)
+    if (planned instanceof Promise) await planned
     const target = this.#targetOf(subscriber, subscriber.principal)
     if (!target.usesAttributes) return target
     await this.#attributes.follow(subscriber, subscriber.principal)

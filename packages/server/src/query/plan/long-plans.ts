@@ -1,6 +1,6 @@
 /**
  * Plans of long statements. Each is made in steps, between which other requests are served: callers take turns, and all of them together
- * have half of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
+ * have a quarter of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
  */
 import { Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -42,7 +42,7 @@ const KEPT_CHARACTERS = 400_000
 const TURN_MS = 1
 /** What all may take without a pause, and which part of the time from then on. */
 const BURST_MS = 100
-const SHARE = 0.5
+const SHARE = 0.25
 
 interface Made<Plan> {
   readonly scopes: ReadonlySet<string>
@@ -124,21 +124,25 @@ export class LongPlans<Plan extends NonNullable<unknown>> {
     this.#isScheduled = false
     const began = performance.now()
     let spent = 0
+    let isMade = false
     do {
-      this.#step()
+      isMade = this.#step()
       spent = performance.now() - began
-    } while (this.#jobs.size > 0 && spent < TURN_MS)
+      // Who waits for a plan takes it before further ones replace it.
+    } while (!isMade && this.#jobs.size > 0 && spent < TURN_MS)
     this.#debtMs += spent
     if (this.#jobs.size > 0) this.#schedule()
   }
 
-  /** One step for the caller whose turn it is, who then goes to the end of the queue. */
-  #step(): void {
+  /** One step for the caller whose turn it is, who then goes to the end of the queue. Whether it was the last one of a plan. */
+  #step(): boolean {
     const [first] = this.#jobs
-    if (first === undefined) return
+    if (first === undefined) return false
     const [owner, jobs] = first
     this.#jobs.delete(owner)
-    if (jobs[0]?.next() === true) jobs.shift()
+    const isMade = jobs[0]?.next() === true
+    if (isMade) jobs.shift()
     if (jobs.length > 0) this.#jobs.set(owner, jobs)
+    return isMade
   }
 }

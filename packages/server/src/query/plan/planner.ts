@@ -34,7 +34,7 @@ import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
-import { LONG_CHARACTERS, LongPlans, PlanPending } from './long-plans.ts'
+import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
 import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
 
@@ -144,7 +144,14 @@ export class Planner {
   /** A plan with all literals in it: for live statements, which share results if their plans are equal. */
   planWithLiterals({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string): Planned {
     this.#follow(snapshot)
-    return this.#statements.find(text, scopes) ?? atOnce(this.#planText(scopes, snapshot, text, undefined))
+    const long = text.length > MAX_KEY_LENGTH ? this.#long.find(text, scopes) : undefined
+    return long ?? this.#statements.find(text, scopes) ?? atOnce(this.#planText(scopes, snapshot, text, undefined))
+  }
+
+  /** Resolves when `planWithLiterals` finds the plan of a very long text, which always has all literals in it. Undefined for other texts. */
+  planAhead(owner: string, principal: Principal, snapshot: CatalogueSnapshot, text: string) {
+    if (text.length <= MAX_KEY_LENGTH) return undefined
+    return whenPlanned(() => this.planInTurns(owner, principal, snapshot, text))
   }
 
   #follow({ version }: CatalogueSnapshot): void {
