@@ -11,6 +11,8 @@ export interface SessionOutput {
   write(bytes: Uint8Array | string): boolean
   /** Settles as well when the connection ends; end() of the session has been called by then. */
   drained(): Promise<void>
+  /** Whether the socket has taken all that was written, so that the memory of it can be freed. */
+  hasSentAll(): boolean
   /** Calls back each time that the client has taken no bytes for so long; the result ends that. */
   watchStall(milliseconds: number, act: () => void): () => void
   /** Sends what is held back: for the message Flush, and before a long wait. */

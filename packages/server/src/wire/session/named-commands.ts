@@ -121,6 +121,7 @@ export class NamedCommands {
           return true
         },
         drained: async () => {},
+        hasSentAll: () => false,
       })
       return valuesOf(Buffer.concat(row))
     } catch (error) {

@@ -23,7 +23,7 @@ const MAX_PORTALS = 100
 const SMALL_BYTES = 4096
 
 /** For MOVE. */
-const NOWHERE: RowOutput = { write: () => true, drained: async () => {} }
+const NOWHERE: RowOutput = { write: () => true, drained: async () => {}, hasSentAll: () => true }
 
 type Later = Promise<void> | undefined
 

@@ -21,7 +21,7 @@ import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
 import { noteSpan } from './statement-span.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
-export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
+export type RowOutput = Pick<SessionOutput, 'write' | 'drained' | 'hasSentAll'>
 export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
 
 /** A statement that runs, from its first message to its last row. */
@@ -238,9 +238,9 @@ export class Runner {
         sent.push(next.bytes)
         if (sent.length > MAX_UNRELEASED) sent.shift()
       }
-      if (hasRoom) continue
-      await this.#drained(execution)
-      releaseAll(sent)
+      if (!hasRoom) await this.#drained(execution)
+      // Left to the garbage collector, they would cost more than to send them: three full collections for a million rows.
+      if (!hasRoom || output.hasSentAll()) releaseAll(sent)
     }
     const { outcome } = rows
     if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()
