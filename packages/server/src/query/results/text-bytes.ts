@@ -18,6 +18,7 @@ const DOUBLE_BYTES = INTEGER_BYTES + 5
 /** The most bytes of a date, and of a time. */
 const TIME_BYTES = 15
 
+const MAX_ASCII = 0x7f
 const [ZERO, MINUS, POINT, COLON] = [0x30, 0x2d, 0x2e, 0x3a]
 /** Doubles that are a whole number of these have at most four digits after the point. */
 const FRACTION = 10_000
@@ -182,6 +183,21 @@ export class TextBytes {
     this.#reserve(added.length)
     this.#bytes.set(added, this.#end)
     this.#end += added.length
+  }
+
+  /** Adds a part of bytes if all are ASCII, and returns true. Otherwise adds nothing. */
+  addAscii(added: Uint8Array, from: number, to: number): boolean {
+    if (to - from > SHORT_TEXT) return false
+    this.#reserve(to - from)
+    const bytes = this.#bytes
+    let end = this.#end
+    for (let index = from; index < to; index++) {
+      const code = added[index] as number
+      if (code > MAX_ASCII) return false
+      bytes[end++] = code
+    }
+    this.#end = end
+    return true
   }
 
   /** Replaces four bytes that were added before. */
