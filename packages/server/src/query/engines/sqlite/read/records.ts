@@ -54,11 +54,6 @@ export class Record {
     return this.type === 0
   }
 
-  /** Whether the value is an integer. */
-  get isInteger(): boolean {
-    return this.type !== REAL && this.type > 0 && this.type <= ONE
-  }
-
   get isReal(): boolean {
     return this.type === REAL
   }
@@ -67,7 +62,7 @@ export class Record {
     return this.type >= BYTES && (this.type & 1) === 1
   }
 
-  /** An integer as a number; NaN if the number would not be exact. */
+  /** An integer as a number; NaN if the number would not be exact, or the value is no integer. */
   integer(): number {
     const { bytes, start } = this
     switch (this.type) {
@@ -87,10 +82,12 @@ export class Record {
         const value = this.#view.getInt32(start) * TWO_TO_32 + this.#view.getUint32(start + 4)
         return Number.isSafeInteger(value) ? value : Number.NaN
       }
+      case ZERO:
+        return 0
       case ONE:
         return 1
       default:
-        return 0
+        return Number.NaN
     }
   }
 
@@ -116,7 +113,7 @@ const LOW_BITS = 0x7f
 const TWO_TO_32 = 2 ** 32
 
 /** Types of values: integers of 1 to 8 bytes, a real, the integers 0 and 1; from 12 on the type says how long bytes or a text are. */
-const [INT64, REAL, ONE, BYTES] = [6, 7, 9, 12]
+const [INT64, REAL, ZERO, ONE, BYTES] = [6, 7, 8, 9, 12]
 const FIXED_BYTES = Uint8Array.of(0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
 
 /** Kinds of pages. */

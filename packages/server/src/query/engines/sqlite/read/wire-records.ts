@@ -3,16 +3,9 @@
  * lives longer; the others as `wire-rows.ts` writes them.
  */
 import type { IqlType, ResultColumn } from 'gatehouse-iql'
-import type { Cell, WireForm } from '../../../model/result.ts'
+import type { WireForm } from '../../../model/result.ts'
 import { TextBytes } from '../../../results/text-bytes.ts'
-import {
-  addDoubleText,
-  addMoment,
-  addMomentText,
-  DAYS_TO_2000,
-  type WireCellWriter,
-  wireCellWriter,
-} from '../../../results/wire-cells.ts'
+import { addDoubleText, addMoment, addMomentText, DAYS_TO_2000, wireCellWriter } from '../../../results/wire-cells.ts'
 import { COPY_DATA, createWireEncoder, DATA_ROW } from '../../../results/wire-rows.ts'
 import { longCellDecoder } from '../representation.ts'
 import { plainText } from './plain-texts.ts'
@@ -47,50 +40,51 @@ function messageWriter(
   isBinary: (index: number) => boolean,
 ): RecordWriter {
   const width = columns.length
-  const writers = columns.map((column, index) => valueWriter(column, isBinary(index)))
+  const writers = columns.map(({ type }, index) => valueWriter(type, isBinary(index)))
+  const others = columns.map((column, index) => cellWriter(column, isBinary(index)))
   return (out, record) => {
-    const start = out.length
-    out.addByte(message)
-    out.addInt32(0)
-    out.addInt16(width)
+    const start = out.beginMessage(message, width)
     for (let index = 0; index < width; index++) {
       record.next()
-      const at = out.length
-      out.addInt32(NULL_LENGTH)
-      if (record.isNull || !(writers[index] as ValueWriter)(out, record)) continue
-      out.setInt32(at, out.length - at - 4)
+      if (record.isNull) out.addInt32(NULL_LENGTH)
+      else if (!(writers[index] as ValueWriter)(out, record)) (others[index] as CellWriter)(out, record)
     }
-    out.setInt32(start + 1, out.length - start - 1)
+    out.setInt32(start, out.length - start)
   }
 }
 
 const NULL_LENGTH = -1
 
-/** Adds the value without its length. False if the value is absent: nothing was added. */
-type ValueWriter = (out: TextBytes, record: Record) => boolean
+/** Adds a value as the encoder of cells does. */
+type CellWriter = (out: TextBytes, record: Record) => void
 
-function valueWriter(column: ResultColumn, isBinary: boolean): ValueWriter {
-  const { type } = column
+function cellWriter(column: ResultColumn, isBinary: boolean): CellWriter {
   const decode = longCellDecoder(column)
-  const writeCell = wireCellWriter(type, isBinary)
-  const write =
-    type.kind === 'Decimal' ? decimalWriter(type, writeCell) : isBinary ? binaryWriter(type) : textWriter(type)
+  const write = wireCellWriter(column.type, isBinary)
   return (out, record) => {
-    if (write?.(out, record)) return true
-    const cell: Cell = decode(record.raw())
-    if (cell === null) return false
-    writeCell(out, cell)
-    return true
+    const start = out.length
+    out.addInt32(NULL_LENGTH)
+    const cell = decode(record.raw())
+    if (cell === null) return
+    write(out, cell)
+    out.setInt32(start, out.length - start - 4)
   }
 }
 
-/** False for a value that another way is for: nothing was added. */
-function textWriter({ kind }: IqlType): ValueWriter | undefined {
+/** Adds a value with its length. False for a value that has to be written as a cell: nothing was added. */
+type ValueWriter = (out: TextBytes, record: Record) => boolean
+
+function valueWriter(type: IqlType, isBinary: boolean): ValueWriter {
+  if (type.kind === 'Decimal') return decimalWriter(type, isBinary)
+  return isBinary ? binaryWriter(type) : textWriter(type)
+}
+
+function textWriter({ kind }: IqlType): ValueWriter {
   switch (kind) {
     case 'Integer':
-      return ofInteger((out, value) => out.addInteger(value))
+      return addIntegerText
     case 'Double':
-      return ofReal(addDoubleText)
+      return addRealText
     case 'Boolean':
       return ofInteger((out, value) => out.addByte(value === 1 ? LETTER_T : LETTER_F))
     case 'Timestamp':
@@ -109,20 +103,20 @@ function textWriter({ kind }: IqlType): ValueWriter | undefined {
     case 'Json':
       return addAscii
     default:
-      return undefined
+      return asCell
   }
 }
 
 const [LETTER_T, LETTER_F] = [0x74, 0x66]
 const UTC = Buffer.from('+00')
 
-function binaryWriter({ kind }: IqlType): ValueWriter | undefined {
+function binaryWriter({ kind }: IqlType): ValueWriter {
   switch (kind) {
     case 'Integer':
     case 'Time':
-      return ofInteger((out, value) => out.addInt64(value))
+      return addInteger
     case 'Double':
-      return ofReal((out, value) => out.addFloat64(value + 0))
+      return addReal
     case 'Boolean':
       return ofInteger((out, value) => out.addByte(value === 1 ? 1 : 0))
     case 'Timestamp':
@@ -134,37 +128,61 @@ function binaryWriter({ kind }: IqlType): ValueWriter | undefined {
     case 'Json':
       return addAscii
     default:
-      return undefined
+      return asCell
+  }
+}
+
+const asCell: ValueWriter = () => false
+
+function addIntegerText(out: TextBytes, record: Record): boolean {
+  const value = record.integer()
+  if (Number.isNaN(value)) return false
+  out.addSizedInteger(value)
+  return true
+}
+
+function addInteger(out: TextBytes, record: Record): boolean {
+  const value = record.integer()
+  if (Number.isNaN(value)) return false
+  out.addSizedInt64(value)
+  return true
+}
+
+function addRealText(out: TextBytes, record: Record): boolean {
+  if (!record.isReal) return false
+  const start = out.length
+  out.addInt32(0)
+  addDoubleText(out, record.real())
+  out.setInt32(start, out.length - start - 4)
+  return true
+}
+
+/** Without a negative zero, as in IQL. */
+function addReal(out: TextBytes, record: Record): boolean {
+  if (!record.isReal) return false
+  out.addSizedFloat64(record.real() + 0)
+  return true
+}
+
+function addAscii(out: TextBytes, record: Record): boolean {
+  return record.isText && out.addSizedAscii(record.bytes, record.start, record.end)
+}
+
+function ofInteger(write: (out: TextBytes, value: number) => void): ValueWriter {
+  return (out, record) => {
+    const value = record.integer()
+    if (Number.isNaN(value)) return false
+    const start = out.length
+    out.addInt32(0)
+    write(out, value)
+    out.setInt32(start, out.length - start - 4)
+    return true
   }
 }
 
 /** Of at most 18 digits; others are stored as bytes. */
-function decimalWriter(type: IqlType, writeCell: WireCellWriter): ValueWriter | undefined {
+function decimalWriter(type: IqlType, isBinary: boolean): ValueWriter {
   const textOf = plainText(type)
-  return textOf && ofInteger((out, unscaled) => writeCell(out, textOf(unscaled) ?? ''))
-}
-
-type NumberWriter = (out: TextBytes, value: number) => void
-
-function ofInteger(write: NumberWriter): ValueWriter {
-  return (out, record) => {
-    const value = record.isInteger ? record.integer() : Number.NaN
-    // Beyond 2^53.
-    if (Number.isNaN(value)) return false
-    write(out, value)
-    return true
-  }
-}
-
-function ofReal(write: NumberWriter): ValueWriter {
-  return (out, record) => {
-    if (record.isReal) write(out, record.real())
-    else if (record.isInteger) write(out, Number(record.raw()))
-    else return false
-    return true
-  }
-}
-
-function addAscii(out: TextBytes, record: Record): boolean {
-  return record.isText && out.addAscii(record.bytes, record.start, record.end)
+  const write = wireCellWriter(type, isBinary)
+  return textOf === undefined ? asCell : ofInteger((out, unscaled) => write(out, textOf(unscaled) ?? ''))
 }
