@@ -98,8 +98,9 @@ export class WireConnection implements SessionCaller {
     this.#tokenScopes = principal.scopes
     this.#lastMessageAt = env.monotonic()
     this.#output = new Output(socket)
-    const { write, drained, watchStall, flush } = this.#output
-    this.#session = env.openSession(this, { write, drained, watchStall, flush, close: () => this.#close('client') })
+    const { write, drained, hasSentAll, watchStall, flush } = this.#output
+    const close = (): void => this.#close('client')
+    this.#session = env.openSession(this, { write, drained, hasSentAll, watchStall, flush, close })
   }
 
   /** Begins the session; `first` goes before it. */

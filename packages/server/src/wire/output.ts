@@ -5,6 +5,8 @@ import type { Socket } from 'node:net'
 const JOINED_BYTES = 32 * 1024
 /** Longer parts are written in such pieces, one after the other, which shows how far a slow client has read. */
 const PIECE_BYTES = 256 * 1024
+/** No short rest of a part is a piece of its own. */
+const MAX_PIECE_BYTES = PIECE_BYTES + JOINED_BYTES
 
 export class Output {
   readonly #socket: Socket
@@ -50,6 +52,9 @@ export class Output {
     return this.#drained.promise
   }
 
+  readonly hasSentAll = (): boolean =>
+    this.#bytes === 0 && this.#waiting.length === 0 && this.#socket.writableLength === 0
+
   readonly watchStall = (milliseconds: number, act: () => void): (() => void) => {
     let seen = this.#sent
     const timer = setInterval(() => {
@@ -76,7 +81,7 @@ export class Output {
     this.#bytes = 0
     const [first] = parts
     const joined = parts.length === 1 && first !== undefined ? first : Buffer.concat(parts, bytes)
-    if (this.#waiting.length === 0 && joined.length <= PIECE_BYTES) this.#socket.write(joined)
+    if (this.#waiting.length === 0 && joined.length <= MAX_PIECE_BYTES) this.#socket.write(joined)
     else {
       this.#waiting.push(joined)
       this.#writeWaiting()
@@ -86,9 +91,13 @@ export class Output {
   #writeWaiting(): void {
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       if (this.#socket.writableNeedDrain) return
-      this.#socket.write(first.subarray(0, PIECE_BYTES))
-      if (first.length > PIECE_BYTES) this.#waiting[0] = first.subarray(PIECE_BYTES)
-      else this.#waiting.shift()
+      if (first.length <= MAX_PIECE_BYTES) {
+        this.#waiting.shift()
+        this.#socket.write(first)
+      } else {
+        this.#waiting[0] = first.subarray(PIECE_BYTES)
+        this.#socket.write(first.subarray(0, PIECE_BYTES))
+      }
     }
   }
 

@@ -22,6 +22,11 @@ export class BoundedRows<Raw> {
   #truncated: ReadOutcome['truncated'] = 'no'
   #lastRow: readonly Cell[] = []
 
+  readonly #decodeAndAdd = (raw: Raw): void => {
+    this.#lastRow = this.#decodeRow(raw)
+    this.#target.add(this.#lastRow)
+  }
+
   constructor(target: RowTarget, limits: ReadLimits, decodeRow: RowDecoder<Raw>) {
     this.#target = target
     this.#limits = limits
@@ -35,6 +40,11 @@ export class BoundedRows<Raw> {
 
   /** False when a limit is reached: the row is left out. */
   add(raw: Raw): boolean {
+    return this.addWith(raw, this.#decodeAndAdd)
+  }
+
+  /** The same for a row that `write` adds to the target. Its key is not known. */
+  addWith<Row>(row: Row, write: (row: Row) => void): boolean {
     if (this.#skip > 0) {
       this.#skip--
       return true
@@ -43,8 +53,7 @@ export class BoundedRows<Raw> {
     else if (this.#taken + this.#target.pending + (this.#target.held ?? 0) >= this.#limits.bytes)
       this.#truncated = 'bytes'
     if (this.#truncated !== 'no') return false
-    this.#lastRow = this.#decodeRow(raw)
-    this.#target.add(this.#lastRow)
+    write(row)
     this.#rowCount++
     return true
   }

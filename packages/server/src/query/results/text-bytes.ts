@@ -18,9 +18,11 @@ const DOUBLE_BYTES = INTEGER_BYTES + 5
 /** The most bytes of a date, and of a time. */
 const TIME_BYTES = 15
 
+const MAX_ASCII = 0x7f
 const [ZERO, MINUS, POINT, COLON] = [0x30, 0x2d, 0x2e, 0x3a]
 /** Doubles that are a whole number of these have at most four digits after the point. */
-const FRACTION = 10_000
+const FRACTION_DIGITS = 4
+const FRACTION = 10 ** FRACTION_DIGITS
 /** Digits that a double always keeps. */
 const MAX_KEPT = 1e15
 const BILLION = 1e9
@@ -37,6 +39,8 @@ const ASCII = new Uint8Array(128).fill(1)
 
 export class TextBytes {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  /** Of the same bytes. */
+  #view = new DataView(this.#bytes.buffer)
   #end = 0
 
   get length(): number {
@@ -99,12 +103,8 @@ export class TextBytes {
     if (scaled < 0) this.#bytes[this.#end++] = MINUS
     this.#addDigits(whole)
     this.#bytes[this.#end++] = POINT
-    let rest = positive - whole * FRACTION
-    for (let unit = FRACTION / 10; rest > 0; unit /= 10) {
-      const digit = Math.floor(rest / unit)
-      this.#bytes[this.#end++] = ZERO + digit
-      rest -= digit * unit
-    }
+    this.#addLow(positive - whole * FRACTION, FRACTION_DIGITS)
+    while (this.#bytes[this.#end - 1] === ZERO) this.#end--
     return true
   }
 
@@ -184,6 +184,59 @@ export class TextBytes {
     this.#end += added.length
   }
 
+  /** The beginning of a message of PostgreSQL's protocol that holds values. Returns where its length is to be. */
+  beginMessage(type: number, values: number): number {
+    this.#reserve(7)
+    const end = this.#end
+    this.#bytes[end] = type
+    this.#view.setInt16(end + 5, values)
+    this.#end = end + 7
+    return end + 1
+  }
+
+  /** A safe integer as text, after its length in 32 bits. */
+  addSizedInteger(value: number): void {
+    this.#reserve(4 + INTEGER_BYTES)
+    const start = this.#end
+    this.#end = start + 4
+    this.#addSigned(value)
+    this.#view.setInt32(start, this.#end - start - 4)
+  }
+
+  /** A safe integer in 64 bits, after its length. */
+  addSizedInt64(value: number): void {
+    this.#reserve(12)
+    const end = this.#end
+    const high = Math.floor(value / TWO_TO_32)
+    this.#view.setInt32(end, 8)
+    this.#view.setInt32(end + 4, high)
+    this.#view.setInt32(end + 8, value - high * TWO_TO_32)
+    this.#end = end + 12
+  }
+
+  addSizedFloat64(value: number): void {
+    this.#reserve(12)
+    this.#view.setInt32(this.#end, 8)
+    this.#view.setFloat64(this.#end + 4, value)
+    this.#end += 12
+  }
+
+  /** Adds a part of bytes after its length if all are ASCII, and returns true. Otherwise adds nothing. */
+  addSizedAscii(added: Uint8Array, from: number, to: number): boolean {
+    if (to - from > SHORT_TEXT) return false
+    this.#reserve(4 + to - from)
+    const bytes = this.#bytes
+    this.#view.setInt32(this.#end, to - from)
+    let end = this.#end + 4
+    for (let index = from; index < to; index++) {
+      const code = added[index] as number
+      if (code > MAX_ASCII) return false
+      bytes[end++] = code
+    }
+    this.#end = end
+    return true
+  }
+
   /** Replaces four bytes that were added before. */
   setInt32(at: number, value: number): void {
     const bytes = this.#bytes
@@ -203,7 +256,7 @@ export class TextBytes {
     const bytes = this.#bytes.subarray(0, this.#end)
     this.#end = 0
     if (this.#bytes.length <= MAX_KEPT_BYTES) return Buffer.copyBytesFrom(bytes)
-    this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+    this.#use(Buffer.allocUnsafeSlow(FIRST_BYTES))
     return bytes
   }
 
@@ -240,7 +293,12 @@ export class TextBytes {
     if (needed <= this.#bytes.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.ceil(this.#bytes.length * 1.5)))
     this.#bytes.copy(larger, 0, 0, this.#end)
-    this.#bytes = larger
+    this.#use(larger)
+  }
+
+  #use(bytes: Buffer<ArrayBuffer>): void {
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer)
   }
 }
 

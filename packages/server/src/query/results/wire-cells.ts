@@ -50,7 +50,7 @@ function addIntegerText(out: TextBytes, cell: NonNullable<Cell>): void {
 /** PostgreSQL writes an exponent from here on. */
 const LONG_DOUBLE = 1e15
 
-function addDoubleText(out: TextBytes, cell: NonNullable<Cell>): void {
+export function addDoubleText(out: TextBytes, cell: NonNullable<Cell>): void {
   const value = Number(cell)
   const size = Math.abs(value)
   if (size < LONG_DOUBLE && out.addShortDouble(value)) return
@@ -71,7 +71,7 @@ export function floatText(value: number): string {
 
 const DAY = Number(MICROS_PER_DAY)
 
-function addMomentText(out: TextBytes, cell: NonNullable<Cell>): void {
+export function addMomentText(out: TextBytes, cell: NonNullable<Cell>): void {
   if (typeof cell === 'string') {
     out.addText(cell.slice(0, 10))
     out.addByte(SPACE)
@@ -158,7 +158,7 @@ function addInteger(out: TextBytes, cell: NonNullable<Cell>): void {
   else out.addBigInt64(value)
 }
 
-function addMoment(out: TextBytes, cell: NonNullable<Cell>): void {
+export function addMoment(out: TextBytes, cell: NonNullable<Cell>): void {
   const micros = typeof cell === 'string' ? (readTimestamp(cell) ?? 0n) : cell
   const number = Number(micros)
   if (Number.isSafeInteger(number) && Number.isSafeInteger(number - MICROS)) out.addInt64(number - MICROS)

@@ -23,9 +23,12 @@ export function wireRowWriter(form: WireForm, columns: readonly ResultColumn[]):
   }
 }
 
-/** The encoder of a long result. */
-export function createWireEncoder(form: WireForm, columns: readonly ResultColumn[]): RowEncoder {
-  const out = new TextBytes()
+/** The encoder of a long result. Messages can also be added to `out`. */
+export function createWireEncoder(
+  form: WireForm,
+  columns: readonly ResultColumn[],
+  out: TextBytes = new TextBytes(),
+): RowEncoder {
   const write = wireRowWriter(form, columns)
   return {
     add: (row) => write(out, row),
@@ -36,7 +39,7 @@ export function createWireEncoder(form: WireForm, columns: readonly ResultColumn
   }
 }
 
-const [DATA_ROW, COPY_DATA] = [0x44, 0x64]
+export const [DATA_ROW, COPY_DATA] = [0x44, 0x64]
 
 /** Type, length, body. */
 function message(type: number, addBody: RowWriter): RowWriter {

@@ -11,6 +11,8 @@ export interface SessionOutput {
   write(bytes: Uint8Array | string): boolean
   /** Also settles when the connection ends; end() of the session has been called by then. */
   drained(): Promise<void>
+  /** Whether the socket has taken all that was written, so that the memory of it can be freed. */
+  hasSentAll(): boolean
   /** Calls `act` whenever the client has taken no bytes for this long, until the returned function is called. */
   watchStall(milliseconds: number, act: () => void): () => void
   /** Sends what is held back: for the message Flush, and before a long wait. */

@@ -122,6 +122,7 @@ export class NamedCommands {
           return true
         },
         drained: async () => {},
+        hasSentAll: () => false,
       })
       return valuesOf(Buffer.concat(row))
     } catch (error) {

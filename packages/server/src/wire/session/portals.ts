@@ -26,7 +26,7 @@ const SMALL_BYTES = 4096
 const COLUMN_BYTES = 100
 
 /** For MOVE. */
-const NOWHERE: RowOutput = { write: () => true, drained: async () => {} }
+const NOWHERE: RowOutput = { write: () => true, drained: async () => {}, hasSentAll: () => true }
 
 type Later = Promise<void> | undefined
 

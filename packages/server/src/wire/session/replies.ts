@@ -54,6 +54,10 @@ export class Replies implements ClientOutput {
     return this.#output.drained()
   }
 
+  hasSentAll(): boolean {
+    return this.#held === undefined && this.#output.hasSentAll()
+  }
+
   watchStall(milliseconds: number, act: () => void): () => void {
     return this.#output.watchStall(milliseconds, act)
   }

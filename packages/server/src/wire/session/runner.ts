@@ -23,7 +23,7 @@ import { noteSpan } from './statement-span.ts'
 import { watchSuspended } from './suspension.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
-export type RowOutput = Pick<SessionOutput, 'write' | 'drained'>
+export type RowOutput = Pick<SessionOutput, 'write' | 'drained' | 'hasSentAll'>
 export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
 
 export class Runner {
@@ -204,9 +204,9 @@ export class Runner {
         sent.push(next.bytes)
         if (sent.length > MAX_UNRELEASED) sent.shift()
       }
-      if (hasRoom) continue
-      await this.#drained(execution)
-      releaseAll(sent)
+      if (!hasRoom) await this.#drained(execution)
+      // Left to the garbage collector, they would cost more than to send them: three full collections for a million rows.
+      if (!hasRoom || output.hasSentAll()) releaseAll(sent)
     }
     const { outcome } = rows
     if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()

@@ -4,7 +4,7 @@ import Sqlite, { type Database } from 'better-sqlite3'
 import { registerFunctions } from './functions/functions.ts'
 
 /** For connections of processes that do nothing else. On the event loop the wait is asynchronous: see store/write-lock.ts. */
-const BUSY_MS = 5000
+export const BUSY_MS = 5000
 
 export function openForWriting(path: string): Database {
   // SQLite would create it readable by everyone; its journals take their mode from it.
@@ -38,7 +38,7 @@ const MAX_MAPPED_BYTES = 0x7fff0000
  * For long reads in a process of their own. A large page cache makes a grouping of a million rows take twice as long; mapped pages need
  * none. A mapped page that the disk cannot read ends the process, so that the server's own connections do not map the file.
  */
-export function prepareLongReads(database: Database): void {
+export function prepareLongReads(database: { pragma(text: string): unknown }): void {
   database.pragma(`cache_size = -${RUN_KIB}`)
   database.pragma(`mmap_size = ${MAX_MAPPED_BYTES}`)
 }

@@ -100,13 +100,16 @@ export function longRowDecoder(
   columns: readonly ResultColumn[],
   keyColumns: readonly ResultColumn[],
 ): RowDecoder<unknown[]> {
-  const ofColumns = columns.map((column) => (isTime(column.type) ? decodeBigint : cellDecoder(column)))
-  const decoders = [...ofColumns, ...keyColumns.map(cellDecoder)]
+  const decoders = [...columns.map(longCellDecoder), ...keyColumns.map(cellDecoder)]
   return (raw) => {
     const row = raw as Cell[]
     for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(row[index]) ?? null
     return row
   }
+}
+
+export function longCellDecoder(column: ResultColumn): (raw: unknown) => Cell {
+  return isTime(column.type) ? decodeBigint : cellDecoder(column)
 }
 
 function isTime({ kind }: IqlType): boolean {

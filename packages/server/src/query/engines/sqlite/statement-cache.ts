@@ -3,7 +3,7 @@ import type { Database, Statement } from 'better-sqlite3'
 import { LruMap } from '../../../lib/lru-map.ts'
 
 /** Longer statements are not cached: prepared, they take megabytes. */
-const MAX_CACHED_LENGTH = 10_000
+export const MAX_CACHED_LENGTH = 10_000
 
 /** How a statement returns its rows: `exact` as arrays with integers as bigint; the others with integers as numbers. */
 const FORMS = {

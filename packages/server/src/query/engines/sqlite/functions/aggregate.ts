@@ -1,5 +1,6 @@
 /** Registers one aggregate in SQLite. */
-import type { Database } from 'better-sqlite3'
+
+import type { AggregateOptions, FunctionHost } from './function-host.ts'
 import { exact, real } from './number.ts'
 
 /** A value as SQLite passes it to a function. */
@@ -14,10 +15,10 @@ export interface AggregateParts<State> {
   readonly result: (state: State) => Raw
 }
 
-/** States are changed in place, although the library's types expect a step to return a new one. */
-export function aggregate<State>(database: Database, name: string, parts: AggregateParts<State>): void {
-  const options = { ...parts, safeIntegers: true, directOnly: true, varargs: true }
-  database.aggregate(name, options as unknown as Parameters<Database['aggregate']>[1])
+/** States are changed in place. */
+export function aggregate<State>(database: FunctionHost, name: string, parts: AggregateParts<State>): void {
+  const options: AggregateOptions = { ...parts, safeIntegers: true, directOnly: true, varargs: true }
+  database.aggregate(name, options as never)
 }
 
 export interface MovingParts<State> extends Omit<AggregateParts<State>, 'step' | 'inverse'> {
@@ -26,7 +27,7 @@ export interface MovingParts<State> extends Omit<AggregateParts<State>, 'step' |
 }
 
 /** An aggregate that leaves out rows with a NULL, and can be used over a window. */
-export function movingAggregate<State>(database: Database, name: string, parts: MovingParts<State>): void {
+export function movingAggregate<State>(database: FunctionHost, name: string, parts: MovingParts<State>): void {
   const { start, add, result } = parts
   const withSign =
     (sign: 1n | -1n) =>

@@ -1,5 +1,4 @@
 /** Correlation, covariances and regression of two numbers, from exact sums; and the exponential moving average. */
-import type { Database } from 'better-sqlite3'
 import { ROOT_DIGITS, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { averagedRowsError } from '../../runtime-error.ts'
 import { aggregate, exactOf, movingAggregate, type Raw, realOf, type Value } from './aggregate.ts'
@@ -12,6 +11,7 @@ import {
   roundedRoot,
   type Sums,
 } from './aggregates-spread.ts'
+import type { FunctionHost } from './function-host.ts'
 import { NUMBER_FUNCTIONS, roundedQuotient, storedDouble } from './number.ts'
 
 export type PairId = 'covar_pop' | 'covar_samp' | 'regr_slope' | 'regr_intercept' | 'regr_r2'
@@ -20,7 +20,7 @@ export function pairName(id: PairId): string {
   return `gh_${id}`
 }
 
-export function registerPairs(database: Database): void {
+export function registerPairs(database: FunctionHost): void {
   movingAggregate(database, 'gh_corr', { start: noPairs, add: addPair, result: correlationOf })
   for (const [id, result] of Object.entries(RESULTS))
     movingAggregate(database, `gh_${id}`, { start: noPairs, add: addPair, result })
@@ -108,7 +108,7 @@ function scaleOf(sums: PairSums, of: 'x' | 'y'): number {
   return sums[of].scale + sums.exact[of]
 }
 
-function registerAverage(database: Database): void {
+function registerAverage(database: FunctionHost): void {
   const { gh_fadd: plus, gh_fmul: times } = NUMBER_FUNCTIONS
   aggregate(database, 'gh_ema', {
     start: () => ({ average: null as number | string | null }),

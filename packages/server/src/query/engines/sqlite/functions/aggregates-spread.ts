@@ -1,8 +1,8 @@
 /** Variances and standard deviations, from exact sums. */
-import type { Database } from 'better-sqlite3'
 import { DECIMAL_DIGITS, QUOTIENT_SCALE, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { overflowError } from '../../runtime-error.ts'
 import { exactOf, movingAggregate, realOf, type Value } from './aggregate.ts'
+import type { FunctionHost } from './function-host.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
 
 export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
@@ -31,7 +31,7 @@ export function doubleSpreadName(id: SpreadId): string {
   return `gh_${id}_double`
 }
 
-export function registerSpread(database: Database): void {
+export function registerSpread(database: FunctionHost): void {
   for (const id of SPREADS) {
     for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++)
       movingAggregate(database, nameOf(id, shift), {

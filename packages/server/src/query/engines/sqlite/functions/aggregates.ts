@@ -1,17 +1,17 @@
 /** Aggregates that SQLite lacks or computes inexactly: sums, means, first and last, and the check for a single row. */
-import type { Database } from 'better-sqlite3'
 import { MAX_INTEGER, MIN_INTEGER, QUOTIENT_SCALE, readDigits, writeDecimal } from 'gatehouse-iql'
 import { manyRowsError, overflowError } from '../../runtime-error.ts'
 import { aggregate, exactOf, movingAggregate, type Raw, realOf } from './aggregate.ts'
 import { registerPairs } from './aggregates-pairs.ts'
 import { registerSpread } from './aggregates-spread.ts'
+import type { FunctionHost } from './function-host.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
 import { registerPercentiles } from './percentile.ts'
 import { requireFit } from './text.ts'
 
 const RESULT_DIGITS = 38n
 
-export function registerAggregates(database: Database): void {
+export function registerAggregates(database: FunctionHost): void {
   registerSums(database)
   registerSpread(database)
   registerPairs(database)
@@ -55,7 +55,7 @@ const EXACT_SUM = {
   },
 }
 
-function registerSums(database: Database): void {
+function registerSums(database: FunctionHost): void {
   const register = (name: string, result: (sum: ExactSum) => bigint): void =>
     movingAggregate(database, name, {
       ...EXACT_SUM,
@@ -76,7 +76,7 @@ interface DoubleSum {
   negative: bigint
 }
 
-function registerDoubles(database: Database): void {
+function registerDoubles(database: FunctionHost): void {
   const register = (name: string, result: (sum: DoubleSum) => number): void =>
     movingAggregate(database, name, {
       start: (): DoubleSum => ({ unscaled: 0n, scale: 0, count: 0n, nan: 0n, positive: 0n, negative: 0n }),
@@ -116,7 +116,7 @@ function totalOf(sum: DoubleSum): number {
 }
 
 /** What is missing in sums of products that exceed 64 bits, if each counts as the nearest integer of 64 bits. */
-function registerProducts(database: Database): void {
+function registerProducts(database: FunctionHost): void {
   movingAggregate(database, 'gh_missing_products', {
     start: EXACT_SUM.start,
     add: (sum, sign, left, right) => {
@@ -136,7 +136,7 @@ function registerProducts(database: Database): void {
 }
 
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */
-function registerVwap(database: Database): void {
+function registerVwap(database: FunctionHost): void {
   // The scale of the result is at least that of the weights, which can have any.
   for (let shift = 0n; shift <= RESULT_DIGITS; shift++)
     movingAggregate(database, `gh_vwap_${shift}`, {
@@ -152,7 +152,7 @@ function registerVwap(database: Database): void {
 }
 
 /** string_agg(DISTINCT …): SQLite allows DISTINCT only with one argument. */
-function registerJoins(database: Database): void {
+function registerJoins(database: FunctionHost): void {
   for (const [name, sign] of [['gh_join_rising', 1] as const, ['gh_join_falling', -1] as const]) {
     aggregate(database, name, {
       start: () => ({ seen: new Map<string, Raw>(), bytes: 0 }),
@@ -171,7 +171,7 @@ function registerJoins(database: Database): void {
   }
 }
 
-function registerEnds(database: Database): void {
+function registerEnds(database: FunctionHost): void {
   for (const [name, sign] of [['gh_first', -1] as const, ['gh_last', 1] as const]) {
     aggregate(database, name, {
       start: () => ({ value: null as Raw, key: null as Raw }),

@@ -1,9 +1,9 @@
 /** Registers the SQL functions that the emitted SQL calls. */
-import type { Database } from 'better-sqlite3'
 import { rowTwiceError } from '../../runtime-error.ts'
 import type { Raw } from './aggregate.ts'
 import { extremeOf, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './cast.ts'
+import type { FunctionHost } from './function-host.ts'
 import { NULLABLE_NUMBER_FUNCTIONS, NUMBER_FUNCTIONS, type SqliteFunction } from './number.ts'
 import { PERCENTILE_FUNCTIONS } from './percentile.ts'
 import { concat, TEXT_FUNCTIONS } from './text.ts'
@@ -22,7 +22,7 @@ const STRICT_FUNCTIONS: Record<string, SqliteFunction> = {
 /** directOnly: a trigger or view in the file cannot call them. */
 const OPTIONS = { deterministic: true, safeIntegers: true, directOnly: true }
 
-export function registerFunctions(database: Database): void {
+export function registerFunctions(database: FunctionHost): void {
   for (const [name, run] of Object.entries(STRICT_FUNCTIONS))
     database.function(name, { ...OPTIONS, deterministic: name !== 'gh_uuid' }, strict(run))
   for (const [name, run] of Object.entries(NULLABLE_NUMBER_FUNCTIONS)) database.function(name, OPTIONS, run)
@@ -44,19 +44,19 @@ function strict(run: SqliteFunction): (...args: unknown[]) => unknown {
 export class LongRow extends Error {}
 
 /** For the connection on the event loop: a statement that is planned as a short write refuses to change a long row. */
-export function refuseLongRows(database: Database): void {
+export function refuseLongRows(database: FunctionHost): void {
   database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => {
     throw new LongRow()
   })
 }
 
-const TRACKED = new WeakMap<Database, Set<unknown>>()
+const TRACKED = new WeakMap<FunctionHost, Set<unknown>>()
 
 /**
  * Refuses an INSERT … ON CONFLICT DO UPDATE that would change a row that it has written itself, which SQLite allows: RETURNING
  * tracks each written row, and the WHERE of DO UPDATE checks it before its own condition.
  */
-function registerRowTracking(database: Database): void {
+function registerRowTracking(database: FunctionHost): void {
   const tracked = new Set<unknown>()
   TRACKED.set(database, tracked)
   const options = { ...OPTIONS, deterministic: false }
@@ -71,6 +71,6 @@ function registerRowTracking(database: Database): void {
 }
 
 /** Call before each run of such a statement. */
-export function resetTrackedRows(database: Database): void {
+export function resetTrackedRows(database: FunctionHost): void {
   TRACKED.get(database)?.clear()
 }

@@ -2,10 +2,10 @@
  * median, percentile_cont and percentile_disc. 64-bit integers are gathered by SQLite itself as one text, so that our function is called
  * once for each group: a median of all rows takes a third of the time. Doubles and longer Decimals are held by an aggregate, up to a limit.
  */
-import type { Database } from 'better-sqlite3'
 import { FRACTION_SCALE, QUOTIENT_SCALE } from 'gatehouse-iql'
 import { badFractionError, manyValuesError } from '../../runtime-error.ts'
 import { aggregate, exactOf, type Raw, realOf } from './aggregate.ts'
+import type { FunctionHost } from './function-host.ts'
 import { between, fitted, roundedQuotient, type SqliteFunction, storedDouble } from './number.ts'
 
 const ONE = 10n ** BigInt(FRACTION_SCALE)
@@ -135,7 +135,7 @@ export function percentileName(shift: number | 'double', isDistinct: boolean): s
   return `gh_percentile_cont_${isDistinct ? 'distinct_' : ''}${shift}`
 }
 
-export function registerPercentiles(database: Database): void {
+export function registerPercentiles(database: FunctionHost): void {
   for (const isDistinct of [false, true]) {
     for (let shift = 0; shift <= QUOTIENT_SCALE; shift++)
       holding(database, percentileName(shift, isDistinct), exactOf, (values, fraction) =>
@@ -155,7 +155,7 @@ export function registerPercentiles(database: Database): void {
 
 /** Registers an aggregate that holds the values of a group until its end. */
 function holding<Item>(
-  database: Database,
+  database: FunctionHost,
   name: string,
   read: (value: Raw | undefined) => Item,
   result: (values: Item[], fraction: bigint) => Raw,

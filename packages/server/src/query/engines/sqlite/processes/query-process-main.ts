@@ -2,26 +2,21 @@
 import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
 import type { Database } from 'better-sqlite3'
-import { type ReadOutcome, release, type TextRowEncoder } from '../../../model/result.ts'
-import { createEncoder } from '../../../results/byte-encoder.ts'
-import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
-import type { SqlStatement } from '../../emit/parameters.ts'
+import { release } from '../../../model/result.ts'
 import type { WriteOutcome, WriteReply } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
-import { openForReading, openForWriting, prepareLongReads } from '../connection.ts'
+import { openForWriting } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
-import { type LiveJob, readLive } from '../read/live-read.ts'
-import { RowFeed } from '../read/row-feed.ts'
-import { SplitHelper } from '../read/split-helper.ts'
-import { readSplit } from '../read/split-read.ts'
-import { longRowDecoder } from '../representation.ts'
+import { type LiveJob, type LiveOutcome, readLive } from '../read/live-read.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { type BulkJob, runBulk } from '../write/bulk-job.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
 import { endWithServer } from './end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import { readLong } from './long-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
+import { ReadConnections } from './read-connections.ts'
 
 const INPUT = 0
 const OUTPUT = 1
@@ -34,17 +29,11 @@ endWithServer()
 /** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
 
-const LONG_CHUNK_BYTES = 4 * CHUNK_BYTES
-
 if (task === 'write') writeJobs(path)
 else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
-  const connection = openForReading(database)
-  prepareLongReads(connection)
-  const statements = new StatementCache(connection, 50)
-  const feed = new RowFeed(connection, statements)
-  const helper = task === 'read' ? SplitHelper.open(database) : undefined
+  const connections = new ReadConnections(database, task === 'read')
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
@@ -54,8 +43,7 @@ async function readJobs(database: string): Promise<void> {
     if (frame === undefined) break
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
-      const outcome =
-        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
+      const outcome = 'kind' in job ? await live(connections, job) : await readLong(connections, job, sendChunk)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
@@ -72,43 +60,14 @@ function isFileLimit(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'SQLITE_IOERR_WRITE'
 }
 
-function sendText(encoder: TextRowEncoder): void {
-  writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
+async function live(connections: ReadConnections, job: LiveJob): Promise<LiveOutcome> {
+  const { connection, statements } = await connections.forRows()
+  return readLive(connection, statements, job, (encoder) => writeFrameSync(OUTPUT, FRAME.chunk, encoder.take()))
 }
 
-async function read(
-  connection: Database,
-  feed: RowFeed,
-  helper: SplitHelper | undefined,
-  job: ReadJob,
-): Promise<ReadOutcome> {
-  const encoder = await createEncoder(job.encoding, job.columns)
-  const rows = new BoundedRows(encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
-  const send = (): void => {
-    const chunk = rows.count(encoder.take())
-    writeFrameSync(OUTPUT, FRAME.chunk, chunk)
-    release(chunk)
-  }
-  // The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks.
-  const laterChunkBytes = job.encoding.format === 'wire' ? LONG_CHUNK_BYTES : CHUNK_BYTES
-  let chunkBytes = CHUNK_BYTES
-  const names = [...job.columns.map((_, index) => `c${index}`), ...job.keyColumns.map((_, index) => `k${index}`)]
-  const addAll = (statement: SqlStatement): void => {
-    feed.read(statement, names, (raw) => {
-      if (!rows.add(raw)) return false
-      if (encoder.pending < chunkBytes) return true
-      send()
-      chunkBytes = laterChunkBytes
-      while (encoder.pending >= CHUNK_BYTES) send()
-      return true
-    })
-  }
-  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
-  if (!isRead) addAll(job)
-  encoder.end?.()
-  do send()
-  while (encoder.pending > 0)
-  return { ...rows.outcome(job.columns.length), trailer: encoder.trailer?.() }
+function sendChunk(chunk: Uint8Array): void {
+  writeFrameSync(OUTPUT, FRAME.chunk, chunk)
+  release(chunk)
 }
 
 function writeJobs(file: string): void {

@@ -30,6 +30,9 @@ export type QueryTask = 'read' | 'background-read' | 'write'
 
 const PROGRAM = fileURLToPath(new URL('./query-process-main.ts', import.meta.url))
 
+/** Early versions of Node 24 warn when a program uses their SQLite. */
+const NODE_OPTIONS = ['--max-old-space-size=256', '--max-semi-space-size=2', '--disable-warning=ExperimentalWarning']
+
 export class QueryProcess {
   readonly #process: ChildProcess
   readonly #input: Writable
@@ -47,7 +50,7 @@ export class QueryProcess {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
     const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
     const fileBytes = budget.limits.statement
-    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, String(fileBytes), task]
+    const args = [...NODE_OPTIONS, PROGRAM, path, String(fileBytes), task]
     const child = spawn(...withLimits(process.execPath, args, task === 'write' ? undefined : fileBytes), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env,

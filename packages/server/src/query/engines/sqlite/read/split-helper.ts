@@ -81,6 +81,14 @@ export class SplitHelper {
     return undefined
   }
 
+  /** Closes the connections of both threads. A later query opens them again. */
+  async close(): Promise<void> {
+    await this.#worker?.terminate()
+    this.#worker = undefined
+    this.#witness?.close()
+    this.#witness = undefined
+  }
+
   /** Kept for the next query. It inherits the priority of this thread. */
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker

@@ -1,0 +1,97 @@
+/** Reads a result of any size in a reader process: as pages where Node.js returns them, otherwise row by row. */
+import { type ReadOutcome, type RowEncoder, wireForm } from '../../../model/result.ts'
+import { createEncoder } from '../../../results/byte-encoder.ts'
+import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
+import type { Record } from '../read/records.ts'
+import type { RowTaker } from '../read/row-pages.ts'
+import { readSplit } from '../read/split-read.ts'
+import { longRowDecoder } from '../representation.ts'
+import type { ReadJob } from './query-process.ts'
+import type { ReadConnections } from './read-connections.ts'
+
+/** `send` is called with every chunk of the result. */
+export async function readLong(
+  connections: Connections,
+  job: ReadJob,
+  send: (chunk: Uint8Array) => void,
+): Promise<ReadOutcome> {
+  const target = await targetOf(job)
+  const result = new LongResult(job, target, send)
+  const mayReadPages = target.addRecord !== undefined && job.split === undefined && job.keyColumns.length === 0
+  const pages = mayReadPages ? await connections.forPages() : undefined
+  if (pages?.canRead(job.columns)) pages.read(job, job.columns, result)
+  else await readRows(connections, job, result)
+  return result.end()
+}
+
+type Connections = Pick<ReadConnections, 'forRows' | 'forPages'>
+
+async function readRows(connections: Connections, job: ReadJob, result: LongResult): Promise<void> {
+  const { connection, feed, helper } = await connections.forRows()
+  const names = [...job.columns.map((_, index) => `c${index}`), ...job.keyColumns.map((_, index) => `k${index}`)]
+  const addAll = (statement: SqlStatement): void => feed.read(statement, names, (raw) => result.takeRow(raw))
+  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
+  if (!isRead) addAll(job)
+}
+
+interface RecordTarget {
+  readonly encoder: RowEncoder
+  /** Adds a row to the encoder; undefined if it has none for records. Other formats take more time for records than for rows. */
+  readonly addRecord: ((record: Record) => void) | undefined
+}
+
+async function targetOf({ encoding, columns }: ReadJob): Promise<RecordTarget> {
+  if (encoding.format !== 'wire') return { encoder: await createEncoder(encoding, columns), addRecord: undefined }
+  const { createRecordEncoder } = await import('../read/wire-records.ts')
+  return createRecordEncoder(wireForm(encoding), columns)
+}
+
+const LONG_CHUNK_BYTES = 4 * CHUNK_BYTES
+
+/** Encodes rows and sends them in chunks. */
+class LongResult implements RowTaker {
+  readonly #job: ReadJob
+  readonly #target: RecordTarget
+  readonly #rows: BoundedRows<unknown[]>
+  readonly #send: (chunk: Uint8Array) => void
+  /** The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks. */
+  #chunkBytes = CHUNK_BYTES
+
+  constructor(job: ReadJob, target: RecordTarget, send: (chunk: Uint8Array) => void) {
+    this.#job = job
+    this.#target = target
+    this.#rows = new BoundedRows(target.encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
+    this.#send = send
+  }
+
+  takeRow(raw: unknown[]): boolean {
+    return this.#rows.add(raw) && this.#sendFull()
+  }
+
+  takeRecord(record: Record): boolean {
+    const { addRecord } = this.#target
+    return addRecord !== undefined && this.#rows.addWith(record, addRecord) && this.#sendFull()
+  }
+
+  end(): ReadOutcome {
+    const { encoder } = this.#target
+    encoder.end?.()
+    do this.#sendChunk()
+    while (encoder.pending > 0)
+    return { ...this.#rows.outcome(this.#job.columns.length), trailer: encoder.trailer?.() }
+  }
+
+  #sendFull(): true {
+    const { encoder } = this.#target
+    if (encoder.pending < this.#chunkBytes) return true
+    this.#sendChunk()
+    if (this.#job.encoding.format === 'wire') this.#chunkBytes = LONG_CHUNK_BYTES
+    while (encoder.pending >= CHUNK_BYTES) this.#sendChunk()
+    return true
+  }
+
+  #sendChunk(): void {
+    this.#send(this.#rows.count(this.#target.encoder.take()))
+  }
+}

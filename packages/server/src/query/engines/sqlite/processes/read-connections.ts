@@ -1,0 +1,66 @@
+/**
+ * The connections of a reader process: for rows one of better-sqlite3, for pages one of Node's own SQLite. They are never open at the
+ * same time (../read/page-database.ts), so that the one that is open is closed when a job needs the other.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Database } from 'better-sqlite3'
+import { openForReading, prepareLongReads } from '../connection.ts'
+import { hasPages, openForPages } from '../read/page-database.ts'
+import { RowFeed } from '../read/row-feed.ts'
+import { RowPages } from '../read/row-pages.ts'
+import { SplitHelper } from '../read/split-helper.ts'
+import { StatementCache } from '../statement-cache.ts'
+
+export interface RowConnection {
+  readonly connection: Database
+  readonly statements: StatementCache
+  readonly feed: RowFeed
+  readonly helper: SplitHelper | undefined
+}
+
+interface PageConnection {
+  readonly database: DatabaseSync
+  readonly pages: RowPages
+}
+
+export class ReadConnections {
+  readonly #path: string
+  readonly #mayShare: boolean
+  #rows: RowConnection | undefined
+  #pages: PageConnection | undefined
+
+  /** `mayShare`: a second thread may take a part of a job. */
+  constructor(path: string, mayShare: boolean) {
+    this.#path = path
+    this.#mayShare = mayShare
+  }
+
+  async forRows(): Promise<RowConnection> {
+    if (this.#rows !== undefined) return this.#rows
+    await this.close()
+    const connection = openForReading(this.#path)
+    prepareLongReads(connection)
+    const statements = new StatementCache(connection, 50)
+    const helper = this.#mayShare ? SplitHelper.open(this.#path) : undefined
+    this.#rows = { connection, statements, feed: new RowFeed(connection, statements), helper }
+    return this.#rows
+  }
+
+  /** Undefined if this Node.js returns no pages. */
+  async forPages(): Promise<RowPages | undefined> {
+    if (this.#pages !== undefined || !hasPages()) return this.#pages?.pages
+    await this.close()
+    const database = openForPages(this.#path)
+    if (database !== undefined) this.#pages = { database, pages: new RowPages(database) }
+    return this.#pages?.pages
+  }
+
+  async close(): Promise<void> {
+    const [rows, pages] = [this.#rows, this.#pages]
+    this.#rows = undefined
+    this.#pages = undefined
+    await rows?.helper?.close()
+    rows?.connection.close()
+    pages?.database.close()
+  }
+}
