@@ -141,6 +141,7 @@ test('import guesses types, prints them, creates the table and keeps every value
       ['code', 'Text'],
       ['extra', 'Json'],
       ['note', 'Text'],
+      ['There is no table traded, which --create creates like this; nothing was written'],
       [''],
     ],
   )
