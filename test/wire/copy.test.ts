@@ -121,7 +121,9 @@ onEveryEngine('COPY', (place, engine) => {
     const written = await session.query('COPY (SELECT t FROM target) TO STDOUT CSV')
     assert.equal(written.copied.toString(), '"\\."\n')
     await session.query('DELETE FROM target WHERE id > 0')
-    const named = await session.query(`SELECT '"public" . "target"'::regclass::text AS a, ' public . target '::regclass::text AS b`)
+    const named = await session.query(
+      `SELECT '"public" . "target"'::regclass::text AS a, ' public . target '::regclass::text AS b`,
+    )
     assert.deepEqual(texts(named), [['target', 'target']])
   })
 

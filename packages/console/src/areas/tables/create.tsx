@@ -65,7 +65,9 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
     setError(undefined)
     try {
       if ((await dataFormatOf(file)) !== undefined)
-        throw new Error('A new table takes its columns from a CSV file. Create the table, then import this file into it.')
+        throw new Error(
+          'A new table takes its columns from a CSV file. Create the table, then import this file into it.',
+        )
       const guesses = guessColumns(await sampleFile(file))
       waitingFile.value = file
       set({

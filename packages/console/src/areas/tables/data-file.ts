@@ -55,7 +55,12 @@ export async function insertData(
   return { inserted: numberOf(reply.RowsAffected) - replaced, replaced, skipped: numberOf(reply.Skipped) }
 }
 
-async function send(file: Blob, { mediaType }: DataFormat, table: string, parameters: Readonly<Record<string, string>>) {
+async function send(
+  file: Blob,
+  { mediaType }: DataFormat,
+  table: string,
+  parameters: Readonly<Record<string, string>>,
+) {
   const path = `/Query/${encodeURIComponent(table)}/Insert?${new URLSearchParams(parameters)}`
   const response = await gate.request(path, { method: 'POST', body: file, headers: { 'content-type': mediaType } })
   return membersOf(await response.json())

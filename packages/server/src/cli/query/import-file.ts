@@ -49,7 +49,8 @@ async function send(
     if (!(error instanceof GatehouseError) || error.code !== 'Data.UniqueViolation') throw error
     // The server's own hint is for those who write requests.
     const { message, code, status, details } = error
-    const Hint = 'nothing was inserted; --duplicates skip leaves such rows out, --duplicates replace replaces the others'
+    const Hint =
+      'nothing was inserted; --duplicates skip leaves such rows out, --duplicates replace replaces the others'
     throw new GatehouseError(message, { code, status, details: { ...details, Hint } })
   }
 }

@@ -184,5 +184,8 @@ function csvFormat({ headers, query }: Context, zone: Zone | undefined): BulkFor
     })
   const nulls = [query.get('null') ?? []]
   const hasHeader = !/header="?absent/.test(type)
-  return { kind: 'csv', options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()], cellOf: columnIn(zone) } }
+  return {
+    kind: 'csv',
+    options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()], cellOf: columnIn(zone) },
+  }
 }

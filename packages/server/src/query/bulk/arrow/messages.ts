@@ -34,9 +34,7 @@ export async function* readMessages(source: ByteSource): AsyncGenerator<ArrowMes
     const length = marker === CONTINUATION ? (await bytes.must(4)).readUInt32LE(0) : marker
     if (length === 0) return
     if (length > MAX_METADATA_BYTES)
-      throw badBody(
-        'The body is neither an Arrow stream nor an Arrow file: send one of the IPC formats',
-      )
+      throw badBody('The body is neither an Arrow stream nor an Arrow file: send one of the IPC formats')
     const metadata = FlatTable.root(await bytes.must(length))
     const header = metadata.table(2)
     const bodyLength = metadata.long(3)
