@@ -1,6 +1,7 @@
 /** The area Tables of the console, in a real Chromium on a demonstration server. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { tableFromArrays, tableToIPC } from 'apache-arrow'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
@@ -131,6 +132,24 @@ test('a CSV file is previewed with its delimiter, dates and misfits, then import
   await page.getByRole('link', { name: 'Rows', exact: true }).click()
   await page.getByRole('gridcell', { name: '90,071,992,547,409.9325' }).waitFor()
   await page.getByRole('gridcell', { name: 'a;b' }).waitFor()
+  view.check()
+})
+
+test('an Arrow file is recognised by its first bytes, checked and imported as a whole', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'Import' }).click()
+  const rows = tableFromArrays({ id: Int32Array.from([70, 71]), body: ['from arrow 70', 'from arrow 71'] })
+  await page.getByLabel('CSV file', { exact: true }).setInputFiles({
+    name: 'notes.data',
+    mimeType: '',
+    buffer: Buffer.from(tableToIPC(rows, 'stream')),
+  })
+  await page.getByText('Arrow: all 2 rows fit.').waitFor()
+  await page.getByRole('button', { name: 'Import into notes' }).click()
+  await page.getByText('2 rows inserted', { exact: true }).waitFor()
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('link', { name: 'Rows', exact: true }).click()
+  await page.getByRole('gridcell', { name: 'from arrow 71' }).waitFor()
   view.check()
 })
 
