@@ -1,6 +1,7 @@
 /** The import of a Parquet or Arrow file: the columns that the server finds in it, then all of its rows or none. */
 import { type Duplicates, isZone } from 'gatehouse-csv'
 import { useState } from 'preact/hooks'
+import { GatehouseError } from '../../../../client/src/index.ts'
 import { Await, Button, count, ErrorNotice, Notice, Select, Table, TextField, useLoad } from '../../ui/index.ts'
 import { type DataFormat, type DataOutcome, insertData, previewData } from './data-file.ts'
 import { POLICIES } from './import-outcome.tsx'
@@ -77,7 +78,7 @@ function Insertion({ table, file, format, hasTimes }: DataProps & { readonly has
           />
         )}
       </div>
-      {state.kind === 'failed' && <ErrorNotice error={state.error} title="Nothing was imported" />}
+      {state.kind === 'failed' && <Failure error={state.error} />}
       <div class="row">
         <Button kind="primary" icon="upload" disabled={!isZoneKnown || state.kind === 'running'} onClick={start}>
           {`Import into ${table}`}
@@ -85,6 +86,18 @@ function Insertion({ table, file, format, hasTimes }: DataProps & { readonly has
         <span class="quiet">All rows are inserted, or none.</span>
       </div>
     </>
+  )
+}
+
+/** The server's hint on taken keys is for those who write requests. */
+function Failure({ error }: { readonly error: unknown }) {
+  if (!(error instanceof GatehouseError) || error.code !== 'Data.UniqueViolation')
+    return <ErrorNotice error={error} title="Nothing was imported" />
+  return (
+    <Notice kind="warning">
+      Nothing was imported: the key of a row is in the table, or twice in the file. Choose above what happens to such
+      rows.
+    </Notice>
   )
 }
 

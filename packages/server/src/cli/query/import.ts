@@ -1,5 +1,6 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import {
   csvField,
   DELIMITER_SAMPLE,
@@ -106,7 +107,8 @@ function optionsOf(
     '--date-format': given('--date-format'),
     '--number-format': given('--number-format'),
     '--duplicates': duplicates,
-    '--rejected': rejected,
+    // The command may be repeated in another folder.
+    '--rejected': resolve(rejected),
   }
 }
 
