@@ -181,7 +181,7 @@ one transaction: all or none. A slow sender holds nobody up. The reply has \`Row
 |---|---|
 | \`text/csv\` | [RFC 4180](https://www.rfc-editor.org/rfc/rfc4180), UTF-8. The first line names the columns; with \`text/csv; header=absent\` the parameter \`columns\` does. An empty field is NULL, \`""\` is an empty text |
 | \`application/x-ndjson\` | an object in each line. The first line names the columns, unless \`columns\` does; a member that a later line lacks is NULL |
-| \`application/vnd.apache.arrow.stream\` | an Arrow stream without compression, whose record batches have at most 64 MiB; dictionaries of texts are read too |
+| \`application/vnd.apache.arrow.stream\` or \`….file\` | an Arrow stream, or an Arrow file (Feather 2), without compression, whose record batches have at most 64 MiB; dictionaries of texts are read too |
 | \`application/vnd.apache.parquet\` | a Parquet file: [what is read](#parquet) |
 
 | parameter | meaning |
@@ -189,6 +189,8 @@ one transaction: all or none. A slow sender holds nobody up. The reply has \`Row
 | \`duplicates\` | what happens to a row whose key is taken, in the table or by an earlier row of the body. \`reject\` (default): nothing is inserted. \`skip\`: the row is left out; the reply has \`Skipped\`, and in \`SkippedRows\` the numbers of the first 100,000 such rows, counted from 1, if the body has the primary key. \`replace\`: the given columns of the row with this primary key take the new values; the reply has \`Replaced\`, which \`RowsAffected\` includes |
 | \`nulls\` | \`keep\` (default): NULL is stored, but in a column that must have a value it means the default. \`default\`: it means the default of every column that has one |
 | \`columns\` | names for the columns of the body, separated by commas |
+| \`timezone\` | the zone of times that name none, such as \`America/New_York\`; the default is UTC |
+| \`dryrun\` | \`true\`: the rows are read and checked, and none is inserted. \`RowsAffected\` counts them, and \`Columns\` has their columns |
 | \`delimiter\`, \`null\` | for CSV: \`comma\`, \`semicolon\`, \`tab\` or \`bar\`; a text that means NULL where it is not quoted, repeatable |
 
 \`\`\`bash
@@ -197,7 +199,7 @@ curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/csv' -H 'Idempoten
 \`\`\`
 
 A value that does not fit is refused with \`Line\` or \`Row\`, \`Column\` and \`Value\`. Values are read as IQL writes them: a CSV with
-decimal commas, other dates or the times of a zone is imported by [\`gatehouse import\`](commands.md#import) or the console, which convert
+decimal commas or other dates is imported by [\`gatehouse import\`](commands.md#import) or the console, which convert
 them. A body has at most \`query_import_bytes\`; a user may send eight at once. Sending and inserting take at most
 \`query_export_seconds\`, and a pause of the sender at most a minute. On SQLite other writes wait while the rows are inserted, and a bulk
 insert that others have waited for longer than \`query_write_wait\` is stopped. Send a large file in parts, as \`gatehouse import\` does.

@@ -163,6 +163,9 @@ function debianPsql(major: number, suite: string, more: readonly string[] = []):
 }
 
 /** A program in Python that has the name of the client, in a virtual environment that most of them share. */
+/** They create tables: as the administrator, and not on PostgreSQL, whose reader may not. */
+export const WRITING_CLIENTS: readonly Client[] = [python('adbc_ingest', ['adbc-driver-postgresql', 'pyarrow'])]
+
 function python(name: string, packages: readonly string[], environment = 'python'): Client {
   const venv = join(CACHE, environment)
   return {

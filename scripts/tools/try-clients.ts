@@ -4,23 +4,32 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/free-port.ts'
 import { serveProcess } from '../../test/support/process.ts'
-import { CLIENTS, type Client, prepareClient, runClient, type Target } from './clients.ts'
+import { CLIENTS, type Client, prepareClient, runClient, type Target, WRITING_CLIENTS } from './clients.ts'
 import { DATABASE, READER, type RealPostgres } from './postgres.ts'
 import { comparePsqlOutput } from './psql-output.ts'
 import { SIGN_INS } from './sign-ins.ts'
 
 export function runAgainstPostgres({ port }: RealPostgres, wanted: readonly string[]): Promise<string[]> {
-  return runAll({ port, user: READER, password: 'not-asked-for', database: DATABASE, isPostgres: true }, wanted)
+  return runAll(
+    CLIENTS,
+    { port, user: READER, password: 'not-asked-for', database: DATABASE, isPostgres: true },
+    wanted,
+  )
 }
 
-/** With the demonstration's user alice, who can read its tables. */
+/** With the demonstration's user alice, who can read its tables; clients that write, with its administrator. */
 export async function runAgainstGatehouse(wanted: readonly string[]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-tools-'))
   const port = await freePort()
-  const server = await serveProcess(['--demo', '--wire-port', String(port), '--data', join(folder, 'data')])
+  const server = await serveProcess([
+    ...['--demo', '--wire-port', String(port), '--wire-writes', '--data', join(folder, 'data')],
+  ])
   try {
     const user = { user: READER, password: 'wonderland-1', database: DATABASE }
-    const summary = await runAll({ port, ...user, isPostgres: false }, wanted)
+    const target = { port, ...user, isPostgres: false }
+    const summary = await runAll(CLIENTS, target, wanted)
+    const admin = { ...target, user: 'admin', password: 'admin-please-change' }
+    summary.push(...(await runAll(WRITING_CLIENTS, admin, wanted)))
     for (const { name, run } of SIGN_INS) {
       if (wanted.length > 0 && !wanted.includes('sign-in')) continue
       const problem = await run({ port, issuer: server.issuer })
@@ -35,9 +44,9 @@ export async function runAgainstGatehouse(wanted: readonly string[]): Promise<st
   }
 }
 
-async function runAll(target: Target, wanted: readonly string[]): Promise<string[]> {
+async function runAll(clients: readonly Client[], target: Target, wanted: readonly string[]): Promise<string[]> {
   const summary: string[] = []
-  for (const client of CLIENTS) {
+  for (const client of clients) {
     if (wanted.length > 0 && !wanted.includes(client.name)) continue
     summary.push(await runOne(client, target))
   }

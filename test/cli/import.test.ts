@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { tableFromArrays, tableToIPC } from 'apache-arrow'
 import { guessType } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
 import { detectDelimiter } from '../../packages/server/src/cli/query/import.ts'
@@ -257,4 +258,48 @@ test('NDJSON, Arrow and Parquet files are imported as they are', async () => {
   }
   const bad = await run(['import', write('bad.ndjson', '{"id":3}\n{"id":"x"}\n'), '--table', 'plain'])
   assert.deepEqual([bad.status, /Line 2: The value "x" of the column id/.test(bad.stderr)], [1, true], bad.stderr)
+})
+
+test('files of any name are recognised, a dry run writes nothing, and times without a zone have the given one', async () => {
+  assert.equal((await run(['query', 'CREATE TABLE zoned (id Integer PRIMARY KEY, at Timestamp)'])).status, 0)
+  const zoned = ['--table', 'zoned', '--time-zone', 'America/New_York']
+  const files = [write('local.ndjson', '{"id":1,"at":"2026-01-15 09:30"}\n{"id":2,"at":"2026-07-15T12:00:00Z"}\n')]
+  // Local times, and others as texts.
+  const rows = "SELECT id, at AT TIME ZONE 'America/New_York' AS at FROM zoned"
+  const read = 'COLUMN  TYPE       FORMAT\nid      Integer\nat      Timestamp  America/New_York\n'
+  for (const [format, name] of [['NDJSON'], ['Parquet', 'local.data'], ['Arrow', 'local']] as const) {
+    if (name !== undefined) {
+      const exported = await run(['export', rows, '--format', format.toLowerCase(), '--output', join(base, name)])
+      assert.equal(exported.status, 0, exported.stderr)
+      files.push(join(base, name))
+      assert.equal((await run(['query', 'DELETE FROM zoned ALL'])).status, 0)
+    }
+    const dry = await run(['import', files.at(-1) ?? '', ...zoned, '--dry-run'])
+    assert.match(dry.stdout, new RegExp(`^format: ${format}\n${read}2 rows can be inserted .* nothing was written\n$`))
+    assert.equal((await run(['query', '--csv', 'SELECT * FROM zoned'])).stdout, 'id,at\r\n', format)
+    const done = await run(['import', files.at(-1) ?? '', ...zoned])
+    assert.equal(done.stdout, '2 rows inserted\n', done.stderr)
+    const { stdout } = await run(['query', '--csv', 'SELECT * FROM zoned ORDER BY id'])
+    assert.deepEqual(stdout.split('\r\n').slice(1, 3), ['1,2026-01-15T14:30:00Z', '2,2026-07-15T12:00:00Z'], format)
+  }
+  const feather = join(base, 'rows.feather')
+  const table = tableFromArrays({ id: Int32Array.from([7, 8]) })
+  // A stream between two marks; the library leaves out the schema that has to be first.
+  writeFileSync(feather, Buffer.concat([Buffer.from('ARROW1\0\0'), tableToIPC(table, 'stream'), Buffer.from('ARROW1')]))
+  const sent = await run(['import', feather, '--table', 'zoned'])
+  assert.equal(sent.stdout, '2 rows inserted\n', sent.stderr)
+
+  const taken = await run(['import', files[1] ?? '', ...zoned])
+  assert.match(taken.stderr, /Data\.UniqueViolation: [^\n]*\nhint: nothing was inserted; --duplicates skip leaves/)
+  for (const option of ['--create', '--key=id', '--type=id=Text', '--null=x', '--batch=5', '--restart', '--rejected=x'])
+    for (const file of files) {
+      const { status, stderr } = await run(['import', file, '--table', 'zoned', option])
+      assert.equal(status, 2, option)
+      assert.match(stderr, new RegExp(`${option.split('=')[0]} is an option for CSV, and ${file} is `))
+    }
+  const wrong = await run(['import', feather, '--table', 'zoned', '--format', 'csv'])
+  assert.deepEqual([wrong.status, /is in the format arrow, not csv/.test(wrong.stderr)], [2, true], wrong.stderr)
+  const csv = write('zoned.csv', 'id,at\n9,\n')
+  const typed = await run(['import', csv, '--table', 'zoned', '--type', 'at=Text'])
+  assert.match(typed.stderr, /--type at=Text is for a new table, and zoned exists, where at is Timestamp\n/)
 })

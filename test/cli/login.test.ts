@@ -179,9 +179,12 @@ function rowsOf(line: string): string {
 
 test('without a terminal the password is the first line of stdin', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'piped') }
-  const login = (stdin: string) =>
-    runInProcess(['login', '--username', 'alice', '--server', server.issuer], { environment, stdin })
-  assert.match((await login('wonderland-1\n')).stdout, /^Logged in to \S+ as alice /)
+  const login = (stdin: string, ...options: readonly string[]) =>
+    runInProcess(['login', '--username', 'alice', '--server', server.issuer, ...options], { environment, stdin })
+  for (const options of [[], ['--password-stdin']])
+    assert.match((await login('wonderland-1\n', ...options)).stdout, /^Logged in to \S+ as alice /)
+  const both = await login('wonderland-1\n', '--password-stdin', '--password-file', passwordFile)
+  assert.match(both.stderr, /Give --password-file or --password-stdin, not both\n$/)
   const none = await login('')
   assert.deepEqual(
     [none.status, none.stderr.split('\n')[0]],

@@ -141,6 +141,7 @@ test('import guesses types, prints them, creates the table and keeps every value
       ['code', 'Text'],
       ['extra', 'Json'],
       ['note', 'Text'],
+      ['There is no table traded, which --create creates like this; nothing was written'],
       [''],
     ],
   )
@@ -241,7 +242,23 @@ test('an interrupted import resumes, and no row is inserted twice or lost', asyn
     assert.notEqual(interrupted.status, 0)
     const state = JSON.parse(readFileSync(`${file}.import.json`, 'utf8'))
     assert.ok(state.offset > 0 && state.inserted < 1000, JSON.stringify(state))
-    proxy.mend()
+    for (const [option, value, before] of [
+      ['--time-zone', 'America/New_York', 'no --time-zone'],
+      ['--null', 'x', 'no --null'],
+      ['--duplicates', 'skip', '--duplicates reject'],
+      ['--batch', '50', '--batch 100'],
+    ] as const) {
+      const others = args.filter((word) => option !== '--batch' || (word !== '--batch' && word !== '100'))
+      proxy.mend()
+      const { status, stderr } = await runInProcess([...others, option, value], { environment })
+      assert.deepEqual(
+        [status, stderr],
+        [
+          1,
+          `gatehouse: The interrupted import of ${file} has ${before}, and this command ${option} ${value}: repeat it with the same options to resume, or use --restart to start over\n`,
+        ],
+      )
+    }
     const resumed = await runInProcess(args, { environment })
     assert.equal(resumed.status, 1, resumed.stderr)
     assert.match(resumed.stderr, /^Resuming at line \d+, after \d+ rows\n11 rows were rejected/)

@@ -95,7 +95,7 @@ test('an Arrow stream with compressed record batches is refused, and told how to
   assert.deepEqual([status, json.Code], [400, 'Request.BadBody'])
   assert.equal(
     json.detail,
-    'The record batches are compressed: write them without compression (in pyarrow that is the default)',
+    'The record batches are compressed: write them without compression (in pyarrow that is the default, but for write_feather, which needs compression="uncompressed")',
   )
 })
 
@@ -109,6 +109,7 @@ test('a type that is not accepted gets the list of those that are; another delim
     'application/x-ndjson',
     'application/ndjson',
     'application/vnd.apache.arrow.stream',
+    'application/vnd.apache.arrow.file',
     'application/vnd.apache.parquet',
   ])
   const select = await post(server.url, '/query/t/select', 'text/csv', 'id')

@@ -127,6 +127,32 @@ onEveryEngine('bulk inserts', (place) => {
     assert.equal(new Set(texts).size, 1, texts.join('\n'))
   })
 
+  test('times without a zone are those of the given one; a dry run checks the rows and inserts none', async () => {
+    await empty('p')
+    const body = 'id,t\n1,2026-01-15 09:30\n2,2026-07-15T09:30:00.5\n3,2026-07-15T09:30:00Z\n4,\n5,2026-03-08 02:30\n'
+    const dry = await send('p', 'text/csv', body, { query: '?timezone=America/New_York&dryrun=true' })
+    assert.deepEqual(
+      [dry.status, dry.json.RowsAffected, dry.json.Columns],
+      [
+        200,
+        5,
+        { id: { Ordinal: 0, Type: 'Integer', Nullable: false }, t: { Ordinal: 1, Type: 'Timestamp', Nullable: true } },
+      ],
+    )
+    const bad = await send('p', 'text/csv', 'id\nx\n', { query: '?dryrun=true' })
+    assert.deepEqual([bad.status, bad.json.Code], [422, 'Data.BadValue'])
+    assert.equal(await countOf('p'), 0)
+    assert.equal((await send('p', 'text/csv', body, { query: '?timezone=America/New_York' })).json.RowsAffected, 5)
+    assert.deepEqual(
+      (await rowsOf('SELECT t FROM p ORDER BY id')).map(({ t }) => t),
+      // Clocks skip half past two: the offset is that before.
+      ['2026-01-15T14:30:00Z', '2026-07-15T13:30:00.5Z', '2026-07-15T09:30:00Z', null, '2026-03-08T07:30:00Z'],
+    )
+    for (const query of ['?timezone=Nowhere/City', '?dryrun=maybe'])
+      assert.equal((await send('p', 'text/csv', body, { query })).json.Code, 'Request.BadParameter', query)
+    await empty('p')
+  })
+
   test('a bad value names its line and column, and nothing is inserted', async () => {
     await empty('q')
     for (const [type, body, code, text] of [

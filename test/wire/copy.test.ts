@@ -101,6 +101,32 @@ onEveryEngine('COPY', (place, engine) => {
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
+  test('the line \\. ends CSV; the end of the message ends binary without a trailer', async () => {
+    const marked = await copyIn('COPY target FROM STDIN (FORMAT csv)', '1,a\n2,"\n\\.\n"\n\\', '.\r\nnot, read, "\n')
+    assert.deepEqual([marked.tags, marked.errors], [['COPY 2'], []])
+    assert.match((await copyIn('COPY target FROM STDIN CSV', '3,c\n\\.x\n')).errors[0]?.M ?? '', /line 2/i)
+    const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])
+    const row = Buffer.concat([int16(2), int32(8), int32(0), int32(4), int32(1), Buffer.from('d')])
+    const binary = 'COPY target FROM STDIN BINARY'
+    assert.deepEqual((await copyIn(binary, header, row)).tags, ['COPY 1'])
+    for (const parts of [[header, row, row.subarray(0, -1)], [header.subarray(0, -1)], []])
+      assert.equal((await copyIn(binary, ...parts)).errors.length, 1, `${parts.length} parts`)
+    assert.deepEqual(await rowsOf(), [
+      ['1', 'a'],
+      ['2', '\n\\.\n'],
+      ['4', 'd'],
+    ])
+    await session.query('DELETE FROM target WHERE id > 0')
+    await session.query("INSERT INTO target VALUES (1, '\\.')")
+    const written = await session.query('COPY (SELECT t FROM target) TO STDOUT CSV')
+    assert.equal(written.copied.toString(), '"\\."\n')
+    await session.query('DELETE FROM target WHERE id > 0')
+    const named = await session.query(
+      `SELECT '"public" . "target"'::regclass::text AS a, ' public . target '::regclass::text AS b`,
+    )
+    assert.deepEqual(texts(named), [['target', 'target']])
+  })
+
   test('COPY FROM STDIN writes all rows or none, and says which one is wrong', async () => {
     const bad = await copyIn('COPY target FROM STDIN', '1\ta\n', 'x\tb\n')
     assert.match(bad.letters, /^EZ$/)

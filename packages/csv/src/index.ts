@@ -15,5 +15,5 @@ export { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat }
 export { type CsvRow, csvField, parseCsvRecord } from './record.ts'
 export { hasNotes, rejectedHeader, rejectedLine, withoutNotes } from './rejected.ts'
 export { fieldsOf, rowCsv, rowFields, type TargetColumn } from './row.ts'
-export { inZone, isZone } from './time-zone.ts'
+export { inZone, isZone, toUtc } from './time-zone.ts'
 export type { ValueFormat } from './value-format.ts'

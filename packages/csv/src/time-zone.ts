@@ -22,7 +22,7 @@ export function inZone(zone: string, format?: ValueFormat): ValueFormat {
       const iso = format === undefined ? text : format.convert(text)
       const [, year, month, day, hour = '00', minute = '00', rest = ':00'] = (iso && LOCAL.exec(iso)) || []
       if (iso === undefined || year === undefined) return iso
-      const minutes = offsetOf(Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)))
+      const minutes = offsetOf(utcOf(Number(year), Number(month), Number(day), Number(hour), Number(minute)))
       const size = Math.abs(minutes)
       const two = (part: number) => String(part).padStart(2, '0')
       const sign = minutes < 0 ? '-' : '+'
@@ -31,6 +31,16 @@ export function inZone(zone: string, format?: ValueFormat): ValueFormat {
   }
 }
 
+/** Microseconds of a time that clocks of the zone read, as if it were UTC, to those of UTC. */
+export function toUtc(zone: string): (local: bigint) => bigint {
+  const offsetOf = localOffsets(zone)
+  return (local) => {
+    const minute = Math.floor(Number(local / 1000n) / MINUTE) * MINUTE
+    return local - BigInt(offsetOf(minute)) * MICROS_PER_MINUTE
+  }
+}
+
+const MICROS_PER_MINUTE = 60_000_000n
 const MINUTE = 60_000
 const DAY = 86_400_000
 const MOST_KNOWN = 10_000
@@ -50,18 +60,33 @@ function localOffsets(zone: string): (local: number) => number {
     const parts = new Map(clock.formatToParts(instant).map(({ type, value }) => [type, value]))
     const part = (name: Intl.DateTimeFormatPartTypes): number => Number(parts.get(name))
     const year = parts.get('era') === 'BC' ? 1 - part('year') : part('year')
-    const read = Date.UTC(year, part('month') - 1, part('day'), part('hour'), part('minute'), part('second'))
+    const read = utcOf(year, part('month'), part('day'), part('hour'), part('minute'), part('second'))
     return Math.round((read - instant) / MINUTE)
   }
-  const known = new Map<number, number>()
-  return (local) => {
-    const found = known.get(local)
-    if (found !== undefined) return found
+  const ofDay = remembered((day) => {
+    const [before, after] = [offsetAt((day - 1) * DAY), offsetAt((day + 2) * DAY)]
+    return before === after ? before : undefined
+  })
+  const ofTime = remembered((local) => {
     const [before, after] = [offsetAt(local - DAY), offsetAt(local + DAY)]
-    const isAfter = offsetAt(local - after * MINUTE) === after
-    const offset = isAfter ? after : before
+    return offsetAt(local - after * MINUTE) === after ? after : before
+  })
+  // Asking `Intl` takes some microseconds, and on most days clocks do not change.
+  return (local) => ofDay(Math.floor(local / DAY)) ?? ofTime(local) ?? 0
+}
+
+/** `Date.UTC` takes the years 0 to 99 as those of the 20th century. */
+function utcOf(year: number, month: number, day: number, hour: number, minute: number, second = 0): number {
+  return new Date(0).setUTCFullYear(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000
+}
+
+function remembered(compute: (key: number) => number | undefined): (key: number) => number | undefined {
+  const known = new Map<number, number | undefined>()
+  return (key) => {
+    if (known.has(key)) return known.get(key)
     if (known.size >= MOST_KNOWN) known.clear()
-    known.set(local, offset)
-    return offset
+    const value = compute(key)
+    known.set(key, value)
+    return value
   }
 }

@@ -145,8 +145,11 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
         value: 'POLICY',
         help: 'a row whose key is taken: reject it, skip it (it is counted, not listed), or replace the existing row (default reject)',
       },
-      '--format': { value: 'NAME', help: 'csv, ndjson, arrow or parquet (default: by the name of the file, else csv)' },
-      '--dry-run': { help: 'print how the file is read and stop' },
+      '--format': {
+        value: 'NAME',
+        help: 'csv, ndjson, arrow or parquet (default: by the content, then the name of the file)',
+      },
+      '--dry-run': { help: 'print how the file is read and stop; nothing is written' },
       '--yes': { help: 'with --create: continue even if a few values make a column Text' },
       '--rejected': {
         value: 'FILE',
@@ -159,12 +162,13 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     summary: 'Inserts the rows of a file into a table on a server.',
     notes: `
 The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
-records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected. Their file can be corrected
+records how far it got, and no row is inserted twice. It must have the same options, or --restart. The exit status is 1 if rows were rejected. Their file can be corrected
 and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
 a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be distinguished, nothing
 is written without --yes. An empty field is NULL, or the default of its column.
-NDJSON, Arrow streams and Parquet files are sent as they are, into a table that exists, and inserted as a whole or not at all.
+NDJSON, Arrow and Parquet files are sent as they are, into a table that exists, and inserted as a whole or not at all. Arrow and
+Parquet are recognised by their first bytes. Of the options above, these take --duplicates, --time-zone and --dry-run only.
 ${LOGIN}`,
     examples: [
       'import trades.csv --table trades',

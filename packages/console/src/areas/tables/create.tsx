@@ -23,6 +23,7 @@ import {
   useSubmit,
 } from '../../ui/index.ts'
 import { guessColumns, sampleFile } from './csv-file.ts'
+import { dataFormatOf } from './data-file.ts'
 import { FileDrop } from './drop.tsx'
 import { waitingFile } from './import.tsx'
 import { COLUMN_TYPES, type ColumnDraft, createTable, type TableDraft } from './statements.ts'
@@ -63,6 +64,10 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
   const takeFile = async (file: File) => {
     setError(undefined)
     try {
+      if ((await dataFormatOf(file)) !== undefined)
+        throw new Error(
+          'A new table takes its columns from a CSV file. Create the table, then import this file into it.',
+        )
       const guesses = guessColumns(await sampleFile(file))
       waitingFile.value = file
       set({

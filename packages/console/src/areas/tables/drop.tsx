@@ -30,7 +30,7 @@ export function FileDrop({ label, onFile }: { readonly label: string; readonly o
         ref={input}
         type="file"
         hidden
-        accept=".csv,.tsv,.txt,text/csv,text/tab-separated-values"
+        accept=".csv,.tsv,.txt,.parquet,.arrow,.feather,text/csv,text/tab-separated-values"
         aria-label="CSV file"
         onChange={(event) => {
           const file = event.currentTarget.files?.[0]

@@ -1,9 +1,16 @@
 /** How an import is going, and the rows that do not fit. */
-import { rejectedHeader, rejectedLine } from 'gatehouse-csv'
+import { type Duplicates, rejectedHeader, rejectedLine } from 'gatehouse-csv'
 import { Button, bytes, count, ErrorNotice, Notice, Progress, Section, saveFile, Table } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 import type { CsvSample, Misfit } from './csv-file.ts'
 import type { Upload } from './csv-upload.ts'
+
+/** What happens to a row whose key is taken. */
+export const POLICIES: readonly { readonly value: Duplicates; readonly title: string }[] = [
+  { value: 'reject', title: 'List it as rejected' },
+  { value: 'skip', title: 'Skip it' },
+  { value: 'replace', title: 'Replace the row in the table' },
+]
 
 export type ImportState =
   | { readonly kind: 'preview' }

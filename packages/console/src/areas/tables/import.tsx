@@ -1,4 +1,4 @@
-/** The import of a CSV file into a table: preview, then rows in batches, with progress, and a way to cancel. */
+/** The import of a file into a table; of CSV: preview, then rows in batches, with progress, and a way to cancel. */
 import { signal } from '@preact/signals'
 import { type Doubt, type Duplicates, findDoubt, isZone } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
@@ -20,8 +20,10 @@ import {
   targetOf,
 } from './csv-file.ts'
 import { type Upload, uploadFile } from './csv-upload.ts'
+import { dataFormatOf } from './data-file.ts'
+import { DataImport } from './data-import.tsx'
 import { FileDrop } from './drop.tsx'
-import { type FileProps, type ImportState, Misfits, Outcome } from './import-outcome.tsx'
+import { type FileProps, type ImportState, Misfits, Outcome, POLICIES } from './import-outcome.tsx'
 
 /** The file from which a table was created, to be imported next. */
 export const waitingFile = signal<File | undefined>(undefined)
@@ -36,13 +38,44 @@ export function Import({ table }: { readonly table: TableDetail }) {
   if (file === undefined)
     return (
       <FileDrop
-        label={`Drop a CSV file here. Its first line names columns of ${table.name}`}
+        label={`Drop a CSV, Parquet or Arrow file here. Its columns have names of columns of ${table.name}`}
         onFile={(dropped) => {
           waitingFile.value = dropped
         }}
       />
     )
-  return <Preview key={`${file.name} ${file.lastModified}`} table={table} file={file} />
+  return <AnyFile key={`${file.name} ${file.lastModified}`} table={table} file={file} />
+}
+
+/** CSV, unless the first bytes say otherwise. */
+function AnyFile({ table, file }: { readonly table: TableDetail; readonly file: File }) {
+  const format = useLoad(() => dataFormatOf(file).then((found) => ({ found })), [])
+  return (
+    <Section
+      title={file.name}
+      about={bytes(file.size)}
+      actions={
+        <Button
+          size="small"
+          onClick={() => {
+            waitingFile.value = undefined
+          }}
+        >
+          Another file
+        </Button>
+      }
+    >
+      <Await of={format} title="The file cannot be read">
+        {({ found }) =>
+          found === undefined ? (
+            <Preview table={table} file={file} />
+          ) : (
+            <DataImport table={table.name} file={file} format={found} />
+          )
+        }
+      </Await>
+    </Section>
+  )
 }
 
 const DELIMITERS = [
@@ -61,20 +94,7 @@ function Preview({ table, file }: { readonly table: TableDetail; readonly file: 
     [delimiter, nulls],
   )
   return (
-    <Section
-      title={file.name}
-      about={bytes(file.size)}
-      actions={
-        <Button
-          size="small"
-          onClick={() => {
-            waitingFile.value = undefined
-          }}
-        >
-          Another file
-        </Button>
-      }
-    >
+    <>
       <div class="import-delimiter">
         <Select label="Delimiter" value={delimiter} onValue={setDelimiter} choices={DELIMITERS} />
         <TextField label="No value" value={nulls} onValue={setNulls} placeholder="n/a, -" />
@@ -88,7 +108,7 @@ function Preview({ table, file }: { readonly table: TableDetail; readonly file: 
       <Await of={sample} title="The file cannot be read">
         {(read) => <Mapping key={`${read.delimiter} ${nulls}`} table={table} file={file} sample={read} />}
       </Await>
-    </Section>
+    </>
   )
 }
 
@@ -101,12 +121,6 @@ function nullsIn(text: string): ReadonlySet<string> {
       .filter((part) => part !== ''),
   )
 }
-
-const POLICIES: readonly { readonly value: Duplicates; readonly title: string }[] = [
-  { value: 'reject', title: 'List it as rejected' },
-  { value: 'skip', title: 'Skip it' },
-  { value: 'replace', title: 'Replace the row in the table' },
-]
 
 function Mapping(props: FileProps) {
   const { table, sample } = props

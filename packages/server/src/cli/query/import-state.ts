@@ -12,6 +12,8 @@ export interface ImportState {
   /** Size and modification time of the file: a changed file must not resume. */
   readonly file: string
   readonly batchRows: number
+  /** The options that say how rows are read and where they go. */
+  readonly options: Readonly<Record<string, string>>
   /** The byte and the line at which the next batch starts. */
   readonly offset: number
   readonly line: number
@@ -28,13 +30,21 @@ function stateFile(file: string): string {
   return `${file}.import.json`
 }
 
-export function newState(file: string, server: string, table: string, batchRows: number): ImportState {
-  const place = { offset: 0, line: 1, batch: 0, inserted: 0, replaced: 0, skipped: 0, rejected: 0, rejectedBytes: 0 }
-  return { id: randomUUID(), server, table, file: fingerprint(file), batchRows, ...place }
+export interface ImportTarget {
+  readonly file: string
+  readonly server: string
+  readonly table: string
+  readonly options: Readonly<Record<string, string>>
 }
 
-/** Undefined when no import of this file was interrupted. */
-export function readState(file: string, server: string, table: string): ImportState | undefined {
+export function newState({ file, server, table, options }: ImportTarget, batchRows: number): ImportState {
+  const place = { offset: 0, line: 1, batch: 0, inserted: 0, replaced: 0, skipped: 0, rejected: 0, rejectedBytes: 0 }
+  return { id: randomUUID(), server, table, file: fingerprint(file), batchRows, options, ...place }
+}
+
+/** Undefined when no import of this file was interrupted. `batchRows`: the option --batch, if it is given. */
+export function readState(target: ImportTarget, batchRows: number | undefined): ImportState | undefined {
+  const { file, server, table, options } = target
   let text: string
   try {
     text = readFileSync(stateFile(file), 'utf8')
@@ -47,7 +57,23 @@ export function readState(file: string, server: string, table: string): ImportSt
       `${stateFile(file)} belongs to another import or another version of the file: use --restart to start over`,
     )
   }
+  const batch = batchRows === undefined ? {} : { '--batch': String(batchRows) }
+  refuseOthers(file, { ...state.options, '--batch': String(state.batchRows) }, { ...options, ...batch })
   return state
+}
+
+/** The rest of a file must be read as its beginning was. */
+function refuseOthers(file: string, before: ImportState['options'], now: ImportState['options']): void {
+  const known = new Map(Object.entries(before))
+  for (const [option, value] of Object.entries(now)) {
+    const first = known.get(option) ?? ''
+    if (first === value) continue
+    const shown = (text: string): string => (text === '' ? `no ${option}` : `${option} ${text}`)
+    throw new CommandError(
+      `The interrupted import of ${file} has ${shown(first)}, and this command ${shown(value)}: ` +
+        'repeat it with the same options to resume, or use --restart to start over',
+    )
+  }
 }
 
 /** Atomic, by renaming. */
@@ -74,6 +100,8 @@ function parseState(text: string): ImportState | undefined {
     // States of earlier versions lack these.
     ...[read.replaced ?? 0, read.skipped ?? 0],
   ]
+  if (read.options === undefined) return undefined
+  const options = Object.entries(membersOf(read.options)).map(([name, value]) => [name, String(value)] as const)
   if (!words.every((word) => typeof word === 'string') || !counts.every((count) => Number.isSafeInteger(count)))
     return undefined
   const [id = '', server = '', table = '', file = ''] = words.map(String)
@@ -94,6 +122,7 @@ function parseState(text: string): ImportState | undefined {
     table,
     file,
     batchRows,
+    options: Object.fromEntries(options),
     offset,
     line,
     batch,

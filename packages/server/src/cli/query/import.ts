@@ -1,5 +1,6 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import {
   csvField,
   DELIMITER_SAMPLE,
@@ -10,19 +11,21 @@ import {
   inZone,
   isZone,
   type PendingRow,
+  parseType,
   type RefusedRow,
   readDelimiter,
   rejectedHeader,
   rejectedLine,
   type TargetColumn,
 } from 'gatehouse-csv'
-import { typeName } from 'gatehouse-iql'
+import { sameName, typeName } from 'gatehouse-iql'
 import { readCsvRecords } from '../../declarative/csv-file.ts'
-import type { Arguments } from '../args.ts'
+import type { Arguments, OptionName } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../output/table.ts'
-import { FILE_TYPES, importFile, summaryOf } from './import-file.ts'
+import { importFile, summaryOf } from './import-file.ts'
+import { chooseFormat } from './import-format.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
@@ -54,19 +57,24 @@ export async function importRows(args: Arguments): Promise<void> {
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
   const duplicates = chooseDuplicates(args)
-  const type = chooseType(args, file)
-  if (type !== undefined) return withGate(args, (gate) => importFile(gate, table, file, type, duplicates))
+  const zone = args.value('--time-zone')
+  if (zone !== undefined && !isZone(zone)) throw new UsageError(`--time-zone: unknown time zone ${zone}`)
+  const isDryRun = args.has('--dry-run')
+  const format = chooseFormat(args, file)
+  if (format !== undefined)
+    return withGate(args, (gate) => importFile(gate, { file, format, table, duplicates, zone, isDryRun }))
   const source = await openCsv(file, await chooseDelimiter(args, file), new Set(args.values('--null')))
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   await withGate(
     args,
     async (gate) => {
       const columns = await prepareTable(gate, args, source, table)
-      if (args.has('--dry-run')) return
+      if (columns === undefined) return
       if (args.has('--restart')) deleteState(file)
-      const known = readState(file, gate.url, table)
+      const target = { file, server: gate.url, table, options: optionsOf(args, source, duplicates, rejected) }
+      const known = readState(target, args.has('--batch') ? batchRows : undefined)
       const place = { offset: source.start, line: source.nextLine }
-      const state = known ?? { ...newState(file, gate.url, table, batchRows), ...place }
+      const state = known ?? { ...newState(target, batchRows), ...place }
       if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
       report(
         await transfer({ ...source, gate, table, columns, rejected, duplicates, header: headerOf(columns) }, state),
@@ -84,12 +92,24 @@ function chooseDuplicates(args: Arguments): Duplicates {
   throw new UsageError('--duplicates takes reject, skip or replace')
 }
 
-/** The media type of a file that is sent as it is; undefined for CSV. */
-function chooseType(args: Arguments, file: string): string | undefined {
-  const format = args.value('--format') ?? /\.(ndjson|arrow|parquet)$/i.exec(file)?.[1]?.toLowerCase() ?? 'csv'
-  const type = FILE_TYPES.get(format)
-  if (type === undefined && format !== 'csv') throw new UsageError('--format takes csv, ndjson, arrow or parquet')
-  return type
+/** What a resumed import must have in common with its first part. */
+function optionsOf(
+  args: Arguments,
+  { delimiter, nulls }: CsvSource,
+  duplicates: Duplicates,
+  rejected: string,
+): Record<string, string> {
+  const given = (name: OptionName): string => args.values(name).toSorted().join(' ')
+  return {
+    '--time-zone': given('--time-zone'),
+    '--null': [...nulls].toSorted().join(' '),
+    '--delimiter': delimiterName(delimiter),
+    '--date-format': given('--date-format'),
+    '--number-format': given('--number-format'),
+    '--duplicates': duplicates,
+    // The command may be repeated in another folder.
+    '--rejected': resolve(rejected),
+  }
 }
 
 function headerOf(columns: readonly TargetColumn[]): string {
@@ -110,24 +130,26 @@ export async function detectDelimiter(file: string): Promise<string> {
   return delimiterOf(records)
 }
 
-/** Shows how the file is read, before anything is written. */
+/** Shows how the file is read, before anything is written. Undefined for a dry run. */
 async function prepareTable(
   gate: Gate,
   args: Arguments,
   source: CsvSource,
   table: string,
-): Promise<readonly TargetColumn[]> {
+): Promise<readonly TargetColumn[] | undefined> {
   const { names } = source
   const existing = await describeTable(gate, table)
   const samples = await sampleColumns(source)
   const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
   const zone = args.value('--time-zone')
-  if (zone !== undefined && !isZone(zone)) throw new UsageError(`--time-zone: unknown time zone ${zone}`)
   if (existing !== undefined) {
+    refuseTypes(args, existing, table)
     const columns = inZoneOf(zone, withFormats(matchColumns(names, existing, table), samples, formats))
     await requireInsert(gate, table, columns)
     show(source, columns)
-    return columns
+    if (!args.has('--dry-run')) return columns
+    process.stdout.write(`The rows can be inserted into ${table}; nothing was written\n`)
+    return undefined
   }
   checkKeys(args.values('--key'), names)
   const guessed = inZoneOf(zone, guessColumns(names, samples, args.pairs('--type'), formats))
@@ -136,13 +158,30 @@ async function prepareTable(
   show(source, guessed)
   const doubts = guessed.flatMap(({ name, guess, sample }) => doubtOf(name, guess, sample.values, sample.lines) ?? [])
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
-  if (args.has('--dry-run')) return guessed
+  if (args.has('--dry-run')) {
+    process.stdout.write(`There is no table ${table}, which --create creates like this; nothing was written\n`)
+    return undefined
+  }
   if (doubts.length > 0 && !args.has('--yes'))
     throw new CommandError(
       'Nothing was written: add --yes to continue with these types, or set --type, --null, --date-format or --number-format',
     )
   await createTable(gate, table, guessed, args.values('--key'))
   return guessed
+}
+
+/** An existing table has its own types: an import that resumes may repeat those that it was created with. */
+function refuseTypes(args: Arguments, existing: readonly TargetColumn[], table: string): void {
+  if (args.has('--key') && !args.has('--create'))
+    throw new UsageError(`--key is for a new table, with --create, and ${table} exists`)
+  for (const [name, text] of args.pairs('--type')) {
+    const column = existing.find((other) => sameName(other.name, name))
+    const type = parseType(text)
+    if (column === undefined || type === undefined || typeName(type) !== typeName(column.type))
+      throw new UsageError(
+        `--type ${name}=${text} is for a new table, and ${table} exists${column === undefined ? '' : `, where ${column.name} is ${typeName(column.type)}`}`,
+      )
+  }
 }
 
 /** Times without a zone are those of this one. */

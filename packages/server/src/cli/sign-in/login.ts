@@ -8,7 +8,7 @@ import { loadSettings } from '../settings.ts'
 import { credentialsFile, deleteLogin, loginOf, readLogin, writeLogin } from './credentials.ts'
 import { withCredentialsLocked } from './credentials-lock.ts'
 import { serverAddress } from './server-address.ts'
-import { clientOf, deviceAuth, loginAuth, passwordAuth, passwordOfLogin } from './sign-in.ts'
+import { clientOf, deviceAuth, loginAuth, passwordAuth, passwordOfLogin, passwordOption } from './sign-in.ts'
 import { identityOf, nameOf, rightsText } from './whoami.ts'
 
 export async function login(args: Arguments): Promise<void> {
@@ -33,8 +33,9 @@ export async function login(args: Arguments): Promise<void> {
 /** With a password where the user is named, otherwise on a page of the server. */
 function sourceOf(args: Arguments, scope: string | undefined): Auth<GrantedTokens> {
   const [clientId, username] = [clientOf(args), args.value('--username')]
+  const source = passwordOption(args)
   if (username !== undefined) {
-    const password = () => passwordOfLogin(username, args.value('--password-file'))
+    const password = () => passwordOfLogin(username, source)
     return passwordAuth({ clientId, username, password, scope })
   }
   return deviceAuth({ clientId, scope }, ({ userCode, urlComplete }) =>

@@ -31,16 +31,27 @@ export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
 
 /** Undefined when the options name neither a user nor a token. */
 export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
-  const [tokenFile, passwordFile] = [args.value('--token-file'), args.value('--password-file')]
+  const tokenFile = args.value('--token-file')
   const [username, clientId] = [args.value('--username'), clientOf(args)]
-  const fromStdin = args.has('--password-stdin')
-  if (fromStdin && username === undefined) throw new UsageError('--password-stdin needs --username')
-  if (fromStdin && passwordFile !== undefined)
-    throw new UsageError('Give --password-file or --password-stdin, not both')
+  const { file, isStdin } = passwordOption(args)
   if (tokenFile !== undefined) return tokenFileAuth(tokenFile)
   if (username === undefined) return undefined
-  const password = fromStdin ? passwordOfStdin : passwordSource(username, passwordFile)
+  const password = isStdin ? passwordOfStdin : passwordSource(username, file)
   return passwordAuth({ clientId, username, password })
+}
+
+export interface PasswordOption {
+  readonly file: string | undefined
+  readonly isStdin: boolean
+}
+
+/** Where the options say that the password is. */
+export function passwordOption(args: Arguments): PasswordOption {
+  const file = args.value('--password-file')
+  const isStdin = args.has('--password-stdin')
+  if (isStdin && !args.has('--username')) throw new UsageError('--password-stdin needs --username')
+  if (isStdin && file !== undefined) throw new UsageError('Give --password-file or --password-stdin, not both')
+  return { file, isStdin }
 }
 
 /** For commands that read something else from stdin, if they do so now. */
@@ -172,8 +183,8 @@ async function requireIssuer(env: AuthEnv, accessToken: string, file: string): P
 }
 
 /** For a command that reads nothing else from stdin: without a terminal the password comes from there, as for `user add`. */
-export async function passwordOfLogin(username: string, file: string | undefined): Promise<string> {
-  if (file !== undefined || process.stdin.isTTY) return passwordSource(username, file)()
+export async function passwordOfLogin(username: string, { file, isStdin }: PasswordOption): Promise<string> {
+  if (file !== undefined || (process.stdin.isTTY && !isStdin)) return passwordSource(username, file)()
   return passwordOfStdin()
 }
 

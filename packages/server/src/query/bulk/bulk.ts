@@ -30,6 +30,8 @@ export interface BulkCall {
   readonly source: ByteSource
   readonly duplicates: Duplicates
   readonly fillsDefaults: BulkEmission['fillsDefaults']
+  /** Whether the rows are only read and checked. */
+  readonly isDryRun?: boolean
   readonly running: Stoppable
   /** The key of the request, given a digest of the body. */
   readonly idempotencyKey?: ((digest: string) => IdempotencyKey) | undefined
@@ -42,6 +44,8 @@ export interface BulkOutcome {
   /** Unless duplicates are rejected. */
   readonly duplicates: DuplicateRows | undefined
   readonly isReplay: boolean
+  /** The columns of a dry run, in the order of the body. */
+  readonly columns?: readonly CheckedColumn[]
 }
 
 export interface BulkEnv extends ExecutionEnv {
@@ -56,6 +60,8 @@ export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutc
     const received = await receive(call, env, spool)
     const principal = (await call.recheck?.()) ?? call.principal
     call.running.signal.throwIfAborted()
+    if (call.isDryRun)
+      return { rowsAffected: spool.rows, duplicates: undefined, isReplay: false, columns: received.columns }
     return await insert({ ...call, principal }, env, { ...received, spool })
   } finally {
     await spool.remove()

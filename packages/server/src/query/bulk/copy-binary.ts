@@ -27,7 +27,8 @@ export async function openCopyBinary(source: ByteSource): Promise<BulkReader> {
       const rows = new BinaryRows(columns)
       const place = () => ({ row: rows.row })
       while (await pieces.next((bytes, isLast) => rows.read(bytes, isLast), place)) if (rows.isFull) yield rows.take()
-      if (!rows.hasEnded) throw badBody('The body ends before the end of the rows')
+      // The trailer may be missing, as in PostgreSQL: the message CopyDone ends the rows as well.
+      if (!rows.hasBegun) throw badBody('The body is not in the binary format of COPY')
       if (rows.count > 0) yield rows.take()
     },
   }
@@ -38,7 +39,7 @@ type Read = ReturnType<typeof readValue>
 class BinaryRows {
   readonly #columns: readonly NamedColumn[]
   readonly #builders: readonly ColumnBuilder[]
-  #hasBegun = false
+  hasBegun = false
   hasEnded = false
   /** The number of the next row. */
   row = 1
@@ -63,8 +64,8 @@ class BinaryRows {
 
   read(bytes: Buffer, isLast: boolean): number {
     if (this.hasEnded) throw badBody('Bytes follow the end of the rows')
-    let at = this.#hasBegun ? 0 : this.#begin(bytes)
-    while (this.#hasBegun && !this.isFull && at + 2 <= bytes.length) {
+    let at = this.hasBegun ? 0 : this.#begin(bytes)
+    while (this.hasBegun && !this.isFull && at + 2 <= bytes.length) {
       const fields = bytes.readInt16BE(at)
       if (fields === -1) {
         this.hasEnded = true
@@ -89,7 +90,7 @@ class BinaryRows {
     const extension = bytes.readInt32BE(HEADER_BYTES - 4)
     if (bytes.readInt32BE(SIGNATURE.length) !== 0 || extension !== 0)
       throw badBody('The binary format of the body has flags or extensions that are not supported')
-    this.#hasBegun = true
+    this.hasBegun = true
     return HEADER_BYTES
   }
 

@@ -13,7 +13,7 @@ export interface CopyTextOptions {
 }
 
 export async function openCopyCsv(source: ByteSource, options: CsvOptions): Promise<BulkReader> {
-  const reader = await openCsv(source, { ...options, skipsEmptyLines: false, cellOf: postgresColumn })
+  const reader = await openCsv(source, { ...options, skipsEmptyLines: false, hasEndMark: true, cellOf: postgresColumn })
   // The header is left out; the statement names the columns.
   return { names: undefined, read: (columns) => reader.read(columns) }
 }

@@ -16,6 +16,8 @@ export interface CsvOptions {
   readonly quote: string
   /** What makes a quote within quotes part of the value. */
   readonly escape: string
+  /** Whether the line `\.` ends the rows; what follows it is not read. */
+  readonly hasEndMark?: boolean | undefined
   /** How values are written, where that is not as IQL does. */
   readonly cellOf?: ((column: NamedColumn) => TextColumn) | undefined
 }
@@ -31,6 +33,7 @@ export const CSV: CsvOptions = {
 
 const [LF, CR] = [10, 13]
 const BOM = Buffer.from('\uFEFF')
+const END_MARK = Buffer.from('\\.')
 
 export async function openCsv(source: ByteSource, options: CsvOptions): Promise<BulkReader> {
   const pieces = new TextPieces(source)
@@ -103,6 +106,12 @@ class CsvFields {
     this.#places[at + 2] = form
   }
 
+  /** Whether the record is one field with this text, without quotes. */
+  isOnly(text: Buffer): boolean {
+    const [start = 0, end = 0, form] = this.#places
+    return this.count === 1 && form === 0 && end - start === text.length && text.compare(this.bytes, start, end) === 0
+  }
+
   texts(): string[] {
     return Array.from({ length: this.count }, (_field, index) => {
       const [start = 0, end = 0, form = 0] = this.#places.subarray(3 * index)
@@ -155,7 +164,9 @@ class CsvRecords {
   readonly #quote: number
   readonly #escape: number
   readonly #skipsEmptyLines: boolean
+  readonly #hasEndMark: boolean
   #isFirst = true
+  #hasEnded = false
 
   constructor(options: CsvOptions) {
     this.#fields = new CsvFields(options)
@@ -163,16 +174,23 @@ class CsvRecords {
     this.#quote = options.quote.charCodeAt(0)
     this.#escape = options.escape.charCodeAt(0)
     this.#skipsEmptyLines = options.skipsEmptyLines
+    this.#hasEndMark = options.hasEndMark ?? false
   }
 
   /** Calls back for each record until it returns false; returns the bytes of the records that were read. */
   read(bytes: Buffer, isLast: boolean, onRecord: (fields: CsvFields) => boolean): number {
+    if (this.#hasEnded) return bytes.length
     let at = this.#isFirst && bytes.subarray(0, 3).equals(BOM) ? 3 : 0
     const first = at
     const begin = this.line
     while (at < bytes.length) {
       const end = this.#readRecord(bytes, at, isLast)
       if (end === -1) break
+      if (this.#hasEndMark && this.#fields.isOnly(END_MARK)) {
+        this.#hasEnded = true
+        checkText(bytes.subarray(first, at), begin)
+        return bytes.length
+      }
       const { count, line, length } = this.#fields
       const isEmpty = count === 1 && length <= 2 && (bytes[at] === LF || bytes[at] === CR)
       at = end

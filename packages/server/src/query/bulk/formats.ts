@@ -2,13 +2,12 @@
 import { badBody } from '../columns/row-error.ts'
 import type { CsvOptions } from './csv.ts'
 import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
+import type { Zone } from './zone.ts'
 
 /** `columns`: names that the request gives, where the format does not. */
 export type BulkFormat =
   | { readonly kind: 'csv'; readonly options: CsvOptions }
-  | { readonly kind: 'ndjson' }
-  | { readonly kind: 'arrow' }
-  | { readonly kind: 'parquet' }
+  | { readonly kind: 'ndjson' | 'arrow' | 'parquet'; readonly zone?: Zone | undefined }
   /** The formats of PostgreSQL's COPY. */
   | { readonly kind: 'copy-text'; readonly delimiter: string; readonly null: string; readonly hasHeader: boolean }
   | { readonly kind: 'copy-csv'; readonly options: CsvOptions }
@@ -24,11 +23,11 @@ export async function openReader(
     case 'csv':
       return (await import('./csv.ts')).openCsv(source, format.options)
     case 'ndjson':
-      return (await import('./ndjson.ts')).openNdjson(source, columns)
+      return (await import('./ndjson.ts')).openNdjson(source, columns, format.zone)
     case 'arrow':
-      return (await import('./arrow/arrow.ts')).openArrow(source)
+      return (await import('./arrow/arrow.ts')).openArrow(source, format.zone)
     case 'parquet':
-      return (await import('./parquet/parquet.ts')).openParquetBody(await keep(source))
+      return (await import('./parquet/parquet.ts')).openParquetBody(await keep(source), format.zone)
     case 'copy-text':
       return (await import('./copy-text.ts')).openCopyText(source, format)
     case 'copy-csv':

@@ -5,12 +5,17 @@ import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
 import { writeJson } from '../json.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
+import { columnIn, type Zone } from './zone.ts'
 
 const [LF, QUOTE, BACKSLASH, COMMA, COLON] = [10, 34, 92, 44, 58]
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [123, 125, 91, 93]
 
 /** The members of the first object are the columns, unless `given` names them. */
-export async function openNdjson(source: ByteSource, given: readonly string[] | undefined): Promise<BulkReader> {
+export async function openNdjson(
+  source: ByteSource,
+  given: readonly string[] | undefined,
+  zone?: Zone,
+): Promise<BulkReader> {
   const pieces = new TextPieces(source)
   const lines = new JsonLines()
   const place = () => ({ line: lines.line })
@@ -33,7 +38,7 @@ export async function openNdjson(source: ByteSource, given: readonly string[] | 
   return {
     names,
     async *read(columns) {
-      const rows = new TextRows(columns)
+      const rows = new TextRows(columns, columnIn(zone))
       lines.begin(columns)
       if (lines.first !== undefined) {
         checkText(lines.first, lines.line)

@@ -12,10 +12,11 @@ export interface TextColumn {
   addText(text: string): Problem
 }
 
-export function textColumn(type: IqlType): TextColumn {
+/** `convert`: to a form that IQL reads, where a text is not a usual form of the type. */
+export function textColumn(type: IqlType, convert?: (text: string) => string): TextColumn {
   const builder = builderOf(type)
   const addText = (text: string): Problem => {
-    const read = readValue(type, text)
+    const read = readValue(type, convert === undefined ? text : convert(text))
     if ('problem' in read) return read.problem
     addValue(builder, read.value, type)
     return undefined

@@ -8,6 +8,7 @@ const KINDS: ReadonlyMap<string, BulkKind> = new Map([
   ['application/x-ndjson', 'ndjson'],
   ['application/ndjson', 'ndjson'],
   ['application/vnd.apache.arrow.stream', 'arrow'],
+  ['application/vnd.apache.arrow.file', 'arrow'],
   ['application/vnd.apache.parquet', 'parquet'],
 ])
 

@@ -1,12 +1,15 @@
 /** Insert with a body in a bulk format: the body is not kept in memory, and the reply has no rows. */
 
 import { readDelimiter } from 'gatehouse-csv'
+import { typeName } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { abortable } from '../../lib/abortable.ts'
 import { type BulkEnv, type BulkOutcome, bulkInsert } from '../bulk/bulk.ts'
+import type { CheckedColumn } from '../bulk/check-batch.ts'
 import { CSV } from '../bulk/csv.ts'
 import type { BulkFormat } from '../bulk/formats.ts'
+import { columnIn, findZone, type Zone } from '../bulk/zone.ts'
 import type { Duplicates } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { RunningQuery } from '../run/running.ts'
@@ -47,6 +50,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
         source,
         duplicates,
         fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
+        isDryRun: oneOf(context.query, 'dryrun', ['false', 'true']) === 'true',
         running,
         idempotencyKey: idempotencyKeyOf(context, env.clock, duplicates),
         recheck: async (): Promise<Principal> => {
@@ -76,20 +80,25 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
   }
 }
 
-function replyOf({ rowsAffected, duplicates }: BulkOutcome, requestId: string, elapsedMs: number): object {
+function replyOf({ rowsAffected, duplicates, columns }: BulkOutcome, requestId: string, elapsedMs: number): object {
   const counts =
     duplicates === undefined
       ? {}
       : { Skipped: duplicates.skipped, Replaced: duplicates.replaced, SkippedRows: duplicates.skippedRows }
   return {
     Rows: [],
-    Columns: {},
+    Columns: Object.fromEntries((columns ?? []).map(describe)),
     RowCount: 0,
     RowsAffected: rowsAffected,
     ...counts,
     RequestId: requestId,
     ElapsedMs: elapsedMs,
   }
+}
+
+/** As in the result of a SELECT. */
+function describe({ name, type, isRequired }: CheckedColumn, ordinal: number): [string, object] {
+  return [name, { Ordinal: ordinal, Type: typeName(type), Nullable: !isRequired }]
 }
 
 /** The longest pause of a sender. */
@@ -146,11 +155,22 @@ function namesIn(list: string | readonly string[] | undefined): readonly string[
 function formatOf(context: Context): BulkFormat {
   const kind = bulkKind(context)
   if (kind === undefined) throw new Error('A bulk insert without a format')
-  return kind === 'csv' ? csvFormat(context) : { kind }
+  const zone = zoneOf(context)
+  return kind === 'csv' ? csvFormat(context, zone) : { kind, zone }
+}
+
+function zoneOf({ query }: Context): Zone | undefined {
+  const name = query.get('timezone')
+  if (name === undefined) return undefined
+  const zone = findZone(String(name))
+  if (zone !== undefined) return zone
+  throw refuse('Request.BadParameter', `The query parameter timezone names no time zone: ${JSON.stringify(name)}`, {
+    members: { Expected: ['America/New_York', 'Europe/Berlin', 'UTC'] },
+  })
 }
 
 /** RFC 7111 and RFC 4180 §3: a header unless the type says that there is none. */
-function csvFormat({ headers, query }: Context): BulkFormat {
+function csvFormat({ headers, query }: Context, zone: Zone | undefined): BulkFormat {
   const type = (headers['content-type'] ?? '').toLowerCase()
   const charset = /charset="?([^;"\s]+)/.exec(type)?.[1]
   if (charset !== undefined && !['utf-8', 'utf8', 'us-ascii'].includes(charset))
@@ -164,5 +184,8 @@ function csvFormat({ headers, query }: Context): BulkFormat {
     })
   const nulls = [query.get('null') ?? []]
   const hasHeader = !/header="?absent/.test(type)
-  return { kind: 'csv', options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()] } }
+  return {
+    kind: 'csv',
+    options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()], cellOf: columnIn(zone) },
+  }
 }

@@ -84,6 +84,12 @@ function describeInsert(): ApiRoute {
         ...oneOf(['keep', 'default']),
         default: 'keep',
       }),
+      parameter('timezone', 'In bulk: the zone of times that name none, such as America/New_York. The default is UTC.'),
+      parameter(
+        'dryrun',
+        'In bulk: true reads and checks the rows and inserts none. `RowsAffected` counts them, `Columns` has the types of their columns.',
+        flag(),
+      ),
       parameter('delimiter', 'In bulk, CSV: comma, semicolon, tab or bar.'),
       parameter('null', 'In bulk, CSV: a text that means NULL; repeatable.'),
     ],

@@ -21,7 +21,9 @@ interface BatchParts {
 /** `header` is a RecordBatch of Message.fbs. */
 export function readBatch(header: FlatTable, body: Buffer, fields: readonly Pick<ArrowField, 'type'>[]): BatchParts {
   if (header.table(3) !== undefined)
-    throw badBody('The record batches are compressed: write them without compression (in pyarrow that is the default)')
+    throw badBody(
+      'The record batches are compressed: write them without compression (in pyarrow that is the default, but for write_feather, which needs compression="uncompressed")',
+    )
   const rows = header.long(0)
   const nodes = header.pairs(1)
   const places = header.pairs(2)

@@ -3,6 +3,7 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import { badBody, type NamedColumn } from '../../columns/row-error.ts'
 import { release } from '../../model/result.ts'
 import { BATCH_BYTES, BATCH_ROWS, type BulkReader, type ByteSource, type ReadBatch } from '../reader.ts'
+import type { Zone } from '../zone.ts'
 import { type ArrowArray, isValid, readBatch } from './arrays.ts'
 import { integerAt, type ToVector, toVector } from './columns.ts'
 import { type ArrowField, readFields } from './fields.ts'
@@ -11,13 +12,13 @@ import { type ArrowMessage, MESSAGE, readMessages } from './messages.ts'
 /** The entries of all dictionaries stay in memory. */
 const MAX_DICTIONARY_BYTES = 64 * 1024 * 1024
 
-export async function openArrow(source: ByteSource): Promise<BulkReader> {
+export async function openArrow(source: ByteSource, zone?: Zone): Promise<BulkReader> {
   const messages = readMessages(source)
   const first = await messages.next()
   if (first.done || first.value.kind !== MESSAGE.schema)
     throw badBody('The body is not an Arrow stream: it does not begin with a schema')
   const fields = readFields(first.value.header)
-  const read = (columns: readonly NamedColumn[]) => readRows(messages, fields, columns)
+  const read = (columns: readonly NamedColumn[]) => readRows(messages, fields, columns, zone)
   return { names: fields.map(({ name }) => name), read }
 }
 
@@ -25,11 +26,12 @@ async function* readRows(
   messages: AsyncIterable<ArrowMessage>,
   fields: readonly ArrowField[],
   columns: readonly NamedColumn[],
+  zone: Zone | undefined,
 ): AsyncGenerator<ReadBatch, void, void> {
   const converters = fields.map(({ type }, index): ToVector => {
     const column = columns[index]
     if (column === undefined) throw new Error('A field without a column')
-    return toVector(type, column)
+    return toVector(type, column, zone)
   })
   const dictionaries = new Dictionaries(fields)
   // A dictionary is looked up by the numbers of its entries.

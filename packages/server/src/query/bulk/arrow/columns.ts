@@ -3,21 +3,27 @@ import { isUtf8 } from 'node:buffer'
 import { type IqlType, MAX_DATE, MAX_TIMESTAMP, MIN_DATE, MIN_TIMESTAMP, typeName, writeDecimal } from 'gatehouse-iql'
 import { builderOf, type Nulls, type Vector } from '../../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
-import { addValue, textColumn } from '../values.ts'
+import { addValue } from '../values.ts'
+import { columnIn, type Zone } from '../zone.ts'
 import { type ArrowArray, aligned, isValid } from './arrays.ts'
 import type { ArrowType } from './fields.ts'
 
 /** Reads values as the column: `first` is the number of the row of the first value, for messages. */
 export type ToVector = (array: ArrowArray, from: number, to: number, first: number) => Vector
 
-export function toVector(source: ArrowType, column: NamedColumn): ToVector {
+export function toVector(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
   if (!canBecome(source, column.type))
     throw badBody(
       `The column ${column.name} is ${typeName(column.type)}, and the Arrow stream has ${nameOf(source)} for it`,
     )
-  const whole = taker(source, column.type)
-  const each = eachValue(source, column)
+  const whole = isMoved(source, zone) ? undefined : taker(source, column.type)
+  const each = eachValue(source, column, zone)
   return (array, from, to, first) => whole?.(array, from, to) ?? each(array, from, to, first)
+}
+
+/** Whether values are times of clocks in the zone. */
+function isMoved(source: ArrowType, zone: Zone | undefined): boolean {
+  return zone !== undefined && (source.kind === 'date' || (source.kind === 'timestamp' && source.isLocal))
 }
 
 function canBecome({ kind }: ArrowType, { kind: to }: IqlType): boolean {
@@ -115,11 +121,11 @@ type Cell =
   | { readonly value: bigint | string | Uint8Array | boolean }
   | { readonly bad: string; readonly text: string }
 
-function eachValue(source: ArrowType, column: NamedColumn): ToVector {
-  const read = cellReader(source, column.type)
+function eachValue(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
+  const read = cellReader(source, column.type, isMoved(source, zone) ? zone : undefined)
   return (array, from, to, first) => {
     const builder = builderOf(column.type)
-    const { builder: byText, addText } = textColumn(column.type)
+    const { builder: byText, addText } = columnIn(zone)(column)
     const target = isReadAsText(source, column.type) ? byText : builder
     for (let index = from; index < to; index++) {
       if (source.kind === 'null' || !isValid(array, index)) {
@@ -146,7 +152,7 @@ function isReadAsText({ kind }: ArrowType, type: IqlType): boolean {
 
 type ReadCell = (array: ArrowArray, index: number) => Cell
 
-function cellReader(source: ArrowType, type: IqlType): ReadCell {
+function cellReader(source: ArrowType, type: IqlType, zone: Zone | undefined): ReadCell {
   switch (source.kind) {
     case 'null':
       return () => ({ text: '' })
@@ -181,7 +187,7 @@ function cellReader(source: ArrowType, type: IqlType): ReadCell {
           source.unit === 'day'
             ? BigInt(data.readInt32LE(4 * index))
             : divided(data.readBigInt64LE(8 * index), 86_400_000n)
-        return timeCell(days, type, 'Date')
+        return timeCell(days, type, 'Date', zone)
       }
     case 'time':
       return ({ data }, index) => {
@@ -189,7 +195,7 @@ function cellReader(source: ArrowType, type: IqlType): ReadCell {
         return timeCell(micros(value, source.unit), type, 'Time')
       }
     case 'timestamp':
-      return ({ data }, index) => timeCell(micros(data.readBigInt64LE(8 * index), source.unit), type, 'Timestamp')
+      return ({ data }, index) => timeCell(micros(data.readBigInt64LE(8 * index), source.unit), type, 'Timestamp', zone)
   }
 }
 
@@ -245,13 +251,24 @@ function divided(value: bigint, by: bigint): bigint | undefined {
 
 const MICROS_PER_DAY = 86_400_000_000n
 
-function timeCell(value: bigint | undefined, type: IqlType, from: 'Date' | 'Time' | 'Timestamp'): Cell {
+function timeCell(
+  value: bigint | undefined,
+  type: IqlType,
+  from: 'Date' | 'Time' | 'Timestamp',
+  zone?: Zone | undefined,
+): Cell {
   if (value === undefined) return { bad: 'has digits below a microsecond', text: '' }
-  const converted =
+  const same =
     from === type.kind ? value : type.kind === 'Timestamp' ? value * MICROS_PER_DAY : divided(value, MICROS_PER_DAY)
-  if (converted === undefined) return { bad: 'has a time, and the column a date only', text: String(value) }
+  if (same === undefined) return { bad: 'has a time, and the column a date only', text: String(value) }
+  const converted = zone !== undefined && type.kind === 'Timestamp' ? inUtc(same, zone) : same
   const [least, most] = RANGES[type.kind === 'Date' || type.kind === 'Time' ? type.kind : 'Timestamp']
   return converted < least || converted > most ? { bad: 'is out of range', text: String(value) } : { value: converted }
+}
+
+/** A time that is out of range stays so. */
+function inUtc(local: bigint, zone: Zone): bigint {
+  return local < MIN_TIMESTAMP || local > MAX_TIMESTAMP ? local : zone.utc(local)
 }
 
 const RANGES = {

@@ -13,7 +13,8 @@ export type ArrowType =
   | { readonly kind: 'decimal'; readonly scale: number; readonly bits: 128 }
   | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
   | { readonly kind: 'time'; readonly bits: 32 | 64; readonly unit: TimeUnit }
-  | { readonly kind: 'timestamp'; readonly unit: TimeUnit }
+  /** `isLocal`: without a time zone. */
+  | { readonly kind: 'timestamp'; readonly unit: TimeUnit; readonly isLocal: boolean }
 
 /** How many of the unit a second has. */
 export type TimeUnit = 1n | 1000n | 1_000_000n | 1_000_000_000n
@@ -79,7 +80,7 @@ function typeOf(name: string, kind: number, table: FlatTable | undefined): Arrow
       break
     }
     case 10:
-      return { kind: 'timestamp', unit: unitOf(name, table.short(0)) }
+      return { kind: 'timestamp', unit: unitOf(name, table.short(0)), isLocal: (table.text(1) ?? '') === '' }
     case 15:
       if (table.int(0) > 0) return { kind: 'fixed', length: table.int(0) }
       break

@@ -15,12 +15,18 @@ export interface ArrowMessage {
 const MAX_METADATA_BYTES = 4 * 1024 * 1024
 /** What a record batch may hold in memory. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024
+const FILE_START = Buffer.from('ARROW1\0\0')
 const CONTINUATION = 0xffff_ffff
 
 export async function* readMessages(source: ByteSource): AsyncGenerator<ArrowMessage, void, void> {
   const bytes = new ExactBytes(source)
-  for (;;) {
+  for (let isStart = true; ; isStart = false) {
     const first = await bytes.take(4)
+    // A file (Feather 2) is a stream between this and a footer.
+    if (isStart && first?.equals(FILE_START.subarray(0, 4))) {
+      if ((await bytes.must(4)).equals(FILE_START.subarray(4))) continue
+      throw badBody('The body is not an Arrow file')
+    }
     // The end of the stream needs no marker.
     if (first === undefined) return
     const marker = first.readUInt32LE(0)
@@ -28,9 +34,7 @@ export async function* readMessages(source: ByteSource): AsyncGenerator<ArrowMes
     const length = marker === CONTINUATION ? (await bytes.must(4)).readUInt32LE(0) : marker
     if (length === 0) return
     if (length > MAX_METADATA_BYTES)
-      throw badBody(
-        'The body is not an Arrow stream: send the streaming format (IPC stream), not a file or another format',
-      )
+      throw badBody('The body is neither an Arrow stream nor an Arrow file: send one of the IPC formats')
     const metadata = FlatTable.root(await bytes.must(length))
     const header = metadata.table(2)
     const bodyLength = metadata.long(3)

@@ -3,7 +3,9 @@ import { setImmediate as immediate } from 'node:timers/promises'
 import {
   type IqlType,
   type IqlValue,
+  MAX_TIMESTAMP,
   MICROS_PER_DAY,
+  MIN_TIMESTAMP,
   typeName,
   writeDate,
   writeDecimal,
@@ -13,26 +15,31 @@ import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
 import type { BulkReader, KeptBody, ReadBatch } from '../reader.ts'
-import { addValue, textColumn } from '../values.ts'
+import { addValue } from '../values.ts'
+import { columnIn, type Zone } from '../zone.ts'
 import { ParquetError, ValueError } from './error.ts'
 import { openParquet, type ParquetFile } from './file.ts'
 
 /** What is read is spooled, and the bytes of spool files are bounded. This bounds the time that NULLs can take, which need hardly any. */
 const MAX_BYTES = 64 * 1024 * 1024 * 1024
 
-export async function openParquetBody(body: KeptBody): Promise<BulkReader> {
+export async function openParquetBody(body: KeptBody, zone?: Zone): Promise<BulkReader> {
   const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES }))
   return {
     names: file.columns.map(({ name }) => name),
-    read: (columns) => readBatches(file, columns),
+    read: (columns) => readBatches(file, columns, zone),
   }
 }
 
-async function* readBatches(file: ParquetFile, columns: readonly NamedColumn[]): AsyncGenerator<ReadBatch, void, void> {
+async function* readBatches(
+  file: ParquetFile,
+  columns: readonly NamedColumn[],
+  zone: Zone | undefined,
+): AsyncGenerator<ReadBatch, void, void> {
   const fitters = file.columns.map(({ type }, index): Fit => {
     const column = columns[index]
     if (column === undefined) throw new Error('A column of the file without one of the table')
-    return fitter(type, column)
+    return fitter(type, column, zone)
   })
   const batches = file.batches()
   for (;;) {
@@ -58,8 +65,8 @@ async function refusing<Result>(read: () => Promise<Result>): Promise<Result> {
 /** `first` is the number of the row of the first value, for messages. */
 type Fit = (values: readonly IqlValue[], first: number) => Vector
 
-function fitter(type: IqlType, column: NamedColumn): Fit {
-  const same = sameValue(type, column.type)
+function fitter(type: IqlType, column: NamedColumn, zone: Zone | undefined): Fit {
+  const same = sameValue(type, column, zone)
   if (same !== undefined) {
     return (values) => {
       const builder = builderOf(column.type)
@@ -69,7 +76,7 @@ function fitter(type: IqlType, column: NamedColumn): Fit {
   }
   const toText = textOf(type, column)
   return (values, first) => {
-    const { builder, addText } = textColumn(column.type)
+    const { builder, addText } = columnIn(zone)(column)
     for (const [index, value] of values.entries()) {
       if (value === null) {
         builder.addNull()
@@ -86,7 +93,12 @@ function fitter(type: IqlType, column: NamedColumn): Fit {
 type Known = Exclude<IqlValue, null>
 
 /** Where every value of one type is one of the other: how to get it. */
-function sameValue(from: IqlType, to: IqlType): ((value: Known) => IqlValue) | undefined {
+function sameValue(
+  from: IqlType,
+  column: NamedColumn,
+  zone: Zone | undefined,
+): ((value: Known) => IqlValue) | undefined {
+  const { type: to } = column
   const isLike = (...kinds: readonly IqlType['kind'][]): boolean => kinds.includes(from.kind)
   switch (to.kind) {
     case 'Integer':
@@ -97,9 +109,9 @@ function sameValue(from: IqlType, to: IqlType): ((value: Known) => IqlValue) | u
     case 'Time':
       return isLike(to.kind) ? (value) => value : undefined
     case 'Timestamp':
-      // A time without a zone is taken as one in UTC.
-      if (isLike('Timestamp', 'LocalTimestamp')) return (value) => value
-      return isLike('Date') ? (days) => integer(days) * MICROS_PER_DAY : undefined
+      if (isLike('Timestamp')) return (value) => value
+      if (isLike('LocalTimestamp')) return (value) => utcOf(integer(value), column, zone)
+      return isLike('Date') ? (days) => utcOf(integer(days) * MICROS_PER_DAY, column, zone) : undefined
     case 'Decimal': {
       if (from.kind !== 'Decimal' || from.scale > to.scale) return undefined
       if (from.precision - from.scale > to.precision - to.scale) return undefined
@@ -109,6 +121,14 @@ function sameValue(from: IqlType, to: IqlType): ((value: Known) => IqlValue) | u
     default:
       return undefined
   }
+}
+
+/** A time without a zone is one of the request's zone, or else of UTC. */
+function utcOf(local: bigint, column: NamedColumn, zone: Zone | undefined): bigint {
+  if (zone === undefined) return local
+  const utc = zone.utc(local)
+  if (utc < MIN_TIMESTAMP || utc > MAX_TIMESTAMP) throw badBody(`The column ${column.name} has a time out of range`)
+  return utc
 }
 
 const NUMBERS: readonly string[] = ['Integer', 'Decimal', 'Double']

@@ -160,9 +160,9 @@ export class CatalogueModel implements ObjectNames {
   }
 }
 
-/** `schema.name`, where unquoted parts are in lower case. */
+/** `schema.name`, where unquoted parts are in lower case. There may be blanks around the point. */
 export function readPath(text: string): string[] {
-  return [...text.matchAll(/"((?:[^"]|"")*)"|([^".]+)/g)].map(([, quoted, plain]) =>
+  return [...text.matchAll(/"((?:[^"]|"")*)"|([^".\s][^".]*)/g)].map(([, quoted, plain]) =>
     quoted === undefined ? (plain ?? '').trim().toLowerCase() : quoted.replaceAll('""', '"'),
   )
 }
