@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import {
@@ -137,6 +137,20 @@ test('a write whose process is killed before it commits has failed, and nothing 
   const { status } = await written
   assert.equal(status, 500)
   assert.equal(await count(server.url, 'copies'), 0)
+})
+
+test('a check is not added when ADD CHECK is stopped while it reads the rows again', async () => {
+  await run('INSERT INTO others SELECT n FROM nums WHERE n > 1')
+  const added = server.query('ALTER TABLE others ADD CHECK (id >= 0)')
+  const file = new Sqlite(join(place.dataFolder, 'query.db'), { readonly: true })
+  const find = file.prepare("SELECT definition FROM _gh_tables WHERE key = 'others'").pluck()
+  const hasCheck = (): boolean => /id *>= *0/.test(String(find.get()))
+  for (const end = Date.now() + 10_000; !hasCheck() && Date.now() < end; ) await immediate()
+  server.service.running.stopAll()
+  const { status, text } = await added
+  assert.equal(status, 503, text)
+  assert.ok(!hasCheck(), 'the check is removed')
+  file.close()
 })
 
 test('a write that is not found to be committed cannot be committed later', () => {
