@@ -330,7 +330,8 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 
 SQLite has one write lock. Short writes go before long ones, and long ones of different users take turns. A long write is stopped
 with \`Limit.WriteTime\` when a write of another user has waited for it for \`GATEHOUSE_QUERY_WRITE_WAIT\` seconds: split it into
-several, or use PostgreSQL, where writes only wait for those that change the same rows.
+several, or use PostgreSQL, where writes only wait for those that change the same rows. A write that is answered as stopped, cancelled or
+out of time has left nothing; once its commit has begun it is not stopped any more, and is answered as written.
 
 If the database cannot be reached, or has not answered for about five seconds, queries get 503 with \`Data.Unavailable\` and
 \`Retry-After\`; a query that is merely long continues. A write that gets this reply

@@ -44,7 +44,7 @@ test('a bulk insert for which a write of another user has waited query_write_wai
   }
   const { status, json } = await bulk
   assert.deepEqual([status, json.Code], [408, 'Limit.WriteTime'], JSON.stringify(json))
-  assert.match(json.detail ?? '', /split it into smaller ones/)
+  assert.match(json.detail ?? '', /query_write_wait.*Nothing was written: split it into smaller writes/)
   assert.deepEqual([await filesIn(place), await count(server.url)], [0, 0])
 })
 

@@ -7,11 +7,17 @@ import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { message, signInTo } from '../support/wire-client.ts'
+import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
 import { WireSession } from '../support/wire-session.ts'
 
 const server = useServer({
-  flags: { '--demo': 'true', '--wire-port': '0', '--query-stall': '2', '--query-concurrency': '2' },
+  flags: {
+    '--demo': 'true',
+    '--wire-port': '0',
+    '--wire-writes': 'true',
+    '--query-stall': '2',
+    '--query-concurrency': '2',
+  },
 })
 const LONG =
   'SELECT count(*) AS n FROM trades a, trades b, trades c, trades d WHERE a.price + b.price > c.price + d.price'
@@ -66,4 +72,32 @@ test('a client that reads nothing is stopped, whatever it sends', IN_LONG_RUNS, 
     }
   }
   assert.match(await outcome(sending), /C57014\0/)
+})
+
+test('a write whose rows the client reads when its time is over, or after a CancelRequest, is answered as written', async () => {
+  const port = server.wirePort ?? 0
+  const session = await WireSession.open(port, ADMIN.username, ADMIN.password)
+  await session.run('CREATE TABLE longrows (id Integer PRIMARY KEY, t Text)')
+  const { client, replies } = await signInTo(port, ADMIN.username, ADMIN.password)
+  const { processId, key } = cancelKeyOf(replies)
+  const { socket } = client
+  socket.removeAllListeners('data')
+  socket.pause()
+  const insert = `INSERT INTO longrows SELECT a.id, repeat('x', 1000000) FROM trades a ORDER BY a.id LIMIT 12 RETURNING *`
+  client.send(message('Q', 'SET statement_timeout = 3000\0'))
+  client.send(message('Q', `${insert}\0`))
+  const written = async () => Number((await session.run('SELECT count(*) AS n FROM longrows')).rows[0]?.[0])
+  await until('it is committed', 10_000, async () => (await written()) === 12)
+  // Until the rows fill the buffers between the programs.
+  await sleep(500)
+  await sendCancel(port, processId, key)
+  await sleep(3_000)
+  let last = ''
+  socket.on('data', (chunk: Buffer) => {
+    last = (last + chunk.toString('latin1', Math.max(0, chunk.length - 400))).slice(-400)
+  })
+  socket.resume()
+  await until('the end', 10_000, () => last.endsWith('Z\0\0\0\x05I'))
+  assert.match(last, /INSERT 0 12\0/)
+  for (const each of [client, session]) each.close()
 })

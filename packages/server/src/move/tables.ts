@@ -3,6 +3,7 @@ import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from 'gatehouse-iql'
 import { type CatalogueRow, readDefinition } from '../query/catalogue/definition.ts'
 import { ENTRIES } from '../query/engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from '../query/engines/document-rows.ts'
+import { COMMITS } from '../query/engines/sqlite/write/commit-records.ts'
 import { MARK_TABLE } from '../store/database/move-mark.ts'
 import type { Schema } from '../store/database/schema.ts'
 import { type MovedColumn, type MovedTable, MoveRefused, type Part } from './table.ts'
@@ -160,8 +161,10 @@ function ownColumns(table: string, known: OwnTable['columns'], found: readonly F
   })
 }
 
+const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|${COMMITS})$`)
+
 /** Whether a table of ours is left out: the processes that wrote it have ended, or the server makes a new one. */
 export function isLeftOut(part: Part, name: string): boolean {
   if (name === MARK_TABLE || name === PROGRESS) return true
-  return part === 'identity' ? Object.hasOwn(IDENTITY, name) : name === '_gh_logs' || name.startsWith('_gh_log_')
+  return part === 'identity' ? Object.hasOwn(IDENTITY, name) : OF_PROCESSES.test(name)
 }

@@ -212,7 +212,7 @@ export const QUERY_ERRORS = {
     408,
     '57014',
     'A long write was stopped because other writes were waiting',
-    'Split the write into smaller ones, repeat it at a quieter time, or raise query_write_wait.',
+    'Nothing was written. Split it into smaller writes, each in a request of its own, or repeat it at a quieter time. Bulk inserts and CREATE TABLE AS are stopped too. An operator can raise `query_write_wait`; 0 turns this off.',
     5,
   ),
   'Limit.Cancelled': entry(499, '57014', 'The query was cancelled', 'You or an administrator cancelled it.'),

@@ -60,8 +60,8 @@ export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutc
     const received = await receive(call, env, spool)
     const principal = (await call.recheck?.()) ?? call.principal
     call.running.signal.throwIfAborted()
-    if (call.isDryRun)
-      return { rowsAffected: spool.rows, duplicates: undefined, isReplay: false, columns: received.columns }
+    const { rows: rowsAffected, columns } = received
+    if (call.isDryRun) return { rowsAffected, duplicates: undefined, isReplay: false, columns }
     return await insert({ ...call, principal }, env, { ...received, spool })
   } finally {
     await spool.remove()

@@ -21,7 +21,7 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
   const options = { owner: ownerOf(run.principal), running: run.running }
   await env.catalogue.change([{ change, fill: value }], options)
   // Rows that were written while the existing ones were read.
-  if (isCheck) await refuseViolations(statement, run, env, () => removeCheck(statement, env))
+  if (isCheck) await refuseLateViolations(statement, run, env)
   recordChanges(env.audit, run, [change])
 }
 
@@ -40,12 +40,17 @@ function requireRights({ exists, readScope, rowFilter, readNeed, name }: CreateT
   throw refuse('BadDefinition', text, { statement: planned.text, at: 0, hint })
 }
 
-async function refuseViolations(
-  { violation, check }: AddCheck,
-  run: RunningCall,
-  env: ExecutionEnv,
-  undo: () => Promise<void> = async () => {},
-): Promise<void> {
+/** The check stays only if the rows could be read to the end, and meet it. */
+async function refuseLateViolations(statement: AddCheck, run: RunningCall, env: ExecutionEnv): Promise<void> {
+  try {
+    await refuseViolations(statement, run, env)
+  } catch (error) {
+    await removeCheck(statement, env)
+    throw error
+  }
+}
+
+async function refuseViolations({ violation, check }: AddCheck, run: RunningCall, env: ExecutionEnv): Promise<void> {
   const emitted = env.planner.emitQuery(violation)
   const rows = await readRows(env.engine, {
     sql: emitted.sql,
@@ -55,9 +60,7 @@ async function refuseViolations(
     owner: ownerOf(run.principal),
     running: run.running,
   })
-  if (rows.length === 0) return
-  await undo()
-  throw checkError(check.name, check.condition)
+  if (rows.length > 0) throw checkError(check.name, check.condition)
 }
 
 async function removeCheck({ table, check }: AddCheck, env: ExecutionEnv): Promise<void> {

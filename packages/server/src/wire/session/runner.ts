@@ -115,6 +115,7 @@ export class Runner {
     })
     if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
     if (result.kind !== 'rows') return undefined
+    if (result.rowsAffected !== undefined) endOfWrite(execution)
     if (result.isTruncated) throw tooLarge()
     execution.rowCount = result.rows.length
     return result.rowsAffected
@@ -355,6 +356,13 @@ export class Runner {
       throw error
     }
   }
+}
+
+/** It is committed: a request to stop, or a time limit, must not make an error of it while its rows are sent. */
+function endOfWrite(execution: Execution): void {
+  clearTimeout(execution.timer)
+  execution.running?.end()
+  execution.running = undefined
 }
 
 const GONE = 'The client closed the connection'

@@ -3,7 +3,7 @@
 import { ERRORS, type ErrorName } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { DatabaseError } from 'pg'
-import { StatementTimeout } from '../../../lib/unavailable.ts'
+import { isUnavailable, StatementTimeout } from '../../../lib/unavailable.ts'
 import { refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
@@ -133,6 +133,14 @@ const OF_SERVER = /^(?:08|57P|58|25P03|XX)/
 /** Only the statement failed: the connection is usable, and what was not committed is rolled back. */
 export function isOfStatement(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && !OF_SERVER.test(error.code ?? '')
+}
+
+/**
+ * A connection that broke does not say whether the last statement, which may be the commit, was run; and a commit that was cancelled while
+ * it waited for a standby is a commit.
+ */
+export function mayBeCommitted(error: unknown): boolean {
+  return !isOfStatement(error) && isUnavailable(error)
 }
 
 function isErrorName(name: string): name is ErrorName {

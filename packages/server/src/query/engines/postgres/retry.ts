@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { isUnreplicated } from '../../../store/database/servers/client.ts'
 import { refuse } from '../../errors.ts'
 import type { Stoppable } from '../engine.ts'
-import { failureOf, isOutdated, isTransient } from './failure.ts'
+import { asRefusal, failureOf, isOutdated, isTransient, mayBeCommitted } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 
 const MAX_ATTEMPTS = 5
@@ -34,6 +34,8 @@ export async function withRetries<T>(
         await client.query('ROLLBACK').catch(() => {
           isBroken = true
         })
+      // Neither repeated nor answered as stopped.
+      if (mayBeCommitted(error)) throw asRefusal(error) ?? error
       isLong ||= slot.isPreempted
       const canRetry = slot.isPreempted || isTransient(error) || isOutdated(error)
       if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue

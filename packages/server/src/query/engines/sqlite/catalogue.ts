@@ -27,6 +27,7 @@ import type { ChangeStep } from '../engine.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
+import { prepareCommitRecords } from './write/commit-records.ts'
 
 /** SQLite names the indexes of keys itself, in a separate namespace. */
 export const CATALOGUE: TableDialect = {
@@ -60,6 +61,7 @@ function catalogueOf(database: Database): CatalogueDialect {
 export function prepareCatalogue(database: Database): void {
   const dialect = catalogueOf(database)
   for (const sql of createSystemTables(dialect)) database.exec(sql)
+  prepareCommitRecords(database)
   database
     .transaction(() => {
       if (!hasIds(database)) database.exec(addIdColumn(dialect))

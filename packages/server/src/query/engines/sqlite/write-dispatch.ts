@@ -4,7 +4,9 @@
  */
 import type { Database } from 'better-sqlite3'
 import { inTurns } from '../../../lib/turns.ts'
+import type { GroupCommit } from '../../../store/database/group-commit.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
+import { unavailable } from '../../unavailable.ts'
 import type { BulkRequest, ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
 import { missedTurn, turnOf } from '../slots/missed-turn.ts'
 import { areLong, refuseTooMany } from './catalogue.ts'
@@ -12,6 +14,7 @@ import { type OpenDatabase, watched } from './database.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow } from './functions/functions.ts'
 import type { BulkJob } from './write/bulk-job.ts'
+import { wasCommitted } from './write/commit-records.ts'
 import { areGiven, givenOutcome } from './write/given-rows.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write-job.ts'
 
@@ -108,13 +111,31 @@ function runApart(
           stopped,
         )
       }
-      const reply = await writer.run(owner, job, stopped)
+      const reply = await writer.run(owner, job, {
+        signal: stopped,
+        findCommit: (id) => findCommit(writing, commits, id),
+      })
       commits.committed()
       return reply
     } finally {
       void acquired.then((release) => release())
     }
   })
+}
+
+/** Whether the write of a process that has ended was committed. Needs exclusive use of the connection. */
+async function findCommit(writing: Database, commits: GroupCommit, id: string): Promise<boolean> {
+  try {
+    await commits.waitForLock(() => writing.exec('BEGIN IMMEDIATE'))
+    const isCommitted = wasCommitted(writing, id)
+    writing.exec('COMMIT')
+    await commits.durable()
+    return isCommitted
+  } catch {
+    throw unavailable('The process of the write ended while it committed: the write may be stored or not')
+  } finally {
+    if (writing.inTransaction) writing.exec('ROLLBACK')
+  }
 }
 
 function tryLock(writing: Database): void {

@@ -1,6 +1,7 @@
 /** Short writes of many requests share a transaction and its commit. When one fails, the others are written without it. */
 import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
+import { UnfitServer } from '../../../../store/database/servers/unfit-server.ts'
 import type { WriteReply, WriteRequest } from '../../engine.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout, isTransient } from '../failure.ts'
 import { WriteRun } from '../write.ts'
@@ -79,8 +80,9 @@ async function runBatch(
 async function writeGroup(client: PoolClient, group: readonly BatchedWrite[]) {
   const runs = group.map(({ request }) => new WriteRun(request))
   const failure = await runCommitting(client, [BEGIN, ...runs.flatMap((run) => run.statements())], [COMMIT])
-  // A failure after the commit cannot undo it.
-  if (failure !== undefined && failure.index <= group.length + 1)
+  // A failure after the commit cannot undo it; but without a standby that has confirmed it, it may be lost.
+  const isUnconfirmed = failure?.error instanceof UnfitServer
+  if (failure !== undefined && (isUnconfirmed || failure.index <= group.length + 1))
     return { index: failure.index - 1, error: failure.error }
   for (const [index, write] of group.entries()) resolveWrite(write, runs[index])
   return undefined

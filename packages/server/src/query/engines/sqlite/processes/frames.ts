@@ -4,8 +4,11 @@ import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
 import { release } from '../../../model/result.ts'
 
-/** A process is ready once it has started; then it replies to jobs. */
-export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4, ready: 5 } as const
+/**
+ * A process is ready once it has started; then it replies to jobs. A write is prepared when its rows are written and its reply is sent:
+ * the process commits only when the server sends `commit`.
+ */
+export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4, ready: 5, prepared: 6, commit: 7 } as const
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME]
 
 const HEADER_BYTES = 5

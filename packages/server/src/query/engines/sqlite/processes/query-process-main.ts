@@ -9,17 +9,19 @@ import { openForWriting } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
 import { type LiveJob, type LiveOutcome, readLive } from '../read/live-read.ts'
 import { StatementCache } from '../statement-cache.ts'
-import { type BulkJob, runBulk } from '../write/bulk-job.ts'
-import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
+import { detachSpool, runBulk } from '../write/bulk-job.ts'
+import { recordCommit } from '../write/commit-records.ts'
+import { runChange, runWrite } from '../write/write-job.ts'
 import { endWithServer } from './end-with-server.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { readLong } from './long-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
-import type { ReadJob } from './query-process.ts'
+import type { LongWrite, ReadJob } from './query-process.ts'
 import { ReadConnections } from './read-connections.ts'
 
 const INPUT = 0
 const OUTPUT = 1
+const NOTHING = Buffer.alloc(0)
 
 const [, , path, tempBytes, task] = process.argv
 if (path === undefined) throw new Error('The path of the database is missing')
@@ -37,7 +39,7 @@ async function readJobs(database: string): Promise<void> {
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
-  writeFrameSync(OUTPUT, FRAME.ready, Buffer.alloc(0))
+  writeFrameSync(OUTPUT, FRAME.ready, NOTHING)
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
@@ -76,12 +78,9 @@ function writeJobs(file: string): void {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const job = decodePayload(frame.payload) as WriteJob | ChangeJob | BulkJob
       opened ??= openWriting(file)
-      const reply = write(opened.database, opened.statements, job)
-      for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
-      const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
-      writeFrameSync(OUTPUT, FRAME.done, serialize(last))
+      write(opened.database, opened.statements, decodePayload(frame.payload) as LongWrite)
+      writeFrameSync(OUTPUT, FRAME.done, NOTHING)
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
     }
@@ -95,16 +94,30 @@ function openWriting(file: string) {
   return { database, statements: new StatementCache(database, 10) }
 }
 
-function write(
-  database: Database,
-  statements: StatementCache,
-  job: WriteJob | ChangeJob | BulkJob,
-): WriteReply | undefined {
-  if ('spool' in job) return runBulk(database, statements, job)
+function write(database: Database, statements: StatementCache, { id, job }: LongWrite): void {
   const run = () => {
+    if ('spool' in job) return runBulk(database, statements, job)
     return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)
   }
-  return database.transaction(run).immediate()
+  const prepare = (): void => {
+    const reply = run()
+    recordCommit(database, id)
+    send(reply)
+    // The server may have killed this process meanwhile, because the write was stopped: it alone decides.
+    if (readFrameSync(INPUT)?.kind !== FRAME.commit) throw new Error('The server is gone')
+  }
+  try {
+    database.transaction(prepare).immediate()
+  } finally {
+    if ('spool' in job) detachSpool(database)
+  }
+}
+
+/** Before the commit: what could go wrong here must not fail a write that is committed. */
+function send(reply: WriteReply | undefined): void {
+  for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
+  const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
+  writeFrameSync(OUTPUT, FRAME.prepared, serialize(last))
 }
 
 function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {

@@ -25,6 +25,12 @@ export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
 export type OutcomeOf<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
 
+/** A write with the id of its record (write/commit-records.ts). */
+export interface LongWrite {
+  readonly id: string
+  readonly job: WriteJob | ChangeJob | BulkJob
+}
+
 /** A background read yields the processors to other reads. */
 export type QueryTask = 'read' | 'background-read' | 'write'
 
@@ -100,29 +106,42 @@ export class QueryProcess {
     }
   }
 
-  async write(owner: string | undefined, job: WriteJob | ChangeJob | BulkJob): Promise<WriteReply | undefined> {
-    const end = this.#start(owner, job)
+  /**
+   * The write is committed only if the process was not killed before its reply had arrived. `onCommit` is called then: from now on the
+   * process must not be killed. Rejects with CommitUnknown if it ends nevertheless.
+   */
+  async write(owner: string | undefined, write: LongWrite, onCommit: () => void): Promise<WriteReply | undefined> {
+    const end = this.#start(owner, write)
     const rows: (readonly Cell[])[] = []
+    let prepared: { readonly reply: WriteReply | undefined } | undefined
     try {
       for (;;) {
         const frame = await this.#output.next()
-        if (frame === undefined) throw await this.#gone()
+        if (frame === undefined) {
+          const error = await this.#gone()
+          throw prepared === undefined ? error : new CommitUnknown(prepared.reply, error)
+        }
         if (frame.kind === FRAME.chunk) {
           for (const row of decodePayload(frame.payload) as WriteOutcome['rows']) rows.push(row)
           // Several frames may have arrived at once.
           await immediate()
-        } else if (frame.kind === FRAME.done) {
+        } else if (frame.kind === FRAME.prepared) {
+          if (!this.isAlive) continue
           const reply = decodePayload(frame.payload) as WriteReply | undefined
-          return reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows } }
-        } else throw reviveFailure(decodePayload(frame.payload) as Failure)
+          prepared = { reply: reply && { ...reply, outcome: { ...reply.outcome, rows } } }
+          end()
+          onCommit()
+          this.#input.write(encodeFrame(FRAME.commit, undefined))
+        } else if (frame.kind === FRAME.done) return prepared?.reply
+        else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {
       end()
     }
   }
 
-  /** Watches its memory and files. Returns a function that stops the watch. */
-  #start(owner: string | undefined, job: ReadJob | LiveJob | WriteJob | ChangeJob | BulkJob): () => void {
+  /** Watches its memory and files. Returns a function that stops the watch; further calls do nothing. */
+  #start(owner: string | undefined, job: ReadJob | LiveJob | LongWrite): () => void {
     const stop = (error: Refusal): void => {
       this.#excess = error
       this.kill()
@@ -130,7 +149,10 @@ export class QueryProcess {
     const account = this.#budget.open(owner, stop)
     this.#input.write(encodeFrame(FRAME.job, job))
     if (this.#process.pid !== undefined) this.#watch.start(this.#process.pid, account, stop)
+    let isWatched = true
     return () => {
+      if (!isWatched) return
+      isWatched = false
       this.#watch.stop()
       account.close()
     }
@@ -177,6 +199,16 @@ export class QueryProcess {
 
 /** The process ended while it ran a job. */
 export class ProcessGone extends Error {}
+
+/** The process ended while it committed: the write has this reply if it is found to be committed, and failed with the cause if not. */
+export class CommitUnknown extends Error {
+  readonly reply: WriteReply | undefined
+
+  constructor(reply: WriteReply | undefined, cause: Error) {
+    super('The process of the write ended while it committed', { cause })
+    this.reply = reply
+  }
+}
 
 /** The machine has no process, memory or descriptor to spare. */
 function cannotStart(cause?: Error): Error {

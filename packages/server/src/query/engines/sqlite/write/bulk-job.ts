@@ -1,4 +1,4 @@
-/** A bulk insert in the writer process: attaches the spool file, and inserts its rows with INSERT … SELECT in one transaction. */
+/** A bulk insert in the writer process: attaches the spool file, and inserts its rows with INSERT … SELECT. */
 import type { Database, Statement } from 'better-sqlite3'
 import type { Refusal } from 'gatehouse-protocol'
 import { isUnavailable } from '../../../../lib/unavailable.ts'
@@ -14,15 +14,8 @@ import { findResponse, storeResponse } from './idempotency-keys.ts'
 /** Plain data, which can cross to the writer process. */
 export type BulkJob = Omit<BulkRequest, 'owner' | 'tables' | 'running' | 'columns' | 'keyColumns'>
 
+/** In a transaction, after which the spool file is to be detached. */
 export function runBulk(database: Database, statements: StatementCache, job: BulkJob): WriteReply {
-  try {
-    return database.transaction(() => insertOnce(database, statements, job)).immediate()
-  } finally {
-    detach(database)
-  }
-}
-
-function insertOnce(database: Database, statements: StatementCache, job: BulkJob): WriteReply {
   const { idempotencyKey } = job
   const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
@@ -35,9 +28,14 @@ function insertOnce(database: Database, statements: StatementCache, job: BulkJob
   return { outcome, isReplay: false }
 }
 
-function detach(database: Database): void {
-  const isAttached = database.prepare(`SELECT 1 FROM pragma_database_list WHERE name = 'spool'`).get() !== undefined
-  if (isAttached) database.exec('DETACH spool')
+/** Does not throw, because the write is committed: if the file stays attached, the next bulk insert is refused. */
+export function detachSpool(database: Database): void {
+  try {
+    const isAttached = database.prepare(`SELECT 1 FROM pragma_database_list WHERE name = 'spool'`).get() !== undefined
+    if (isAttached) database.exec('DETACH spool')
+  } catch (error) {
+    process.stderr.write(`The spool file could not be detached: ${error}\n`)
+  }
 }
 
 type Values = readonly ScalarBindable[]

@@ -35,6 +35,10 @@ export class LongWriteQueue {
     this.#watch()
     try {
       return await task(AbortSignal.any([running.signal, current.stop.signal]))
+    } catch (error) {
+      // Once its commit has begun, a write is not stopped.
+      if (current.stop.signal.aborted && error === current.stop.signal.reason) this.stopped++
+      throw error
     } finally {
       this.#current = undefined
       this.#isWantedElsewhere = false
@@ -77,10 +81,7 @@ export class LongWriteQueue {
       this.#timer = undefined
       return
     }
-    this.#timer ??= setTimeout(() => {
-      this.stopped++
-      current.stop.abort(tooLong(this.#maxWaitMs))
-    }, this.#maxWaitMs).unref()
+    this.#timer ??= setTimeout(() => current.stop.abort(tooLong(this.#maxWaitMs)), this.#maxWaitMs).unref()
   }
 
   #isWantedByOthers(owner: string): boolean {
@@ -92,6 +93,6 @@ export class LongWriteQueue {
 function tooLong(milliseconds: number): Error {
   return refuse(
     'Limit.WriteTime',
-    `The write was stopped because writes of others had waited ${milliseconds / 1000} s for it: split it into smaller ones`,
+    `The write was stopped because writes of others had waited ${milliseconds / 1000} s for it (the setting query_write_wait). Nothing was written: split it into smaller writes`,
   )
 }
