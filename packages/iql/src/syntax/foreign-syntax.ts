@@ -38,7 +38,37 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   entry('MINUS', ['> minus select'], 'write EXCEPT'),
   entry('VALUES outside INSERT', ['> values ('], 'write SELECT 1 AS a, 2 AS b UNION ALL SELECT 3, 4'),
   entry('INTERVAL without quotes', ['> interval _'], "write INTERVAL '5 minutes'"),
-  entry('EXPLAIN with options', ['explain > ( analyze'], 'write EXPLAIN ANALYZE SELECT …'),
+  entry(
+    'EXPLAIN with options',
+    ['analyze', 'verbose', 'format', 'costs', 'buffers', 'timing', 'settings', 'summary', 'wal']
+      .map((option) => `explain > ( ${option}`)
+      .concat('explain > verbose'),
+    'write EXPLAIN ANALYZE SELECT …, or EXPLAIN to plan without running',
+  ),
+  entry('INDEX without a name', ['index > on', 'exists > on'], 'give the index a name: CREATE INDEX name ON …'),
+  entry(
+    'TEMP TABLE',
+    ['create > temp _', 'create > temporary _'],
+    'write WITH name AS (SELECT …) in the query, or CREATE TABLE and later DROP TABLE',
+  ),
+  entry('* EXCLUDE', ['* > exclude _', '* > except ( _', '* > replace ('], 'name the columns that you want'),
+  entry(
+    'TABLESAMPLE',
+    ['> tablesample _ (', '> tablesample (', '> using sample _'],
+    'take every hundredth row: WHERE id % 100 = 0',
+  ),
+  entry(
+    'FOR UPDATE',
+    ['> for update', '> for share', '> for no key', '> for key share'],
+    'omit it: reads lock nothing; to notice a change by others, repeat the values that you read in the WHERE of the UPDATE',
+  ),
+  entry('ANALYZE', ['> analyze'], 'omit it; to measure a query write EXPLAIN ANALYZE SELECT …'),
+  entry('VACUUM', ['> vacuum'], 'omit it'),
+  entry(
+    'GRANT',
+    ['> grant _', '> revoke _'],
+    "name the scope that a table needs: ALTER TABLE t SET READ SCOPE '…'; an administrator gives scopes to users by roles",
+  ),
   entry('TRUNCATE', ['> truncate _'], 'write DELETE FROM t ALL'),
   entry('MERGE', ['> merge into'], 'write INSERT INTO t … ON CONFLICT (key) DO UPDATE SET x = excluded.x'),
   entry('CHECK in ADD COLUMN', ['> check ('], 'write ALTER TABLE t ADD CHECK (…) after it'),

@@ -225,6 +225,8 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
   }
   if (!ONE_CHARACTER_SYMBOLS.has(one)) {
     const character = String.fromCodePoint(statement.codePointAt(at) ?? 0)
+    if (one === '[' && tokens.at(-1)?.key === 'array')
+      throw fail(statement, tokens.at(-1)?.at ?? at, 'IQL has no arrays', 'Syntax', [], ARRAY_HINT)
     throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS.get(one))
   }
   tokens.push({ kind: 'symbol', text: one, key: one, at })
@@ -234,6 +236,7 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
 const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||', '::'])
 const LONE_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%'])
 const ONE_CHARACTER_SYMBOLS = new Set([...LONE_SYMBOLS, '=', '<', '>'])
+const ARRAY_HINT = 'compare with x IN (1, 2); for lists as values use Json or string_agg'
 const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['`', 'quote names with "double quotes"'],
   ['[', 'quote names with "double quotes"'],
