@@ -40,10 +40,13 @@ export function tokenize(statement: string, limits: Limits): Token[] {
 /** The parser counts levels; no construct has more parentheses for each. Those of longer texts are not read in vain. */
 const PARENTHESES_PER_LEVEL = 4
 
+const LONG_HINT =
+  'send fewer rows in a statement (in pandas with chunksize=500), values as parameters, or many rows by import or COPY'
+
 /** NUL and lone surrogates cannot be passed to either engine. */
 function checkText(statement: string, { statementBytes }: Limits): void {
   if (statement.length > statementBytes || utf8Exceeds(statement, statementBytes)) {
-    throw fail(statement, 0, `A statement has at most ${statementBytes} bytes`, 'TooLong')
+    throw fail(statement, 0, `A statement has at most ${statementBytes} bytes`, 'TooLong', [], LONG_HINT)
   }
   const nul = statement.indexOf('\0')
   if (nul !== -1) throw fail(statement, nul, 'A statement cannot contain NUL')
