@@ -84,13 +84,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       /Integer and Text/,
       'a number is written without quotes; a Text with a number in it is CAST(… AS Integer)',
     ],
-    [
-      "SELECT d > 'abc' FROM kinds",
-      '         ^',
-      'TypeMismatch',
-      /and Text/,
-      "'abc' is not a number",
-    ],
+    ["SELECT d > 'abc' FROM kinds", '         ^', 'TypeMismatch', /and Text/, "'abc' is not a number"],
     [
       'SELECT t < ts FROM kinds',
       '         ^',
@@ -577,13 +571,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       /Timestamp and LocalTimestamp/,
       "a local time becomes a Timestamp with its zone: LOCALTIMESTAMP '…' AT TIME ZONE 'America/New_York'",
     ],
-    [
-      'SELECT array[1, 2]',
-      '       ^',
-      'Syntax',
-      /IQL has no arrays/,
-      'compare with x IN (1, 2); for lists as values use Json or string_agg',
-    ],
+    ['SELECT array[1, 2]', '       ^', 'Syntax', /IQL has no arrays/, 'write x IN (1, 2), or string_agg'],
     ['SELECT clock_timestamp()', '       ^', 'UnknownFunction', /clock_timestamp/, 'did you mean now?'],
     [
       'SELECT array_agg(id) FROM trades',

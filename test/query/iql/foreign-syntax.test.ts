@@ -54,7 +54,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, name: strin
   ['SELECT * FROM t WHERE a = 1 FOR UPDATE', '                            ^', 'FOR UPDATE', /^omit it/],
   ['SELECT * FROM t FOR SHARE', '                ^', 'FOR UPDATE', /^omit it/],
   ['ANALYZE t', '^', 'ANALYZE', /EXPLAIN ANALYZE/],
-  ['VACUUM', '^', 'VACUUM', /^omit it/],
+  ['VACUUM', '^', 'ANALYZE', /^omit it/],
   ['GRANT SELECT ON t TO bob', '^', 'GRANT', /READ SCOPE/],
 ]
 

@@ -1,7 +1,7 @@
 /** Hints for texts that are not a value of the type they stand for. */
 
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { INTERVAL_UNITS } from '../types/time-values.ts'
+import { intervalUnits } from '../types/time-values.ts'
 import { type IqlType, isNumber } from '../types/types.ts'
 import { readDigits } from '../types/values.ts'
 
@@ -30,9 +30,13 @@ export function numberHint(type: IqlType, text: string): string | undefined {
 
 /** The first unit that is none. */
 function unitHint(text: string): string | undefined {
-  const unknown = (text.match(/[a-z]+/gi) ?? []).find((word) => !INTERVAL_UNITS.includes(word.toLowerCase()))
-  const units = INTERVAL_UNITS.filter((unit) => unit.length > 2)
-  return unknown === undefined ? undefined : didYouMean(unknown, units)
+  const units = intervalUnits()
+  const unknown = (text.match(/[a-z]+/gi) ?? []).find((word) => !units.includes(word.toLowerCase()))
+  if (unknown === undefined) return undefined
+  return didYouMean(
+    unknown,
+    units.filter((unit) => unit.length > 2),
+  )
 }
 
 const ZONED = /^(\d{4}-\d{2}-\d{2}[T ][\d:.]+)\s*([A-Za-z][\w/+-]*)$/

@@ -40,35 +40,16 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   entry('INTERVAL without quotes', ['> interval _'], "write INTERVAL '5 minutes'"),
   entry(
     'EXPLAIN with options',
-    ['analyze', 'verbose', 'format', 'costs', 'buffers', 'timing', 'settings', 'summary', 'wal']
-      .map((option) => `explain > ( ${option}`)
-      .concat('explain > verbose'),
-    'write EXPLAIN ANALYZE SELECT …, or EXPLAIN to plan without running',
+    ['explain > ( analyze', 'explain > ( verbose', 'explain > ( format', 'explain > ( costs', 'explain > ( buffers'],
+    'write EXPLAIN ANALYZE SELECT …',
   ),
   entry('INDEX without a name', ['index > on', 'exists > on'], 'give the index a name: CREATE INDEX name ON …'),
-  entry(
-    'TEMP TABLE',
-    ['create > temp _', 'create > temporary _'],
-    'write WITH name AS (SELECT …) in the query, or CREATE TABLE and later DROP TABLE',
-  ),
-  entry('* EXCLUDE', ['* > exclude _', '* > except ( _', '* > replace ('], 'name the columns that you want'),
-  entry(
-    'TABLESAMPLE',
-    ['> tablesample _ (', '> tablesample (', '> using sample _'],
-    'take every hundredth row: WHERE id % 100 = 0',
-  ),
-  entry(
-    'FOR UPDATE',
-    ['> for update', '> for share', '> for no key', '> for key share'],
-    'omit it: reads lock nothing; to notice a change by others, repeat the values that you read in the WHERE of the UPDATE',
-  ),
-  entry('ANALYZE', ['> analyze'], 'omit it; to measure a query write EXPLAIN ANALYZE SELECT …'),
-  entry('VACUUM', ['> vacuum'], 'omit it'),
-  entry(
-    'GRANT',
-    ['> grant _', '> revoke _'],
-    "name the scope that a table needs: ALTER TABLE t SET READ SCOPE '…'; an administrator gives scopes to users by roles",
-  ),
+  entry('TEMP TABLE', ['create > temp _', 'create > temporary _'], 'write WITH name AS (SELECT …), or CREATE TABLE'),
+  entry('* EXCLUDE', ['* > exclude _', '* > except ( _', '* > replace ('], 'name the columns'),
+  entry('TABLESAMPLE', ['> tablesample _ ('], 'write WHERE id % 100 = 0'),
+  entry('FOR UPDATE', ['> for update', '> for share'], 'omit it: nothing is locked'),
+  entry('ANALYZE', ['> analyze', '> vacuum'], 'omit it; to measure, write EXPLAIN ANALYZE SELECT …'),
+  entry('GRANT', ['> grant _', '> revoke _'], "write ALTER TABLE t SET READ SCOPE '…'; roles give users their scopes"),
   entry('TRUNCATE', ['> truncate _'], 'write DELETE FROM t ALL'),
   entry('MERGE', ['> merge into'], 'write INSERT INTO t … ON CONFLICT (key) DO UPDATE SET x = excluded.x'),
   entry('CHECK in ADD COLUMN', ['> check ('], 'write ALTER TABLE t ADD CHECK (…) after it'),

@@ -55,8 +55,7 @@ function parseFetch(tokens: TokenStream): Expression {
   return rows
 }
 
-const RECURSIVE_HINT =
-  'write generate_series or bucket_series in FROM for a series; follow a hierarchy by joining the table once for each level'
+const RECURSIVE_HINT = 'write generate_series(…) in FROM, or join the table once for each level'
 
 /** Cte = Name ["(" Name {"," Name} ")"] "AS" "(" Query ")" */
 function parseCte(tokens: TokenStream): Cte {

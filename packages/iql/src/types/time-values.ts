@@ -160,7 +160,7 @@ const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
   UNITS.flatMap(([names, unit]) => names.map((name) => [name, unit] as const)),
 )
 /** All names of units, short and long. */
-export const INTERVAL_UNITS: readonly string[] = [...UNIT_BY_NAME.keys()]
+export const intervalUnits = (): string[] => [...UNIT_BY_NAME.keys()]
 const MAX_MONTHS = 120_000n
 const MAX_MICROS = MICROS_PER_DAY * 3_660_000n
 
