@@ -162,6 +162,11 @@ after, as in PostgreSQL. A zone is a literal or a parameter: a name of [IANA's d
 data from 1900 to 2100 are part of Gatehouse, so that every engine and every machine has the same; \`gatehouse --version\` names their
 version. Outside these years a zone has its standard time.
 
+**Mind an idiom of PostgreSQL**: there \`timestamp '2026-11-02 09:30' AT TIME ZONE 'America/New_York'\` is the instant at which New York's
+clocks read 9:30, 14:30 UTC. Here a \`timestamp\` literal is in UTC already, and the expression is what those clocks read at that instant: the local
+time 04:30. Beside a Timestamp it is refused, with a hint; alone, as in a list of outputs, it is not. For the instant write
+\`LOCALTIMESTAMP '2026-11-02 09:30' AT TIME ZONE 'America/New_York'\`, or with \`timestamp without time zone\` before the text, which PostgreSQL takes too.
+
 A LocalTimestamp can be compared, sorted, grouped, cast to Date, Time and Text, and moved by intervals; \`date_trunc\`, \`date_part\`,
 \`date_diff\`, \`time_bucket\`, \`generate_series\`, \`min\`, \`max\` and windows take it. It is no type of a column: store the Timestamp. As a literal
 it is \`LOCALTIMESTAMP '2026-07-01T09:30:00'\`, and as text beside another one it needs no word before it.

@@ -173,7 +173,8 @@ ${table(
 
 ${table(['type', 'is'], [...types, ['`numeric(p, s)`', 'Decimal(p, s)']])}
 
-A \`timestamp\` is a Timestamp, since every time is in UTC; \`timestamp without time zone\` is a LocalTimestamp. A \`float(p)\` is a Double too. \`varchar(n)\` in a cast keeps the first
+A \`timestamp\` is a Timestamp, since every time is in UTC; \`timestamp without time zone\` is a LocalTimestamp. So
+\`timestamp '…' AT TIME ZONE '…'\` is [not what it is in PostgreSQL](#time-zones): write \`LOCALTIMESTAMP '…' AT TIME ZONE '…'\`. A \`float(p)\` is a Double too. \`varchar(n)\` in a cast keeps the first
 n characters. \`numeric\` without digits takes those of an Integer, a Decimal or a literal. In a cast, the literals \`'t'\` and \`'f'\` are Booleans,
 and a \`bytea\` can be written as \`'\\x00ff'\`. All else is as strict as before: \`id = '1'\` compares an Integer with a Text, and is an error.`
 }

@@ -5,6 +5,7 @@ import { cellText } from '../../packages/console/src/grid/cell-text.ts'
 import type { GridColumn } from '../../packages/console/src/grid/column.ts'
 import { rowsAs } from '../../packages/console/src/grid/copy.ts'
 import { GridModel, type GridRow } from '../../packages/console/src/grid/model.ts'
+import { shownText } from '../../packages/console/src/grid/shown-text.ts'
 import { until } from '../support/until.ts'
 
 function modelOf(columns: readonly GridColumn[], rows: readonly GridRow[]): GridModel {
@@ -232,4 +233,10 @@ test('copies are exact: TSV for spreadsheets, CSV with NULL apart from the empty
     '[{"id":9223372036854775807,"note":"a \\"b\\"\\tc","data":{"x":[1]}},\n{"id":1,"note":"","data":null}]\n',
   )
   assert.equal(rowsAs(model, 'tsv', { top: 1, bottom: 1, columns: [0] }), '1')
+})
+
+test('ids have no separators for thousands, whatever they are called, and quantities and bids have', () => {
+  const shown = (name: string) => shownText(199807, { name, type: 'Integer' })
+  for (const name of ['id', 'trade_id', 'TradeId', 'orderID', 'tradeid']) assert.equal(shown(name), '199807', name)
+  for (const name of ['quantity', 'bid', 'mid', 'paid', 'BID', 'Mid']) assert.equal(shown(name), '199,807', name)
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
+import { message } from '../support/wire-client.ts'
 import { bind, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 const server = useServer(
@@ -103,5 +104,20 @@ test('every statement counts in the rate limit, also if it is refused or only pa
     refused = (await session.send(parse('', parsed % 2 === 0 ? 'SELECT' : 'SELECT 1'), SYNC)).errors[0]?.C
   assert.equal(refused, '53300')
   assert.equal(parsed > 60, true, `${parsed}`)
+  session.close()
+})
+
+test('a Query or Parse that is too long is skipped and refused, and the session goes on; one beyond 1 MiB ends it', async () => {
+  const session = await open()
+  const tooLong = `SELECT '${'x'.repeat(300_000)}'`
+  const answer = await session.send(message('Q', `${tooLong}\0`))
+  assert.deepEqual([answer.letters, answer.errors[0]?.S, answer.errors[0]?.C], ['EZ', 'ERROR', '54000'])
+  assert.match(answer.errors[0]?.H ?? '', /chunksize=500/)
+  const parsed = await session.send(parse('', tooLong), bind('', '', []), execute(''), SYNC)
+  assert.deepEqual([parsed.letters, parsed.errors[0]?.C], ['EZ', '54000'])
+  assert.deepEqual(texts(await session.query('SELECT 7')), [['7']])
+  session.client.send(message('Q', `SELECT '${'x'.repeat(3_000_000)}'\0`))
+  const last = await session.client.error()
+  assert.deepEqual([last.S, last.C], ['FATAL', '08P01'])
   session.close()
 })

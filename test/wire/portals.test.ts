@@ -238,7 +238,7 @@ onEveryEngine('portals', (place) => {
       ['PREPARE by_id AS SELECT 1 AS x', '42P05'],
       ['PREPARE other (nothing) AS SELECT 1 AS x', '42704'],
       ['PREPARE other AS PREPARE another AS SELECT 1 AS x', '42601'],
-      ['EXECUTE by_id(1)', '08P01'],
+      ['EXECUTE by_id(1)', '42601'],
       ["EXECUTE by_id('x', 'y')", '22P02'],
       ["EXECUTE by_id((SELECT max(id) FROM trades), 'y')", '0A000'],
       ['EXECUTE nothing', '26000'],

@@ -38,27 +38,46 @@ test('a user signs in with the password where wire_passwords is on', async () =>
   assert.equal(await outcome(ALICE.username, ALICE.password), 'signed in')
 })
 
-test('every refusal is 28P01 with the same text and the same hint', async () => {
-  const refused = []
-  for (const [user, secret] of [
+/** What the client sent decides the hint, and never what the server knows of the user or the token. */
+const REFUSED = {
+  password: [
     ['alice', 'wrong'],
     ['nobody', 'wrong'],
     ['demo-service', 'wrong'],
-    ['token', 'wrong'],
-    ['token', 'a.b.c'],
     ['alice', ''],
+  ],
+  'no token': [
+    ['token', 'wrong'],
+    ['token', ''],
+  ],
+  token: [
+    ['token', 'a.b.c'],
     // The token of another audience is not one of the platform.
     ['oauth-less', 'x.y.z'],
-  ] as const) {
-    const { client, replies } = await signInTo(port(), user, secret)
-    client.close()
-    const last = replies.at(-1)
-    assert.equal(last?.type, 'E', user)
-    refused.push(last.body.toString('utf8'))
-  }
-  assert.equal(new Set(refused).size, 1)
-  assert.match(refused[0] ?? '', /C28P01\0.*token/s)
-})
+  ],
+} as const
+const REFUSED_HINTS = {
+  password: /^Check the name and the password/,
+  'no token': /^The password of the user "token" is an access token/,
+  token: /^The access token is expired or revoked.*"gatehouse token"$/,
+} as const
+
+for (const given of ['password', 'no token', 'token'] as const) {
+  test(`every refusal of a sign-in with ${given} is 28P01 with the same text and the same hint`, async () => {
+    const refused = []
+    for (const [user, secret] of REFUSED[given]) {
+      const { client, replies } = await signInTo(port(), user, secret)
+      client.close()
+      const last = replies.at(-1)
+      assert.equal(last?.type, 'E', user)
+      const { C, M, H } = errorFields(last.body)
+      assert.deepEqual([C, M], ['28P01', 'The sign-in failed'])
+      assert.match(H ?? '', REFUSED_HINTS[given])
+      refused.push(last.body.toString('utf8'))
+    }
+    assert.equal(new Set(refused).size, 1)
+  })
+}
 
 test('a token without a scope of the platform is refused', async () => {
   const reply = await post(server, '/connect/token', {

@@ -195,3 +195,19 @@ async function cancel(port: number, processId: number, key: number): Promise<voi
   client.send(packet(80877102, body))
   await client.closed()
 }
+
+test('functions that IQL does not have are refused as over HTTP, also those that the catalogue has', async () => {
+  for (const [call, hint] of [
+    ['random()', /^IQL has no random numbers/],
+    ['clock_timestamp()', /now/],
+    ['gen_random_uuid()', /gen_uuid/],
+    ['pg_sleep(1)', /^wait in your program/],
+  ] as const) {
+    const [error] = (await session.query(`SELECT ${call}`)).errors
+    assert.deepEqual([call, error?.C], [call, '42883'])
+    assert.match(error?.H ?? '', hint)
+  }
+  const [[a], [b]] = texts(await session.query('SELECT random() FROM pg_namespace LIMIT 2')) as [[string], [string]]
+  assert.notEqual(a, b)
+  assert.ok(Number(a) >= 0 && Number(a) < 1)
+})

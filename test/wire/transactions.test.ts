@@ -73,6 +73,20 @@ onEveryEngine('transactions', (place) => {
     assert.equal(await idsOf(), '')
   })
 
+  test('a failed block refuses statements before their tables are looked up, and takes ROLLBACK', async () => {
+    await session.query('CREATE TABLE fleeting (id Integer PRIMARY KEY)')
+    await session.send(parse('early', 'SELECT id FROM fleeting'), SYNC)
+    const block = await session.query('BEGIN; SELECT nope FROM kept; INSERT INTO nosuch (id) VALUES (1)')
+    assert.deepEqual([block.errors[0]?.C, block.status], ['42703', 'E'])
+    assert.equal(await codeOf('INSERT INTO nosuch (id) VALUES (1)'), '25P02')
+    const parsed = await session.send(parse('', 'SELECT id FROM nosuch'), SYNC)
+    assert.deepEqual([parsed.letters, parsed.errors[0]?.C], ['EZ', '25P02'])
+    const bound = await session.send(bind('', 'early', ['one', 'too many']), SYNC)
+    assert.deepEqual([bound.letters, bound.errors[0]?.C], ['EZ', '25P02'])
+    assert.deepEqual((await session.run('ROLLBACK')).tags, ['ROLLBACK'])
+    await session.query('DROP TABLE fleeting')
+  })
+
   test('savepoints keep what was before them', async () => {
     await session.query('BEGIN')
     await session.query('INSERT INTO kept (id) VALUES (1)')

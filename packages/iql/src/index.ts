@@ -40,6 +40,7 @@ export * from './bound/text-bound.ts'
 export * from './bound/text-weight.ts'
 export * from './errors/did-you-mean.ts'
 export * from './errors/errors.ts'
+export * from './errors/refusal.ts'
 export { WINDOW_FUNCTIONS } from './functions/aggregate.ts'
 export * from './functions/entry.ts'
 export {

@@ -39,6 +39,23 @@ const REFUSED: readonly (readonly [statement: string, caret: string, name: strin
   ['SELECT now() - INTERVAL 5 MINUTE', '               ^', 'INTERVAL without quotes', /INTERVAL '5 minutes'/],
   ['TRUNCATE t', '^', 'TRUNCATE', /DELETE FROM t ALL/],
   ['MERGE INTO t USING u ON a = b', '^', 'MERGE', /ON CONFLICT/],
+  ['EXPLAIN (FORMAT JSON) SELECT 1', '        ^', 'EXPLAIN with options', /^write EXPLAIN ANALYZE SELECT/],
+  ['CREATE INDEX ON t (a)', '             ^', 'INDEX without a name', /CREATE INDEX name ON/],
+  [
+    'CREATE UNIQUE INDEX IF NOT EXISTS ON t (a)',
+    '                                  ^',
+    'INDEX without a name',
+    /CREATE INDEX name ON/,
+  ],
+  ['CREATE TEMP TABLE t (a Integer)', '       ^', 'TEMP TABLE', /WITH name AS/],
+  ['SELECT * EXCLUDE (a) FROM t', '         ^', '* EXCLUDE', /name the columns/],
+  ['SELECT * EXCEPT (a) FROM t', '         ^', '* EXCLUDE', /name the columns/],
+  ['SELECT * FROM t TABLESAMPLE BERNOULLI (10)', '                ^', 'TABLESAMPLE', /id % 100 = 0/],
+  ['SELECT * FROM t WHERE a = 1 FOR UPDATE', '                            ^', 'FOR UPDATE', /^omit it/],
+  ['SELECT * FROM t FOR SHARE', '                ^', 'FOR UPDATE', /^omit it/],
+  ['ANALYZE t', '^', 'ANALYZE', /EXPLAIN ANALYZE/],
+  ['VACUUM', '^', 'ANALYZE', /^omit it/],
+  ['GRANT SELECT ON t TO bob', '^', 'GRANT', /READ SCOPE/],
 ]
 
 for (const [statement, caret, name, hint] of REFUSED) {

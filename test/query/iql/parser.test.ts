@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { caretPicture, positionOf } from '../../../packages/iql/src/errors/errors.ts'
+import { caretPicture, positionOf } from '../../../packages/iql/src/errors/refusal.ts'
 import { parse, parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
 import { printExpression } from '../../../packages/iql/src/syntax/print-query.ts'
 import { print } from './print.ts'

@@ -58,6 +58,8 @@ const READ: readonly (readonly [IqlType, string, IqlValue])[] = [
   [BINARY, 'AP8=', Uint8Array.of(0, 255)],
   [INTERVAL, '1 month 2d', { months: 1n, micros: 172_800_000_000n }],
   [FIXED_INTERVAL, '-15m', { months: 0n, micros: -900_000_000n }],
+  [FIXED_INTERVAL, '2 hrs 5 mins 3 secs', { months: 0n, micros: 7_503_000_000n }],
+  [INTERVAL, '1 yr', { months: 12n, micros: 0n }],
 ]
 
 for (const [type, text, value] of READ) {

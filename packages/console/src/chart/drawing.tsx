@@ -10,7 +10,7 @@ import { sharedCrosshair } from './shared-crosshair.ts'
 import { compactText } from './ticks.ts'
 import { type ChartSettings, Tools } from './tools.tsx'
 import { pointText, summaryOf } from './words.ts'
-import { formatsOf, zoneFor } from './zone.ts'
+import { chartZone, formatsOf, zoneFor } from './zone.ts'
 
 export interface DrawingProps {
   readonly points: Points
@@ -65,6 +65,7 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
     <>
       <div class="chart-head">
         <Legend points={points} at={pointed?.index} hidden={hidden} onToggle={toggle} />
+        <span class="chart-zone">{zoneName(points)}</span>
         <Tools
           points={points}
           settings={settings}
@@ -96,6 +97,11 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
       </div>
     </>
   )
+}
+
+/** Of the axis; days and local times have none. */
+function zoneName({ scale, xType }: Points): string {
+  return scale === 'time' && xType.startsWith('Timestamp') ? chartZone.value.replaceAll('_', ' ') : ''
 }
 
 interface PlotUse extends Pick<DrawingProps, 'points' | 'settings'> {

@@ -6,6 +6,8 @@ import { kindOf } from './compare.ts'
 
 /** Numbers that are names: nobody reads the thousands of an id. */
 const NAMES = /(^|_)(id|key|no|number|year|port|code|version|pid)$/i
+/** TradeId, tradeID, tradeid; but not bid, mid and paid. */
+const IDS = /[a-z\d]I[dD]$|(e|n|t|er)id$/
 /** Changes: up and down are what matters. */
 const CHANGES = /(^|_)(change|chg|pct|percent|pnl|profit|return|ret|delta|diff)(_|$)|%/i
 /** A Double has as many digits as its 64 bits need, and a quotient as many as its type; more than these are seldom read. */
@@ -16,7 +18,11 @@ const CHANGE_DECIMALS = 4
 export function shownText(value: unknown, column: GridColumn, digits = 0): string {
   const kind = kindOf(column.type)
   if (value === null || value === undefined || !isNumber(kind)) return cellText(value, column.type, digits)
-  const style = { decimals: columnDecimals(digits), signed: isChange(column), grouped: !NAMES.test(column.name) }
+  const style = {
+    decimals: columnDecimals(digits),
+    signed: isChange(column),
+    grouped: !NAMES.test(column.name) && !IDS.test(column.name),
+  }
   return numberText(rounded(value, column), style)
 }
 

@@ -261,9 +261,19 @@ function doesNotFit(
     definitions,
     at,
     `does not take ${found} as argument ${index + 1}`,
-    needsDouble ? 'write CAST(… AS Double)' : undefined,
+    needsDouble ? 'write CAST(… AS Double)' : wordHint(definitions, index),
   )
 }
+
+/** A word that chooses what the function does must be known when the statement is planned. */
+function wordHint(definitions: readonly FunctionDefinition[], index: number): string | undefined {
+  const kind = definitions.map((definition) => kindAt(definition, index)).find((each) => Object.hasOwn(WORDS, each))
+  if (kind !== 'unit' && kind !== 'part' && kind !== 'span') return undefined
+  const words = WORDS[kind].map((word) => `'${word}'`).join(', ')
+  return `the ${kind} is a literal, not a parameter or a column: ${words}`
+}
+
+const WORDS = { unit: UNITS, part: PARTS, span: SPANS } as const
 
 function badArguments(
   binding: Binding,

@@ -3,11 +3,13 @@
 import type { ClaimName } from '../bound/bound-leaf.ts'
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
+import { isAggregateCall } from '../rewrite/group-by-all.ts'
 import type { Binding } from '../scope/binding.ts'
-import type { Clause, Scope } from '../scope/scope.ts'
-import { sizeOf } from '../syntax/ast-children.ts'
+import { CLAUSES, type Clause, type Scope } from '../scope/scope.ts'
+import { sizeOf, someWithin } from '../syntax/ast-children.ts'
 import type { ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
 import { attributeOf } from '../syntax/attributes.ts'
+import { sameName } from '../syntax/names.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, TEXT, typeName } from '../types/types.ts'
 import { bindAttribute } from './attribute.ts'
 import { bindCall } from './call.ts'
@@ -238,11 +240,33 @@ function unknownColumn(binding: Binding, scope: Scope, { table, name }: ColumnRe
     })
   }
   const columns = qualified.flatMap((source) => source.columns.map((column) => column.name))
-  const hints = [didYouMean(name.text, columns), quotesHint(binding, table, name)].filter((hint) => hint !== undefined)
+  const alias = table === undefined ? aliasHint(binding, scope, name) : undefined
+  const hints = [alias ?? didYouMean(name.text, columns), quotesHint(binding, table, name)].filter(
+    (hint) => hint !== undefined,
+  )
   const whole = table === undefined ? name.text : `${table.text}.${name.text}`
   return binding.fail('UnknownColumn', name.at, `There is no column ${whole}`, {
     hint: hints.length === 0 ? undefined : hints.join(' '),
   })
+}
+
+/** For WHERE rn = 1, where rn is the name of an output: it is computed after WHERE. */
+function aliasHint({ statement }: Binding, scope: Scope, { text, at }: Name): string | undefined {
+  for (let level: Scope | undefined = scope; level !== undefined; level = level.parent) {
+    const item = level.items.find(
+      (each) => each.kind === 'item' && each.alias !== undefined && sameName(each.alias.text, text),
+    )
+    if (item?.kind !== 'item') continue
+    const clause = level.clause.name
+    if (someWithin(item.expression, (each) => each.kind === 'call' && each.over !== undefined)) {
+      const [condition = `${text} …`] = /^[\w"]+\s*[<>=]+\s*\d+/.exec(statement.slice(at)) ?? []
+      return `${text} is a window function: write QUALIFY ${condition}`
+    }
+    if (clause === CLAUSES.where.name && someWithin(item.expression, isAggregateCall))
+      return `${text} is an aggregate: write HAVING after GROUP BY, and repeat the aggregate there`
+    return `${text} is the name of an output: repeat its expression in ${clause}`
+  }
+  return undefined
 }
 
 /** For `symbol = "ACME"`: double quotes are for names. */

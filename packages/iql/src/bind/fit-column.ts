@@ -6,6 +6,7 @@ import type { Binding } from '../scope/binding.ts'
 import { asDecimal, type DecimalType, sameType, typeName } from '../types/types.ts'
 import { writeDecimal } from '../types/values.ts'
 import { literal, widen } from './literal.ts'
+import { numberHint } from './literal-hint.ts'
 
 /** A column takes values of its type, and a Decimal column exact numbers up to its scale. Everything else needs a CAST. */
 export function fitColumn(binding: Binding, column: ColumnView, value: BoundExpression, at: number): BoundExpression {
@@ -72,6 +73,12 @@ function doesNotFit(binding: Binding, column: ColumnView, value: BoundExpression
     'TypeMismatch',
     at,
     `${column.name} is ${typeName(column.type)}, the value is ${typeName(value.type)}`,
-    { hint: `write CAST(… AS ${typeName(column.type)})` },
+    { hint: numberText(column, value) ?? `write CAST(… AS ${typeName(column.type)})` },
   )
+}
+
+/** For a text that is written for a number. */
+function numberText({ type }: ColumnView, value: BoundExpression): string | undefined {
+  const isText = value.kind === 'literal' && value.type.kind === 'Text' && typeof value.value === 'string'
+  return isText ? numberHint(type, String(value.value)) : undefined
 }

@@ -28,6 +28,7 @@ import {
   UUID,
 } from '../types/types.ts'
 import { powerOfTen, readValue, writeDecimal } from '../types/values.ts'
+import { literalHint } from './literal-hint.ts'
 
 /**
  * Whether the expression can take its type from the context: a parameter, NULL, a number (as a Double), or a text (as a type
@@ -159,7 +160,8 @@ export function bindTyped(binding: Binding, written: TypedLiteral): Literal {
 
 export function readLiteral(binding: Binding, type: IqlType, text: string, at: number, writtenAt?: WrittenAt): Literal {
   const read = readValue(type, text)
-  if ('problem' in read) throw binding.fail('BadLiteral', at, `'${shorten(text)}' ${read.problem}`)
+  if ('problem' in read)
+    throw binding.fail('BadLiteral', at, `'${shorten(text)}' ${read.problem}`, { hint: literalHint(type, text) })
   const { value } = read
   const isFixed = typeof value === 'object' && 'months' in value && value.months === 0n
   return literal(isFixed ? FIXED_INTERVAL : type, value, writtenAt)

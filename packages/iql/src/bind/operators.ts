@@ -118,7 +118,7 @@ export function combine(
   at: number,
 ): BoundExpression {
   const id = findOperator(operator, left.type, right.type)
-  if (id === undefined) throw mismatch(binding, operator, left.type, right.type, at)
+  if (id === undefined) throw mismatch(binding, operator, left.type, right.type, at, [left, right])
   const rule = OPERATORS[id]
   const isDecimal = rule.left === 'Decimal'
   const leftType = isDecimal ? tightDecimal(left) : left.type
@@ -158,7 +158,7 @@ function bindCompare(binding: Binding, scope: Scope, binary: Binary, operator: C
   if (ofSet !== undefined) return ofSet
   const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, comparedWith, longNumber)
   const [a, b] = widenToCompare(binding, operator, [left, right], at)
-  if (a === undefined || b === undefined) throw mismatch(binding, operator, left.type, right.type, at)
+  if (a === undefined || b === undefined) throw mismatch(binding, operator, left.type, right.type, at, [left, right])
   const neverNull = operator === 'is distinct from' || operator === 'is not distinct from'
   return {
     kind: 'compare',
@@ -239,7 +239,7 @@ function unify(
     // In a long list, most items have the type of the previous one.
     if (type === expression.type && !isDecimal) continue
     const common = typeOf(type, isDecimal ? tightDecimal(expression) : expression.type)
-    if (common === undefined) throw mismatch(binding, what, type, expression.type, at)
+    if (common === undefined) throw mismatch(binding, what, type, expression.type, at, expressions)
     type = common
   }
   return type

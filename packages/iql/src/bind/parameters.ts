@@ -1,7 +1,7 @@
 /** Reads the values sent with a statement as the types of its parameters. */
 import type { Bound, StatementParameter } from '../bound/bound.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { refuse } from '../errors/errors.ts'
+import { refuse } from '../errors/refusal.ts'
 import type { IqlValue } from '../types/types.ts'
 import { typeName } from '../types/types.ts'
 import { readValue } from '../types/values.ts'

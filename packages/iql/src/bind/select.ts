@@ -34,6 +34,7 @@ export function bindSelect(
 ): BoundSelect {
   const written = expandGroupByAll(binding, writtenSelect)
   const scope = new Scope(outer)
+  scope.items = written.items
   const from = written.from === undefined ? undefined : bindFrom(binding, outer, scope, written.from)
   const where = bindClause(binding, scope, 'where', written.where)
   const latest = written.latest === undefined ? undefined : bindLatest(binding, scope, from, written.latest)

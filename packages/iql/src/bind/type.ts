@@ -71,7 +71,7 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   if (key === 'localtimestamp' || spelled !== undefined) {
     if (forCast) return LOCAL_TIMESTAMP
     throw binding.fail('BadType', name.at, 'A column cannot hold a LocalTimestamp', {
-      hint: 'store a Timestamp, and read it AT TIME ZONE',
+      hint: 'write Timestamp, and make local times Timestamps first: in IQL with AT TIME ZONE, in pandas with tz_localize',
     })
   }
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === key)

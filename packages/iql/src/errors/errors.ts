@@ -1,5 +1,5 @@
-/** The errors of IQL: a table of stable codes, and the Refusal with the position in the statement. */
-import { Refusal } from 'gatehouse-protocol'
+/** The errors of IQL: a table of stable codes. */
+import { STATUSES } from './statuses.ts'
 
 export interface ErrorEntry {
   /** HTTP status. */
@@ -14,7 +14,7 @@ export interface ErrorEntry {
 /** Keys are the codes without the prefix `IQL.`. Engines raise those of the last block at run time. */
 export const ERRORS = {
   Syntax: entry('42601', 'The statement cannot be parsed', 'Expected lists what can follow at that position.'),
-  TooLong: entry('54000', 'The statement is too long', 'Shorten it, or pass large values as parameters.', 413),
+  TooLong: entry('54000', 'The statement is too long', 'Shorten it, or pass large values as parameters.', 'TooLong'),
   TooComplex: entry('54001', 'The statement is too complex', 'Split it, or nest less. The message names the limit.'),
 
   UnknownTable: entry('42P01', 'No such table', 'SHOW TABLES lists the tables that you may read.'),
@@ -33,8 +33,13 @@ export const ERRORS = {
   ),
   DuplicateColumn: entry('42701', 'A column appears twice', 'Give each its own name with AS, or name it once.'),
   DuplicateTable: entry('42712', 'A table or alias appears twice', 'Give each use its own alias.'),
-  DuplicateIndex: entry('42P07', 'An index with this name exists', 'Choose another name.', 409),
-  TableExists: entry('42P07', 'A table with this name exists', 'Choose another name, or write IF NOT EXISTS.', 409),
+  DuplicateIndex: entry('42P07', 'An index with this name exists', 'Choose another name.', 'DuplicateIndex'),
+  TableExists: entry(
+    '42P07',
+    'A table with this name exists',
+    'Choose another name, or write IF NOT EXISTS.',
+    'TableExists',
+  ),
   BadName: entry(
     '42602',
     'The name cannot be used',
@@ -60,7 +65,7 @@ export const ERRORS = {
     'A value was passed for an unknown parameter',
     'Use the parameter in the statement, or omit the value.',
   ),
-  BadValue: entry('22P02', 'The value does not fit its type', 'Correct the value that the message names.', 422),
+  BadValue: entry('22P02', 'The value does not fit its type', 'Correct the value that the message names.', 'BadValue'),
 
   NotGrouped: entry(
     '42803',
@@ -90,8 +95,13 @@ export const ERRORS = {
     'ASOF JOIN takes equalities and exactly one of >=, >, <=, <.',
   ),
 
-  NotWritable: entry('42809', 'The table is read-only', 'Write to another table.', 403),
-  Forbidden: entry('42501', 'A scope is missing', 'Request a token with the scope that the message names.', 403),
+  NotWritable: entry('42809', 'The table is read-only', 'Write to another table.', 'NotWritable'),
+  Forbidden: entry(
+    '42501',
+    'A scope is missing',
+    'Request a token with the scope that the message names.',
+    'Forbidden',
+  ),
   MissingColumn: entry(
     '23502',
     'A column needs a value',
@@ -105,7 +115,7 @@ export const ERRORS = {
   ),
   NotLive: entry('0A000', 'The statement cannot be live', 'The message says which part prevents it. See Hint.'),
   BadDefinition: entry('42P17', 'The definition is not valid', 'The message says why.'),
-  SystemTable: entry('42501', 'A system table cannot be changed', 'Create a table of your own.', 403),
+  SystemTable: entry('42501', 'A system table cannot be changed', 'Create a table of your own.', 'SystemTable'),
 
   DivisionByZero: entry('22012', 'Division by zero', 'Guard the divisor: a / NULLIF(b, 0).'),
   Overflow: entry('22003', 'A number is out of the range of its type', 'Cast to a wider type before calculating.'),
@@ -115,72 +125,22 @@ export const ERRORS = {
     'Scale the numbers up before calculating, or calculate with Decimals.',
   ),
   ManyRows: entry('21000', 'A sub-query used as a value returned more than one row', 'Add LIMIT 1, or an aggregate.'),
-  RowTwice: entry('21000', 'One INSERT would change a row twice', 'Give each key of ON CONFLICT only once.', 409),
-  RowFilter: entry('42501', 'The row would not be visible to its writer', 'Write only rows that you may read.', 403),
+  RowTwice: entry(
+    '21000',
+    'One INSERT would change a row twice',
+    'Give each key of ON CONFLICT only once.',
+    'RowTwice',
+  ),
+  RowFilter: entry(
+    '42501',
+    'The row would not be visible to its writer',
+    'Write only rows that you may read.',
+    'RowFilter',
+  ),
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorName = keyof typeof ERRORS
 
-export interface Position {
-  /** UTF-16 code units from the start of the statement. */
-  readonly Offset: number
-  /** From 1. */
-  readonly Line: number
-  /** Characters (code points) from the start of the line, from 1. */
-  readonly Column: number
-}
-
-export interface ErrorPlace {
-  readonly statement: string
-  readonly at: number
-  readonly expected?: readonly string[]
-  readonly hint?: string | undefined
-}
-
-/** The Refusal for an error at a position in a statement. */
-export function refuse(name: ErrorName, message: string, place: ErrorPlace): Refusal {
-  const { statement, at, expected, hint } = place
-  const members = {
-    Position: positionOf(statement, at),
-    ...(expected === undefined || expected.length === 0 ? {} : { Expected: expected }),
-    ...(hint === undefined ? {} : { Hint: hint }),
-  }
-  return new Refusal(`IQL.${name}`, ERRORS[name].status, message, { members })
-}
-
-export function positionOf(statement: string, at: number): Position {
-  let line = 1
-  let start = 0
-  for (let next = statement.indexOf('\n'); next !== -1 && next < at; next = statement.indexOf('\n', next + 1)) {
-    line++
-    start = next + 1
-  }
-  return { Offset: at, Line: line, Column: [...statement.slice(start, at)].length + 1 }
-}
-
-/** The line of the statement with a caret under the position, for a terminal. */
-export function caretPicture(statement: string, position: Position): string {
-  const start = lineStart(statement, position.Offset)
-  const end = statement.indexOf('\n', start)
-  const line = statement.slice(start, end === -1 ? undefined : end).replace(/\r$/, '')
-  const before = position.Column - 1
-  const characters = [...line.replaceAll('\t', ' ')]
-  // The end of a long line, if the caret is near it; otherwise with some text after the caret.
-  const from = Math.max(0, Math.min(before - SHOWN_BEFORE, characters.length - LONGEST_LINE))
-  const shown = characters.slice(from, from + LONGEST_LINE).join('')
-  const label = `${position.Line} | ${from > 0 ? '…' : ''}`
-  const rest = from + LONGEST_LINE < characters.length ? '…' : ''
-  return `${label}${shown}${rest}\n${' '.repeat(label.length + before - from)}^`
-}
-
-/** Of a longer line, the part around the caret is shown. */
-const LONGEST_LINE = 110
-const SHOWN_BEFORE = 60
-
-function lineStart(statement: string, offset: number): number {
-  return offset === 0 ? 0 : statement.lastIndexOf('\n', offset - 1) + 1
-}
-
-function entry(sqlstate: string, title: string, advice: string, status = 400): ErrorEntry {
-  return { status, sqlstate, title, advice }
+function entry(sqlstate: string, title: string, advice: string, status?: keyof typeof STATUSES): ErrorEntry {
+  return { status: status === undefined ? 400 : STATUSES[status], sqlstate, title, advice }
 }

@@ -1,7 +1,7 @@
 /** The names visible at a position in a statement: sources with their columns, WITH names, and enclosing scopes. */
 
 import type { BoundExpression, Cte } from '../bound/bound-query.ts'
-import type { ColumnRef, Expression, Name } from '../syntax/ast-query.ts'
+import type { ColumnRef, Expression, Name, SelectItem } from '../syntax/ast-query.ts'
 import { type Ordinals, ordinalsOf, sameName } from '../syntax/names.ts'
 import type { IqlType } from '../types/types.ts'
 
@@ -91,6 +91,8 @@ export class Scope {
   star: readonly ColumnRef[] | undefined
   /** Set once the keys of a grouped select are bound: from then on only keys and aggregates are allowed. */
   grouping: Grouping | undefined
+  /** The items of the select, whose aliases are not visible in WHERE and HAVING: for hints. */
+  items: readonly SelectItem[] = []
   /** The number of columns resolved in this scope so far. */
   hits = 0
 

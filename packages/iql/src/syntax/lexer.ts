@@ -1,6 +1,7 @@
 /** Splits a statement into tokens, in one pass. */
 import type { Refusal } from 'gatehouse-protocol'
-import { type ErrorName, refuse } from '../errors/errors.ts'
+import type { ErrorName } from '../errors/errors.ts'
+import { refuse } from '../errors/refusal.ts'
 import { readEscapes } from './escaped-text.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
 import type { Limits } from './limits.ts'
@@ -40,10 +41,12 @@ export function tokenize(statement: string, limits: Limits): Token[] {
 /** The parser counts levels; no construct has more parentheses for each. Those of longer texts are not read in vain. */
 const PARENTHESES_PER_LEVEL = 4
 
+const LONG_HINT = 'send fewer rows (in pandas: chunksize=500), or use COPY'
+
 /** NUL and lone surrogates cannot be passed to either engine. */
 function checkText(statement: string, { statementBytes }: Limits): void {
   if (statement.length > statementBytes || utf8Exceeds(statement, statementBytes)) {
-    throw fail(statement, 0, `A statement has at most ${statementBytes} bytes`, 'TooLong')
+    throw fail(statement, 0, `A statement has at most ${statementBytes} bytes`, 'TooLong', [], LONG_HINT)
   }
   const nul = statement.indexOf('\0')
   if (nul !== -1) throw fail(statement, nul, 'A statement cannot contain NUL')
@@ -225,6 +228,9 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
   }
   if (!ONE_CHARACTER_SYMBOLS.has(one)) {
     const character = String.fromCodePoint(statement.codePointAt(at) ?? 0)
+    const before = tokens.at(-1)
+    if (one === '[' && before?.key === 'array')
+      throw fail(statement, before.at, 'IQL has no arrays', 'Syntax', [], ARRAY_HINT)
     throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS.get(one))
   }
   tokens.push({ kind: 'symbol', text: one, key: one, at })
@@ -234,6 +240,7 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
 const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||', '::'])
 const LONE_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%'])
 const ONE_CHARACTER_SYMBOLS = new Set([...LONE_SYMBOLS, '=', '<', '>'])
+const ARRAY_HINT = 'write x IN (1, 2), or string_agg'
 const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['`', 'quote names with "double quotes"'],
   ['[', 'quote names with "double quotes"'],

@@ -55,11 +55,13 @@ function parseFetch(tokens: TokenStream): Expression {
   return rows
 }
 
+const RECURSIVE_HINT = 'write generate_series(…) in FROM, or join the table once for each level'
+
 /** Cte = Name ["(" Name {"," Name} ")"] "AS" "(" Query ")" */
 function parseCte(tokens: TokenStream): Cte {
   const name = tokens.name('a name')
   if (name.text.toLowerCase() === 'recursive' && tokens.isName()) {
-    throw tokens.fail('WITH RECURSIVE is not supported', name.at)
+    throw tokens.fail('WITH RECURSIVE is not supported', name.at, 'Syntax', RECURSIVE_HINT)
   }
   const columns = tokens.accepts('(') ? tokens.closing(tokens.list((tokens) => tokens.columnName())) : []
   tokens.expects('as')

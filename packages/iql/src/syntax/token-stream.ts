@@ -1,7 +1,8 @@
 /** The parser's position in the tokens: looks ahead, consumes, enforces limits, and reports what was expected. */
 import type { Refusal } from 'gatehouse-protocol'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { type ErrorName, refuse } from '../errors/errors.ts'
+import type { ErrorName } from '../errors/errors.ts'
+import { refuse } from '../errors/refusal.ts'
 import type { Expression, Name, Query } from './ast-query.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
 import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'

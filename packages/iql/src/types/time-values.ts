@@ -116,7 +116,7 @@ type Unit = readonly [months: bigint, micros: bigint]
 
 const UNITS: readonly (readonly [names: readonly string[], unit: Unit])[] = [
   [
-    ['y', 'year', 'years'],
+    ['y', 'yr', 'yrs', 'year', 'years'],
     [12n, 0n],
   ],
   [
@@ -136,29 +136,31 @@ const UNITS: readonly (readonly [names: readonly string[], unit: Unit])[] = [
     [0n, MICROS_PER_DAY],
   ],
   [
-    ['h', 'hour', 'hours'],
+    ['h', 'hr', 'hrs', 'hour', 'hours'],
     [0n, MICROS_PER_HOUR],
   ],
   [
-    ['m', 'min', 'minute', 'minutes'],
+    ['m', 'min', 'mins', 'minute', 'minutes'],
     [0n, MICROS_PER_MINUTE],
   ],
   [
-    ['s', 'sec', 'second', 'seconds'],
+    ['s', 'sec', 'secs', 'second', 'seconds'],
     [0n, MICROS_PER_SECOND],
   ],
   [
-    ['ms', 'millisecond', 'milliseconds'],
+    ['ms', 'msec', 'msecs', 'millisecond', 'milliseconds'],
     [0n, 1000n],
   ],
   [
-    ['us', 'microsecond', 'microseconds'],
+    ['us', 'usec', 'usecs', 'microsecond', 'microseconds'],
     [0n, 1n],
   ],
 ]
 const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
   UNITS.flatMap(([names, unit]) => names.map((name) => [name, unit] as const)),
 )
+/** All names of units, short and long. */
+export const intervalUnits = (): string[] => [...UNIT_BY_NAME.keys()]
 const MAX_MONTHS = 120_000n
 const MAX_MICROS = MICROS_PER_DAY * 3_660_000n
 

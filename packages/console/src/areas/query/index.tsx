@@ -17,14 +17,22 @@ export default function Query({ path, query }: AreaProps) {
     isReady.value = true
     return stop
   }, [])
-  const failed = useAddress(path, query, isReady.value)
+  const opened = useSignal('')
+  const failed = useAddress(path, query, isReady.value, (id) => {
+    opened.value = id
+  })
   const tab = currentTab.value
   if (!isReady.value || tab === undefined) return null
-  return <Workbench tab={tab} failed={failed} />
+  return <Workbench tab={tab} failed={failed} isFocused={opened.value === tab.id} />
 }
 
-/** Keeps the URL and the shown tab in sync. */
-function useAddress(path: readonly string[], query: URLSearchParams, isReady: boolean): unknown {
+/** Keeps the URL and the shown tab in sync; `onOpened` gets the id of a tab with the statement of the URL. */
+function useAddress(
+  path: readonly string[],
+  query: URLSearchParams,
+  isReady: boolean,
+  onOpened: (id: string) => void,
+): unknown {
   const failed = useSignal<unknown>(undefined)
   const address = `${path.join('/')}?${query}`
   useEffect(() => {
@@ -38,7 +46,7 @@ function useAddress(path: readonly string[], query: URLSearchParams, isReady: bo
         if (!abort.signal.aborted) failed.value = error
       })
     } else {
-      if (text !== null) addTab({ text, parameters: parametersIn(query) })
+      if (text !== null) onOpened(addTab({ text, parameters: parametersIn(query) }).id)
       else if (tabs.value.some((tab) => tab.id === tabId)) currentId.value = tabId ?? ''
       if (currentTab.value !== undefined) go(addressOf(currentTab.value), { replace: true })
     }

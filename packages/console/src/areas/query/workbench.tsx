@@ -29,8 +29,18 @@ const catalogue = catalogueOf(gate)
 
 type DialogName = 'save' | 'copy' | 'code'
 
-export function Workbench({ tab, failed }: { readonly tab: QueryTab; readonly failed: unknown }) {
+export interface WorkbenchProps {
+  readonly tab: QueryTab
+  readonly failed: unknown
+  /** Its statement came with the address: Ctrl-Enter runs it without a click. */
+  readonly isFocused: boolean
+}
+
+export function Workbench({ tab, failed, isFocused }: WorkbenchProps) {
   const editor = useRef<EditorHandle | null>(null)
+  useEffect(() => {
+    if (isFocused) editor.current?.focus()
+  }, [isFocused, tab.id])
   const dialog = useSignal<DialogName | undefined>(undefined)
   const isSideShown = useSignal(readStored<boolean>('side') ?? true)
   const { faults, runText, runHere, runAll, runExample } = useRunning(tab, editor)

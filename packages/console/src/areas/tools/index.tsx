@@ -20,7 +20,7 @@ const WAYS: readonly Way[] = [
     value: 'token',
     title: 'Access token',
     about:
-      'For any tool. The user is token, and the password is an access token; gatehouse token prints one for your login. The connection ends when the token expires.',
+      'For any tool. The user is token, and the password is an access token; gatehouse token, in a clone ./gatehouse token, prints one for your login. The connection ends when the token expires.',
   },
   {
     value: 'device',

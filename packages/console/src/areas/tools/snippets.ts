@@ -35,7 +35,7 @@ function userOf(way: SignInWay, { username }: Place): string {
 export function snippetsOf(way: SignInWay, place: Place): readonly Snippet[] {
   return way === 'device'
     ? [devicePsql(place)]
-    : [psql(way, place), uri(way, place), environment(way, place), jdbc(way, place)]
+    : [psql, python, grafana, uri, environment, jdbc].map((snippet) => snippet(way, place))
 }
 
 /** psql 18 and later. */
@@ -59,6 +59,28 @@ function wordsOf(way: SignInWay, place: Place): string[] {
     `user=${userOf(way, place)}`,
     ...(tls ? ['sslmode=verify-full', 'sslrootcert=system'] : []),
   ]
+}
+
+/** For pandas too; psycopg takes the password from the environment. */
+function python(way: SignInWay, place: Place): Snippet {
+  const lines = [
+    '# pip install sqlalchemy "psycopg[binary]"; export PGPASSWORD=…',
+    'import sqlalchemy',
+    `engine = sqlalchemy.create_engine("${uri(way, place).text.replace(':', '+psycopg:')}")`,
+  ]
+  return { title: 'Python', text: lines.join('\n') }
+}
+
+/** The fields of its data source PostgreSQL. */
+function grafana(way: SignInWay, place: Place): Snippet {
+  const { host, port, tls } = place
+  const lines = [
+    `Host URL: ${host}:${port}`,
+    `Database name: ${DATABASE}`,
+    `Username: ${userOf(way, place)}`,
+    `TLS/SSL Mode: ${tls ? 'verify-full' : 'disable'}`,
+  ]
+  return { title: 'Grafana', text: lines.join('\n') }
 }
 
 function uri(way: SignInWay, place: Place): Snippet {

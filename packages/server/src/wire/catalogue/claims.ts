@@ -8,9 +8,13 @@ import { catalogueFunctions } from './translate/call.ts'
 export type Claim = 'no' | 'yes' | 'mixed'
 
 const iqlFunctions = new Set(functionNames())
+/** Only beside a table of the catalogue: without one, IQL says that it has no such function. */
+const GENERAL_FUNCTIONS: ReadonlySet<string> = new Set(['random', 'age'])
 /** Functions that IQL does not have. Times are IQL's, in all their spellings. */
 const ownFunctions: ReadonlySet<string> = new Set(
-  catalogueFunctions().filter((name) => !iqlFunctions.has(name) && !/_timestamp$/.test(name)),
+  catalogueFunctions().filter(
+    (name) => !iqlFunctions.has(name) && !GENERAL_FUNCTIONS.has(name) && !/_timestamp$/.test(name),
+  ),
 )
 const OBJECT_TYPES: ReadonlySet<string> = new Set([
   'regclass',

@@ -48,6 +48,7 @@ export interface RefusedMessage {
   readonly kind: 'refused'
   readonly sqlstate: string
   readonly reason: string
+  readonly hint?: string
   /** ReadyForQuery follows the error at once; otherwise messages are skipped up to the next Sync. */
   readonly endsWithReady: boolean
 }

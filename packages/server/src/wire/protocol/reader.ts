@@ -1,6 +1,6 @@
 /** Splits the bytes of a connection into messages. Type and length are checked before anything of a message is kept. */
 import type { ConnectionMemory } from './kept-memory.ts'
-import { type FrontendMessage, MESSAGE_TYPES, parseMessage } from './messages.ts'
+import { type FrontendMessage, MESSAGE_TYPES, parseMessage, type RefusedMessage } from './messages.ts'
 import { ProtocolViolation } from './violation.ts'
 
 export interface MessageLimits {
@@ -14,6 +14,8 @@ const SIGN_IN_BYTES = 64 * 1024
 const COPY_DATA_BYTES = 1024 * 1024
 /** Messages that hold a name at most. */
 const SMALL_BYTES = 10_000
+/** How much longer than allowed a Query or Parse can be without the end of the connection: its bytes are skipped. */
+const SKIPPED_BYTES = 1024 * 1024
 /** Type and length. */
 const HEADER_BYTES = 5
 const NOTHING = Buffer.alloc(0)
@@ -26,6 +28,8 @@ export class MessageReader {
   /** A message of which the rest is still to come: filled as it arrives, in parts of any size. */
   #coming: Buffer | undefined
   #filled = 0
+  /** A message that is too long: the bytes that are still to be skipped, and the reply once they are. */
+  #skipped: { left: number; readonly reply: RefusedMessage } | undefined
   /** Where its bytes are counted. */
   #memory: Pick<ConnectionMemory, 'take' | 'give'> | undefined
 
@@ -40,6 +44,10 @@ export class MessageReader {
 
   /** Takes a chunk, of which it keeps views until its messages are read. */
   add(chunk: Buffer): void {
+    if (this.#skipped !== undefined && this.#skipped.left > chunk.length) {
+      this.#skipped.left -= chunk.length
+      return
+    }
     const coming = this.#coming
     if (coming !== undefined) {
       const taken = chunk.copy(coming, this.#filled)
@@ -58,7 +66,7 @@ export class MessageReader {
   /** Undefined until a whole message is there. */
   next(): FrontendMessage | undefined {
     const body = this.#take()
-    if (body === undefined) return undefined
+    if (body === undefined) return this.#endSkipped()
     return parseMessage(this.#type, body)
   }
 
@@ -71,14 +79,14 @@ export class MessageReader {
 
   /** Whether bytes wait that are not read yet. */
   get isEmpty(): boolean {
-    return this.#coming === undefined && this.#at === this.#bytes.length
+    return this.#coming === undefined && this.#skipped === undefined && this.#at === this.#bytes.length
   }
 
   #type = 0
 
   #take(): Buffer | undefined {
     const available = this.#bytes.length - this.#at
-    if (this.#coming !== undefined) return undefined
+    if (this.#coming !== undefined || this.#skipped !== undefined) return undefined
     if (available === 0) {
       // Holds no chunk of an idle connection.
       this.#bytes = NOTHING
@@ -90,10 +98,15 @@ export class MessageReader {
     if (available < HEADER_BYTES) return undefined
     const length = this.#bytes.readUInt32BE(this.#at + 1)
     if (length < 4) throw new ProtocolViolation(`A message cannot have the length ${length}`)
-    if (length - 4 > most)
+    if (length - 4 > most) {
+      if (isStatement(type) && length - 4 <= most + SKIPPED_BYTES) {
+        this.#skipped = { left: length + 1, reply: this.#tooLong(type, length - 4) }
+        return undefined
+      }
       throw new ProtocolViolation(
         `A message of type ${printable(type)} has at most ${most} bytes here, not ${length - 4}`,
       )
+    }
     if (available < length + 1) {
       this.#memory?.take(length + 1)
       this.#coming = Buffer.allocUnsafeSlow(length + 1)
@@ -106,6 +119,28 @@ export class MessageReader {
     this.#at += length + 1
     this.#type = type
     return this.#bytes.subarray(start, this.#at)
+  }
+
+  /** The reply to a message that was too long, once all of it has arrived. */
+  #endSkipped(): RefusedMessage | undefined {
+    const skipped = this.#skipped
+    if (skipped === undefined) return undefined
+    const arrived = Math.min(skipped.left, this.#bytes.length - this.#at)
+    skipped.left -= arrived
+    this.#at += arrived
+    if (skipped.left > 0) return undefined
+    this.#skipped = undefined
+    return skipped.reply
+  }
+
+  #tooLong(type: number, length: number): RefusedMessage {
+    return {
+      kind: 'refused',
+      sqlstate: '54000',
+      reason: `A statement has at most ${this.#limits.statementBytes} bytes, and the message has ${length}`,
+      hint: TOO_LONG_HINT,
+      endsWithReady: type === MESSAGE_TYPES.query,
+    }
   }
 
   #mostBytes(type: number): number {
@@ -134,6 +169,12 @@ export class MessageReader {
     }
   }
 }
+
+function isStatement(type: number): boolean {
+  return type === MESSAGE_TYPES.query || type === MESSAGE_TYPES.parse
+}
+
+const TOO_LONG_HINT = 'Send fewer rows in a statement (in pandas with chunksize=500), or use COPY'
 
 function printable(type: number): string {
   return type > 0x20 && type < 0x7f ? String.fromCharCode(type) : `0x${type.toString(16).padStart(2, '0')}`

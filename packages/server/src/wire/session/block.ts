@@ -4,6 +4,7 @@ import { whenPlanned } from '../../query/plan/long-plans.ts'
 import type { Planned } from '../../query/plan/planner.ts'
 import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { TransactionStatus } from '../protocol/replies.ts'
+import type { Command } from './command.ts'
 import { WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
 import type { IqlStatement } from './statement.ts'
@@ -281,4 +282,9 @@ export class Block {
 
 function savepointBytes(name: string): number {
   return SAVEPOINT_BYTES + 2 * name.length
+}
+
+/** What a failed block accepts. */
+export function endsBlock(command: Command | undefined): boolean {
+  return command?.kind === 'commit' || command?.kind === 'rollback' || command?.kind === 'rollback-to'
 }

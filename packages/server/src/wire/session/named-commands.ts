@@ -91,6 +91,7 @@ export class NamedCommands {
         throw new WireError('0A000', `EXECUTE cannot run ${JSON.stringify(name)}`, 'Send its statement itself')
       const values = written === undefined ? [] : await this.#values(written, portal.prepared.sent)
       setSent(undefined)
+      refuseOtherCount(name, prepared, values.length)
       const bound = portals.bind(prepared, { ...UNBOUND, values, resultFormats: portal.formats })
       if (bound.kind === 'iql' || bound.kind === 'catalogue') portal.executed = bound
       if (isCounted(portal.prepared)) markCounted(prepared)
@@ -218,4 +219,16 @@ function valuesOf(row: Uint8Array): (Buffer | null)[] {
     if (length > 0) at += length
   }
   return values
+}
+
+function refuseOtherCount(name: string, prepared: Prepared, values: number): void {
+  if (prepared.kind !== 'iql') return
+  const { length } = prepared.parameterTypes
+  if (values === length) return
+  const wanted = `${length} ${length === 1 ? 'parameter' : 'parameters'}`
+  const given = `${values} ${values === 1 ? 'value' : 'values'}`
+  throw new WireError(
+    '42601',
+    `The prepared statement ${JSON.stringify(name)} has ${wanted}, but EXECUTE gives ${given}`,
+  )
 }

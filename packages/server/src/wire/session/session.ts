@@ -13,7 +13,8 @@ import {
   parameterStatus,
   readyForQuery,
 } from '../protocol/replies.ts'
-import { Block } from './block.ts'
+import { Block, endsBlock } from './block.ts'
+import { parseCommand } from './command.ts'
 import { Commands } from './commands.ts'
 import type { OpenSession, Session, SessionCaller, SessionOutput } from './contract.ts'
 import { copyOut } from './copy-out.ts'
@@ -183,7 +184,7 @@ class WireSession implements Session {
         this.#output.close()
         return undefined
       case 'refused':
-        throw new WireError(message.sqlstate, message.reason)
+        throw new WireError(message.sqlstate, message.reason, message.hint)
     }
   }
 
@@ -204,12 +205,11 @@ class WireSession implements Session {
     if (another !== undefined)
       throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
     if (only === undefined) return { kind: 'empty', sent }
-    const offset = sent.offset + only.offset
-    const placed = { text: sent.text, offset }
+    const placed = { text: sent.text, offset: sent.offset + only.offset }
     this.#sent = placed
-    const prepared = this.#prepareOne(only.text, placed, parameterTypes)
-    if (!(prepared.kind === 'command' && ENDS_BLOCK.has(prepared.command.kind))) this.#block.requireUsable()
-    return prepared
+    // As in PostgreSQL, before tables and columns are looked up.
+    if (this.#block.hasFailed && !endsBlock(parseCommand(only.text))) this.#block.requireUsable()
+    return this.#prepareOne(only.text, placed, parameterTypes)
   }
 
   #prepareOne(text: string, sent: SentText, parameterTypes: readonly number[]): Prepared {
@@ -218,7 +218,7 @@ class WireSession implements Session {
     } catch (error) {
       // A caller who may not write gets that error, whatever else is wrong with the statement.
       const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
-      if (isBound && WRITE.test(text) && !this.#block.hasFailed) this.#runner.requireWritable()
+      if (isBound && WRITE.test(text)) this.#runner.requireWritable()
       throw error
     }
   }
@@ -237,6 +237,7 @@ class WireSession implements Session {
   #bind(message: BindMessage): Later {
     const prepared = this.#find(message.statement)
     this.#sent = undefined
+    if (!(prepared.kind === 'command' && endsBlock(prepared.command))) this.#block.requireUsable()
     this.#portals.add(message.portal, this.#portals.bind(prepared, message))
     this.#replies.write(BIND_COMPLETE)
     return undefined
@@ -388,8 +389,6 @@ const DELIVERIES: Readonly<Record<'simple' | 'extended', Delivery>> = {
   simple: { isDescribed: true },
   extended: { isDescribed: false },
 }
-
-const ENDS_BLOCK: ReadonlySet<string> = new Set(['commit', 'rollback', 'rollback-to'])
 
 /** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
 function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {

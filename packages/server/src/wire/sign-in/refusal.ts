@@ -49,6 +49,15 @@ export function refusalOf(error: unknown): SignInRefusal | undefined {
   return undefined
 }
 
+/** By what the client sent, never by what the server knows of it. */
+const HINTS = {
+  token:
+    'The access token is expired or revoked, or it is for another server, another user or bound to a key: get a new one with "gatehouse token"',
+  'no token': 'The password of the user "token" is an access token: "gatehouse token" prints one',
+  secret:
+    'Check the name and the password, or use the user "token" with an access token as the password: "gatehouse token" prints one',
+} as const
+
 /** One reply for every cause: wrong, unknown, disabled, second factor, password to be changed. */
 function notAccepted(result: NotAccepted['result']): SignInRefusal {
   switch (result.outcome) {
@@ -57,7 +66,7 @@ function notAccepted(result: NotAccepted['result']): SignInRefusal {
         fields: {
           sqlstate: '28P01',
           message: 'The sign-in failed',
-          hint: 'Use the user "token" with an access token as the password; "gatehouse token" prints one',
+          hint: HINTS[result.given ?? 'secret'],
         },
         reason: 'signin',
         detail: result.reason,

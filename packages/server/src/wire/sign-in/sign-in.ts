@@ -26,8 +26,8 @@ export type SignInResult =
       /** Ends what was created for this connection alone; called once it is closed, or was refused after all. */
       readonly release?: () => Promise<void>
     }
-  /** The reason is for the audit log only. */
-  | { readonly outcome: 'wrong'; readonly reason: string }
+  /** The reason is for the audit log only. What was given the client knows itself: without it, a secret. */
+  | { readonly outcome: 'wrong'; readonly reason: string; readonly given?: 'token' | 'no token' }
   | { readonly outcome: 'delayed' }
   /** The client asked where tokens are issued, and comes back with one. */
   | { readonly outcome: 'discovery' }
@@ -83,19 +83,20 @@ async function signInByPassword(
   const fields = new Fields(await channel.ask(AUTHENTICATION_CLEARTEXT_PASSWORD))
   const secret = fields.text()
   fields.end()
+  if (user === TOKEN_USER && !JWT.test(secret ?? '')) return { outcome: 'wrong', reason: 'no token', given: 'no token' }
   if (secret === undefined || secret === '') return { outcome: 'wrong', reason: 'no password' }
   if (!JWT.test(secret)) return env.checkSecret({ name: user, secret, address, requestId: connectionId })
   const result = await checkToken(secret, 'token', env)
   return result.outcome === 'good' && !isNameOf(user, result.principal)
-    ? { outcome: 'wrong', reason: 'token of another user' }
+    ? { outcome: 'wrong', reason: 'token of another user', given: 'token' }
     : result
 }
 
 async function checkToken(token: string, method: 'oauth' | 'token', env: SignInEnv): Promise<SignInResult> {
   const principal = await env.authenticate(token)
-  if (principal === undefined) return { outcome: 'wrong', reason: 'invalid token' }
+  if (principal === undefined) return { outcome: 'wrong', reason: 'invalid token', given: 'token' }
   // RFC 9449 §7.1: it is valid with a proof only, which this protocol has no place for.
-  if (principal.boundKey !== undefined) return { outcome: 'wrong', reason: 'token bound to a key' }
+  if (principal.boundKey !== undefined) return { outcome: 'wrong', reason: 'token bound to a key', given: 'token' }
   return { outcome: 'good', principal, method }
 }
 

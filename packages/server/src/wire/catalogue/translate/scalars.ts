@@ -285,7 +285,8 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['mod', entry(sameAsFirst, ['any', 'any'], (args) => `(${args[0]} % ${args[1]})`)],
   ...all('floor ceil ceiling', (one) => entry(float8, [float8], plain(one === 'ceiling' ? 'ceil' : one))),
   ['round', entry(OID.numeric, ['any'], plain('round'), [int4])],
-  ['random', entry(float8, [], () => '0.5')],
+  // The upper 53 of SQLite's 64 random bits.
+  ['random', entry(float8, [], () => '(((random() >> 11) & 9007199254740991) / 9007199254740992.0)')],
   ['pg_typeof', entry(regtype, ['any'], (_args, [value]) => String(value?.type ?? text))],
   // Of information_schema.
   ['_pg_truetypid', entry(oid, ['any', 'any'], () => 'NULL')],
