@@ -48,6 +48,31 @@ onEveryEngine('transactions', (place) => {
     await clear()
   })
 
+  test('a long INSERT of constants writes the same values in a block as outside of it, of every type', async () => {
+    const types = `a Boolean, b Integer, c Double, d Decimal(12, 4), e Decimal(38, 10), f Text, g Binary, h Date, i Time, j Timestamp,
+      k Uuid, l Json`
+    const columns = 'n, a, b, c, d, e, f, g, h, i, j, k, l'
+    const values = [
+      "true, -9007199254740993, 1.5e300, -12345678.1234, 1234567890123456789012345678.0123456789, 'o''Neill ☃',",
+      "X'00ff', DATE '2026-02-28', TIME '23:59:59.999999', TIMESTAMP '2026-11-18 09:30:00.123456Z',",
+      `UUID '0f0e0d0c-0b0a-0908-0706-050403020100', JSON '{"a":[1,null]}'`,
+    ].join(' ')
+    const nothing = Array.from({ length: 12 }, () => 'NULL').join(', ')
+    const rows = Array.from({ length: 60 }, (_, n) => `(${n}, ${n % 2 === 0 ? values : nothing})`)
+    const text = (table: string) => `INSERT INTO ${table} (${columns}) VALUES ${rows.join(', ')}`
+    for (const table of ['inside', 'outside'])
+      assert.deepEqual((await session.query(`CREATE TABLE ${table} (n Integer PRIMARY KEY, ${types})`)).errors, [])
+    assert.deepEqual((await session.query(text('outside'))).errors, [])
+    assert.deepEqual((await session.query('BEGIN')).errors, [])
+    assert.deepEqual((await session.query(text('inside'))).tags, ['INSERT 0 60'])
+    assert.deepEqual((await session.query('COMMIT')).errors, [])
+    const read = async (table: string) => texts(await session.query(`SELECT ${columns} FROM ${table} ORDER BY n`))
+    const found = await read('inside')
+    assert.equal(found.length, 60)
+    assert.deepEqual(found, await read('outside'))
+    for (const table of ['inside', 'outside']) await session.query(`DROP TABLE ${table}`)
+  })
+
   test('COMMIT reports a violated key or check, and then nothing is written', async () => {
     for (const [bad, sqlstate] of [
       ['INSERT INTO other (id) VALUES (1)', '23505'],
@@ -186,6 +211,15 @@ onEveryEngine('transactions', (place) => {
     await session.query('BEGIN')
     const rows = await refusedAfter((count) => session.query(`INSERT INTO kept (id, v) VALUES (${count}, '${long}')`))
     assert.ok(rows > 20 && rows < 60, `${rows} rows`)
+    await session.query('ROLLBACK')
+    await session.query('BEGIN')
+    // COMMIT needs the plan of each, which is many times as long as its text.
+    const plans = await refusedAfter((count) =>
+      session.query(
+        `INSERT INTO kept (id, v) VALUES (${count}, '' ${'|| v'.repeat(count + 1).replaceAll('v', "'v'")})`,
+      ),
+    )
+    assert.ok(plans > 10 && plans < 150, `${plans} plans`)
     await session.query('ROLLBACK')
     await session.query('BEGIN')
     const portals = await refusedAfter((count) =>

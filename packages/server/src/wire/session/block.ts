@@ -7,7 +7,7 @@ import type { TransactionStatus } from '../protocol/replies.ts'
 import type { Command } from './command.ts'
 import { WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
-import type { IqlStatement } from './statement.ts'
+import { type IqlStatement, PLAN_TIMES } from './statement.ts'
 
 /** The bytes that all rows of a block may have. */
 export const MAX_KEPT_BYTES = 64 * 1024 * 1024
@@ -24,11 +24,15 @@ export interface KeptInsert {
   readonly table: string
 }
 
-/** Inserts in order, and their size. */
+/** Inserts in order, and their size with the plans that COMMIT makes. */
 export class KeptInserts {
   readonly inserts: KeptInsert[] = []
   readonly tables = new Set<string>()
   readonly #memory: ConnectionMemory
+  /** Statements with plans of their own, and the plans that others share. */
+  readonly #planned = new Set<object>()
+  /** By text. */
+  readonly #rowStatements = new Map<string, IqlStatement>()
   #bytes = 0
 
   constructor(memory: ConnectionMemory) {
@@ -48,11 +52,26 @@ export class KeptInserts {
     this.tables.add(insert.table)
   }
 
+  /** The bytes of a plan; 0 if it is counted already. */
+  planBytes(statement: IqlStatement, bound: object): number {
+    if (this.#planned.has(statement) || this.#planned.has(bound)) return 0
+    this.#planned.add(statement).add(bound)
+    return PLAN_TIMES * statement.text.length
+  }
+
+  /** The statement with this text, made once, so that its rows share a plan. */
+  rowStatement(text: string, make: () => IqlStatement): IqlStatement {
+    const statement = this.#rowStatements.get(text) ?? make()
+    this.#rowStatements.set(text, statement)
+    return statement
+  }
+
   /** Removes what was added since. */
   truncate(count: number, bytes: number): void {
     this.inserts.length = count
     this.#memory.give(this.#bytes - bytes)
     this.#bytes = bytes
+    this.#planned.clear()
     this.tables.clear()
     for (const { table } of this.inserts) this.tables.add(table)
   }

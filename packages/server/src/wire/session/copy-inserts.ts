@@ -1,5 +1,5 @@
 /** The rows of a COPY FROM as INSERTs: a block that has both writes them as one. A COPY that is alone in its block stays on the bulk path. */
-import { type IqlType, type IqlValue, isWide, printName } from 'gatehouse-iql'
+import { type IqlType, type IqlValue, isWide } from 'gatehouse-iql'
 import { openReader } from '../../query/bulk/formats.ts'
 import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
 import type { Vector } from '../../query/columns/batch.ts'
@@ -7,14 +7,12 @@ import type { Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import type { SessionEnv } from './env.ts'
 import { outcomeOf } from './failure.ts'
+import { insertText, rowBytes, rowStatement } from './insert-values.ts'
 import type { KeptCopy } from './kept-copy.ts'
 import type { Runner } from './runner.ts'
-import { IqlStatement } from './statement.ts'
 
 /** Kept bytes are read in such pieces, after each of which other work gets a turn. */
 const PIECE_BYTES = 64 * 1024
-/** Of a row, besides its values. */
-const ROW_BYTES = 64
 
 export interface CopyInsertsEnv {
   readonly env: SessionEnv
@@ -53,10 +51,7 @@ export async function keepAsInserts(
 ): Promise<number> {
   const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
-  const places = columns.map((_, index) => `$${index + 1}`)
-  const list = names.map(quoted).join(', ')
-  const text = `INSERT INTO ${quoted(name)} (${list}) VALUES (${places.join(', ')})`
-  const statement = new IqlStatement(text, { text: '', offset: 0 }, [], caller.principal, env)
+  const statement = rowStatement(insertText(name, names), caller, env)
   const reader = await openReader(format, sourceOf(parts), names, () => {
     throw new Error('COPY keeps no body')
   })
@@ -67,14 +62,10 @@ export async function keepAsInserts(
     const lists = columns.map(({ type }, index) => valuesOf(batch.columns[index], type, batch.rows))
     for (let row = 0; row < batch.rows; row++) {
       const values = lists.map((list) => list[row] ?? null)
-      block.kept.add({ statement, values, table: name }, ROW_BYTES + sizeOf(values))
+      block.kept.add({ statement, values, table: name }, rowBytes(values))
     }
   }
   return count
-}
-
-function quoted(name: string): string {
-  return printName({ text: name, at: 0 })
 }
 
 export async function* sourceOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
@@ -110,11 +101,4 @@ function readerOf(vector: Vector, type: IqlType): (row: number) => IqlValue {
       }
     }
   }
-}
-
-function sizeOf(values: readonly IqlValue[]): number {
-  let size = 0
-  for (const value of values)
-    size += typeof value === 'string' ? 16 + 2 * value.length : value instanceof Uint8Array ? 16 + value.length : 16
-  return size
 }

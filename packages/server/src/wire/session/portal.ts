@@ -4,12 +4,10 @@ import type { BindMessage, Format } from '../protocol/messages.ts'
 import type { BoundValues } from './catalogue-statements.ts'
 import type { Execution } from './execution.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
-import { type BoundPortal, type IqlStatement, sizeOf } from './statement.ts'
+import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from './statement.ts'
 
 /** Of a value, besides its bytes. */
 const VALUE_BYTES = 120
-/** A portal keeps the plan of its statement: measured, 15 times the text for a list of numbers, 38 times for 1,600 expressions. */
-const PLAN_TIMES = 30
 
 export interface IqlPortal {
   readonly kind: 'iql'
@@ -81,6 +79,7 @@ export function bytesOf(portal: Portal): number {
       return portal.declared === undefined ? own : own + bytesOf(portal.declared)
     }
     case 'iql':
+      // It keeps the plan.
       return sizeOf(portal.bound) + PLAN_TIMES * portal.prepared.text.length
     case 'catalogue': {
       const { values, parameterFormats, resultFormats } = portal.message

@@ -15,6 +15,7 @@ import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'
 import { type Execution, newExecution } from './execution.ts'
 import { WireError } from './failure.ts'
+import { constantRows, insertText, rowBytes, rowStatement } from './insert-values.ts'
 import { PortalRows, releaseAll } from './portal-rows.ts'
 import { encodeRows } from './returned-rows.ts'
 import type { Settings } from './settings.ts'
@@ -310,8 +311,20 @@ export class Runner {
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is kept')
     requireStepUp(call, this.#env)
-    kept.add({ statement: portal.statement, values: portal.values, table: statement.table.name }, sizeOf(portal))
-    return statement.rows.rows.length
+    const table = statement.table.name
+    const rows = constantRows(statement)
+    if (rows === undefined) {
+      const size = sizeOf(portal) + kept.planBytes(portal.statement, call.planned.bound)
+      kept.add({ statement: portal.statement, values: portal.values, table }, size)
+      return statement.rows.rows.length
+    }
+    const text = insertText(
+      table,
+      statement.columns.map(({ name }) => name),
+    )
+    const shared = kept.rowStatement(text, () => rowStatement(text, this.#caller, this.#env))
+    for (const values of rows) kept.add({ statement: shared, values, table }, rowBytes(values))
+    return rows.length
   }
 
   /** In a block, everything else is refused. */
