@@ -238,5 +238,6 @@ test('copies are exact: TSV for spreadsheets, CSV with NULL apart from the empty
 test('ids have no separators for thousands, whatever they are called, and quantities and bids have', () => {
   const shown = (name: string) => shownText(199807, { name, type: 'Integer' })
   for (const name of ['id', 'trade_id', 'TradeId', 'orderID', 'tradeid']) assert.equal(shown(name), '199807', name)
+  assert.equal(shownText(199807, { name: 'account', type: 'Integer', isprimarykey: true }), '199807')
   for (const name of ['quantity', 'bid', 'mid', 'paid', 'BID', 'Mid']) assert.equal(shown(name), '199,807', name)
 })

@@ -47,6 +47,7 @@ onEveryEngine('the query service', (place) => {
   test('a token for another audience is invalid, whatever its scopes', async () => {
     const reply = await server.query('SELECT 1 AS one', { as: 'elsewhere' })
     assert.deepEqual([reply.status, reply.json.Code], [401, 'Auth.InvalidToken'])
+    assert.match(String(reply.json.Hint), /gatehouse token/)
     assert.match(reply.headers.get('www-authenticate') ?? '', /error="invalid_token"/)
   })
 

@@ -21,7 +21,7 @@ export function shownText(value: unknown, column: GridColumn, digits = 0): strin
   const style = {
     decimals: columnDecimals(digits),
     signed: isChange(column),
-    grouped: !NAMES.test(column.name) && !IDS.test(column.name),
+    grouped: !isName(column),
   }
   return numberText(rounded(value, column), style)
 }
@@ -47,6 +47,10 @@ export function directionOf(value: unknown, column: GridColumn): 'up' | 'down' |
 
 export function isChange({ name, type }: GridColumn): boolean {
   return isNumber(kindOf(type)) && CHANGES.test(name)
+}
+
+function isName({ name, isprimarykey = false }: GridColumn): boolean {
+  return isprimarykey || NAMES.test(name) || IDS.test(name)
 }
 
 function isNumber(kind: string): boolean {

@@ -86,7 +86,12 @@ export const QUERY_ERRORS = {
     'An access token is required',
     'Send `Authorization: Bearer` with a token for the platform.',
   ),
-  'Auth.InvalidToken': entry(401, '28000', 'The access token is not valid', 'Refresh the token and try again.'),
+  'Auth.InvalidToken': entry(
+    401,
+    '28000',
+    'The access token is not valid',
+    'It is expired or revoked, or for another server. Refresh it, or get a new one with `gatehouse token`.',
+  ),
   'Auth.InvalidProof': entry(
     401,
     '28000',
@@ -270,11 +275,11 @@ function entry(status: number, sqlstate: string, title: string, advice: string, 
 
 export type QueryErrorCode = keyof typeof QUERY_ERRORS
 
-/** Without a hint of its own, an error about data has the advice of the table as its hint. */
+/** Without a hint of its own, an error about data or a token has the advice of the table as its hint. */
 export function refuse(code: QueryErrorCode, detail: string, details: RefusalDetails = {}): Refusal {
   const { status, retrySeconds, advice }: ErrorEntry = QUERY_ERRORS[code]
   const headers = retrySeconds === undefined ? {} : { headers: { 'retry-after': String(retrySeconds) } }
-  const hint = code.startsWith('Data.') ? { Hint: withoutMarkdown(advice) } : {}
+  const hint = code.startsWith('Data.') || code === 'Auth.InvalidToken' ? { Hint: withoutMarkdown(advice) } : {}
   return new Refusal(code, status, detail, { ...headers, ...details, members: { ...hint, ...details.members } })
 }
 

@@ -45,10 +45,7 @@ function asQueryRefusal(error: unknown): unknown {
         headers: { 'www-authenticate': bothSchemes('Bearer') },
       })
     case 'access.invalid_token':
-      return refuse('Auth.InvalidToken', 'The access token is not valid', {
-        headers: invalidToken(error),
-        members: { Hint: TOKEN_HINT },
-      })
+      return refuse('Auth.InvalidToken', 'The access token is not valid', { headers: invalidToken(error) })
     case 'access.invalid_dpop_proof':
       return refuse('Auth.InvalidProof', error.message, { headers: error.details.headers ?? {} })
     case 'access.use_dpop_nonce':
@@ -57,9 +54,6 @@ function asQueryRefusal(error: unknown): unknown {
       return error
   }
 }
-
-const TOKEN_HINT =
-  'It is expired or revoked, or for another server: refresh it, or get a new one with "gatehouse token"'
 
 function invalidToken({ details: { headers = {} } }: Refusal): Readonly<Record<string, string>> {
   if (headers['www-authenticate']?.startsWith('DPoP ') === true) return headers
