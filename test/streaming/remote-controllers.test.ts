@@ -332,7 +332,9 @@ test('requests for which there is no place in the queue are Limited, and those t
   const replies = clients.map((client) => client.request({ ...PLACE, Controller: 'Single' }))
   const errors = (await Promise.all(replies)).map(({ Data }) => String(Data)).sort()
   assert.deepEqual(errors, ['Limited requests to this controller', ...Array(17).fill('Operation.Timeout')])
-  assert.equal(program.requests.length, before + 1)
+  // Those that began to wait last may be sent when the first one has ended, for what is left of their second.
+  const sent = program.requests.length - before
+  assert.ok(sent >= 1 && sent <= 4, `${sent} requests were sent`)
   for (const client of clients) client.socket.terminate()
 })
 

@@ -68,10 +68,13 @@ export class MessageTurns {
     this.#waiting = []
     const began = this.#monotonic()
     let next = 0
-    do due[next++]?.()
-    while (next < due.length && this.#monotonic() - began < TURN_MS)
-    this.#waiting = [...due.slice(next), ...this.#waiting]
-    if (this.#waiting.length > 0) this.#schedule()
+    try {
+      do due[next++]?.()
+      while (next < due.length && this.#monotonic() - began < TURN_MS)
+    } finally {
+      this.#waiting = [...due.slice(next), ...this.#waiting]
+      if (this.#waiting.length > 0) this.#schedule()
+    }
   }
 
   #payBack(): void {
