@@ -38,7 +38,7 @@ export function tokenize(statement: string, limits: Limits): Token[] {
   return tokens
 }
 
-/** The parser counts levels; no construct has more parentheses for each. Those of longer texts are not read in vain. */
+/** The parser limits the levels. No construct opens more parentheses at one level than this, so deeper texts are refused before they are parsed. */
 const PARENTHESES_PER_LEVEL = 4
 
 const LONG_HINT = 'send fewer rows (in pandas: chunksize=500), or use COPY'

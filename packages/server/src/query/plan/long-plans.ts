@@ -1,6 +1,6 @@
 /**
  * Plans of long statements. Each is made in steps, between which other requests are served: callers take turns, and all of them together
- * have a quarter of the time in the long run. So whoever sends long statements waits for them, and nobody else does.
+ * get a quarter of the time in the long run. A caller who sends long statements waits for their plans; other callers do not.
  */
 import { Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -9,7 +9,7 @@ import type { Steps } from '../../lib/turns.ts'
 /** Statements with fewer characters are planned at once, which takes a millisecond at most. */
 export const LONG_CHARACTERS = 4000
 
-/** Thrown instead of a plan that is being made. Whoever catches it waits, and asks again: see `whenPlanned`. */
+/** Thrown while the plan is still being made. The caller waits for `ready` and asks again: see `whenPlanned`. */
 export class PlanPending extends Error {
   /** Also resolves if the statement is refused: then asking again throws the error. */
   readonly ready: Promise<void>
