@@ -170,24 +170,15 @@ test('a reply that we cut off is not a client that left', async (t) => {
 })
 
 test('pipelined requests whose turn had not come', async (t) => {
-  const slow = waitingRoute('/slow')
-  let isTold = false
-  const { port, logged } = await serve(t, [
-    slow.route,
-    {
-      method: 'GET',
-      path: '/second',
-      handle(context) {
-        context.response.on('close', () => {
-          isTold = true
-        })
-        return new Promise(() => {})
-      },
-    },
-    { method: 'GET', path: '/third', handle: (context) => context.json({}) },
-  ])
+  const [first, second, third] = [waitingRoute('/slow'), waitingRoute('/second'), waitingRoute('/third')]
+  const { port, logged } = await serve(t, [first.route, second.route, third.route])
   const socket = await send(port, get('/slow') + get('/second') + get('/third'))
-  await until('the handler runs', 1000, () => slow.called.length === 1)
+  await until('all handlers run', 1000, () => third.called.length === 1)
+  let hasClosed = false
+  second.called[0]?.response.on('close', () => {
+    hasClosed = true
+  })
+  third.answer()
   socket.destroy()
   await until('all are logged', 1000, () => logged().length === 3)
   assert.deepEqual(logged().toSorted(), [
@@ -195,7 +186,21 @@ test('pipelined requests whose turn had not come', async (t) => {
     [499, '/slow'],
     [499, '/third'],
   ])
-  assert.ok(isTold, 'the handler learns of it too')
+  assert.ok(hasClosed, 'the handler learns of it too')
+})
+
+test('pipelined requests that no handler has seen when the client leaves', async (t) => {
+  const closing: Route = {
+    method: 'GET',
+    path: '/closing',
+    // After the other requests have been read, and before their turn.
+    handle: (context) => void setImmediate(() => context.request.socket.destroy()),
+  }
+  const other = waitingRoute('/other')
+  const { port, logged } = await serve(t, [closing, other.route])
+  await send(port, get('/closing') + get('/other') + get('/other'))
+  await until('all are logged', 1000, () => logged().length === 3)
+  assert.deepEqual([logged().map(([status]) => status), other.called.length], [[499, 499, 499], 0])
 })
 
 test('pipelined requests that are answered are logged once', async (t) => {

@@ -50,9 +50,8 @@ export class PipelinedRequests {
       waiting.delete(release)
       release()
     })
-    void this.#turns.run(() => {
-      if (!socket.destroyed) serve()
-    })
+    // Also if the client has left by then: the request is logged.
+    void this.#turns.run(serve)
   }
 
   #waitingOn(socket: Socket): Set<() => void> {
