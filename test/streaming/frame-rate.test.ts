@@ -91,6 +91,21 @@ test('Autobahn 9.3: a message in 16,384 fragments is answered, within the defaul
   assert.match((await peer.next()).payload.toString(), /"TransactionID":1/)
 })
 
+test('a message in more than 65,536 fragments is closed with 1009 within seconds of the default rate', async (t) => {
+  const { port, clock } = await startGateway(t)
+  const peer = await openRaw(port, PATH)
+  peer.write(frame({ opcode: text, fin: false }))
+  peer.write(Buffer.concat(Array(100_000).fill(frame({ opcode: continuation, fin: false }))))
+  let seconds = 0
+  const closed = peer.closeCode()
+  const isOpen = () =>
+    Promise.race([closed.then(() => false), new Promise((resolve) => setTimeout(resolve, 100, true))])
+  for (; seconds < 30 && (await isOpen()); seconds++) clock.advance(1_000)
+  // Two, but a busy machine reads less while the clock is advanced.
+  assert.ok(seconds <= 15, `${seconds} seconds`)
+  assert.equal(await closed, 1009)
+})
+
 test('a client that floods instead of answering a close frame is not read for long', async (t) => {
   const { port, gateway } = await startGateway(t)
   const peer = await openRaw(port, PATH)
