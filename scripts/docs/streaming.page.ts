@@ -221,8 +221,8 @@ the reply and is then read if the sign-in succeeded.
 
 **A client that sends too much.** Messages above the rate are answered with \`Limited\`. If a connection continues after that many refusals,
 the server stops reading from it for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
-a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection is not
-read until the rate allows it, so they are only delayed.
+a message; a fragment, 256 bytes of a message (after decompression) or eight of its values a sixteenth of it. They are not refused: the
+connection is not read until the rate allows it, so they are only delayed.
 
 **A client that reads too slowly.** Its requests wait, and past a limit are not read from the network. Of a topic that allows
 it (prices) only the newest message is kept for it. If each message of a topic counts, or if nothing has been read for a

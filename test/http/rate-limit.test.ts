@@ -34,6 +34,17 @@ test('a budget spent at the end of one window is not full again at the start of 
   assert.ok(allowed <= 1, String(allowed))
 })
 
+test('a key in use is not forgotten when more keys come than are kept', () => {
+  const window = new SlidingWindow(createTestClock(1_700_000_040_000))
+  const budget = { requests: 100, seconds: 3600 }
+  let taken = 0
+  for (let index = 0; index < 250_000; index++) {
+    if (index % 5_000 === 0) assert.equal(window.take('busy', budget).remaining, 100 - ++taken)
+    window.take(`idle ${index}`, budget)
+  }
+  assert.equal(window.take('idle 0', budget).remaining, 99, 'an idle one is')
+})
+
 describe('limits by address', () => {
   let server: TestServer
   let opened: { place: TestPlace; leave(): Promise<void> }

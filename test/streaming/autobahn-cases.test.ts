@@ -151,7 +151,7 @@ for (const [number, chop] of [
   CASES.push([number, { send, echo, ...(chop && { chop }) }])
 }
 
-// 6: UTF-8. Invalid text may be refused when its message is complete.
+// 6: UTF-8.
 const kosme = hex('ceba e1bdb9 cf83 cebc ceb5')
 const bytes = (payload: Buffer): Buffer[] =>
   Array.from(payload, (byte, index) =>

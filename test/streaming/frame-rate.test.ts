@@ -76,6 +76,33 @@ test('the bytes of messages count as they are after decompression', async (t) =>
   assert.equal((await received(peer, port)).length, 0)
 })
 
+/** Empty arrays: a thousand bytes when they are compressed, and hundreds of thousands of values to decode. */
+const PACKED = Buffer.concat([
+  Buffer.from([0x83, 0xa5, ...Buffer.from('Topic'), 0xaf, ...Buffer.from('QueryServerInfo')]),
+  Buffer.from([0xad, ...Buffer.from('TransactionID'), 1, 0xa4, ...Buffer.from('Data'), 0xdd, 0, 0x0d, 0xbb, 0xa0]),
+  Buffer.alloc(900_000, 0x90),
+])
+for (const [subProtocol, content] of [
+  ['PlatformMsgPack', PACKED],
+  ['PlatformJson', Buffer.from(`${QUESTION.slice(0, -1)},"Data":[${'[],'.repeat(290_000)}0]}`)],
+] as const) {
+  test(`the values of a message count, not only its bytes: ${subProtocol}`, async (t) => {
+    const { port, clock, gateway } = await startGateway(t, { settings: { streamMaxAnonymousMessageBytes: 1_000_000 } })
+    const peer = await openRaw(port, PATH, {
+      'Sec-WebSocket-Protocol': subProtocol,
+      'Sec-WebSocket-Extensions': 'permessage-deflate',
+    })
+    const payload = deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+    const opcode = subProtocol === 'PlatformJson' ? text : OPCODE.binary
+    peer.write(...Array(10).fill(frame({ opcode, payload, reserved: 4 })))
+    await peer.next()
+    await received(peer, port)
+    assert.equal(gateway.counters.messagesIn, 1 + 2, 'the first one, and two of another connection')
+    clock.advance(60_000)
+    await peer.next()
+  })
+}
+
 test('Autobahn 9.3: a message in 16,384 fragments is answered, within the default rate', async (t) => {
   const { port } = await startGateway(t)
   const peer = await openRaw(port, PATH)
@@ -89,6 +116,21 @@ test('Autobahn 9.3: a message in 16,384 fragments is answered, within the defaul
   )
   peer.write(...fragments)
   assert.match((await peer.next()).payload.toString(), /"TransactionID":1/)
+})
+
+test('a message in more than 65,536 fragments is closed with 1009 within seconds of the default rate', async (t) => {
+  const { port, clock } = await startGateway(t)
+  const peer = await openRaw(port, PATH)
+  peer.write(frame({ opcode: text, fin: false }))
+  peer.write(Buffer.concat(Array(100_000).fill(frame({ opcode: continuation, fin: false }))))
+  let seconds = 0
+  const closed = peer.closeCode()
+  const isOpen = () =>
+    Promise.race([closed.then(() => false), new Promise((resolve) => setTimeout(resolve, 100, true))])
+  for (; seconds < 30 && (await isOpen()); seconds++) clock.advance(1_000)
+  // Two, but a busy machine reads less while the clock is advanced.
+  assert.ok(seconds <= 15, `${seconds} seconds`)
+  assert.equal(await closed, 1009)
 })
 
 test('a client that floods instead of answering a close frame is not read for long', async (t) => {

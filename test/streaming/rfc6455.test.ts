@@ -33,6 +33,12 @@ for (const [violation, code, ...frames] of [
     frame({ opcode: text, payload: Buffer.from([0xe2, 0x82]), fin: false }),
     frame({ opcode: continuation, payload: '' }),
   ],
+  ['§8.1: a first fragment that is not UTF-8', 1007, frame({ opcode: text, payload: Buffer.from([0xff]), fin: false })],
+  [
+    '§8.1: the part of a frame that has arrived and is not UTF-8',
+    1007,
+    frame({ opcode: text, payload: Buffer.from([0xed, 0xa0]), declaredLength: 100n }),
+  ],
   ['a message over the limit', 1009, frame({ opcode: text, payload: Buffer.alloc(LIMIT + 1, 'a') })],
   ['§5.2: a declared length of 2^63 bytes', 1009, frame({ opcode: text, declaredLength: 2n ** 63n - 1n })],
   [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import pg from 'pg'
-import { claimOf } from '../../packages/server/src/wire/catalogue/claims.ts'
+import { claimStatement } from '../../packages/server/src/wire/catalogue/claims.ts'
 import { type CorpusLine, readCorpus } from '../../scripts/tools/corpus-file.ts'
 import { ALICE } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
@@ -43,7 +43,7 @@ test('statements of recorded clients on our tables have the rows and types of a 
 /** Queries with their rows; how long a heavy one runs until it is cancelled is tested elsewhere. */
 function isCompared({ text, rows, error, further }: CorpusLine): boolean {
   if (rows === undefined || error !== undefined || further !== undefined) return false
-  return /^\s*(--.*\n)?\s*(select|with)\b/i.test(text) && claimOf(text) === 'no'
+  return /^\s*(--.*\n)?\s*(select|with)\b/i.test(text) && claimStatement(text) === 'no'
 }
 
 async function compare(

@@ -124,3 +124,21 @@ function int32(value: number): Buffer {
   bytes.writeInt32BE(value)
   return bytes
 }
+
+test('a chain of BETWEEN in a statement on the catalogue is answered at once, and its parts are printed once', async () => {
+  const session = await open()
+  const chain = (count: number) => `SELECT 1 FROM pg_class WHERE true${' BETWEEN false AND true'.repeat(count)}`
+  const before = processorTime()
+  assert.deepEqual((await session.send(parse('', chain(22)), SYNC)).errors, [])
+  assert.ok(processorTime() - before < 1000, `${processorTime() - before} ms of processor time`)
+  const { errors } = await session.send(parse('', chain(250)), bind('', '', []), execute('', 1), SYNC)
+  assert.deepEqual(errors, [])
+  const tooLong = await session.send(parse('', chain(1000)), describe('S', ''), SYNC)
+  assert.equal(tooLong.errors[0]?.C, '54001', JSON.stringify(tooLong.errors))
+  session.close()
+})
+
+/** Of this process, in which the server runs, in milliseconds. */
+function processorTime(): number {
+  return process.cpuUsage().user / 1000
+}

@@ -57,6 +57,12 @@ export class LruMap<Value extends NonNullable<unknown>> {
     }
   }
 
+  /** All entries, none of which counts as used by this. */
+  *entries(): Generator<[key: string, value: Value]> {
+    yield* this.#old
+    yield* this.#young
+  }
+
   clear(): void {
     this.#young.clear()
     this.#old.clear()

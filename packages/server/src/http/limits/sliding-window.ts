@@ -1,5 +1,6 @@
 /** Counts events by key over a sliding window, shared between nodes. Independent of HTTP. */
 import type { Clock } from 'gatehouse-protocol'
+import { LruMap } from '../../lib/lru-map.ts'
 
 /** A number of requests in a number of seconds. */
 export interface Budget {
@@ -39,8 +40,8 @@ const MOST_KEYS = 100_000
 
 export class SlidingWindow {
   readonly #clock: Clock
-  /** The least recently used keys first. */
-  readonly #counts = new Map<string, Count>()
+  /** A caller cannot renew its budget by sending under many other keys: those in use stay. */
+  readonly #counts = new LruMap<Count>(MOST_KEYS)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -65,7 +66,7 @@ export class SlidingWindow {
   /** The keys that changed since the last call and are busy enough to matter to other nodes. */
   share(): SharedCount[] {
     const shared: SharedCount[] = []
-    for (const [key, count] of this.#counts) {
+    for (const [key, count] of this.#counts.entries()) {
       if (!count.changed || count.here < count.requests * SHARED_FROM) continue
       count.changed = false
       const expiresAt = count.window + 2 * count.seconds * 1000
@@ -88,9 +89,6 @@ export class SlidingWindow {
     const isNext = known?.seconds === budget.seconds && window - known.window === budget.seconds * 1000
     const before = isNext ? known.here + known.elsewhere : 0
     const count = { window, here: 0, elsewhere: 0, before, ...budget, changed: false }
-    this.#counts.delete(key)
-    if (this.#counts.size >= MOST_KEYS)
-      for (const old of [...this.#counts.keys().take(MOST_KEYS / 10)]) this.#counts.delete(old)
     this.#counts.set(key, count)
     return count
   }

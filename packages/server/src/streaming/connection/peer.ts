@@ -4,6 +4,7 @@ import { CLOSE_CODES, type CloseName, type Message, type Moment } from 'gatehous
 import type { GateEvent } from '../../events/bus.ts'
 import { increment } from '../../lib/counts.ts'
 import type { Codec } from '../codec/codec.ts'
+import { weighValues } from '../codec/value-count.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
@@ -110,7 +111,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
       return
     }
     try {
-      this.connection.receive(this.codec.decode(data), cost, now)
+      this.connection.receive(this.codec.decode(data), cost + weighValues(data, isBinary), now)
     } catch (error) {
       this.connection.onFault(error)
     }

@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer'
 import { endianness } from 'node:os'
 import type { CloseName } from 'gatehouse-protocol'
 import { OPCODE } from './frame.ts'
+import { Utf8Check } from './utf8-check.ts'
 
 export type ReceivedFrame =
   | { readonly kind: 'message'; readonly data: Buffer; readonly isBinary: boolean; readonly isCompressed: boolean }
@@ -31,6 +32,9 @@ export interface FrameReaderOptions {
   readonly allowsCompression: boolean
 }
 
+/** More than any program needs, Autobahn's 4 MiB in parts of 64 bytes: the rate would let a message of single bytes take minutes. */
+const MAX_FRAGMENTS = 65_536
+
 const FRAGMENT: ReceivedFrame = { kind: 'fragment' }
 const PONG: ReceivedFrame = { kind: 'pong' }
 const EMPTY = Buffer.alloc(0)
@@ -44,6 +48,8 @@ export class FrameReader {
   #frame: OpenFrame | undefined
   /** The message of which at least one fragment has been read. */
   #message: OpenMessage | undefined
+  /** Of a text whose bytes did not arrive at once. */
+  #utf8: Utf8Check | undefined
 
   constructor(options: FrameReaderOptions) {
     this.#options = options
@@ -59,6 +65,7 @@ export class FrameReader {
     this.#input = EMPTY
     this.#frame = undefined
     this.#message = undefined
+    this.#utf8 = undefined
   }
 
   push(chunk: Buffer): void {
@@ -93,12 +100,19 @@ export class FrameReader {
     if (input.length < 2 + extended + 4) return this.#keepHeader()
     const length = extended === 0 ? short : extended === 2 ? input.readUInt16BE(2) : readLength(input)
     const opcode = first & 0x0f
-    if (opcode < OPCODE.close && (this.#message?.length ?? 0) + length > this.#maxBytes(first))
-      throw new FrameError('tooBig', 'the message is too long')
+    if (opcode < OPCODE.close) this.#checkLength(first, length)
     const end = 2 + extended + 4
     const mask = input.readUInt32LE(end - 4)
     this.#input = input.subarray(end)
     return { first, opcode, mask, length, payload: undefined, filled: 0 }
+  }
+
+  #checkLength(first: number, length: number): void {
+    const message = this.#message
+    if ((message?.length ?? 0) + length > this.#maxBytes(first))
+      throw new FrameError('tooBig', 'the message is too long')
+    if ((message?.fragments ?? 0) >= MAX_FRAGMENTS)
+      throw new FrameError('tooBig', `a message has at most ${MAX_FRAGMENTS} fragments`)
   }
 
   #maxBytes(first: number): number {
@@ -142,27 +156,57 @@ export class FrameReader {
     const piece = input.subarray(0, missing)
     this.#input = input.length <= missing ? EMPTY : input.subarray(missing)
     unmask(piece, frame.mask, frame.filled)
+    if (this.#isPlainText(frame)) this.#checkPiece(piece)
     frame.payload = append(frame.payload ?? EMPTY, frame.filled, piece, frame.length)
     frame.filled += piece.length
     return frame.filled === frame.length ? frame.payload.subarray(0, frame.length) : undefined
   }
 
-  #readData({ first, opcode }: OpenFrame, payload: Buffer): ReceivedFrame {
+  /** Compressed text is checked when it is decompressed, as a whole. */
+  #isPlainText({ first, opcode }: OpenFrame): boolean {
+    if (opcode >= OPCODE.close) return false
+    if (this.#message !== undefined) return !this.#message.isBinary && !this.#message.isCompressed
+    return opcode === OPCODE.text && (first & 0x40) === 0
+  }
+
+  #checkPiece(piece: Buffer): void {
+    this.#utf8 ??= new Utf8Check()
+    if (!this.#utf8.push(piece)) throw notUtf8()
+  }
+
+  #readData(frame: OpenFrame, payload: Buffer): ReceivedFrame {
+    const { first, opcode } = frame
     const isFinal = first >= 0x80
+    if (this.#isPlainText(frame)) this.#checkPlainText(frame, payload, isFinal)
     if (this.#message === undefined) {
       const isBinary = opcode === OPCODE.binary
       const isCompressed = (first & 0x40) !== 0
-      if (isFinal) return complete(payload, isBinary, isCompressed)
+      if (isFinal) return { kind: 'message', data: payload, isBinary, isCompressed }
       const data = append(EMPTY, 0, payload, this.#maxBytes(first))
-      this.#message = { data, length: payload.length, isBinary, isCompressed }
+      this.#message = { data, length: payload.length, fragments: 1, isBinary, isCompressed }
       return FRAGMENT
     }
     const message = this.#message
     message.data = append(message.data, message.length, payload, this.#maxBytes(first))
     message.length += payload.length
+    message.fragments++
     if (!isFinal) return FRAGMENT
     this.#message = undefined
-    return complete(message.data.subarray(0, message.length), message.isBinary, message.isCompressed)
+    const { isBinary, isCompressed } = message
+    return { kind: 'message', data: message.data.subarray(0, message.length), isBinary, isCompressed }
+  }
+
+  /** Most messages are one frame that has arrived whole. What arrived in pieces has been checked. */
+  #checkPlainText(frame: OpenFrame, payload: Buffer, isFinal: boolean): void {
+    if (isFinal && this.#utf8 === undefined) {
+      checkText(payload)
+      return
+    }
+    if (frame.filled === 0) this.#checkPiece(payload)
+    if (!isFinal) return
+    const isWhole = this.#utf8?.isWhole
+    this.#utf8 = undefined
+    if (isWhole === false) throw notUtf8()
   }
 }
 
@@ -179,6 +223,7 @@ interface OpenFrame {
 interface OpenMessage {
   data: Buffer
   length: number
+  fragments: number
   readonly isBinary: boolean
   readonly isCompressed: boolean
 }
@@ -242,14 +287,13 @@ function append(buffer: Buffer, used: number, piece: Buffer, most: number): Buff
   return target
 }
 
-function complete(data: Buffer, isBinary: boolean, isCompressed: boolean): ReceivedFrame {
-  if (!isBinary && !isCompressed) checkText(data)
-  return { kind: 'message', data, isBinary, isCompressed }
-}
-
 /** Text must be UTF-8 (§8.1); compressed text is checked when it is decompressed. */
 export function checkText(data: Buffer): void {
-  if (!isUtf8(data)) throw new FrameError('invalidData', 'the text is not UTF-8')
+  if (!isUtf8(data)) throw notUtf8()
+}
+
+function notUtf8(): FrameError {
+  return new FrameError('invalidData', 'the text is not UTF-8')
 }
 
 function readControl(opcode: number, payload: Buffer): ReceivedFrame {

@@ -6,7 +6,7 @@ import { FairQueue } from '../../lib/fair-queue.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { viewFor } from '../../query/catalogue/snapshot.ts'
 import { CatalogueError } from './catalogue-error.ts'
-import { type Claim, claimOf } from './claims.ts'
+import { type Claim, claimStatement } from './claims.ts'
 import type { Catalogue, CatalogueCaller, CatalogueDescription, CatalogueResult } from './contract.ts'
 import { type VisibleTable, visibleTable } from './database/objects.ts'
 import { CatalogueProcess, type ProcessSettings } from './process/catalogue-process.ts'
@@ -53,10 +53,10 @@ class ProcessCatalogue implements Catalogue {
 
   claims(text: string): Claim {
     // Long texts are not worth the memory.
-    if (text.length > 4096) return claimOf(text)
+    if (text.length > 4096) return claimStatement(text)
     const known = this.#claims.get(text)
     if (known !== undefined) return known
-    const claim = claimOf(text)
+    const claim = claimStatement(text)
     if (claim !== 'no') this.#claims.set(text, claim)
     return claim
   }

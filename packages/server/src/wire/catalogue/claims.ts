@@ -1,8 +1,12 @@
-/** Which statements belong to the catalogue. */
+/**
+ * Which statements belong to the catalogue. This runs on the event loop with every caller's text, so it reads the tokens once and does
+ * not parse: what a parser may cost is bounded only in the catalogue's process.
+ */
 import { functionNames } from 'gatehouse-iql'
-import { findRelation, INFORMATION_SCHEMA, PG_CATALOG, RELATIONS } from './data/relations.ts'
-import { tokenize } from './syntax/lexer.ts'
-import { parseStatement } from './syntax/parse-query.ts'
+import { findRelation, INFORMATION_SCHEMA, PG_CATALOG } from './data/relations.ts'
+import { BARE_FUNCTIONS } from './syntax/keywords.ts'
+import { type Token, tokenize } from './syntax/lexer.ts'
+import { findSources } from './syntax/sources.ts'
 import { catalogueFunctions } from './translate/call.ts'
 
 export type Claim = 'no' | 'yes' | 'mixed'
@@ -32,81 +36,53 @@ const HINT = new RegExp(
   'i',
 )
 
-export function claimOf(text: string): Claim {
+export function claimStatement(text: string): Claim {
   if (!HINT.test(text)) return 'no'
-  let found: Found
+  const tokens = tokensOrNone(text)
+  const { tables, ctes } = findSources(tokens)
+  // It is the catalogue's to refuse if it reads one of the catalogue's tables.
+  if (!QUERY_STARTS.has(tokens[0]?.key ?? '')) return tables.some(isOwnTable) ? 'yes' : 'no'
+  const read = tables.filter((path) => path.length > 1 || !ctes.has(path[0] ?? ''))
+  if (read.length === 0) return tokens.some((_, index) => isOwnUse(tokens, index)) ? 'yes' : 'no'
+  const own = read.filter(isOwnTable).length
+  return own === 0 ? 'no' : own === read.length ? 'yes' : 'mixed'
+}
+
+const QUERY_STARTS: ReadonlySet<string> = new Set(['select', 'with', 'values', '('])
+
+function tokensOrNone(text: string): readonly Token[] {
   try {
-    found = collect(parseStatement(text))
+    return tokenize(text)
   } catch {
-    // It is the catalogue's to refuse if it reads one of the catalogue's tables.
-    return namesRelation(text) ? 'yes' : 'no'
+    // Not even tokens: IQL says what is wrong.
+    return []
   }
-  const tables = found.tables.filter((path) => path.length > 1 || !found.ctes.has(path[0] ?? ''))
-  if (tables.length === 0) return found.isOwn ? 'yes' : 'no'
-  const own = tables.filter(isOwnTable).length
-  return own === 0 ? 'no' : own === tables.length ? 'yes' : 'mixed'
 }
 
 function isOwnTable(path: readonly string[]): boolean {
   return findRelation(path) !== undefined || path.includes(PG_CATALOG) || path.includes(INFORMATION_SCHEMA)
 }
 
-interface Found {
-  readonly tables: (readonly string[])[]
-  readonly ctes: Set<string>
-  /** It calls a function, or casts to a type, that only the catalogue has. */
-  isOwn: boolean
+/** Whether the last part of a name stands here and it calls a function, or names a type, that only the catalogue has. */
+function isOwnUse(tokens: readonly Token[], index: number): boolean {
+  const { kind, key, text } = tokens[index] ?? END
+  if (kind !== 'word' && kind !== 'quoted') return false
+  const next = tokens[index + 1] ?? END
+  if (next.key === '.') return false
+  const start = pathStart(tokens, index)
+  const before = tokens[start - 1]?.key ?? ''
+  if (OBJECT_TYPES.has(text)) return before === '::' || before === 'as' || next.kind === 'text'
+  if (before === 'as') return false
+  const schema = tokens[start]?.text
+  if (next.key === '(') return ownFunctions.has(text) || schema === PG_CATALOG || schema === INFORMATION_SCHEMA
+  return start === index && BARE_FUNCTIONS.has(key) && ownFunctions.has(key)
 }
 
-function collect(tree: unknown): Found {
-  const found: Found = { tables: [], ctes: new Set(), isOwn: false }
-  const waiting: unknown[] = [tree]
-  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-    if (typeof node !== 'object' || node === null) continue
-    if (Array.isArray(node)) {
-      for (const item of node) if (item !== undefined) waiting.push(item)
-      continue
-    }
-    note(node, found)
-    for (const value of Object.values(node)) if (value !== undefined && value !== null) waiting.push(value)
-  }
-  return found
-}
+const END: Token = { kind: 'end', text: '', key: '', at: 0 }
 
-function note(node: object, found: Found): void {
-  if ('ctes' in node && Array.isArray(node.ctes)) for (const { name } of node.ctes) found.ctes.add(String(name))
-  if (!('kind' in node)) return
-  if (node.kind === 'table' && 'path' in node && Array.isArray(node.path)) found.tables.push(node.path)
-  if (node.kind === 'call' && 'path' in node && Array.isArray(node.path)) {
-    const name = String(node.path.at(-1))
-    if (ownFunctions.has(name) || node.path[0] === PG_CATALOG || node.path[0] === INFORMATION_SCHEMA) found.isOwn = true
-  }
-  if (node.kind === 'cast' && 'type' in node) {
-    const { type } = node
-    if (
-      typeof type === 'object' &&
-      type !== null &&
-      'path' in type &&
-      Array.isArray(type.path) &&
-      OBJECT_TYPES.has(String(type.path.at(-1)))
-    )
-      found.isOwn = true
-  }
-}
-
-/** For texts that do not follow the grammar. */
-function namesRelation(text: string): boolean {
-  let before = ''
-  try {
-    for (const { text: word, key, kind } of tokenize(text)) {
-      const isAfterFrom = before === 'from' || before === 'join'
-      if ((kind === 'word' || kind === 'quoted') && isAfterFrom) {
-        if (word === PG_CATALOG || word === INFORMATION_SCHEMA || RELATIONS.has(`${PG_CATALOG}.${word}`)) return true
-      }
-      before = key
-    }
-  } catch {
-    // Not even tokens: IQL says what is wrong.
-  }
-  return false
+/** Where the path that ends here begins; longer ones than database.schema.name do not occur. */
+function pathStart(tokens: readonly Token[], index: number): number {
+  let start = index
+  while (index - start < 4 && tokens[start - 1]?.key === '.') start -= 2
+  return Math.max(start, 0)
 }

@@ -146,6 +146,14 @@ export type Expression =
       readonly at: number
     }
   | {
+      readonly kind: 'between'
+      readonly left: Expression
+      readonly low: Expression
+      readonly high: Expression
+      readonly isNegated: boolean
+      readonly at: number
+    }
+  | {
       readonly kind: 'is'
       readonly operand: Expression
       readonly what: 'NULL' | 'TRUE' | 'FALSE'

@@ -129,26 +129,29 @@ function operatorAt(statement: string, at: number): string | undefined {
   if (operator === undefined) return undefined
   const comment = operator.search(/--|\/\*/)
   if (comment > 0) operator = operator.slice(0, comment)
-  while (operator.length > 1 && /[+-]$/.test(operator) && !/[~!@#%^&|`?]/.test(operator))
-    operator = operator.slice(0, -1)
-  return operator
+  if (/[~!@#%^&|`?]/.test(operator)) return operator
+  let end = operator.length
+  while (end > 1 && (operator[end - 1] === '+' || operator[end - 1] === '-')) end--
+  return operator.slice(0, end)
 }
 
 function readText(statement: string, at: number, open: number, hasEscapes: boolean, tokens: Token[]): number {
   let [text, end] = hasEscapes ? escaped(statement, open) : quoted(statement, open, "'", 'string')
-  // Texts that only a line break separates are one.
-  while (BLANK.test(statement.charAt(end))) {
-    const next = /\s*\n\s*'/y
-    next.lastIndex = end
-    if (!next.test(statement)) break
-    const [more, moreEnd] = hasEscapes
-      ? escaped(statement, next.lastIndex - 1)
-      : quoted(statement, next.lastIndex - 1, "'", 'string')
+  for (let next = continuation(statement, end); next !== undefined; next = continuation(statement, end)) {
+    const [more, moreEnd] = hasEscapes ? escaped(statement, next) : quoted(statement, next, "'", 'string')
     text += more
     end = moreEnd
   }
   tokens.push({ kind: 'text', text, key: '', at })
   return end
+}
+
+/** Texts that only blanks with a line break separate are one: where the next one opens. */
+function continuation(statement: string, end: number): number | undefined {
+  let next = end
+  let hasBreak = false
+  for (; BLANK.test(statement.charAt(next)); next++) hasBreak ||= statement[next] === '\n'
+  return hasBreak && statement[next] === "'" ? next : undefined
 }
 
 function quoted(statement: string, open: number, quote: string, what: string): [text: string, end: number] {

@@ -23,8 +23,7 @@ function leftAssociative(
   for (let count = 0; ; count++) {
     const operator = operatorNext()
     if (operator === undefined) return left
-    if (count > MAX_CHAIN)
-      throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, tokens.at)
+    limitChain(count, tokens)
     const { at } = tokens.take()
     left = { kind: 'binary', operator, left, right: operand(tokens), at }
   }
@@ -32,6 +31,11 @@ function leftAssociative(
 
 /** SQLite's parser refuses trees higher than 1,000. */
 const MAX_CHAIN = 300
+
+function limitChain(count: number, { at }: TokenStream): void {
+  if (count > MAX_CHAIN)
+    throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, at)
+}
 
 /** Not = "NOT" Not | Is */
 function not(tokens: TokenStream): Expression {
@@ -43,8 +47,9 @@ function not(tokens: TokenStream): Expression {
 /** Is = Comparison {"IS" ["NOT"] ("NULL" | "TRUE" | "FALSE" | "UNKNOWN" | "DISTINCT FROM" Comparison) | "ISNULL" | "NOTNULL"} */
 function is(tokens: TokenStream): Expression {
   let operand = comparison(tokens)
-  for (;;) {
+  for (let count = 0; ; count++) {
     const { at } = tokens
+    limitChain(count, tokens)
     if (tokens.accepts('isnull')) operand = { kind: 'is', operand, what: 'NULL', isNegated: false, at }
     else if (tokens.accepts('notnull')) operand = { kind: 'is', operand, what: 'NULL', isNegated: true, at }
     else if (tokens.accepts('is')) {
@@ -64,9 +69,10 @@ const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '>', '<=', '>=
 
 function comparison(tokens: TokenStream): Expression {
   let left = membership(tokens)
-  for (;;) {
+  for (let count = 0; ; count++) {
     const operator = COMPARISONS.has(tokens.token.key) ? tokens.token.key : undefined
     if (operator === undefined) return left
+    limitChain(count, tokens)
     const { at } = tokens.take()
     left = quantified(tokens, operator, left, at) ?? { kind: 'binary', operator, left, right: membership(tokens), at }
   }
@@ -100,8 +106,9 @@ function isArrayOfQuery(tokens: TokenStream): boolean {
 /** Membership = Other [["NOT"] ("IN" … | "LIKE" … | "ILIKE" … | "BETWEEN" … )] */
 function membership(tokens: TokenStream): Expression {
   let left = parseOperand(tokens)
-  for (;;) {
+  for (let count = 0; ; count++) {
     const { at } = tokens
+    limitChain(count, tokens)
     const isNegated = tokens.sees('not') && MEMBERSHIPS.has(tokens.ahead(1).key)
     if (isNegated) tokens.take()
     if (tokens.accepts('in')) left = parseIn(tokens, left, isNegated, at)
@@ -133,15 +140,7 @@ function parseLike(tokens: TokenStream, left: Expression, isNegated: boolean, at
 function parseBetween(tokens: TokenStream, left: Expression, isNegated: boolean, at: number): Expression {
   const low = parseOperand(tokens)
   tokens.expects('and')
-  const compare = (operator: string, right: Expression): Expression => ({ kind: 'binary', operator, left, right, at })
-  const inside = {
-    kind: 'binary',
-    operator: 'AND',
-    left: compare('>=', low),
-    right: compare('<=', parseOperand(tokens)),
-    at,
-  } as const
-  return isNegated ? { kind: 'unary', operator: 'NOT', operand: inside, at } : inside
+  return { kind: 'between', left, low, high: parseOperand(tokens), isNegated, at }
 }
 
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^'])
@@ -153,8 +152,7 @@ export function parseOperand(tokens: TokenStream): Expression {
     const { at } = tokens
     const operator = otherOperator(tokens)
     if (operator === undefined) return left
-    if (count > MAX_CHAIN)
-      throw new CatalogueError('tooComplex', `An expression chains at most ${MAX_CHAIN} operators`, at)
+    limitChain(count, tokens)
     left = quantified(tokens, operator, left, at) ?? { kind: 'binary', operator, left, right: sum(tokens), at }
   }
 }
@@ -206,8 +204,9 @@ function collated(tokens: TokenStream): Expression {
 /** Postfix = Primary {"[" Expression "]" | "::" Type | "." Name | "AT TIME ZONE" Postfix} */
 function postfix(tokens: TokenStream): Expression {
   let operand = parsePrimary(tokens)
-  for (;;) {
+  for (let count = 0; ; count++) {
     const { at } = tokens
+    limitChain(count, tokens)
     if (tokens.accepts('[')) {
       const index = tokens.expression()
       if (tokens.sees(':')) throw new CatalogueError('unsupported', 'Slices of arrays are not supported', tokens.at)

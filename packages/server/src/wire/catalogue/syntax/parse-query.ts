@@ -82,8 +82,7 @@ function parseNames(tokens: TokenStream): string[] {
 function parseSetOperations(tokens: TokenStream): Body {
   let left = parseIntersections(tokens)
   for (let count = 0; tokens.sees('union') || tokens.sees('except'); count++) {
-    if (count > MAX_SET_OPERATIONS)
-      throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, tokens.at)
+    limitSetOperations(count, tokens)
     const word = tokens.take().key
     const isAll = tokens.accepts('all')
     tokens.accepts('distinct')
@@ -96,9 +95,17 @@ function parseSetOperations(tokens: TokenStream): Body {
 
 const MAX_SET_OPERATIONS = 100
 
+function limitSetOperations(count: number, { at }: TokenStream): void {
+  if (count > MAX_SET_OPERATIONS)
+    throw new CatalogueError('tooComplex', `A query has at most ${MAX_SET_OPERATIONS} set operations`, at)
+}
+
 function parseIntersections(tokens: TokenStream): Body {
   let left = parseBody(tokens)
-  while (tokens.accepts('intersect')) left = { kind: 'set', operator: 'INTERSECT', left, right: parseBody(tokens) }
+  for (let count = 0; tokens.accepts('intersect'); count++) {
+    limitSetOperations(count, tokens)
+    left = { kind: 'set', operator: 'INTERSECT', left, right: parseBody(tokens) }
+  }
   return left
 }
 

@@ -42,6 +42,12 @@ export function translate(node: Expression, scope: Scope, translation: Translati
       const escapeWith = node.escape === undefined ? undefined : inner(node.escape).sql
       return like(inner(node.left), inner(node.pattern), node, translation, escapeWith)
     }
+    case 'between': {
+      // With >= and <= its left side would be printed twice, and that in it four times.
+      const [first, low] = unifyPair(inner(node.left), inner(node.low), translation)
+      const [left, high] = unifyPair(first, inner(node.high), translation)
+      return typed(`(${left.sql} ${node.isNegated ? 'NOT ' : ''}BETWEEN ${low.sql} AND ${high.sql})`, OID.bool)
+    }
     case 'is': {
       const { sql } = inner(node.operand)
       return typed(`(${sql} IS ${node.isNegated ? 'NOT ' : ''}${node.what})`, OID.bool)
