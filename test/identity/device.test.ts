@@ -1,6 +1,7 @@
 /** The device flow at the token endpoint: checklist C-70 to C-75, B-26. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
 import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
@@ -65,6 +66,23 @@ onEveryEngineInLongRuns('device authorization', (place) => {
     assertRefused(await poll(deviceCode), 'slow_down')
     clock.advance(15_000)
     assertRefused(await poll(deviceCode), 'authorization_pending')
+  })
+
+  test('a poll whose grant could not be stored does not use the code up', async () => {
+    const { deviceCode, userCode } = await begin()
+    await approve(userCode)
+    const { db } = gate.database
+    await sql`alter table refresh_tokens rename to refresh_tokens_away`.execute(db)
+    try {
+      assert.ok((await poll(deviceCode)).status >= 500)
+    } finally {
+      await sql`alter table refresh_tokens_away rename to refresh_tokens`.execute(db)
+    }
+    clock.advance(5000)
+    const answer = await poll(deviceCode)
+    assert.equal(answer.status, 200, answer.text)
+    clock.advance(5000)
+    assertRefused(await poll(deviceCode), 'invalid_grant')
   })
 
   test('C-73: a denied or expired code stays so', async () => {

@@ -5,6 +5,7 @@ import { createProofMaker, type ProofWishes } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const SERVICE = { authorization: basic('service', SECRET) }
 const CREDENTIALS = { grant_type: 'client_credentials', scope: 'Platform/Market Platform/Admin' }
@@ -270,20 +271,22 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     assert.match(bad.headers.get('www-authenticate') ?? '', /^DPoP .*invalid_dpop_proof/)
   })
 
-  test('refused proofs are in the audit log, ten a minute for a client', async () => {
+  test('strangers who name a client cannot keep its stolen proofs out of the audit log', async () => {
     clock.advance(60_000)
-    const before = await refusedProofs()
-    for (let n = 0; n < 15; n++) await askToken(CREDENTIALS, 'nonsense')
-    assert.equal((await refusedProofs()) - before, 10)
+    const token = await boundToken()
+    const stolen = queryProof(token)
+    assert.equal((await query(token, stolen)).status, 200)
+    const refused = () =>
+      gate.database.db.selectFrom('audit_log').selectAll().where('event', '=', 'proof.refused').execute()
+    const before = (await refused()).length
+    // Each of them names the client, and is another kind of refusal.
+    for (let n = 0; n < 12; n++) await askToken(CREDENTIALS, 'nonsense')
+    for (let n = 0; n < 110; n++) await askToken({ ...CREDENTIALS, client_id: `other-${n}` }, 'nonsense', {})
+    assert.equal((await query(token, stolen)).status, 401)
+    const isStolen = ({ client, actor, details }: Awaited<ReturnType<typeof refused>>[number]) =>
+      client === 'service' && actor === 'service' && details.includes('it was used before')
+    await until('the stolen proof is recorded', 5000, async () => (await refused()).slice(before).some(isStolen))
+    const named = (await refused()).slice(before).filter(({ client, actor }) => client === 'service' && actor === null)
+    assert.equal(named.length, 10)
   })
-
-  async function refusedProofs(): Promise<number> {
-    await new Promise((resolve) => setTimeout(resolve, 1_200))
-    const rows = await gate.database.db
-      .selectFrom('audit_log')
-      .select('seq')
-      .where('event', '=', 'proof.refused')
-      .execute()
-    return rows.length
-  }
 })

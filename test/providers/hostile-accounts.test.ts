@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { codeOf, type ProviderPlace } from '../support/providers/provider-place.ts'
 import { useStubPlace } from '../support/providers/stub-place.ts'
 import { type StubProvider, signed, startStubProvider } from '../support/providers/stub-provider.ts'
+import { refuseEvents } from '../support/refused-events.ts'
 import { ALICE, answerOf, BOB, claimsOf } from '../support/sign-in-place.ts'
 import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
@@ -174,6 +175,30 @@ test('a logout token ends the sessions of its sid, else of its identity; no othe
   assert.equal(await logOut(stub.logoutToken({ sub: 'somebody else' })), 200)
   assert.equal(await logOut(stub.logoutToken({ sub })), 200)
   assert.deepEqual(await Promise.all([two, three].map(isOpen)), [false, false])
+})
+
+test('a logout token whose sessions could not be ended can be sent again', async () => {
+  await place.declare(stub, CREATE)
+  stub.person = { ...stub.person, sid: 'again' }
+  const end = await place.signIn(place.newAgent(), stub)
+  const id = String(claimsOf(answerOf(end).get('id_token') ?? '').sid)
+  const token = stub.logoutToken({ sub: stub.person.sub, sid: 'again' })
+  const logOut = async () =>
+    (
+      await fetch(`${place.server.issuer}/external/corp/backchannel-logout`, {
+        method: 'POST',
+        body: new URLSearchParams({ logout_token: token }),
+      })
+    ).status
+  const acceptEvents = await refuseEvents(place.database)
+  try {
+    assert.ok((await logOut()) >= 500)
+  } finally {
+    await acceptEvents()
+  }
+  assert.ok(await place.stores.sessions.findById(id))
+  assert.deepEqual([await logOut(), await logOut()], [200, 400])
+  assert.equal(await place.stores.sessions.findById(id), undefined)
 })
 
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {

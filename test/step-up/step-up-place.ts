@@ -55,14 +55,17 @@ export interface StepUpPlace extends SignInPlace {
   asked(): Promise<readonly { actor: string | null; details: string }[]>
 }
 
-export async function openStepUpPlace(at: TestPlace): Promise<StepUpPlace> {
+export async function openStepUpPlace(
+  at: TestPlace,
+  flags: Readonly<Record<string, string>> = {},
+): Promise<StepUpPlace> {
   const program = await startProgram()
   program.answer = json('{"ok":true}')
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-step-up-'))
   const file = join(folder, 'gate.yaml')
   await writeFile(file, DECLARATION(program.url))
   const place = await openSignInPlace(at, {
-    flags: { '--config': file, '--stream-drain-time': '0' },
+    flags: { '--config': file, '--stream-drain-time': '0', ...flags },
     clients: [
       {
         client_id: DESK.client_id,

@@ -248,13 +248,13 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     await run('DROP TABLE again')
   })
 
-  test('it is recorded, once a minute for each token', async () => {
+  test('it is recorded, and only counted if it goes on', async () => {
     const token = await place.token(1, 100)
     const recorded = async () => (await place.asked()).filter(({ details }) => details.includes('"fresh"'))
-    for (let times = 0; times < 3; times++) await place.query('SELECT id FROM fresh', token)
+    for (let times = 0; times < 15; times++) await place.query('SELECT id FROM fresh', token)
     await until('it is recorded', 3000, async () => (await recorded()).length > 0)
     const events = await recorded()
-    assert.equal(events.length, 1)
+    assert.ok(events.length <= 10, String(events.length))
     assert.partialDeepStrictEqual(JSON.parse(events.at(-1)?.details ?? ''), {
       resource: 'fresh',
       max_age: 60,

@@ -115,6 +115,21 @@ onEveryEngineInLongRuns('repeats in the audit log', (place) => {
     assert.equal((await rows()).length, 35)
   })
 
+  test('strangers with many kinds of refusals do not make rows of callers with a token omit who they are', async () => {
+    const address = '192.0.2.1'
+    const details = { reason: 'it was used before', path: '/query' }
+    for (let count = 0; count < 150; count++) {
+      log.record({ event: 'proof.refused', address, client: `named-${count}`, details })
+      log.record({ event: 'signin.refused', address, actor: `usr_${count}`, details: { reason: 'wrong password' } })
+    }
+    for (let count = 0; count < 12; count++)
+      log.record({ event: 'proof.refused', address, actor: 'usr_1', client: 'desk', details })
+    clock.advance(10 * MINUTE)
+    const stolen = (await rows()).filter(({ actor, client }) => actor === 'usr_1' && client === 'desk')
+    assert.equal(stolen.length, 11)
+    assert.equal(stolen.at(-1)?.details.count, 2)
+  })
+
   test('what people change, and sign-ins, are never counted', async () => {
     for (let count = 0; count < 30; count++) {
       log.record({ event: 'user.changed', actor: 'usr_1', target: 'usr_2', details: { changed: ['profile'] } })

@@ -88,6 +88,18 @@ onEveryEngine('transactions', (place) => {
     }
   })
 
+  test('an error after a COPY in the same Query ends the Query', async () => {
+    const rows = [message('d', '1\ta\n'), message('c')]
+    for (const [rest, sqlstate] of [
+      ['SELECT nope FROM other', '42703'],
+      ['INSERT INTO other (id) VALUES (1000)', '23514'],
+    ] as const) {
+      const { letters, errors } = await session.send(message('Q', `COPY kept FROM STDIN; ${rest}\0`), ...rows)
+      assert.deepEqual([errors.map(({ C }) => C), letters.at(-1)], [[sqlstate], 'Z'])
+      assert.deepEqual([await idsOf(), await idsOf('other')], ['', ''])
+    }
+  })
+
   test('an error makes a block fail until its end', async () => {
     await session.query('BEGIN')
     await session.query('INSERT INTO kept (id) VALUES (1)')

@@ -71,7 +71,7 @@ export const AUDIT_EVENTS = {
   'grant.revoked': change('A grant and all its tokens were revoked.', 'grant', 'reason'),
   'client.refused': event('A client failed to authenticate.', 'method', 'reason'),
   'proof.refused': event(
-    'A DPoP proof was refused; at most ten a minute are recorded for each client.',
+    'A DPoP proof was refused. With an actor, the access token was valid: somebody else may be using it.',
     'reason',
     'path',
   ),
@@ -88,7 +88,7 @@ export const AUDIT_EVENTS = {
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
   'stepup.asked': event(
-    'A user was asked to sign in again, because the sign-in behind the access token was too weak or too old for what was requested. Once a minute for each token.',
+    'A user was asked to sign in again, because the sign-in behind the access token was too weak or too old for what was requested.',
     'resource',
     'acr_values',
     'max_age',

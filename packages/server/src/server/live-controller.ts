@@ -21,8 +21,6 @@ const PREFIX = 'Live/'
 const MAX_NAME_LENGTH = 128
 
 export function createLiveController(live: LiveQueries, audit: Audit): Controller {
-  const recorded = new WeakSet<Caller>()
-
   async function open(call: Call, sink: SubscriberSink<JsonText>): Promise<RunningSubscription> {
     const { principal, caller, topic } = call
     if (topic.length === PREFIX.length || topic.length > PREFIX.length + MAX_NAME_LENGTH) throw refuse('Data', 'Topic')
@@ -50,10 +48,7 @@ export function createLiveController(live: LiveQueries, audit: Audit): Controlle
     }
   }
 
-  /** Once for each connection: a client that tries again and again must not fill the audit log. */
   function record(caller: Caller, { subject: actor, clientId: client }: Principal, requestId: string): void {
-    if (recorded.has(caller)) return
-    recorded.add(caller)
     const { address } = caller
     audit.record({ event: 'live.refused', actor, client, address, requestId, details: { reason: 'Authority' } })
   }

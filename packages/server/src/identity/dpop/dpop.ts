@@ -2,7 +2,6 @@
 import { availableParallelism } from 'node:os'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import { type CheckProof, proofChallenge } from '../../http/request/proof.ts'
-import { LruMap } from '../../lib/lru-map.ts'
 import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
@@ -60,8 +59,6 @@ const AHEAD_MS = 15_000
 /** How long the proof of a connection is remembered: its nonce is random, and accepted once. */
 const CONNECTION_MS = 10 * 60_000
 const SLICE_MS = { timed: 60_000, withNonce: 5 * 60_000 }
-const MOST_RECORDED = 10
-const MINUTE = 60_000
 const PROOFS: Verification<ProofKey> = {
   program: new URL('./proof-thread.ts', import.meta.url),
   isSigned: isSignedBy,
@@ -96,7 +93,6 @@ export function createDpop(options: DpopOptions) {
   const verifier = createVerifierOf(PROOFS, { onError: options.onError, ...WORKER })
   const timed = new ReplayMemory(clock, SLICE_MS.timed)
   const withNonce = new ReplayMemory(clock, SLICE_MS.withNonce)
-  const recorded = new LruMap<{ readonly minute: number; count: number }>(10_000)
   const observe = metrics.histogram('gatehouse_dpop_verify_seconds', {})
   const countAccepted = metrics.counter('gatehouse_dpop_proofs_total', { outcome: 'accepted' })
   metrics.watch('gatehouse_dpop_replay_entries', () => [[{}, timed.size + withNonce.size]])
@@ -212,13 +208,10 @@ export function createDpop(options: DpopOptions) {
     }
   }
 
-  function record({ clientId = '', actor, path, address, requestId }: Sender, { message: reason }: ProofFault): void {
-    const minute = Math.floor(clock() / MINUTE)
-    const known = recorded.get(clientId)
-    const entry = known?.minute === minute ? known : { minute, count: 0 }
-    if (entry !== known) recorded.set(clientId, entry)
-    if (++entry.count > MOST_RECORDED) return
-    const client = clientId === '' ? undefined : clientId
+  function record(
+    { clientId: client, actor, path, address, requestId }: Sender,
+    { message: reason }: ProofFault,
+  ): void {
     audit.record({ event: 'proof.refused', actor, client, address, requestId, details: { reason, path } })
   }
 }

@@ -28,22 +28,22 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
   const details = { amr: poll.approval.amr, acr: poll.approval.acr, audiences: poll.audiences }
   const granted = limitToRights(poll.approval.scopes, user)
   const { scopes, target } = targetOf(request, { details, scopes: granted }, granted, env)
-  const approval = await env.stores.deviceCodes.redeem(deviceCode)
-  if (approval === undefined) throw notAccepted('redeemed by another request')
-  const { grant, refreshToken } = await createGrant(
-    {
-      kind: 'device_code',
-      clientId: client.id,
-      userId: user.id,
-      sessionId: approval.sessionId,
-      scopes: granted,
-      authTime: approval.authTime,
-      details: { ...details, ...boundKeyOf(request) },
-    },
-    client,
-    env,
-    approval.boundedUntil,
-  )
+  // In one transaction: a device whose grant could not be stored polls again (RFC 8628 §3.5).
+  const { approval, grant, refreshToken } = await env.revocations.inTransaction(async (_, stores) => {
+    const approval = await stores.deviceCodes.redeem(deviceCode)
+    if (approval === undefined) throw notAccepted('redeemed by another request')
+    const { sessionId, authTime, boundedUntil } = approval
+    const created = await createGrant(
+      {
+        ...{ kind: 'device_code', clientId: client.id, userId: user.id, sessionId, scopes: granted, authTime },
+        details: { ...details, ...boundKeyOf(request) },
+      },
+      client,
+      { ...env, stores },
+      boundedUntil,
+    )
+    return { approval, ...created }
+  })
   // Check consent after creating the grant: a withdrawal from now on finds the grant and revokes it.
   if (!(await consentIsCurrent(approval, client, env))) {
     await env.revocations.revokeGrant(grant.id)

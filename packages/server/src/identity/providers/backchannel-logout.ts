@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { FORM, formParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
-import { endSession } from '../browser/sign-out/session-end.ts'
+import { type EndedSession, endInside, recordEnd } from '../browser/sign-out/session-end.ts'
 import type { Claims } from '../tokens/jwt.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, isProviderFault } from './faults.ts'
@@ -46,16 +46,31 @@ async function logOut(http: Context, provider: StoredProvider, env: ProvidersEnv
   const metadata = await readMetadata(provider, env)
   const { header, claims } = await verified(token, provider, metadata, env)
   const logout = checkLogoutToken(header.typ, claims, provider, env.clock() / 1000)
-  if (!(await env.providerSignIns.spendLogout(provider.id, logout.jti, logout.keptMs)))
-    throw badAnswer('The logout token was used before')
-  const { issuer, sid, subject } = logout
-  const ids = await env.providerSignIns.sessionsOf(provider.id, issuer, { sid, subject })
-  for (const id of ids) await endSession(id, 'signed out at its provider', env)
+  const ended = await spendAndEnd(provider, logout, env)
+  for (const session of ended) recordEnd(session, 'signed out at its provider', env)
   env.audit.record({
     event: 'provider.logout',
     address: http.address,
     requestId: http.id,
-    details: { provider: provider.id, sessions: ids.length },
+    details: { provider: provider.id, sessions: ended.length },
+  })
+}
+
+/** In one transaction: a token whose sessions could not be ended is not spent, so that the provider can send it again (§2.8). */
+function spendAndEnd(
+  { id: provider }: StoredProvider,
+  { issuer, jti, sid, subject, keptMs }: LogoutToken,
+  { revocations }: ProvidersEnv,
+): Promise<EndedSession[]> {
+  return revocations.inTransaction(async (revocations, stores) => {
+    const { providerSignIns } = stores
+    if (!(await providerSignIns.spendLogout(provider, jti, keptMs))) throw badAnswer('The logout token was used before')
+    const ended: EndedSession[] = []
+    for (const id of await providerSignIns.sessionsOf(provider, issuer, { sid, subject })) {
+      const one = await endInside(id, revocations, stores)
+      if (one !== undefined) ended.push(one)
+    }
+    return ended
   })
 }
 

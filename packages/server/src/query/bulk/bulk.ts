@@ -54,7 +54,7 @@ export interface BulkEnv extends ExecutionEnv {
 
 export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {
   // Before a byte is read.
-  refuseUnfit(tableOf(call, env), call)
+  refuseUnfit(findTable(call, env), call)
   const spool = await env.spools.open(ownerOf(call.principal))
   try {
     const received = await receive(call, env, spool)
@@ -66,6 +66,19 @@ export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutc
   } finally {
     await spool.remove()
   }
+}
+
+/**
+ * For a caller that takes the rows first and inserts them later: refuses what no row could change, which are rights, step-up, the table and
+ * its columns. bulkInsert checks them again.
+ */
+export function checkBulk(call: Omit<BulkCall, 'source' | 'running'>, env: BulkEnv): TableView {
+  const table = findTable(call, env)
+  refuseUnfit(table, call)
+  if (call.columns === undefined) return table
+  const { planned } = planOf(call, table, columnsOf(table, call.columns, call, env), env)
+  requireStepUp(queryCall(call, planned), env)
+  return table
 }
 
 interface Received {
@@ -103,7 +116,7 @@ async function readRows(
   spool: Spool,
   reader: BulkReader,
 ): Promise<Omit<Received, 'digest'>> {
-  const table = tableOf(call, env)
+  const table = findTable(call, env)
   const columns = columnsOf(table, namesOf(reader, call.columns), call, env)
   // Rights, before more is read.
   const { planned } = planOf(call, table, columns, env)
@@ -123,7 +136,7 @@ async function insert(
   env: BulkEnv,
   { spool, digest, rows, columns, definition }: Received & { readonly spool: Spool },
 ): Promise<BulkOutcome> {
-  const table = tableOf(call, env)
+  const table = findTable(call, env)
   if (!isSameForm(table, definition, columns))
     throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
   const plan = planOf(call, table, columns, env)
@@ -168,11 +181,17 @@ async function* bounded(
   }
 }
 
-function tableOf({ principal, table }: BulkCall, env: BulkEnv): TableView {
+function findTable({ principal, table }: Pick<BulkCall, 'principal' | 'table'>, env: BulkEnv): TableView {
   return requireTable(viewFor(env.catalogue.snapshot, principal.scopes), table)
 }
 
-function refuseUnfit(table: TableView, { duplicates }: BulkCall): void {
+const COPY_FORMATS: ReadonlySet<BulkFormat['kind']> = new Set(['copy-binary', 'copy-text', 'copy-csv'])
+
+function refuseUnfit(table: TableView, { duplicates, format }: Pick<BulkCall, 'duplicates' | 'format'>): void {
+  if (table.isSystem && COPY_FORMATS.has(format.kind))
+    throw refuse('Request.Unsupported', `COPY cannot write to the system table ${table.name}`, {
+      members: { Hint: 'Use INSERT, outside of a transaction block' },
+    })
   if (table.isSystem)
     throw refuse('Request.Unsupported', `Rows of the system table ${table.name} are inserted as JSON`, {
       members: { Expected: ['application/json'] },
@@ -181,7 +200,12 @@ function refuseUnfit(table: TableView, { duplicates }: BulkCall): void {
     throw refuse('Request.BadParameter', `duplicates=replace needs a primary key, and ${table.name} has none`)
 }
 
-function columnsOf(table: TableView, names: readonly string[], call: BulkCall, env: BulkEnv): CheckedColumn[] {
+function columnsOf(
+  table: TableView,
+  names: readonly string[],
+  call: Pick<BulkCall, 'format' | 'fillsDefaults'>,
+  env: BulkEnv,
+): CheckedColumn[] {
   const found = findColumns(table, names, call)
   const twice = found.find((name, index) => found.indexOf(name) !== index)
   if (twice !== undefined) throw refuse('Request.BadBody', `The body names the column ${twice} twice`)
@@ -194,7 +218,7 @@ function columnsOf(table: TableView, names: readonly string[], call: BulkCall, e
   })
 }
 
-function findColumns(table: TableView, names: readonly string[], { format }: BulkCall): string[] {
+function findColumns(table: TableView, names: readonly string[], { format }: Pick<BulkCall, 'format'>): string[] {
   try {
     return names.map((name) => findColumn(table, name))
   } catch (error) {
@@ -210,12 +234,20 @@ function findColumns(table: TableView, names: readonly string[], { format }: Bul
   }
 }
 
-function planOf(call: BulkCall, table: TableView, columns: readonly CheckedColumn[], env: BulkEnv): BulkPlan {
+function planOf(
+  call: Pick<BulkCall, 'principal' | 'duplicates' | 'fillsDefaults'>,
+  table: TableView,
+  columns: readonly CheckedColumn[],
+  env: BulkEnv,
+): BulkPlan {
   const { principal, duplicates, fillsDefaults } = call
   return planBulk({ principal, table, columns: columns.map(({ name }) => name), duplicates, fillsDefaults }, env)
 }
 
-function queryCall({ principal, requestId, address }: BulkCall, planned: QueryCall['planned']): QueryCall {
+function queryCall(
+  { principal, requestId, address }: Pick<BulkCall, 'principal' | 'requestId' | 'address'>,
+  planned: QueryCall['planned'],
+): QueryCall {
   return {
     principal,
     requestId,

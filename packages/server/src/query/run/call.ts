@@ -43,9 +43,12 @@ export interface QueryCall {
   readonly encoding: Encoding
   readonly limits: ReadLimits
   readonly idempotencyKey?: IdempotencyKey | undefined
-  /** Rows of a bulk insert that name other columns than the first ones. */
-  readonly further?: readonly { readonly planned: Planned; readonly valueSets: QueryCall['valueSets'] }[]
+  /** Further parts of one write: rows that name other columns than the first ones, or other tables of a transaction block. */
+  readonly further?: readonly CallPart[]
 }
+
+/** A statement and its values. */
+export type CallPart = Pick<QueryCall, 'planned' | 'valueSets'>
 
 /** A call that is running and can be stopped. */
 export interface RunningCall extends QueryCall {
@@ -83,22 +86,38 @@ export function runValues(call: QueryCall, values: readonly IqlValue[], env: Exe
   }
 }
 
-/** The call with the current values of the attributes that its row filters use. Most use none. */
+/** Everything that the call runs, in order. */
+export function listParts(call: QueryCall): readonly CallPart[] {
+  return call.further === undefined || call.further.length === 0 ? [call] : [call, ...call.further]
+}
+
+/** The call with the current values of the attributes that the row filters of its parts use. Most use none. */
 export function withAttributes<Call extends QueryCall>(call: Call, { attributes }: ExecutionEnv): Call | Promise<Call> {
-  const { bound, snapshot } = call.planned
-  if (bound.attributes.size === 0 || call.attributes !== undefined) return call
+  const names = attributeNames(call)
+  if (names.size === 0 || call.attributes !== undefined) return call
   const withValues = (values: AttributeValues): Call => ({
     ...call,
-    attributes: attributeInputs(values, bound.attributes, snapshot.attributes),
+    attributes: attributeInputs(values, names, call.planned.snapshot.attributes),
   })
   const found = attributes.valuesOf(call.principal)
   return found instanceof Promise ? found.then(withValues) : withValues(found)
 }
 
-/** Refuses a caller whose sign-in is not enough for the tables. Every call passes here before it runs. */
-export function requireStepUp(call: QueryCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
-  if (call.planned.stepUp === undefined) return
-  stepUp.require(call.principal, call.planned.stepUp, { ...call, resource: tablesOf(call.planned) })
+function attributeNames(call: QueryCall): ReadonlySet<string> {
+  const { planned, further } = call
+  if (further === undefined || further.length === 0) return planned.bound.attributes
+  return new Set(listParts(call).flatMap((part) => [...part.planned.bound.attributes]))
+}
+
+/** Refuses a caller whose sign-in is not enough for the tables of every part. Every call passes here before it runs. */
+export function requireStepUp(call: QueryCall, env: Pick<ExecutionEnv, 'stepUp'>): void {
+  requireForPart(call.planned, call, env)
+  if (call.further !== undefined) for (const { planned } of call.further) requireForPart(planned, call, env)
+}
+
+function requireForPart(planned: Planned, call: QueryCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
+  if (planned.stepUp !== undefined)
+    stepUp.require(call.principal, planned.stepUp, { ...call, resource: tablesOf(planned) })
 }
 
 export function tablesOf({ bound }: Planned): string {

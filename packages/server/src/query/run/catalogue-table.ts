@@ -25,7 +25,7 @@ import { refuse } from '../errors.ts'
 import { isList, isObject, readJson } from '../json.ts'
 import type { Cell } from '../model/result.ts'
 import { costOf } from '../plan/cost.ts'
-import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.ts'
+import { type ExecutionEnv, listParts, ownerOf, type RunningCall, runValues } from './call.ts'
 import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
 
@@ -78,7 +78,7 @@ const DEFINED_AT_ONCE = 20
 
 async function create(run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const tables: TableDefinition[] = []
-  for (const { planned, valueSets } of [run, ...(run.further ?? [])]) {
+  for (const { planned, valueSets } of listParts(run)) {
     const { statement } = planned.bound
     if (statement.kind !== 'insert') throw new Error(`Not an INSERT: ${statement.kind}`)
     for (const values of valueSets) {

@@ -6,16 +6,18 @@ import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
 import { isChecked, rowTrackingOf } from '../engines/emit/write.ts'
 import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { analyze } from './analyze.ts'
 import {
+  type CallPart,
   type ExecutionEnv,
   isSmall,
+  listParts,
   mayBeSmall,
   ownerOf,
-  type QueryCall,
   type QueryResult,
   type RunningCall,
   readRun,
@@ -94,7 +96,7 @@ async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
 
 async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { statement, columns } = run.planned.bound
-  const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
+  const parts = listParts(run)
   const bound = inTurns(bindWrite(run, parts, env))
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
@@ -133,19 +135,15 @@ interface BoundWrite {
   readonly length: number
 }
 
-function* bindWrite(
-  run: RunningCall,
-  parts: readonly Pick<QueryCall, 'planned' | 'valueSets'>[],
-  env: ExecutionEnv,
-): Steps<BoundWrite> {
+function* bindWrite(run: RunningCall, parts: readonly CallPart[], env: ExecutionEnv): Steps<BoundWrite> {
   // All rows have the same time of the clock.
   const given = runValues(run, [], env)
   const steps: WriteStep[] = []
   let rows = 0
   let length = 0
   for (const { planned, valueSets } of parts) {
-    const { emitted } = planned
-    if (emitted === undefined) throw new Error('A write without a plan')
+    const { emitted, bound } = planned
+    if (emitted === undefined) throw unwritable(bound.statement)
     const parameterSets: Bindable[][] = []
     // One object for all rows: a copy of it for each takes longer than the values.
     const values = { ...given, literals: planned.literals }
@@ -162,10 +160,17 @@ function* bindWrite(
       sql: emitted.sql,
       parameterSets,
       returned: emitted.returned,
-      constraints: constraintsOf(planned.bound.statement),
+      constraints: constraintsOf(bound.statement),
     })
   }
   return { steps, rows, length }
+}
+
+/** A later part that no engine runs: writes to a system table change definitions, and are no part of a write of rows. */
+function unwritable(statement: BoundStatement): Error {
+  const [table] = writtenBy(statement)
+  if (table === undefined) return new Error('A write without a plan')
+  return refuse('Request.Unsupported', `Rows of the system table ${table.name} are written by a statement of their own`)
 }
 
 function writtenBy(statement: BoundStatement): WrittenTable[] {

@@ -10,11 +10,20 @@ const INTERVAL_MS = 10 * 60_000
 const OWN_ROWS = 10
 /** A page gets tokens each time it is loaded; the first row already names the user and the client. */
 const COUNTED_FROM_SECOND: ReadonlySet<AuditEventName> = new Set(['authorization.granted', 'token.issued'])
-/** Beyond these, refusals are counted by their name and network alone, then by their name. */
+/** What a caller asks for again and again, although it is no refusal. */
+const ALSO_COUNTED: ReadonlySet<AuditEventName> = new Set(['stepup.asked'])
+/** Their actor is the user whom a stranger has named. */
+const NAMES_ACTOR: ReadonlySet<AuditEventName> = new Set(['signin.refused', 'signin.delayed'])
+/**
+ * Beyond these, refusals are counted by their name and network alone, then by their name. Authenticated callers have such limits of their
+ * own: strangers cannot make the log omit whose token was used.
+ */
 const KINDS_OF_NETWORK = 100
 const MOST_KINDS = 10_000
 /** The details that distinguish kinds: words that this program chooses. Others are numbers, ids, or texts of the caller. */
-const TELLING = new Set('reason error grant_type scope method methods path needs kind what provider'.split(' '))
+const TELLING = new Set(
+  'reason error grant_type scope method methods path needs kind what provider resource'.split(' '),
+)
 
 /** Events that are counted together. */
 interface Kind {
@@ -30,10 +39,30 @@ interface Kind {
 }
 
 export class AuditRepeats {
+  readonly #authenticated = new KindCounts()
+  readonly #others = new KindCounts()
+
+  /** The rows to write now: a count that is due, then the event's own row unless it is only counted. */
+  take(event: AuditEvent, row: UnchainedRow): readonly UnchainedRow[] {
+    const isAuthenticated = row.actor !== null && !NAMES_ACTOR.has(event.event)
+    return (isAuthenticated ? this.#authenticated : this.#others).take(event, row)
+  }
+
+  /** The counts of the intervals that are over. */
+  due(now: number): readonly UnchainedRow[] {
+    return [...this.#authenticated.due(now), ...this.#others.due(now)]
+  }
+
+  /** All counts, including those of the current intervals. */
+  all(now: number): readonly UnchainedRow[] {
+    return [...this.#authenticated.all(now), ...this.#others.all(now)]
+  }
+}
+
+class KindCounts {
   readonly #kinds = new Map<string, Kind>()
   readonly #ofNetwork = new Map<string, number>()
 
-  /** The rows to write now: a count that is due, then the event's own row unless it is only counted. */
   take(event: AuditEvent, row: UnchainedRow): readonly UnchainedRow[] {
     const ownRows = ownRowsOf(event.event)
     const kind = ownRows === undefined ? undefined : this.#kindOf(event, row)
@@ -49,7 +78,6 @@ export class AuditRepeats {
     return counted
   }
 
-  /** The counts of the intervals that are over. */
   due(now: number): readonly UnchainedRow[] {
     const rows: UnchainedRow[] = []
     for (const [key, kind] of this.#kinds) {
@@ -60,7 +88,6 @@ export class AuditRepeats {
     return rows
   }
 
-  /** All counts, including those of the current intervals. */
   all(now: number): readonly UnchainedRow[] {
     return [...this.#kinds.values()].flatMap((kind) => restart(kind, now))
   }
@@ -105,7 +132,7 @@ export class AuditRepeats {
 /** Undefined for events that are never counted. */
 function ownRowsOf(name: AuditEventName): number | undefined {
   if (COUNTED_FROM_SECOND.has(name)) return 1
-  return outcomeOf(name) === 'refused' ? OWN_ROWS : undefined
+  return outcomeOf(name) === 'refused' || ALSO_COUNTED.has(name) ? OWN_ROWS : undefined
 }
 
 /** Also when the clock was set back. */

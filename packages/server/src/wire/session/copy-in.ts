@@ -1,6 +1,6 @@
 /** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked and kept until COMMIT. */
 import type { TableView } from 'gatehouse-iql'
-import { bulkInsert } from '../../query/bulk/bulk.ts'
+import { bulkInsert, checkBulk } from '../../query/bulk/bulk.ts'
 import { type BulkFormat, openReader } from '../../query/bulk/formats.ts'
 import { findColumn } from '../../query/catalogue/find-column.ts'
 import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
@@ -55,6 +55,9 @@ export class CopyIn {
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     this.#columns = names.map((name) => findColumn(this.#table, name))
     this.#format = formatOf(command.options)
+    // Before the client is asked for rows, whether they are written now or at COMMIT.
+    const target = { table: this.#table.name, columns: this.#columns, format: this.#format }
+    checkBulk({ ...identify(caller, runner.requestId), ...target, ...INSERTED }, env.env)
     if (block.isOpen) this.#kept = []
     else {
       this.#inserted = this.#insert()
@@ -177,15 +180,11 @@ async function insertRows(
   { env, caller, runner }: CopyInEnv,
 ): Promise<number> {
   const execution = runner.begin(shownCopy(table))
-  const { requestId } = execution
-  const { principal, address } = caller
   try {
     const { rowsAffected } = await runner.importing(execution, (running) =>
       bulkInsert(
         {
-          ...{ principal, requestId, address, table, columns, format, source, running },
-          duplicates: 'reject',
-          fillsDefaults: 'never',
+          ...{ ...identify(caller, execution.requestId), table, columns, format, source, running, ...INSERTED },
           recheck: async () => caller.principal,
         },
         env,
@@ -197,6 +196,13 @@ async function insertRows(
     runner.finish(execution, outcomeOf(error), 0)
     throw error
   }
+}
+
+/** As COPY inserts rows. */
+const INSERTED = { duplicates: 'reject', fillsDefaults: 'never' } as const
+
+function identify({ principal, address }: SessionCaller, requestId: string) {
+  return { principal, address, requestId }
 }
 
 function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {

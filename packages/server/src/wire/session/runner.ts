@@ -3,7 +3,6 @@ import { reads } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { callerOf } from '../../http/limits/rate-limits.ts'
 import { inTurns } from '../../lib/turns.ts'
-import { attributeInputs } from '../../query/catalogue/attributes.ts'
 import { refuse } from '../../query/errors.ts'
 import type { Encoding } from '../../query/model/result.ts'
 import { type QueryCall, type QueryResult, readSmall, requireStepUp } from '../../query/run/call.ts'
@@ -352,15 +351,9 @@ export class Runner {
     const { principal, address } = this.#caller
     const [first, ...further] = await stepsOf(inserts, (statement) => statement.planInTurns(principal, this.#env))
     if (first === undefined) return
-    const names = new Set([first, ...further].flatMap(({ planned }) => [...planned.bound.attributes]))
-    const { snapshot } = first.planned
-    const attributes =
-      names.size === 0
-        ? undefined
-        : attributeInputs(await this.#env.attributes.valuesOf(principal), names, snapshot.attributes)
     const { requestId } = this
     const execution = this.begin(inserts[0]?.statement.text ?? '')
-    const common = { principal, requestId, address, encoding: TEXT_ROWS, limits: this.#readLimits, attributes }
+    const common = { principal, requestId, address, encoding: TEXT_ROWS, limits: this.#readLimits }
     try {
       await this.start({ ...common, ...first, further }, execution)
       this.finish(execution, 'ok', 0)

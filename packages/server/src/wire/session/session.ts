@@ -26,7 +26,7 @@ import { Portals } from './portals.ts'
 import { markCounted, type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
-import { Settings } from './settings.ts'
+import { Settings, startSettings } from './settings.ts'
 import { type StatementText, splitStatements } from './split.ts'
 
 const MAX_QUERY_STATEMENTS = 100
@@ -154,7 +154,7 @@ class WireSession implements Session {
         if (!isLast) return
         const next = this.#afterCopy
         this.#afterCopy = undefined
-        return next?.()
+        return next && this.#continueQuery(next)
       })
     }
     switch (message.kind) {
@@ -343,6 +343,15 @@ class WireSession implements Session {
     return end === undefined ? this.#ready() : end.then(() => this.#ready())
   }
 
+  /** After a COPY. An error ends the Query, although the message that led here was CopyDone. */
+  async #continueQuery(next: () => Later): Promise<void> {
+    try {
+      await next()
+    } catch (error) {
+      this.#fail(error, REST_OF_QUERY)
+    }
+  }
+
   #runSimple(text: string, statement: StatementText): Later {
     this.#sent = { text, offset: statement.offset }
     const prepared = this.#prepare(statement.text, this.#sent, [])
@@ -384,16 +393,9 @@ class WireSession implements Session {
 const CANCELLED = 'The statement was cancelled by its user'
 const WRITE = /^\s*(?:insert|update|delete|create|alter|drop)\b/i
 const COPY_FAILED: FrontendMessage = { kind: 'copyFail', reason: '' }
+const REST_OF_QUERY: FrontendMessage = { kind: 'query', text: '' }
 
 const DELIVERIES: Readonly<Record<'simple' | 'extended', Delivery>> = {
   simple: { isDescribed: true },
   extended: { isDescribed: false },
-}
-
-/** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
-function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {
-  const options = startup.get('options') ?? ''
-  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g))
-    yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
-  for (const [name, value] of startup) if (name !== 'options') yield [name, value]
 }

@@ -328,3 +328,11 @@ function invalid({ name, read, hint }: Setting, value: string): WireError {
   const shown = value.length > LONGEST_TEXT ? `longer than ${LONGEST_TEXT} characters` : JSON.stringify(value)
   return new WireError(sqlstate, `The setting ${name} cannot be ${shown}`, hint)
 }
+
+/** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
+export function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {
+  const options = startup.get('options') ?? ''
+  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g))
+    yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
+  for (const [name, value] of startup) if (name !== 'options') yield [name, value]
+}

@@ -1,5 +1,7 @@
 /** Ends browser sessions, with the event that revokes their tokens on every node and notifies clients. */
+import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
 import type { Session } from '../../../store/authorizations/sessions.ts'
+import type { Stores } from '../../../store/stores.ts'
 import type { BrowserEnv } from '../env.ts'
 
 export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'revocations' | 'audit'>
@@ -17,21 +19,36 @@ export async function endSession(
   env: EndSessionEnv,
   by?: string,
 ): Promise<EndedSession | undefined> {
-  const ended = await env.revocations.inTransaction(async (revocations, { sessions }) => {
-    const session = await sessions.end(id)
-    if (session === undefined) return undefined
-    const clientIds = await sessions.listClients(id)
-    await revocations.revokeSession(id)
-    return { session, clientIds }
-  })
-  if (ended === undefined) return undefined
-  const { userId } = ended.session
+  const ended = await env.revocations.inTransaction((revocations, stores) => endInside(id, revocations, stores))
+  if (ended !== undefined) recordEnd(ended, reason, env, by)
+  return ended
+}
+
+/** As a part of a transaction. The caller records it once that is committed. */
+export async function endInside(
+  id: string,
+  revocations: RevocationsInside,
+  { sessions }: Pick<Stores, 'sessions'>,
+): Promise<EndedSession | undefined> {
+  const session = await sessions.end(id)
+  if (session === undefined) return undefined
+  const clientIds = await sessions.listClients(id)
+  await revocations.revokeSession(id)
+  return { session, clientIds }
+}
+
+export function recordEnd(
+  ended: EndedSession,
+  reason: string,
+  env: Pick<EndSessionEnv, 'audit'>,
+  by?: string | undefined,
+): void {
+  const { id, userId } = ended.session
   const details = { session: id, reason }
   if (reason === 'signed out')
     env.audit.record({ event: 'signout.succeeded', actor: userId, details: { session: id, clients: ended.clientIds } })
   else if (by === userId) env.audit.record({ event: 'session.ended', actor: userId, details })
   else env.audit.record({ event: 'session.ended', actor: by, target: userId, details })
-  return ended
 }
 
 /** By the user. */
