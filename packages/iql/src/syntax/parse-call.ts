@@ -1,5 +1,6 @@
 /** Parses calls: their arguments in the forms of SQL, FILTER, OVER and windows. */
-import type { Call, Expression, Name, OrderItem, Window } from './ast-query.ts'
+import { FINE_PARTS, PART_ALIASES } from '../functions/entry.ts'
+import type { Call, Expression, Name, OrderItem, TextLiteral, Window } from './ast-query.ts'
 import { parseFrame } from './parse-frame.ts'
 import { PRECEDENCE } from './precedence.ts'
 import type { TokenStream } from './token-stream.ts'
@@ -18,20 +19,38 @@ export function parseCall(tokens: TokenStream): Call {
   }
 }
 
-/** Extract = "EXTRACT" "(" Name "FROM" Expression ")" */
+/**
+ * Extract = "EXTRACT" "(" (Name | Text) ("FROM" | ",") Expression ")"
+ *
+ * It is extract(part, x) for parts with a fraction, and date_part(part, x) for all others.
+ */
 function parseExtract(tokens: TokenStream): Call {
   const { at } = tokens.take()
   tokens.expects('(')
   return tokens.nested(() => {
-    const part = tokens.name('a part of a time')
-    tokens.expects('from')
+    const part = partName(tokens)
+    if (!tokens.accepts(',')) tokens.expects('from')
     const operand = tokens.closing(tokens.expression())
-    return call({ text: 'date_part', at }, [{ kind: 'text', value: part.text.toLowerCase(), at: part.at }, operand])
+    const word = PART_ALIASES.get(part.value) ?? part.value
+    const text = FINE.has(word) ? 'extract' : 'date_part'
+    return call({ text, at }, [part, operand])
   })
 }
 
+const FINE: ReadonlySet<string> = new Set(FINE_PARTS)
+
+function partName(tokens: TokenStream): TextLiteral {
+  if (tokens.token.kind === 'text') {
+    const { at } = tokens.token
+    return { kind: 'text', value: tokens.text('a part of a time').toLowerCase(), at }
+  }
+  const { text, at } = tokens.name('a part of a time')
+  return { kind: 'text', value: text.toLowerCase(), at }
+}
+
 /**
- * Substring = "SUBSTRING" "(" Expression ("FROM" Expression ["FOR" Expression] | "," Expression ["," Expression]) ")"
+ * Substring = "SUBSTRING" "(" Expression ("FROM" Expression ["FOR" Expression] | "FOR" Expression ["FROM" Expression]
+ *           | "," Expression ["," Expression]) ")"
  *
  * It is substr(text, start[, length]).
  */
@@ -43,6 +62,9 @@ function parseSubstring(tokens: TokenStream): Call {
     if (tokens.accepts('from')) {
       args.push(tokens.expression())
       if (tokens.accepts('for')) args.push(tokens.expression())
+    } else if (tokens.accepts('for')) {
+      const length = tokens.expression()
+      args.push(tokens.accepts('from') ? tokens.expression() : { kind: 'number', text: '1', at }, length)
     } else while (tokens.accepts(',')) args.push(tokens.expression())
     return call({ text: 'substr', at }, tokens.closing(args))
   })
