@@ -5,7 +5,7 @@ import { parseFrame } from './parse-frame.ts'
 import { PRECEDENCE } from './precedence.ts'
 import type { TokenStream } from './token-stream.ts'
 
-/** Call = PlainCall | Extract | Substring | Position */
+/** Call = PlainCall | Extract | Substring | Position | Trim */
 export function parseCall(tokens: TokenStream): Call {
   switch (tokens.token.key) {
     case 'extract':
@@ -14,6 +14,8 @@ export function parseCall(tokens: TokenStream): Call {
       return parseSubstring(tokens)
     case 'position':
       return parsePosition(tokens)
+    case 'trim':
+      return parseTrim(tokens)
     default:
       return parsePlainCall(tokens)
   }
@@ -91,6 +93,38 @@ function parsePosition(tokens: TokenStream): Call {
 }
 
 /**
+ * Trim = "TRIM" "(" ("BOTH" | "LEADING" | "TRAILING") [Expression] "FROM" Expression ")" | "TRIM" "(" Expression "FROM" Expression ")"
+ *
+ * It is trim, ltrim or rtrim(text[, characters]): SQL has the characters first.
+ */
+function parseTrim(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const side = opensSide(tokens) ? SIDES.get(tokens.take().key) : undefined
+    const args = side !== undefined && tokens.sees('from') ? [] : [tokens.expression()]
+    if (side !== undefined || tokens.sees('from')) {
+      tokens.expects('from')
+      return call({ text: side ?? text, at }, [tokens.closing(tokens.expression()), ...args])
+    }
+    while (tokens.accepts(',')) args.push(tokens.expression())
+    return call({ text, at }, tokens.closing(args))
+  })
+}
+
+const SIDES: ReadonlyMap<string, string> = new Map([
+  ['both', 'trim'],
+  ['leading', 'ltrim'],
+  ['trailing', 'rtrim'],
+])
+
+/** None of the words is reserved: each can be the name of a column, after which a symbol comes. */
+function opensSide(tokens: TokenStream): boolean {
+  const next = tokens.ahead(1)
+  return SIDES.has(tokens.token.key) && next.kind !== 'symbol' && next.kind !== 'end'
+}
+
+/**
  * PlainCall = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
  *             ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
  */
@@ -106,9 +140,13 @@ function parsePlainCall(tokens: TokenStream): Call {
     const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
     const over = tokens.accepts('over') ? parseOver(tokens) : undefined
-    return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
+    const name = { text: SPELLINGS.get(text.toLowerCase()) ?? text, at }
+    return { ...call(name, [...args, ...within]), star, distinct, orderBy, filter, over }
   })
 }
+
+/** PostgreSQL's names of IQL's functions: the time at which a statement started. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([['statement_timestamp', 'now']])
 
 /** percentile_cont(f) WITHIN GROUP (ORDER BY x) is percentile_cont(f, x). */
 function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {
