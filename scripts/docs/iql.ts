@@ -163,18 +163,26 @@ ${table(
     ['`x::type`', '`CAST(x AS type)`; it binds closer than a sign'],
     ['`public.t`, `public.t.x`', '`t`, `t.x`: all tables are in the schema `public`'],
     ["`E'a\\n'`", 'a text with escapes, such as `\\n`, `\\t` and `\\u20ac`'],
-    ['`CURRENT_TIMESTAMP`', '`now()`'],
-    ['`substring(x FROM a FOR b)`', '`substr(x, a, b)`'],
+    ['`CURRENT_TIMESTAMP`, `statement_timestamp()`', '`now()`'],
+    ['`substring(x FROM a FOR b)`, `substring(x FOR b)`', '`substr(x, a, b)`, `substr(x, 1, b)`'],
+    ['`trim(BOTH a FROM x)`, `LEADING`, `TRAILING`', '`trim(x, a)`, `ltrim`, `rtrim`'],
     ['`position(a IN b)`', '`position(b, a)`'],
     ["`timestamp with time zone '…'`, `timestamptz '…'`", "`TIMESTAMP '…'`"],
     ['`x COLLATE "C"`', '`x`'],
+    [
+      '`CONSTRAINT name PRIMARY KEY (…)`, `CONSTRAINT name UNIQUE (…)`',
+      'the same without the name, which has no effect',
+    ],
+    ['`x varchar(10)` in CREATE TABLE', '`x Text CHECK (length(x) <= 10)`'],
+    ['`ALTER TABLE t ADD CONSTRAINT name UNIQUE (…)`', '`CREATE UNIQUE INDEX name ON t (…)`'],
+    ['`USING btree`, `varchar_pattern_ops`, `text_pattern_ops` in CREATE INDEX', 'nothing: every index is such'],
   ],
 )}
 
 ${table(['type', 'is'], [...types, ['`numeric(p, s)`', 'Decimal(p, s)']])}
 
 A \`timestamp\` is a Timestamp, since every time is in UTC; \`timestamp without time zone\` is a LocalTimestamp. So
-\`timestamp '…' AT TIME ZONE '…'\` is [not what it is in PostgreSQL](#time-zones): write \`LOCALTIMESTAMP '…' AT TIME ZONE '…'\`. A \`float(p)\` is a Double too. \`varchar(n)\` in a cast keeps the first
+\`timestamp '…' AT TIME ZONE '…'\` is [not what it is in PostgreSQL](#time-zones): write \`LOCALTIMESTAMP '…' AT TIME ZONE '…'\`. A \`float(p)\` is a Double too, and times can have the six digits that they have anyway (\`timestamptz(6)\`). \`varchar(n)\` in a cast keeps the first
 n characters. \`numeric\` without digits takes those of an Integer, a Decimal or a literal. In a cast, the literals \`'t'\` and \`'f'\` are Booleans,
 and a \`bytea\` can be written as \`'\\x00ff'\`. All else is as strict as before: \`id = '1'\` compares an Integer with a Text, and is an error.`
 }

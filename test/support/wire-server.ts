@@ -26,6 +26,7 @@ export interface TestWireOptions {
   readonly settings?: Partial<WireSettings>
   readonly bus?: Bus
   readonly passCancelOn?: (processId: number, digest: string) => Promise<boolean>
+  readonly passOwnCancelOn?: (processId: number, subject: string) => Promise<boolean>
 }
 
 export async function startWire(test: Pick<TestContext, 'after'>, options: TestWireOptions = {}): Promise<TestWire> {
@@ -49,6 +50,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       metrics: new Metrics(),
       logger: createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } }),
       passCancelOn: options.passCancelOn ?? (async () => false),
+      passOwnCancelOn: options.passOwnCancelOn ?? (async () => false),
       settings: {
         statementBytes: 65_536,
         bindBytes: 1_048_576,

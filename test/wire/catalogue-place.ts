@@ -73,7 +73,8 @@ export function callerOf(
   scopes: readonly string[] = ['Platform/Market'],
   user = 'alice',
 ): CatalogueCaller {
-  return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), user, owner: user }
+  const session = { user, owner: user, processId: 1, cancelBackend: async () => false }
+  return { snapshot: new CatalogueSnapshot(tables), scopes: new Set(scopes), ...session }
 }
 
 const NEVER = new AbortController().signal

@@ -10,6 +10,7 @@ import { freePort } from '../support/free-port.ts'
 import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
+import { texts, WireSession } from '../support/wire-session.ts'
 
 /** Takes longer than any test. */
 const LONG =
@@ -69,6 +70,20 @@ test('a cancel request reaches the statement on either worker', async () => {
     await new Promise((resolve) => setTimeout(resolve, 200))
     await sendCancel(port, processId, key)
     assert.equal((await client.error()).C, '57014')
+    client.close()
+  }
+})
+
+test('pg_cancel_backend reaches the statement of the same user on either worker', async () => {
+  for (let count = 0; count < 4; count += 1) {
+    const { client, replies } = await connected()
+    const { processId } = cancelKeyOf(replies)
+    client.send(message('Q', LONG))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const other = await WireSession.open(port, ALICE.username, ALICE.password)
+    assert.deepEqual(texts(await other.query(`SELECT pg_cancel_backend(${processId})`)), [['t']])
+    assert.equal((await client.error()).C, '57014')
+    other.close()
     client.close()
   }
 })

@@ -20,7 +20,17 @@ export type ColumnKind = (typeof COLUMN_KINDS)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */
 export type Kind = ColumnKind | 'Fixed' | 'Months'
 /** An argument: an expression of a kind, or a literal specific to the function. */
-export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'fraction' | 'bucket' | 'zone'
+export type ArgumentOf =
+  | Kind
+  | 'part'
+  | 'time-part'
+  | 'fine'
+  | 'unit'
+  | 'span'
+  | 'digits'
+  | 'fraction'
+  | 'bucket'
+  | 'zone'
 
 export interface OperatorUse {
   readonly id: OperatorId
@@ -86,7 +96,7 @@ function usesOf(definition: FunctionDefinition): FunctionUse[] {
       typeof result === 'function'
         ? result(
             types,
-            types.map(() => 2n),
+            kinds.map((kind) => (kind === 'fine' ? 'second' : 2n)),
           )
         : result
     const isRepeated = kinds.length === 1 && kinds.includes('common')

@@ -36,6 +36,9 @@ export function literalOf(choice: Choice, kind: ArgumentOf, isTame: boolean): Ex
       return text(choice.of(PARTS))
     case 'time-part':
       return text(choice.of(['hour', 'minute', 'second', 'millisecond', 'microsecond']))
+    // The type of the result depends on it.
+    case 'fine':
+      return text('second')
     case 'unit':
       return text(choice.of(UNITS))
     case 'span':

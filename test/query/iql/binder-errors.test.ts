@@ -165,10 +165,10 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ['SELECT round(d, i) FROM kinds', '                ^', 'BadArguments', /argument 2/],
     ['SELECT round(d, 39) FROM kinds', '                ^', 'BadArguments', /0 to 38/],
     [
-      "SELECT date_trunc('hours', ts) FROM kinds",
+      "SELECT date_trunc('houry', ts) FROM kinds",
       '                  ^',
       'BadArguments',
-      /'hours'/,
+      /'houry'/,
       'did you mean hour?',
     ],
     ["SELECT date_part('year', at) FROM kinds", '                 ^', 'BadArguments', /'year'/],

@@ -85,7 +85,7 @@ const REFUSED: readonly (readonly [IqlType, string, RegExp])[] = [
   [BOOLEAN, '1', /true or false/],
   [TIMESTAMP, '2026-02-29', /timestamp/],
   [TIMESTAMP, '2026-01-01T24:00:00Z', /timestamp/],
-  [TIMESTAMP, '2026-01-01T00:00:00.0000001Z', /timestamp/],
+  [TIMESTAMP, '2026-01-01T00:00:00.0000001Z', /more than 6 digits after the point/],
   [TIMESTAMP, '0000-01-01', /timestamp/],
   [DATE, '2026-13-01', /date/],
   [DATE, '2026-1-1', /date/],

@@ -89,6 +89,7 @@ const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
     expected: TEXT,
   },
   part: WORD,
+  fine: WORD,
   unit: WORD,
   span: WORD,
   digits: { takes: () => false, literals: { number: WHOLE, untyped: false }, expected: INTEGER },

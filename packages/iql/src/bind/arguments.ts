@@ -2,7 +2,16 @@
 
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from '../functions/entry.ts'
+import {
+  ARGUMENT_WORDS,
+  type ArgumentKind,
+  FINE_PARTS,
+  PART_ALIASES,
+  PARTS,
+  SPANS,
+  signatureOf,
+  UNITS,
+} from '../functions/entry.ts'
 import type { FunctionDefinition, ScalarId, TableFunctionId } from '../functions/functions.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -72,7 +81,8 @@ export function matchArguments(
   refuseMixedMoments(binding, call, chosen, given)
   const args = widenCommon(binding, call, chosen, given)
   const literals = args.map((argument) => {
-    return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
+    const value = argument.kind === 'literal' ? argument.value : undefined
+    return typeof value === 'bigint' || typeof value === 'string' ? value : undefined
   })
   const type =
     typeof chosen.result === 'function'
@@ -162,6 +172,8 @@ function finish(
         : bound
     case 'part':
       return oneOf(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
+    case 'fine':
+      return oneOf(binding, FINE_PARTS, written, bound)
     case 'unit':
       return oneOf(binding, UNITS, written, bound)
     case 'span':
@@ -231,11 +243,12 @@ function oneOf(
   written: Expression,
   bound: BoundExpression,
 ): BoundExpression {
-  const word = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
+  const given = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
+  const word = PART_ALIASES.get(given) ?? given
   if (words.includes(word)) return literal(TEXT, word)
-  throw binding.fail('BadArguments', startOf(written), `'${word.slice(0, 40)}' is not a time unit here`, {
+  throw binding.fail('BadArguments', startOf(written), `'${given.slice(0, 40)}' is not a time unit here`, {
     expected: words,
-    hint: didYouMean(word, words),
+    hint: didYouMean(given, words),
   })
 }
 

@@ -44,7 +44,7 @@ const ZONED = /^(\d{4}-\d{2}-\d{2}[T ][\d:.]+)\s*([A-Za-z][\w/+-]*)$/
 /** A time of a place, such as 2026-11-02 09:30 America/New_York. What an abbreviation means is not certain. */
 function zoneHint(text: string): string | undefined {
   const [, time = '', zone = ''] = ZONED.exec(text.trim()) ?? []
-  if (zone === '') return undefined
+  if (zone === '' || /^z$/i.test(zone)) return undefined
   if (/^(?:utc|gmt)$/i.test(zone)) return `write '${time}Z'`
   const name = zone.includes('/') ? zone : 'America/New_York'
   const local = `LOCALTIMESTAMP '${time}' AT TIME ZONE '${name}'`

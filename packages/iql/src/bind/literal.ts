@@ -27,7 +27,7 @@ import {
   TIMESTAMP,
   UUID,
 } from '../types/types.ts'
-import { powerOfTen, readValue, writeDecimal } from '../types/values.ts'
+import { powerOfTen, readRoundedValue, readValue, writeDecimal } from '../types/values.ts'
 import { literalHint } from './literal-hint.ts'
 
 /**
@@ -159,7 +159,7 @@ export function bindTyped(binding: Binding, written: TypedLiteral): Literal {
 }
 
 export function readLiteral(binding: Binding, type: IqlType, text: string, at: number, writtenAt?: WrittenAt): Literal {
-  const read = readValue(type, text)
+  const read = readRoundedValue(type, text)
   if ('problem' in read)
     throw binding.fail('BadLiteral', at, `'${shorten(text)}' ${read.problem}`, { hint: literalHint(type, text) })
   const { value } = read

@@ -64,7 +64,8 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   const key = name.text.toLowerCase()
   if (isDecimalName(name)) return bindDecimal(binding, name.at, digits)
   if (key === 'float' && digits.length > 0) return bindFloat(binding, name.at, digits)
-  if (digits.length > 0) throw binding.fail('BadType', name.at, `${name.text} takes no digits`)
+  if (digits.length > 0 && !isMicroseconds(key, digits))
+    throw binding.fail('BadType', name.at, `${name.text} takes no digits`, { hint: digitsHint(key, digits) })
   if (key === 'interval' && forCast) return INTERVAL
   const spelled = POSTGRES_TYPES.get(key)
   if (spelled !== undefined && spelled.kind !== 'LocalTimestamp') return spelled
@@ -87,6 +88,21 @@ function hintFor(name: string): string | undefined {
   const foreign = FOREIGN_NAMES.get(name.toLowerCase())
   return foreign === undefined ? didYouMean(name, COLUMN_TYPES) : `did you mean ${foreign}?`
 }
+
+/** A time has 6 digits after the point of its seconds, whatever its type is called. */
+function isMicroseconds(key: string, [digits, ...more]: readonly number[]): boolean {
+  return digits === 6 && more.length === 0 && TIMES.test(key)
+}
+
+const TIMES = /^time/
+
+function digitsHint(key: string, [digits = 1]: readonly number[]): string | undefined {
+  if (TIMES.test(key)) return `write ${key} without digits: it has microseconds`
+  return CHARACTERS.has(key) ? `write varchar(${digits}), which is not filled up with blanks` : undefined
+}
+
+/** PostgreSQL fills their values up with blanks, and ignores these in comparisons. */
+const CHARACTERS: ReadonlySet<string> = new Set(['char', 'character', 'bpchar', 'nchar'])
 
 /** SQL's float(p): p is a least number of binary digits, and a Double has 53. */
 function bindFloat(binding: Binding, at: number, [precision = 0, ...more]: readonly number[]): IqlType {

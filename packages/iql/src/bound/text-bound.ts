@@ -76,7 +76,8 @@ function callBound({ function: name, arguments: args }: BoundCall): number {
       return textBound(first)
     case 'left':
     case 'right':
-      return Math.min(textBound(first), CHARACTER_BYTES * literalCount(second))
+      // With a negative count all but some of the characters.
+      return isNegative(second) ? textBound(first) : Math.min(textBound(first), CHARACTER_BYTES * literalCount(second))
     case 'substr':
       return Math.min(textBound(first), CHARACTER_BYTES * literalCount(third))
     case 'lpad':
@@ -96,6 +97,10 @@ export function isShrinking([, part, by]: readonly BoundExpression[]): boolean {
   return part?.kind === 'literal' && typeof part.value === 'string' && by !== undefined
     ? textBound(by) <= utf8Bytes(part.value)
     : false
+}
+
+function isNegative(node: BoundExpression | undefined): boolean {
+  return node?.kind === 'literal' && typeof node.value === 'bigint' && node.value < 0n
 }
 
 function literalCount(node: BoundExpression | undefined): number {

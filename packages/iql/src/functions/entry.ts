@@ -1,6 +1,9 @@
 /** An entry of the function table, and the abbreviations used in entries. */
 import type { IqlType, TypeKind } from '../types/types.ts'
 
+/** The arguments that are literals of whole numbers or words; undefined for all others. */
+export type Literals = readonly (bigint | string | undefined)[]
+
 export interface FunctionEntry {
   /** In lower case. Entries with the same name differ in their arguments. */
   readonly name: string
@@ -12,7 +15,7 @@ export interface FunctionEntry {
   /** The last argument may be repeated. */
   readonly variadic?: true
   /** `argumentTypes` are those of the bound arguments, after widening. */
-  readonly result: IqlType | ((argumentTypes: readonly IqlType[], literals: readonly (bigint | undefined)[]) => IqlType)
+  readonly result: IqlType | ((argumentTypes: readonly IqlType[], literals: Literals) => IqlType)
   /** When the result may be NULL. strict: if any argument is NULL; all: if every argument is NULL. */
   readonly nullable: 'strict' | 'all' | 'always' | 'never'
   /** An aggregate that can also be used with OVER. */
@@ -39,6 +42,7 @@ export const ARGUMENT_WORDS = {
   moment: 'Timestamp, LocalTimestamp, or Date as the midnight at its start',
   zone: 'a literal or a parameter: the name of a time zone, such as America/New_York',
   part: 'a literal: one of the words in the description',
+  fine: 'one of the words in the description',
   unit: 'a literal: one of the words in the description',
   span: 'a literal: one of the words in the description',
   digits: 'a literal: a whole number from 0 to 38',
@@ -60,11 +64,13 @@ export function signatureOf({ name, arguments: kinds, optional = 0, variadic }: 
 /** The parts that date_part extracts. */
 export const PARTS = [
   'year',
+  'isoyear',
   'quarter',
   'month',
   'week',
   'day',
   'dayofweek',
+  'dow',
   'dayofyear',
   'hour',
   'minute',
@@ -73,6 +79,18 @@ export const PARTS = [
   'microsecond',
   'epoch',
 ] as const
+
+/** The parts that EXTRACT gives with their fractions, as PostgreSQL does. date_part gives whole numbers. */
+export const FINE_PARTS = ['second', 'millisecond', 'microsecond', 'epoch'] as const
+
+/** PostgreSQL's other words for parts and units. */
+export const PART_ALIASES: ReadonlyMap<string, string> = new Map([
+  ['isodow', 'dayofweek'],
+  ['doy', 'dayofyear'],
+  ...['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second', 'millisecond', 'microsecond'].map(
+    (part) => [`${part}s`, part] as const,
+  ),
+])
 
 /** The units that date_trunc truncates to. */
 export const UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second', 'millisecond'] as const

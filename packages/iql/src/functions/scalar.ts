@@ -14,7 +14,7 @@ import {
   TIMESTAMP,
   UUID,
 } from '../types/types.ts'
-import type { FunctionEntry } from './entry.ts'
+import type { FunctionEntry, Literals } from './entry.ts'
 
 export const SCALAR_FUNCTIONS = {
   length: text(['Text'], INTEGER, 'The number of characters (code points).', "length('ACME')"),
@@ -48,8 +48,18 @@ export const SCALAR_FUNCTIONS = {
     'The position of the first occurrence of the second argument in the first, from 1; 0 if there is none.',
     "position('LSE:ACME', ':')",
   ),
-  left: text(['Text', 'Integer'], TEXT, 'The first characters; a negative count is zero.', "left('ACME.L', 4)"),
-  right: text(['Text', 'Integer'], TEXT, 'The last characters; a negative count is zero.', "right('ACME.L', 2)"),
+  left: text(
+    ['Text', 'Integer'],
+    TEXT,
+    'The first characters; with a negative count all but the last ones.',
+    "left('ACME.L', -2)",
+  ),
+  right: text(
+    ['Text', 'Integer'],
+    TEXT,
+    'The last characters; with a negative count all but the first ones.',
+    "right('ACME.L', 2)",
+  ),
   lpad: text(
     ['Text', 'Integer', 'Text'],
     TEXT,
@@ -186,7 +196,7 @@ export const SCALAR_FUNCTIONS = {
   date_part: time(
     ['part', 'moment'],
     INTEGER,
-    'One part: year, quarter, month, week (ISO), day, dayofweek (Monday is 1), dayofyear, hour, minute, second, millisecond and microsecond (within the second), epoch (seconds since 1970). EXTRACT(part FROM x) is equivalent.',
+    'One part, as a whole number: year, isoyear (of the ISO week), quarter, month, week (ISO), day, dayofweek or isodow (Monday is 1, Sunday 7), dow (Sunday is 0), dayofyear or doy, hour, minute, second, millisecond and microsecond (within the second), epoch (seconds since 1970). EXTRACT(part FROM x) is equivalent, except for the last four.',
     "date_part('hour', TIMESTAMP '2026-01-31T09:45:10Z')",
   ),
   date_part_zone: {
@@ -206,6 +216,21 @@ export const SCALAR_FUNCTIONS = {
       "date_part('minute', TIME '09:45:10')",
     ),
     name: 'date_part',
+  },
+  extract: time(
+    ['fine', 'moment'],
+    finePart,
+    'Written `EXTRACT(second FROM x)`: the second with its fraction; millisecond and microsecond: the seconds and their fraction in that unit; epoch: the seconds since 1970 with their fraction. As in PostgreSQL. All other parts are those of date_part.',
+    "EXTRACT(second FROM TIMESTAMP '2026-01-31T09:45:10.25Z')",
+  ),
+  extract_time: {
+    ...time(
+      ['fine', 'Time'],
+      finePart,
+      'The same of a time of day; epoch is that since midnight.',
+      "EXTRACT(millisecond FROM TIME '09:45:10.25')",
+    ),
+    name: 'extract',
   },
   date_diff: time(
     ['span', 'moment', 'moment'],
@@ -291,6 +316,17 @@ export const SCALAR_FUNCTIONS = {
 /** An entry whose name defaults to its key in the table. */
 export type Unnamed = Omit<FunctionEntry, 'name'> & { readonly name?: string }
 
+/** PostgreSQL's digits after the point. */
+const FINE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>([
+  ['second', decimal(8, 6)],
+  ['millisecond', decimal(8, 3)],
+  ['epoch', decimal(18, 6)],
+])
+
+function finePart(_types: readonly IqlType[], [part]: Literals): IqlType {
+  return FINE_TYPES.get(String(part)) ?? INTEGER
+}
+
 /** A time as the second argument keeps its type. */
 function second([, x = TIMESTAMP]: readonly IqlType[]): IqlType {
   return x
@@ -301,7 +337,7 @@ function wholePart([x = INTEGER]: readonly IqlType[]): IqlType {
   return x.kind === 'Decimal' ? decimal(x.precision - x.scale + 1, 0) : x
 }
 
-function keptDigits([x = INTEGER]: readonly IqlType[], literals: readonly (bigint | undefined)[]): IqlType {
+function keptDigits([x = INTEGER]: readonly IqlType[], literals: Literals): IqlType {
   const digits = Number(literals[1] ?? 0n)
   const { precision, scale }: DecimalType = x.kind === 'Decimal' ? x : decimal(19, 0)
   return decimal(precision - scale + 1 + digits, digits)

@@ -231,10 +231,14 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
     const before = tokens.at(-1)
     if (one === '[' && before?.key === 'array')
       throw fail(statement, before.at, 'IQL has no arrays', 'Syntax', [], ARRAY_HINT)
-    throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS.get(one))
+    throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], hintFor(statement, at))
   }
   tokens.push({ kind: 'symbol', text: one, key: one, at })
   return at + 1
+}
+
+function hintFor(statement: string, at: number): string | undefined {
+  return SYMBOL_HINTS.get(statement.slice(at, at + 2)) ?? SYMBOL_HINTS.get(statement.charAt(at))
 }
 
 const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||', '::'])
@@ -248,7 +252,8 @@ const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['!', 'write NOT, or <> for unequal'],
   ['&', 'write AND'],
   ['|', 'write OR, or || to concatenate'],
-  ['~', 'write LIKE or ILIKE'],
+  ['~', 'write LIKE or ILIKE: IQL has no regular expressions'],
+  ['!~', 'write NOT LIKE or NOT ILIKE: IQL has no regular expressions'],
   ['?', 'write :name or $1'],
   ['“', "write texts in 'straight quotes'"],
   ['‘', "write texts in 'straight quotes'"],

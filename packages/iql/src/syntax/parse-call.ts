@@ -1,10 +1,11 @@
 /** Parses calls: their arguments in the forms of SQL, FILTER, OVER and windows. */
-import type { Call, Expression, Name, OrderItem, Window } from './ast-query.ts'
+import { FINE_PARTS, PART_ALIASES } from '../functions/entry.ts'
+import type { Call, Expression, Name, OrderItem, TextLiteral, Window } from './ast-query.ts'
 import { parseFrame } from './parse-frame.ts'
 import { PRECEDENCE } from './precedence.ts'
 import type { TokenStream } from './token-stream.ts'
 
-/** Call = PlainCall | Extract | Substring | Position */
+/** Call = PlainCall | Extract | Substring | Position | Trim */
 export function parseCall(tokens: TokenStream): Call {
   switch (tokens.token.key) {
     case 'extract':
@@ -13,25 +14,45 @@ export function parseCall(tokens: TokenStream): Call {
       return parseSubstring(tokens)
     case 'position':
       return parsePosition(tokens)
+    case 'trim':
+      return parseTrim(tokens)
     default:
       return parsePlainCall(tokens)
   }
 }
 
-/** Extract = "EXTRACT" "(" Name "FROM" Expression ")" */
+/**
+ * Extract = "EXTRACT" "(" (Name | Text) ("FROM" | ",") Expression ")"
+ *
+ * It is extract(part, x) for parts with a fraction, and date_part(part, x) for all others.
+ */
 function parseExtract(tokens: TokenStream): Call {
   const { at } = tokens.take()
   tokens.expects('(')
   return tokens.nested(() => {
-    const part = tokens.name('a part of a time')
-    tokens.expects('from')
+    const part = partName(tokens)
+    if (!tokens.accepts(',')) tokens.expects('from')
     const operand = tokens.closing(tokens.expression())
-    return call({ text: 'date_part', at }, [{ kind: 'text', value: part.text.toLowerCase(), at: part.at }, operand])
+    const word = PART_ALIASES.get(part.value) ?? part.value
+    const text = FINE.has(word) ? 'extract' : 'date_part'
+    return call({ text, at }, [part, operand])
   })
 }
 
+const FINE: ReadonlySet<string> = new Set(FINE_PARTS)
+
+function partName(tokens: TokenStream): TextLiteral {
+  if (tokens.token.kind === 'text') {
+    const { at } = tokens.token
+    return { kind: 'text', value: tokens.text('a part of a time').toLowerCase(), at }
+  }
+  const { text, at } = tokens.name('a part of a time')
+  return { kind: 'text', value: text.toLowerCase(), at }
+}
+
 /**
- * Substring = "SUBSTRING" "(" Expression ("FROM" Expression ["FOR" Expression] | "," Expression ["," Expression]) ")"
+ * Substring = "SUBSTRING" "(" Expression ("FROM" Expression ["FOR" Expression] | "FOR" Expression ["FROM" Expression]
+ *           | "," Expression ["," Expression]) ")"
  *
  * It is substr(text, start[, length]).
  */
@@ -43,6 +64,9 @@ function parseSubstring(tokens: TokenStream): Call {
     if (tokens.accepts('from')) {
       args.push(tokens.expression())
       if (tokens.accepts('for')) args.push(tokens.expression())
+    } else if (tokens.accepts('for')) {
+      const length = tokens.expression()
+      args.push(tokens.accepts('from') ? tokens.expression() : { kind: 'number', text: '1', at }, length)
     } else while (tokens.accepts(',')) args.push(tokens.expression())
     return call({ text: 'substr', at }, tokens.closing(args))
   })
@@ -69,6 +93,38 @@ function parsePosition(tokens: TokenStream): Call {
 }
 
 /**
+ * Trim = "TRIM" "(" ("BOTH" | "LEADING" | "TRAILING") [Expression] "FROM" Expression ")" | "TRIM" "(" Expression "FROM" Expression ")"
+ *
+ * It is trim, ltrim or rtrim(text[, characters]): SQL has the characters first.
+ */
+function parseTrim(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const side = opensSide(tokens) ? SIDES.get(tokens.take().key) : undefined
+    const args = side !== undefined && tokens.sees('from') ? [] : [tokens.expression()]
+    if (side !== undefined || tokens.sees('from')) {
+      tokens.expects('from')
+      return call({ text: side ?? text, at }, [tokens.closing(tokens.expression()), ...args])
+    }
+    while (tokens.accepts(',')) args.push(tokens.expression())
+    return call({ text, at }, tokens.closing(args))
+  })
+}
+
+const SIDES: ReadonlyMap<string, string> = new Map([
+  ['both', 'trim'],
+  ['leading', 'ltrim'],
+  ['trailing', 'rtrim'],
+])
+
+/** None of the words is reserved: each can be the name of a column, after which a symbol comes. */
+function opensSide(tokens: TokenStream): boolean {
+  const next = tokens.ahead(1)
+  return SIDES.has(tokens.token.key) && next.kind !== 'symbol' && next.kind !== 'end'
+}
+
+/**
  * PlainCall = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
  *             ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
  */
@@ -84,9 +140,13 @@ function parsePlainCall(tokens: TokenStream): Call {
     const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
     const over = tokens.accepts('over') ? parseOver(tokens) : undefined
-    return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
+    const name = { text: SPELLINGS.get(text.toLowerCase()) ?? text, at }
+    return { ...call(name, [...args, ...within]), star, distinct, orderBy, filter, over }
   })
 }
+
+/** PostgreSQL's names of IQL's functions: the time at which a statement started. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([['statement_timestamp', 'now']])
 
 /** percentile_cont(f) WITHIN GROUP (ORDER BY x) is percentile_cont(f, x). */
 function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {

@@ -14,9 +14,9 @@ import type {
   ViewChanges,
 } from './ast.ts'
 import type { Expression, Name } from './ast-query.ts'
+import { opensCheck, parseCheck, parseColumnDefinition, parseKey } from './parse-columns.ts'
 import { parseExpression } from './parse-expression.ts'
 import { parseQuery } from './parse-select.ts'
-import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
 
 /** Create = CreateTable | CreateView | CreateIndex */
@@ -112,57 +112,6 @@ function acceptsIfExists(tokens: TokenStream): boolean {
   tokens.take()
   tokens.take()
   return true
-}
-
-/** Key = ("PRIMARY" "KEY" | "UNIQUE") "(" Name {"," Name} ")" */
-function parseKey(tokens: TokenStream): KeyDefinition | undefined {
-  const { key, at } = tokens.token
-  if (key === 'primary' && tokens.ahead(1).key === 'key') {
-    tokens.take()
-    tokens.take()
-  } else if (key === 'unique' && tokens.ahead(1).key === '(') tokens.take()
-  else return undefined
-  tokens.expects('(')
-  const columns = tokens.closing(tokens.list((tokens) => tokens.columnName()))
-  return { kind: key === 'unique' ? 'unique' : 'primary-key', columns, at }
-}
-
-/** Neither word is reserved: both can be the names of columns. */
-function opensCheck(tokens: TokenStream): boolean {
-  const { key, kind } = tokens.token
-  if (kind !== 'word') return false
-  if (key === 'check') return tokens.ahead(1).key === '('
-  return key === 'constraint' && tokens.ahead(2).key === 'check' && tokens.ahead(3).key === '('
-}
-
-/** Check = ["CONSTRAINT" Name] "CHECK" "(" Expression ")" */
-function parseCheck(tokens: TokenStream, column?: Name): CheckDefinition {
-  const { at } = tokens.token
-  const name = tokens.accepts('constraint') ? tokens.name('a constraint') : undefined
-  tokens.expects('check')
-  tokens.expects('(')
-  return { name, column, condition: tokens.closing(parseExpression(tokens)), at }
-}
-
-/** ColumnDefinition = Name Type {"PRIMARY" "KEY" | "NOT" "NULL" | "NULL" | "UNIQUE" | "DEFAULT" Expression | Check} */
-function parseColumnDefinition(tokens: TokenStream, checks?: CheckDefinition[]): ColumnDefinition {
-  const name = tokens.name('a column')
-  const type = parseType(tokens)
-  const constraints = { primaryKey: false, notNull: false, unique: false }
-  let defaultValue: Expression | undefined
-  for (;;) {
-    if (tokens.accepts('primary')) {
-      tokens.expects('key')
-      constraints.primaryKey = true
-    } else if (tokens.accepts('not')) {
-      tokens.expects('null')
-      constraints.notNull = true
-    } else if (tokens.accepts('unique')) constraints.unique = true
-    else if (defaultValue === undefined && tokens.accepts('default')) defaultValue = parseExpression(tokens)
-    else if (checks !== undefined && opensCheck(tokens)) checks.push(parseCheck(tokens, name))
-    else if (constraints.notNull || !tokens.accepts('null')) break
-  }
-  return { name, type, ...constraints, default: defaultValue }
 }
 
 type TableOptions = Pick<
@@ -281,41 +230,70 @@ function parseRowFilter(tokens: TokenStream): Expression {
   return tokens.closing(parseExpression(tokens))
 }
 
-/** CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Table "(" IndexColumn {"," IndexColumn} ")" */
+/**
+ * CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Table ["USING" "BTREE"]
+ *               "(" IndexColumn {"," IndexColumn} ")"
+ */
 function parseCreateIndex(tokens: TokenStream, unique: boolean, at: number): CreateIndex {
   tokens.expects('index')
   const ifNotExists = acceptsIfNotExists(tokens)
   const name = tokens.name('an index')
   tokens.expects('on')
   const table = tokens.tableName()
+  if (tokens.accepts('using')) tokens.expects('btree')
   tokens.expects('(')
   const columns = tokens.closing(tokens.list(parseIndexColumn))
   return { kind: 'create-index', unique, ifNotExists, name, table, columns, at }
 }
 
-/** IndexColumn = Name ["ASC" | "DESC"] */
+/** IndexColumn = Name ["TEXT_PATTERN_OPS" | "VARCHAR_PATTERN_OPS"] ["ASC" | "DESC"] */
 function parseIndexColumn(tokens: TokenStream): CreateIndex['columns'][number] {
   const name = tokens.name('a column')
+  // PostgreSQL's order by code points, which every index has here.
+  if (tokens.token.key === 'text_pattern_ops' || tokens.token.key === 'varchar_pattern_ops') tokens.take()
   const descending = tokens.accepts('desc')
   if (!descending) tokens.accepts('asc')
   return { name, descending }
 }
 
 /** Alter = AlterTable | AlterView */
-export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
+export function parseAlter(tokens: TokenStream): AlterTable | AlterView | CreateIndex {
   const at = tokens.expects('alter')
   return tokens.sees('view') ? parseAlterView(tokens, at) : parseAlterTable(tokens, at)
 }
 
 /**
  * AlterTable = "ALTER" "TABLE" Table ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
- *            | "ADD" Check | "DROP" "CONSTRAINT" Name
+ *            | "ADD" Check | "ADD" "CONSTRAINT" Name "UNIQUE" "(" Name {"," Name} ")" | "DROP" "CONSTRAINT" Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
-function parseAlterTable(tokens: TokenStream, at: number): AlterTable {
+function parseAlterTable(tokens: TokenStream, at: number): AlterTable | CreateIndex {
   tokens.expects('table')
   const table = tokens.tableName()
+  const index = parseAddedUnique(tokens, table, at)
+  if (index !== undefined) return index
   return { kind: 'alter-table', table, action: parseAlteration(tokens), at }
+}
+
+/** A UNIQUE constraint that is added to a table is an index with its name. */
+function parseAddedUnique(tokens: TokenStream, table: Name, at: number): CreateIndex | undefined {
+  if (tokens.token.key !== 'add' || tokens.ahead(1).key !== 'constraint' || tokens.ahead(3).key !== 'unique')
+    return undefined
+  tokens.take()
+  tokens.take()
+  const name = tokens.name('a constraint')
+  tokens.take()
+  tokens.expects('(')
+  const columns = tokens.closing(tokens.list((tokens) => tokens.columnName()))
+  return {
+    kind: 'create-index',
+    unique: true,
+    ifNotExists: false,
+    name,
+    table,
+    columns: columns.map((column) => ({ name: column, descending: false })),
+    at,
+  }
 }
 
 /**

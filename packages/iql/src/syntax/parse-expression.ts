@@ -3,7 +3,7 @@ import type { BinaryOperator, Case, Expression, InList, InQuery, Like, LiteralTy
 import { BARE_CALLS, RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
 import { call, parseCall } from './parse-call.ts'
 import { parseQuantified } from './parse-quantified.ts'
-import { parseType, parseZoned } from './parse-type.ts'
+import { LIMITED_TEXTS, parseType, parseZoned } from './parse-type.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
 import { isPublic, type TokenStream } from './token-stream.ts'
 
@@ -374,5 +374,3 @@ function castTo(operand: Expression, type: TypeRef, at: number): Expression {
   const text: Expression = { kind: 'cast', operand, type: { ...type, arguments: [] }, at }
   return call({ text: 'left', at }, [text, { kind: 'number', text: String(length), at }])
 }
-
-const LIMITED_TEXTS: ReadonlySet<string> = new Set(['varchar', 'character varying'])

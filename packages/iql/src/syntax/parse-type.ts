@@ -14,6 +14,9 @@ export function parseType(tokens: TokenStream): TypeRef {
   return zone === undefined ? { name, arguments: digits } : { name: { ...name, text: zone }, arguments: digits }
 }
 
+/** PostgreSQL's types of texts with at most n characters. */
+export const LIMITED_TEXTS: ReadonlySet<string> = new Set(['varchar', 'character varying'])
+
 /** The second words of types that have two. */
 const SECOND_WORDS: ReadonlyMap<string, string> = new Map([
   ['double', 'precision'],

@@ -22,6 +22,7 @@ export const CASTS: Readonly<Record<Castable, readonly Castable[]>> = {
 /** The rules of the conversions, for the documentation. */
 export const CAST_RULES: readonly string[] = [
   'Text is parsed in the form that results use. Anything else, including surrounding blanks, is the error `IQL.BadValue`.',
+  'A time with more than six digits after the point of its seconds is rounded to microseconds as in PostgreSQL, in casts and in literals. In JSON it is an error.',
   'A number cast to Integer or to a Decimal with a smaller scale is rounded half away from zero.',
   'A Double cast to Text or Decimal becomes the shortest decimal that parses as the same Double.',
   'Integer 0 casts to false, every other Integer to true; a Boolean casts to 0 or 1.',

@@ -19,22 +19,46 @@ export function readDate(text: string): bigint | undefined {
   return exists ? BigInt(date.getTime() / MS_PER_DAY) : undefined
 }
 
+/** What happens to digits beyond microseconds. */
+export type Fraction = 'exact' | 'rounded'
+
 /** HH:MM[:SS[.ffffff]] as microseconds since midnight. */
-export function readTime(text: string): bigint | undefined {
-  const match = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?$/.exec(text)
+export function readTime(text: string, fraction: Fraction = 'exact'): bigint | undefined {
+  const micros = timeOfDay(text, fraction)
+  return micros === MICROS_PER_DAY ? undefined : micros
+}
+
+/** A fraction that is rounded up can end at midnight. */
+function timeOfDay(text: string, fraction: Fraction): bigint | undefined {
+  const match = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,60})0*)?)?$/.exec(text)
   if (match === null) return undefined
   const [hour, minute, second] = [BigInt(match[1] ?? 0), BigInt(match[2] ?? 0), BigInt(match[3] ?? 0)]
   if (hour > 23n || minute > 59n || second > 59n) return undefined
-  const fraction = BigInt((match[4] ?? '').padEnd(6, '0'))
-  return hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + fraction
+  const micros = readFraction(match[4] ?? '', fraction)
+  if (micros === undefined) return undefined
+  return hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + micros
+}
+
+/** The digits after the point of the seconds, in microseconds. */
+function readFraction(digits: string, fraction: Fraction): bigint | undefined {
+  const rest = digits.slice(6)
+  if (!/[1-9]/.test(rest)) return BigInt(digits.slice(0, 6).padEnd(6, '0'))
+  return fraction === 'rounded' ? BigInt(roundHalfToEven(Number(`0.${digits}`) * 1e6)) : undefined
+}
+
+/** C's rint, by which PostgreSQL rounds the product of two doubles. */
+function roundHalfToEven(value: number): number {
+  const floor = Math.floor(value)
+  const rest = value - floor
+  return rest < 0.5 || (rest === 0.5 && floor % 2 === 0) ? floor : floor + 1
 }
 
 /** RFC 3339, also without an offset (UTC) or without a time, as microseconds since 1970. */
-export function readTimestamp(text: string): bigint | undefined {
+export function readTimestamp(text: string, fraction: Fraction = 'exact'): bigint | undefined {
   const match = /^(\d{4}-\d{2}-\d{2})(?:[Tt ]([\d:.]+)(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?)?$/.exec(text)
   if (match === null) return undefined
   const days = readDate(match[1] ?? '')
-  const time = match[2] === undefined ? 0n : readTime(match[2])
+  const time = match[2] === undefined ? 0n : timeOfDay(match[2], fraction)
   if (days === undefined || time === undefined) return undefined
   const [hours, minutes] = [BigInt(match[5] ?? 0), BigInt(match[6] ?? 0)]
   if (hours > 23n || minutes > 59n) return undefined
@@ -44,8 +68,8 @@ export function readTimestamp(text: string): bigint | undefined {
 }
 
 /** YYYY-MM-DD[THH:MM[:SS[.ffffff]]] of a local clock. */
-export function readLocalTimestamp(text: string): bigint | undefined {
-  return /[Zz]|[+-]\d{2}(?::?\d{2})?$/.test(text.slice(10)) ? undefined : readTimestamp(text)
+export function readLocalTimestamp(text: string, fraction: Fraction = 'exact'): bigint | undefined {
+  return /[Zz]|[+-]\d{2}(?::?\d{2})?$/.test(text.slice(10)) ? undefined : readTimestamp(text, fraction)
 }
 
 /** The first and the last microsecond of the years 0001 to 9999. */
@@ -197,13 +221,18 @@ const INTERVAL =
   /^((?:[+-]?\d{1,18}(?:\.\d{1,18})?\s*[A-Za-z]+\s*)*)(?:([+-]?)(\d{2,9}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?)?$/
 const AMOUNT = /([+-]?\d+)(?:\.(\d+))?\s*([A-Za-z]+)/g
 
-/** As PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06.5. Each part has its own sign. */
+/** As PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06.5. Each part has its own sign, after a negative one also +. */
 export function writeInterval({ months, micros }: Interval): string {
   const days = micros / MICROS_PER_DAY
   const time = micros % MICROS_PER_DAY
   const parts = [amount(months / 12n, 'year'), amount(months % 12n, 'mon'), amount(days, 'day')]
   if (time !== 0n || (months === 0n && days === 0n)) parts.push(time < 0n ? `-${writeTime(-time)}` : writeTime(time))
-  return parts.filter((part) => part !== '').join(' ')
+  const written = parts.filter((part) => part !== '')
+  return written
+    .map((part, index) =>
+      index > 0 && written[index - 1]?.startsWith('-') && !part.startsWith('-') ? `+${part}` : part,
+    )
+    .join(' ')
 }
 
 function amount(count: bigint, unit: string): string {

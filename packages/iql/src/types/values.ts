@@ -2,6 +2,7 @@
 import { readBase64, writeBase64 } from './base64.ts'
 import { isJson } from './json-text.ts'
 import {
+  type Fraction,
   readDate,
   readInterval,
   readLocalTimestamp,
@@ -19,6 +20,15 @@ export type Read = { readonly value: Exclude<IqlValue, null> } | { readonly prob
 
 /** Never rounds or truncates. The problem is worded so that it can follow the value in a message. */
 export function readValue(type: IqlType, text: string): Read {
+  return readAs(type, text, 'exact')
+}
+
+/** Rounds a time to microseconds as PostgreSQL does, for its clients and for literals. All else is as exact as `readValue`. */
+export function readRoundedValue(type: IqlType, text: string): Read {
+  return readAs(type, text, 'rounded')
+}
+
+function readAs(type: IqlType, text: string, fraction: Fraction): Read {
   switch (type.kind) {
     case 'Text':
       return readText(text)
@@ -32,6 +42,10 @@ export function readValue(type: IqlType, text: string): Read {
       return readIntervalOf(type.months, text)
     case 'Null':
       return { problem: 'has no type' }
+    case 'Timestamp':
+    case 'LocalTimestamp':
+    case 'Time':
+      return readTimeOf(type.kind, text, fraction)
     default: {
       const value = READERS[type.kind](text)
       return value === undefined ? { problem: `is not ${FORMS[type.kind]}` } : { value }
@@ -39,17 +53,24 @@ export function readValue(type: IqlType, text: string): Read {
   }
 }
 
+const TIME_READERS = { Timestamp: readTimestamp, LocalTimestamp: readLocalTimestamp, Time: readTime } as const
+
+function readTimeOf(kind: keyof typeof TIME_READERS, text: string, fraction: Fraction): Read {
+  const value = TIME_READERS[kind](text, fraction)
+  if (value !== undefined) return { value }
+  const isTooExact = fraction === 'exact' && TIME_READERS[kind](text, 'rounded') !== undefined
+  return {
+    problem: isTooExact
+      ? `has more than 6 digits after the point of its seconds; a ${kind} has microseconds`
+      : `is not ${FORMS[kind]}`,
+  }
+}
+
 const READERS: Readonly<
-  Record<
-    'Boolean' | 'Timestamp' | 'LocalTimestamp' | 'Date' | 'Time' | 'Uuid' | 'Json' | 'Binary',
-    (text: string) => Exclude<IqlValue, null> | undefined
-  >
+  Record<'Boolean' | 'Date' | 'Uuid' | 'Json' | 'Binary', (text: string) => Exclude<IqlValue, null> | undefined>
 > = {
   Boolean: readBoolean,
-  Timestamp: readTimestamp,
-  LocalTimestamp: readLocalTimestamp,
   Date: readDate,
-  Time: readTime,
   Uuid: readUuid,
   Json: readJson,
   Binary: readBinary,

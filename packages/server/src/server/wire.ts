@@ -109,10 +109,17 @@ export async function openWire(
         const { replies } = await cluster.callAll('wire-cancel', { process: String(processId), digest })
         return replies.some(({ body }) => body === true)
       },
+      async passOwnCancelOn(processId, subject) {
+        const { replies } = await cluster.callAll('wire-cancel-own', { process: String(processId), subject })
+        return replies.some(({ body }) => body === true)
+      },
     },
     port,
   )
   cluster.handle('wire-cancel', ({ process: processId = '', digest = '' }) => wire.cancel(Number(processId), digest))
+  cluster.handle('wire-cancel-own', ({ process: processId = '', subject = '' }) =>
+    wire.cancelOwn(Number(processId), subject),
+  )
   cleanup.add(() => wire.close())
   return wire
 }

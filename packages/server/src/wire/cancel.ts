@@ -10,6 +10,7 @@ export interface CancelKey {
 }
 
 interface Entry {
+  readonly subject: string
   readonly digest: Buffer
   readonly cancel: () => void
 }
@@ -17,6 +18,8 @@ interface Entry {
 export interface CancelEnv {
   /** Asks the other nodes; the answer says whether one of them had the key. */
   readonly passOn: (processId: number, digest: string) => Promise<boolean>
+  /** The same for a connection of the subject. */
+  readonly passOwnOn: (processId: number, subject: string) => Promise<boolean>
   /** The network that an address is counted as. */
   readonly networkOf: (address: string) => string
   readonly monotonic: () => number
@@ -38,12 +41,12 @@ export class CancelKeys {
     this.#env = env
   }
 
-  /** A new key for a connection. */
-  add(minor: number, cancel: () => void): CancelKey {
+  /** A new key for a connection of the subject. */
+  add(minor: number, subject: string, cancel: () => void): CancelKey {
     let processId = randomInt(1, 2 ** 31 - 1)
     while (this.#entries.has(processId)) processId = randomInt(1, 2 ** 31 - 1)
     const key = randomBytes(minor >= NEWEST_MINOR ? LONG_KEY_BYTES : SHORT_KEY_BYTES)
-    this.#entries.set(processId, { digest: digestOf(key), cancel })
+    this.#entries.set(processId, { subject, digest: digestOf(key), cancel })
     return { processId, key }
   }
 
@@ -66,6 +69,23 @@ export class CancelKeys {
   /** A request that another node passes on. */
   requestPassedOn(processId: number, digest: string): boolean {
     return this.#cancel(processId, Buffer.from(digest, 'base64url'))
+  }
+
+  /**
+   * pg_cancel_backend: a caller stops statements of its own connections, on any node. A connection of another subject is as unknown as
+   * one that does not exist, so that nobody learns which process ids are in use.
+   */
+  async cancelOwn(processId: number, subject: string): Promise<boolean> {
+    if (this.#entries.has(processId)) return this.cancelOwnHere(processId, subject)
+    return await this.#env.passOwnOn(processId, subject)
+  }
+
+  /** The same on this node only. */
+  cancelOwnHere(processId: number, subject: string): boolean {
+    const entry = this.#entries.get(processId)
+    if (entry === undefined || entry.subject !== subject) return false
+    entry.cancel()
+    return true
   }
 
   #cancel(processId: number, digest: Buffer): boolean {

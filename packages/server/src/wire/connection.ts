@@ -62,6 +62,7 @@ export class WireConnection implements SessionCaller {
   readonly database: string
   readonly startup: ReadonlyMap<string, string>
   readonly processId: number
+  readonly cancelBackend: SessionCaller['cancelBackend']
   readonly memory: ConnectionMemory
   readonly #env: ConnectionEnv
   readonly #socket: Socket
@@ -89,6 +90,7 @@ export class WireConnection implements SessionCaller {
     this.database = caller.database
     this.startup = caller.startup
     this.processId = caller.processId
+    this.cancelBackend = caller.cancelBackend
     this.memory = caller.memory
     reader.countIn(caller.memory)
     this.#env = env

@@ -51,6 +51,7 @@ export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 
   readonly metrics: Metrics
   readonly logger: Logger
   readonly passCancelOn: CancelEnv['passOn']
+  readonly passOwnCancelOn: CancelEnv['passOwnOn']
 }
 
 /** For the administration. */
@@ -108,6 +109,7 @@ export class Wire {
     this.#memory = new KeptMemory(settings.keptBytes)
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
+      passOwnOn: env.passOwnCancelOn,
       networkOf: (address) => networkOf(bareAddress(address)),
       monotonic,
     })
@@ -150,6 +152,11 @@ export class Wire {
   /** A CancelRequest that another node passes on. */
   cancel(processId: number, digest: string): boolean {
     return this.#cancelKeys.requestPassedOn(processId, digest)
+  }
+
+  /** A pg_cancel_backend that another node passes on. */
+  cancelOwn(processId: number, subject: string): boolean {
+    return this.#cancelKeys.cancelOwnHere(processId, subject)
   }
 
   /** Accepts no further connections, and ends the open ones: idle ones at once, the others within a second. */
@@ -239,13 +246,15 @@ export class Wire {
       const limit = this.#admission.signIn(principal.subject)
       if (limit !== undefined) throw new Limited(limit)
       this.#admission.leave(accepted)
-      const { processId, key } = this.#cancelKeys.add(minor, () => this.#open.get(connectionId)?.cancel())
+      const { subject } = principal
+      const { processId, key } = this.#cancelKeys.add(minor, subject, () => this.#open.get(connectionId)?.cancel())
+      const cancelBackend = (backend: number) => this.#cancelKeys.cancelOwn(backend, subject)
       const memory = new ConnectionMemory(this.#memory, principal.subject)
       const connection = new WireConnection(
         {
           id: connectionId,
           openedAt: clock(),
-          caller: { user, address, database, startup, processId, memory },
+          caller: { user, address, database, startup, processId, cancelBackend, memory },
           ...{ socket, reader, principal },
         },
         {

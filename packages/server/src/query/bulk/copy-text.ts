@@ -1,5 +1,5 @@
 /** Reads the formats text and csv of PostgreSQL's COPY, whose values are written as PostgreSQL does. */
-import { type IqlType, readValue } from 'gatehouse-iql'
+import { type IqlType, readRoundedValue, type readValue } from 'gatehouse-iql'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
 import { type CsvOptions, openCsv } from './csv.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
@@ -159,7 +159,8 @@ const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind
         ? { value: new Uint8Array(Buffer.from(text.slice(2), 'hex')) }
         : { problem: 'is not bytes in hexadecimal digits after \\x' },
   ],
-  ['Timestamp', (text, type) => readValue(type, withZone(text))],
+  ['Timestamp', (text, type) => readRoundedValue(type, withZone(text))],
+  ['Time', (text, type) => readRoundedValue(type, text)],
 ])
 
 /** `+00` is `+00:00`; without a zone it is UTC. */

@@ -16,7 +16,7 @@ import {
   type Insert,
   type IqlType,
   type IqlValue,
-  readValue,
+  readRoundedValue,
   type Shape,
   type Source,
   sameType,
@@ -201,7 +201,7 @@ function readWritten(type: IqlType, written: string, sign: '' | '-'): IqlValue |
 }
 
 function valueRead(type: IqlType, text: string): IqlValue | undefined {
-  const read = readValue(type, text)
+  const read = readRoundedValue(type, text)
   return 'problem' in read ? undefined : read.value
 }
 

@@ -78,8 +78,12 @@ class ProcessCatalogue implements Catalogue {
     signal: AbortSignal,
     types: readonly number[] = [],
   ): Promise<CatalogueResult> {
-    const { columns, rows } = await this.#statement('run', text, parameters, types, caller, signal)
-    return { columns, rows }
+    const { cancels, ...result } = await this.#statement('run', text, parameters, types, caller, signal)
+    if (cancels.length === 0) return result
+    const cancelled = await Promise.all(cancels.map(async (id) => [id, await caller.cancelBackend(id)] as const))
+    // Its own statement may have been among them.
+    signal.throwIfAborted()
+    return await this.#statement('run', text, parameters, types, caller, signal, cancelled)
   }
 
   async close(): Promise<void> {
@@ -99,6 +103,7 @@ class ProcessCatalogue implements Catalogue {
     types: readonly number[],
     caller: CatalogueCaller,
     cancel: AbortSignal,
+    cancelled: StatementJob['cancelled'] = [],
   ) {
     const signal = AbortSignal.any([cancel, this.#closing.signal])
     const release = await this.#queue.acquire(caller.owner, signal)
@@ -110,7 +115,8 @@ class ProcessCatalogue implements Catalogue {
       try {
         const process = place.process?.isAlive ? place.process : new CatalogueProcess(this.#env)
         place.process = process
-        const job = { kind, key: keyOf(caller), text, parameters, types, user: caller.user }
+        const { user, processId } = caller
+        const job = { kind, key: keyOf(caller), text, parameters, types, user, processId, cancelled }
         return await process.run(job, () => visibleTables(caller), signal)
       } finally {
         this.#leave(place)

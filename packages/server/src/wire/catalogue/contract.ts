@@ -32,6 +32,10 @@ export interface CatalogueCaller {
   /** With whom it shares its turns: names are not enough, as one caller has several. */
   readonly owner: string
   readonly snapshot: CatalogueSnapshot
+  /** Of its connection. */
+  readonly processId: number
+  /** What pg_cancel_backend does. */
+  readonly cancelBackend: (processId: number) => Promise<boolean>
 }
 
 export interface CatalogueColumn {

@@ -90,6 +90,7 @@ export class CatalogueStatements {
     const { scopes, subject, username, clientId } = this.#caller.principal
     // As current_user is in IQL: "token" and "oauth" are not the names of anybody.
     const user = username ?? clientId
-    return { scopes, user, owner: subject, snapshot: this.#env.catalogue.snapshot }
+    const { processId, cancelBackend } = this.#caller
+    return { scopes, user, owner: subject, snapshot: this.#env.catalogue.snapshot, processId, cancelBackend }
   }
 }

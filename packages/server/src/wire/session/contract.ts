@@ -32,6 +32,8 @@ export interface SessionCaller {
   readonly startup: ReadonlyMap<string, string>
   /** The backend process id of BackendKeyData, as pg_backend_pid() tells it. */
   readonly processId: number
+  /** Stops the statement of another connection of the same subject; false if there is no such connection. */
+  readonly cancelBackend: (processId: number) => Promise<boolean>
   /** Counts what the session keeps between messages. */
   readonly memory: ConnectionMemory
 }

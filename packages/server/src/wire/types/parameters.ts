@@ -12,7 +12,7 @@ import {
   MIN_DATE,
   MIN_TIMESTAMP,
   readDigits,
-  readValue,
+  readRoundedValue,
   writeDate,
   writeInterval,
   writeLocalTimestamp,
@@ -73,7 +73,7 @@ function shortWhole(bytes: Buffer): number | undefined {
 
 /** The text form that IQL reads. */
 function fit(text: string, sent: PostgresTypeName, wanted: IqlType): IqlValue {
-  const read = readValue(wanted, formFor(text, sent, wanted))
+  const read = readRoundedValue(wanted, formFor(text, sent, wanted))
   if ('value' in read) return read.value
   throw new BadParameter(`${read.problem}`, wanted.kind === 'Text' ? '22021' : '22P02')
 }

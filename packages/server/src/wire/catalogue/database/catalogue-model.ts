@@ -4,6 +4,7 @@ import { FUNCTION_LINES } from '../data/postgres-catalogue.ts'
 import { PG_CATALOG, RELATIONS } from '../data/relations.ts'
 import { findType, isNamedId, OID, standardName, typeRow } from '../data/types.ts'
 import type { ObjectNames } from '../functions/values.ts'
+import type { StatementJob } from '../process/jobs.ts'
 import {
   CALLER_OID,
   type ConstraintObject,
@@ -31,10 +32,14 @@ export const FUNCTIONS = FUNCTION_LINES.trim()
     return { oid: Number(oid), name, returns: Number(returns), takes: takes === '' ? [] : takes.split(',').map(Number) }
   })
 
+export type CatalogueSession = Pick<StatementJob, 'user' | 'processId' | 'cancelled'>
+
 export class CatalogueModel implements ObjectNames {
   readonly tables: readonly TableObject[]
-  /** The name of the caller whose statement runs. */
-  user = ''
+  /** Whose statement runs. */
+  session: CatalogueSession = { user: '', processId: 0, cancelled: [] }
+  /** The backends that it wants to cancel. */
+  readonly cancels = new Set<number>()
   readonly #tablesByOid = new Map<number, TableObject>()
   readonly #tablesByName = new Map<string, TableObject>()
   /** Made by the first search for the name of an index. */
@@ -87,7 +92,7 @@ export class CatalogueModel implements ObjectNames {
   }
 
   roleName(oid: number): string | undefined {
-    return oid === OWNER_OID ? OWNER : oid === CALLER_OID ? this.user : undefined
+    return oid === OWNER_OID ? OWNER : oid === CALLER_OID ? this.session.user : undefined
   }
 
   typeNameOf(oid: number): string {
@@ -140,7 +145,7 @@ export class CatalogueModel implements ObjectNames {
       case OID.regnamespace:
         return NAMESPACES.get(name)
       case OID.regrole:
-        return name === OWNER ? OWNER_OID : name === this.user ? CALLER_OID : undefined
+        return name === OWNER ? OWNER_OID : name === this.session.user ? CALLER_OID : undefined
       case OID.regproc:
       case OID.regprocedure:
         return FUNCTIONS.find((one) => one.name === name.replace(/\(.*$/s, ''))?.oid

@@ -9,7 +9,7 @@ import { readArray, readBoolean, readInteger, readNumber, type Value, writeText 
 import { parseStatement } from '../syntax/parse-query.ts'
 import { type TranslatedStatement, tableName, translateStatement } from '../translate/query.ts'
 import { parameterName } from '../translate/typed.ts'
-import { CatalogueModel } from './catalogue-model.ts'
+import { CatalogueModel, type CatalogueSession } from './catalogue-model.ts'
 import type { Filling, RowSet } from './filling.ts'
 import { INFORMATION_FILLINGS, PRIVILEGES } from './information-schema.ts'
 import { CALLER_OID, OWNER_OID, type VisibleTable } from './objects.ts'
@@ -87,8 +87,8 @@ export class CatalogueDatabase {
     registerFunctions(this.#database, this.#model, server)
   }
 
-  describe(text: string, declared: readonly number[], user: string): TranslatedStatement {
-    return this.#statement(text, declared, user).translated
+  describe(text: string, declared: readonly number[], session: CatalogueSession): TranslatedStatement {
+    return this.#statement(text, declared, session).translated
   }
 
   /** The rows in PostgreSQL's text form. */
@@ -96,9 +96,9 @@ export class CatalogueDatabase {
     text: string,
     parameters: readonly (string | null)[],
     declared: readonly number[],
-    user: string,
+    session: CatalogueSession,
   ): (string | null)[][] {
-    const { translated, prepared } = this.#statement(text, declared, user)
+    const { translated, prepared } = this.#statement(text, declared, session)
     const { columns, parameterTypes } = translated
     const values = Object.fromEntries(
       parameterTypes.map((type, index) => [
@@ -119,12 +119,18 @@ export class CatalogueDatabase {
     return rows
   }
 
+  /** The backends that the statement that ran last wants to cancel. */
+  get cancels(): readonly number[] {
+    return [...this.#model.cancels]
+  }
+
   close(): void {
     this.#database.close()
   }
 
-  #statement(text: string, declared: readonly number[], user: string): Prepared {
-    this.#model.user = user
+  #statement(text: string, declared: readonly number[], session: CatalogueSession): Prepared {
+    this.#model.session = session
+    this.#model.cancels.clear()
     const key = `${declared.join(' ')} ${text}`
     const known = this.#statements.get(key)
     if (known !== undefined) return known

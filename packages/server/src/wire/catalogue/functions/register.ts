@@ -43,7 +43,19 @@ export function registerFunctions(database: Database, model: CatalogueModel, ser
   registerObjects(define, model)
   registerArrays(define, model)
   registerTexts(define)
-  define('user', () => model.user)
+  define('user', () => model.session.user)
+  define('backend_pid', () => model.session.processId)
+  define(
+    'cancel_backend',
+    strict((id) => {
+      const processId = Number(id)
+      const known = new Map(model.session.cancelled).get(processId)
+      if (known === undefined && model.cancels.size >= MOST_CANCELS)
+        throw new CatalogueError('tooComplex', `A statement can cancel at most ${MOST_CANCELS} others`)
+      if (known === undefined) model.cancels.add(processId)
+      return (known ?? true) ? 1 : 0
+    }),
+  )
   define('version', () => `PostgreSQL ${server.version}`)
   define('started', () => timestampText(server.startedAt))
   define('now', () => timestampText(Date.now()))
@@ -79,7 +91,9 @@ function exact(value: Value): Value {
   return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
 }
 
-const VOLATILE: ReadonlySet<string> = new Set(['now', 'user'])
+const VOLATILE: ReadonlySet<string> = new Set(['now', 'user', 'backend_pid', 'cancel_backend'])
+/** In one statement: each may ask all nodes. */
+const MOST_CANCELS = 20
 
 function timestampText(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', '')}+00`
@@ -151,7 +165,7 @@ function registerObjects(define: Define, model: CatalogueModel): void {
     'pg_has_role',
     strict((role) => {
       const oid = typeof role === 'number' ? role : model.find(OID.regrole, String(role))
-      return oid !== undefined && model.roleName(oid) === model.user ? 1 : 0
+      return oid !== undefined && model.roleName(oid) === model.session.user ? 1 : 0
     }),
   )
   define(

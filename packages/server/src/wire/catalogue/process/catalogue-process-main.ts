@@ -54,18 +54,19 @@ function takeJobs(): void {
 }
 
 function reply(
-  { kind, key, text, parameters, types, user }: StatementJob,
+  { kind, key, text, parameters, types, ...session }: StatementJob,
   databaseFor: (key: string) => CatalogueDatabase,
 ): void {
   try {
     const database = databaseFor(key)
-    const described = database.describe(text, types, user)
+    const described = database.describe(text, types, session)
     if (kind === 'run') {
-      const rows = database.run(text, parameters, types, user)
+      const rows = database.run(text, parameters, types, session)
       for (let start = 0; start < rows.length; start += CHUNK_ROWS)
         writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows.slice(start, start + CHUNK_ROWS)))
     }
-    const done: StatementReply = { columns: described.columns, parameters: described.parameterTypes }
+    const { columns, parameterTypes } = described
+    const done: StatementReply = { columns, parameters: parameterTypes, cancels: database.cancels }
     writeFrameSync(OUTPUT, FRAME.done, serialize(done))
   } catch (error) {
     writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))

@@ -18,12 +18,18 @@ export interface StatementJob {
   /** 0: not declared. */
   readonly types: readonly number[]
   readonly user: string
+  /** Of its connection. */
+  readonly processId: number
+  /** What pg_cancel_backend returns, once the server has done it. */
+  readonly cancelled: readonly (readonly [processId: number, wasFound: boolean])[]
 }
 
 /** The rows of a result come before it, in chunks. */
 export interface StatementReply {
   readonly columns: readonly CatalogueColumn[]
   readonly parameters: readonly number[]
+  /** The backends that the statement wants to cancel, which only the server can do. */
+  readonly cancels: readonly number[]
 }
 
 export type RowChunk = readonly (readonly (string | null)[])[]

@@ -35,7 +35,7 @@ function parser(type: string, returns: string, form: string, value: string): Hel
 }
 
 const DATE_FORM = '(?!0000)\\d{4}-\\d\\d-\\d\\d'
-const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6}0*)?)?'
+const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,60}0*)?)?'
 const YEARS = `timestamp '0001-01-01' AND timestamp '9999-12-31 23:59:59.999999'`
 
 /** The names of parameters must not change: CREATE OR REPLACE FUNCTION refuses that for a function that exists. */
@@ -78,7 +78,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   parser('Double', 'float8', '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|NaN|[+-]?Infinity)$', 'x::float8'),
   parser('Boolean', 'boolean', '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$', 'x::boolean'),
   parser('Date', 'date', `^${DATE_FORM}$`, 'x::date'),
-  parser('Time', 'time', `^${TIME_FORM}$`, 'x::time'),
+  parser('Time', 'time', `^${TIME_FORM}$`, `${S}.gh_in_day(x::time)`),
   parser(
     'Timestamp',
     'timestamp',
@@ -86,7 +86,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d(:?\\d\\d)?)$' AND length(x) > 10 THEN
       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
-  parser('LocalTimestamp', 'timestamp', `^${DATE_FORM}([Tt ]${TIME_FORM})?$`, 'x::timestamp'),
+  parser('LocalTimestamp', 'timestamp', `^${DATE_FORM}([Tt ]${TIME_FORM})?$`, `${S}.gh_in_years(x::timestamp)`),
   parser('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
   parser('Json', 'text', '', `${S}.gh_storable_json(btrim(x::json::text, E' \\t\\n\\r'))`),
   plpgsql`gh_storable_json(x text) RETURNS text AS
@@ -107,6 +107,9 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
       - (substring(x FROM '([+-]\\d\\d)(?::?\\d\\d)?$') || ':' || coalesce(substring(x FROM '[+-]\\d\\d:?(\\d\\d)$'), '00'))::interval END`,
   plpgsql`gh_in_years(x timestamp) RETURNS timestamp AS
     IF x BETWEEN ${YEARS} THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
+  // 23:59:59.9999999 is rounded to 24:00:00.
+  plpgsql`gh_in_day(x time) RETURNS time AS
+    IF x < time '24:00' THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
 
   sql`gh_micros(x timestamp) RETURNS bigint AS (extract(epoch FROM x) * 1000000)::bigint`,
   plpgsql`gh_timestamp(micros bigint) RETURNS timestamp AS

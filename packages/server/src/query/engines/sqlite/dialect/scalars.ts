@@ -47,6 +47,8 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   time_bucket_zone: named('gh_zone_bucket'),
   time_bucket_months_zone: named('gh_zone_bucket'),
   date_part_time: named('gh_date_part'),
+  extract: ([part, x], node) => `gh_extract(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
+  extract_time: named('gh_extract'),
   date_diff: ([span, from, to], node) =>
     `gh_date_diff(${span}, ${asTimestamp(from, typeOf(node, 1))}, ${asTimestamp(to, typeOf(node, 2))})`,
   time_bucket: ([width = '', x], node) => bucketSql(width, asTimestamp(x, typeOf(node, 1)), node),

@@ -10,7 +10,7 @@ import {
   JSON_TYPE,
   LOCAL_TIMESTAMP,
   readDigits,
-  readValue,
+  readRoundedValue,
   TIME,
   TIMESTAMP,
   UUID,
@@ -91,7 +91,7 @@ function readAs(text: string, type: IqlType): IqlValue {
 }
 
 function readOrNothing(type: IqlType, text: string): IqlValue | undefined {
-  const result = readValue(type, text)
+  const result = readRoundedValue(type, text)
   return 'value' in result ? result.value : undefined
 }
 

@@ -24,10 +24,11 @@ export const TEXT_FUNCTIONS = {
     return part(text, from, from + count)
   },
   gh_substr_from: (text: string, from: bigint) => part(text, from, undefined),
-  gh_left: (text: string, count: bigint) => part(text, 1n, 1n + (count > 0n ? count : 0n)),
+  gh_left: (text: string, count: bigint) => [...text].slice(0, clamped(count, text)).join(''),
   gh_right: (text: string, count: bigint) => {
-    const length = BigInt(text.length)
-    return count <= 0n ? '' : [...text].slice(-Number(count > length ? length : count)).join('')
+    const all = [...text]
+    const kept = clamped(count, text)
+    return all.slice(kept < 0 ? -kept : Math.max(0, all.length - kept)).join('')
   },
   gh_lpad: (text: string, length: bigint, fill: string, maxBytes: bigint) =>
     padded(text, length, fill, maxBytes, (pad, kept) => pad + kept),
@@ -113,6 +114,12 @@ function trimmed(text: string, characters: string, start: boolean, end: boolean)
   while (start && from < to && unwanted.has(all[from] ?? '')) from++
   while (end && to > from && unwanted.has(all[to - 1] ?? '')) to--
   return all.slice(from, to).join('')
+}
+
+/** A count that is as large as the text is as good as a larger one. */
+function clamped(count: bigint, { length }: string): number {
+  const most = BigInt(length)
+  return Number(count > most ? most : count < -most ? -most : count)
 }
 
 /** The characters from one position up to, not including, another, counted from 1. */

@@ -50,6 +50,7 @@ export const TIME_FUNCTIONS = {
   },
   gh_date_trunc: truncated,
   gh_date_part: partOf,
+  gh_extract: finePart,
   gh_date_diff: (unit: string, from: bigint, to: bigint) => (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
   gh_bucket: (width: bigint, micros: bigint) => {
     if (width <= 0n) throw widthError()
@@ -150,13 +151,22 @@ export function partOf(name: string, micros: bigint): bigint {
   return (PARTS.get(name) ?? epochSeconds)(micros)
 }
 
+/** Seconds, milliseconds and microseconds of the minute, or seconds since 1970: the digits of each count microseconds. */
+function finePart(name: string, micros: bigint): bigint {
+  return name === 'epoch' ? micros : micros - floorDivide(micros, MICROS_PER_MINUTE) * MICROS_PER_MINUTE
+}
+
+const MICROS_PER_MINUTE = 60_000_000n
+
 const PARTS: ReadonlyMap<string, (micros: bigint) => bigint> = new Map([
   ['year', (micros) => BigInt(dateOf(micros).getUTCFullYear())],
+  ['isoyear', (micros) => BigInt(dateOf(thursdayOf(micros)).getUTCFullYear())],
   ['quarter', (micros) => BigInt(Math.floor(dateOf(micros).getUTCMonth() / 3) + 1)],
   ['month', (micros) => BigInt(dateOf(micros).getUTCMonth() + 1)],
   ['week', isoWeek],
   ['day', (micros) => BigInt(dateOf(micros).getUTCDate())],
   ['dayofweek', (micros) => BigInt(((dateOf(micros).getUTCDay() + 6) % 7) + 1)],
+  ['dow', (micros) => BigInt(dateOf(micros).getUTCDay())],
   ['dayofyear', (micros) => floorDivide(micros - truncated('year', micros), MICROS_PER_DAY) + 1n],
   ['hour', (micros) => BigInt(dateOf(micros).getUTCHours())],
   ['minute', (micros) => BigInt(dateOf(micros).getUTCMinutes())],
@@ -175,7 +185,12 @@ function epochSeconds(micros: bigint): bigint {
 
 /** ISO 8601: the week belongs to the year of its Thursday. */
 function isoWeek(micros: bigint): bigint {
-  const week = 7n * MICROS_PER_DAY
-  const thursday = FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, week) * week + 3n * MICROS_PER_DAY
-  return floorDivide(thursday - truncated('year', thursday), week) + 1n
+  const thursday = thursdayOf(micros)
+  return floorDivide(thursday - truncated('year', thursday), WEEK) + 1n
+}
+
+const WEEK = 7n * MICROS_PER_DAY
+
+function thursdayOf(micros: bigint): bigint {
+  return FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, WEEK) * WEEK + 3n * MICROS_PER_DAY
 }
