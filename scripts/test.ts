@@ -100,6 +100,7 @@ const LONG = [
   'query/live/memory',
   'query/long-rows',
   'query/memory',
+  'query/orphaned-transactions',
   'query/overload',
   'query/postgres-batching',
   'query/readers',

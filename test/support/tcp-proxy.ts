@@ -8,6 +8,11 @@ export interface TcpProxy {
   /** Keeps every connection and passes nothing on, as a machine does that is gone without a word. */
   hold(): void
   mend(): void
+  /**
+   * When the text passes on its way to the server, the next reply is lost, and the end of that connection with it: it is broken on one
+   * side, and stays open on the side of the server.
+   */
+  orphanAfter(text: string): void
   /** New connections go to this port. */
   redirect(port: number): void
   /** The connections that were accepted so far. */
@@ -22,6 +27,8 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
   let held = false
   let target = port
   let accepted = 0
+  let awaited: string | undefined
+  const orphans = new Set<Socket>()
   const server = createServer((near) => {
     if (!open) {
       near.destroy()
@@ -29,6 +36,13 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
     }
     accepted++
     const far = connect(target, host)
+    near.on('data', (data) => {
+      if (awaited === undefined || !data.includes(awaited)) return
+      awaited = undefined
+      orphans.add(far)
+      far.unpipe(near)
+      far.once('data', () => near.destroy()).resume()
+    })
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -40,7 +54,7 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       from.on('error', () => to.destroy())
       from.on('close', () => {
         sockets.delete(from)
-        to.destroy()
+        if (!orphans.has(to)) to.destroy()
       })
     }
   })
@@ -60,6 +74,9 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       open = true
       held = false
       for (const socket of sockets) socket.resume()
+    },
+    orphanAfter: (text) => {
+      awaited = text
     },
     redirect: (port) => {
       target = port

@@ -31,7 +31,7 @@ export type {
   TableSource,
   WindowCall,
 } from './bound/bound-query.ts'
-export { andOf, operandsOf, partsOf } from './bound/bound-walk.ts'
+export { andOf, conjuncts, operandsOf, partsOf } from './bound/bound-walk.ts'
 export * from './bound/can-fail.ts'
 export * from './bound/catalogue-view.ts'
 export { partsOfWrite } from './bound/copied-operands.ts'

@@ -79,6 +79,12 @@ export function andOf(...conditions: readonly (BoundExpression | undefined)[]): 
   return operands.length < 2 ? operands[0] : allOf(operands)
 }
 
+/** The operands of AND, or the condition itself. */
+export function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
+  if (where === undefined) return []
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
+}
+
 export function allOf(operands: readonly BoundExpression[]): BoundExpression {
   const nullable = operands.some((operand) => operand.nullable)
   return { kind: 'logic', operator: 'and', operands, type: BOOLEAN, nullable }

@@ -14,6 +14,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
   [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],
   [/^(SQLITE_IOERR|SQLITE_CANTOPEN|58030)/, 'its disk failed'],
   [/^(SQLITE_(BUSY|LOCKED)|55P03)/, 'another process has locked it'],
+  [/^25P03/, 'it ended a transaction because this node paused'],
   [/^53300/, 'it has no free connections'],
   [/^53[14]/, 'its resources are exhausted'],
   [/^(ETIMEDOUT)/, 'it does not answer'],

@@ -40,7 +40,6 @@ export function openPool(url: string, dataFolder: string): { pool: Pool; close: 
     max: 3,
     settings: SETTINGS,
     connectionTimeoutMillis: 10_000,
-    keepAlive: true,
     application_name: 'gatehouse move',
   })
   // A broken connection fails its statement; without a listener the event would end the process.

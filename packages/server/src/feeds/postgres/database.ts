@@ -3,7 +3,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Pool, PoolClient } from 'pg'
 import { StatementTimeout } from '../../lib/unavailable.ts'
 import { loadPg } from '../../store/database/pg.ts'
-import { isUnreplicated } from '../../store/database/servers/client.ts'
+import { BRIEF_TRANSACTIONS, isUnreplicated } from '../../store/database/servers/client.ts'
 import type { DatabaseServers } from '../../store/database/servers/servers.ts'
 import { UnfitServer } from '../../store/database/servers/unfit-server.ts'
 import { DATABASE_TIME } from './append-function.ts'
@@ -26,7 +26,7 @@ const SETTINGS = {
   TimeZone: 'UTC',
   statement_timeout: STATEMENT_MS,
   lock_timeout: LOCK_MS,
-  idle_in_transaction_session_timeout: STATEMENT_MS,
+  ...BRIEF_TRANSACTIONS,
   // Every statement reads few rows by an index, of tables that may have grown since they were last analyzed.
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
@@ -63,7 +63,6 @@ export class FeedDatabase {
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: REPLY_MS,
       idleTimeoutMillis: 60_000,
-      keepAlive: true,
       application_name: 'gatehouse feeds',
     })
     // A broken idle connection is replaced at its next use, and a broken busy one fails its statement. Without a listener either event

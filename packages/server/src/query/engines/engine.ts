@@ -210,6 +210,8 @@ export interface Stoppable {
   readonly signal: AbortSignal
   /** Its wait is over: it runs, and its time limit counts, from now on. */
   restart?(): void
+  /** What the error of a time limit adds, such as which tables are read whole; evaluated only when the limit is reached. */
+  explainLimit?(describe: () => string | undefined): void
   /** What the log shows of it. */
   readonly statement?: string
   /** The database keeps running it after it was stopped: it is listed and counted until the returned function is called. */

@@ -5,6 +5,7 @@ import {
   type BoundQuery,
   type BoundSelect,
   concatOperands,
+  conjuncts,
   type DefaultValue,
   type Delete,
   type IndexesOf,
@@ -216,12 +217,6 @@ function fixedColumn(condition: BoundExpression, source: TableSource['id']): str
 function isFixedBy(path: AccessPath, condition: BoundExpression, source: TableSource['id']): boolean {
   const column = fixedColumn(condition, source)
   return path.kind !== 'scan' && column !== undefined && path.columns.includes(column)
-}
-
-/** The operands of AND, or the condition itself. */
-export function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
-  if (where === undefined) return []
-  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 
 function isBoundedLimit(limit: BoundExpression | undefined): boolean {

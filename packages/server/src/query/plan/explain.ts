@@ -1,17 +1,21 @@
 /** EXPLAIN: how a statement is run, read from its bound tree, so that it shows nothing that the caller may not know. */
 
-import type {
-  BoundBody,
-  BoundExpression,
-  BoundQuery,
-  BoundSelect,
-  Delete,
-  IndexesOf,
-  Insert,
-  Source,
-  TableSource,
-  Update,
+import {
+  type AsofJoin,
+  andOf,
+  type BoundBody,
+  type BoundExpression,
+  type BoundQuery,
+  type BoundSelect,
+  conjuncts,
+  type Delete,
+  type IndexesOf,
+  type Insert,
+  type Source,
+  type TableSource,
+  type Update,
 } from 'gatehouse-iql'
+import { asofIndexColumns, asofMethod, sourceIds, splitConditions } from '../engines/emit/asof.ts'
 import { latestIndex } from '../engines/emit/latest.ts'
 import { accessPath, targetOf } from './cost.ts'
 
@@ -104,14 +108,31 @@ function sourceLines(source: Source, where: BoundExpression | undefined, indexes
         ]),
       ]
     case 'asof':
-      return [
-        `asof ${source.outer ? 'left ' : ''}join`,
-        ...indent([
-          ...sourceLines(source.left, undefined, indexesOf),
-          ...sourceLines(source.right, undefined, indexesOf),
-        ]),
-      ]
+      return asofLines(source, where, indexesOf)
   }
+}
+
+function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {
+  const sources = sourceIds(join)
+  const [ofLeft, rest] = splitConditions(conjuncts(where), sources, sourceIds(join.left))
+  const method = asofMethod(join, { conditions: [...conjuncts(where)], sources }, { indexesOf, isFormer: false })
+  const steps = `asof ${join.outer ? 'left ' : ''}join${rest.length === 0 ? '' : ', filtered'}`
+  const left = sourceLines(join.left, andOf(...ofLeft), indexesOf)
+  if (method.kind === 'index' && join.right.kind === 'table') {
+    const { columns } = method
+    const right = `find in ${join.right.table.name} the closest ${columns.at(-1)} by index on ${columns.join(', ')}`
+    return [steps, ...indent([...left, right])]
+  }
+  const columns = asofIndexColumns(join)
+  const missing =
+    columns === undefined || join.right.kind !== 'table'
+      ? ''
+      : ` (no index on ${join.right.table.name} (${columns.join(', ')}))`
+  const how = method.kind === 'sort' ? 'sort both sides together' : 'read the right side for the one row of the left'
+  return [
+    steps,
+    ...indent([`${how}${missing}`, ...indent([...left, ...sourceLines(join.right, undefined, indexesOf)])]),
+  ]
 }
 
 function accessLine(source: TableSource, where: BoundExpression | undefined, indexesOf: IndexesOf): string {

@@ -6,6 +6,7 @@ import {
   type BoundSelect,
   type Column,
   cannotFail,
+  conjuncts,
   type IqlType,
   type IqlValue,
   type ResultColumn,
@@ -17,7 +18,6 @@ import type { EmittedSql, RunValues } from '../engines/emit/parameters.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import type { Cell, Encoding } from '../model/result.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
-import { conjuncts } from './cost.ts'
 
 export interface LiveFamily {
   /** The table whose changed keys the family reads. */

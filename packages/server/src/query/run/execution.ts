@@ -9,6 +9,7 @@ import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts
 import { refuse } from '../errors.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
+import { describeWholeReads } from '../plan/whole-reads.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { analyze } from './analyze.ts'
 import {
@@ -38,8 +39,9 @@ export async function execute(call: RunningCall, env: ExecutionEnv): Promise<Que
   requireStepUp(call, env)
   const ready = withAttributes(call, env)
   const run = ready instanceof Promise ? await ready : ready
-  const { bound, encoders, readsAuditLog } = run.planned
+  const { bound, encoders, readsAuditLog, snapshot } = run.planned
   const { statement } = bound
+  run.running.explainLimit?.(() => describeWholeReads(statement, (table) => snapshot.indexesOf(table)))
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
   switch (statement.kind) {
     case 'query':

@@ -30,6 +30,8 @@ export interface RunningQuery extends Stoppable {
   readonly signal: AbortSignal
   /** Aborts for another reason than the time limit, such as a closed connection. */
   stop(reason: unknown): void
+  /** Aborts because a time limit, which the text names, was reached. */
+  reachLimit(text: string): void
   /** The first rows are sent, in a format for whole tables: from now on the time limit of exports counts. */
   beginExport(): void
   /** The rows of a bulk insert arrive, which may take as long as an export. */
@@ -110,6 +112,7 @@ class Entry implements RunningQuery {
   /** The database still runs it. */
   #isOutlived = false
   #timer: NodeJS.Timeout | undefined
+  #describe: () => string | undefined = nothing
 
   constructor(info: QueryInfo, limits: RunningLimits, forget: () => void) {
     this.info = info
@@ -133,6 +136,10 @@ class Entry implements RunningQuery {
     if (this.#isStoppable) this.#stopAfter(this.#limits.milliseconds, 'The query ran for', 'query_seconds')
   }
 
+  explainLimit(describe: () => string | undefined): void {
+    this.#describe = describe
+  }
+
   beginExport(): void {
     if (this.#isStoppable)
       this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
@@ -151,8 +158,13 @@ class Entry implements RunningQuery {
   #stopAfter(milliseconds: number, what: string, setting: string): void {
     clearTimeout(this.#timer)
     const text = `${what} ${milliseconds / 1000} s, which is the limit (the setting ${setting})`
-    this.#timer = setTimeout(() => this.stop(refuse('Limit.Time', text)), milliseconds)
+    this.#timer = setTimeout(() => this.reachLimit(text), milliseconds)
     this.#timer.unref()
+  }
+
+  reachLimit(text: string): void {
+    const cause = this.#describe()
+    this.stop(refuse('Limit.Time', cause === undefined ? text : `${text}. ${cause}`))
   }
 
   stop(reason: unknown): void {
@@ -182,7 +194,7 @@ class Entry implements RunningQuery {
   }
 }
 
-function nothing(): void {}
+function nothing(): undefined {}
 
 /** A statement as lists show it. */
 export function shownStatement(statement: string): string {

@@ -104,7 +104,6 @@ async function lockPostgres({ url, dataFolder, servers: shared, onWait, signal }
   const servers = shared ?? new DatabaseServers(url, { dataFolder })
   const client = servers.createClient({
     connectionTimeoutMillis: 10_000,
-    keepAlive: true,
     application_name: 'gatehouse start',
   })
   // A broken connection has released the lock. Without a listener the error would end the process.

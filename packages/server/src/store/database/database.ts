@@ -11,6 +11,7 @@ import { loadPg } from './pg.ts'
 import { createPostgresDialect } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
 import { withoutCredentials } from './servers/addresses.ts'
+import { BRIEF_TRANSACTIONS } from './servers/client.ts'
 import { DatabaseServers } from './servers/servers.ts'
 import type { SharedFile } from './shared-file.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
@@ -151,10 +152,9 @@ function openPostgres(
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
   const pool = servers.createPool({
     max: poolSize,
-    settings: { search_path: POSTGRES_SCHEMA },
+    settings: { search_path: POSTGRES_SCHEMA, ...BRIEF_TRANSACTIONS },
     types: { getTypeParser: parserOf },
     connectionTimeoutMillis: CONNECT_MS,
-    keepAlive: true,
     application_name: 'gatehouse',
   })
   // A broken idle connection is replaced on next use; without a listener the error would end the process.

@@ -147,7 +147,7 @@ export class Runner {
     const timeout = Number(this.#settings.get('statement_timeout'))
     if (timeout > 0) {
       const text = `The statement ran for ${timeout} ms, which is the limit (the setting statement_timeout)`
-      execution.timer = setTimeout(() => running.stop(refuse('Limit.Time', text)), timeout).unref()
+      execution.timer = setTimeout(() => running.reachLimit(text), timeout).unref()
     }
     return running
   }

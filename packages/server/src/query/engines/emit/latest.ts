@@ -4,6 +4,7 @@ import {
   type BoundExpression,
   type BoundLatest,
   type BoundSelect,
+  conjuncts,
   type IndexesOf,
   operandsOf,
   type TableSource,
@@ -101,11 +102,6 @@ function distinctKeys(
   })
   const steps = `r (${names.join(', ')}) AS (SELECT * FROM (${first}) AS f UNION ALL SELECT ${order} FROM ${next.from})`
   return `(WITH RECURSIVE ${[...next.with, steps].join(', ')} SELECT ${names.join(', ')} FROM r) AS l${id}`
-}
-
-function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
-  if (where === undefined) return []
-  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 
 /** Whether the condition is about the keys and nothing else. */

@@ -1,14 +1,16 @@
 /** Emits bound queries as SQL. Sources are aliased s<id> and the columns of every query c0, c1, …, so that no names clash. */
 
 import {
-  type AsofJoin,
+  andOf,
   type BoundBody,
   type BoundExpression,
   type BoundQuery,
   type BoundSelect,
   cannotFail,
+  conjuncts,
   type IndexesOf,
   isTotal,
+  operandsOf,
   partsOf,
   partsOfWrite,
   type SetOperation,
@@ -19,6 +21,7 @@ import {
 } from 'gatehouse-iql'
 import { once } from '../../../lib/once.ts'
 import { containsAggregate, emitOrder, emitSort } from './aggregate.ts'
+import { emitAsof, type FromContext, sourceIds } from './asof.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import { emitNode } from './expression.ts'
@@ -71,7 +74,8 @@ export function emitQuery(query: BoundQuery, emission: Emission, extra: readonly
     const columns = cte.columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
     return `w${cte.id} (${columns}) AS (${emitQuery(cte.query, emission)})`
   })
-  const parts = emitBody(query.body, emission, extra)
+  const used = once(() => usedColumns(query, extra))
+  const parts = emitBody(query.body, emission, { extra, used })
   const all = [...ctes, ...parts.with]
   const clauses = [parts.sql, ...emitBounds(query, emission)]
   return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
@@ -91,33 +95,59 @@ export function emitBounds(query: BoundQuery, emission: Emission): Sql[] {
   return clauses
 }
 
+/** The columns of each source, by ordinal. */
+function usedColumns(query: BoundQuery, extra: readonly BoundExpression[]): ReturnType<FromContext['used']> {
+  const used = new Map<number, Map<number, string>>()
+  const add = (node: BoundExpression): void => {
+    if (node.kind !== 'column') return
+    const columns = used.get(node.source) ?? new Map<number, string>()
+    used.set(node.source, columns.set(node.ordinal, node.name))
+  }
+  const addAll = (node: BoundExpression): void => {
+    add(node)
+    operandsOf(node).forEach(addAll)
+  }
+  for (const part of partsOf(query)) if (part.kind === 'expression') add(part.expression)
+  extra.forEach(addAll)
+  return used
+}
+
 interface BodyParts {
   readonly sql: Sql
   readonly with: readonly Sql[]
 }
 
-function emitBody(body: BoundBody, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+interface BodyContext extends Pick<FromContext, 'used'> {
+  readonly extra: readonly BoundExpression[]
+}
+
+function emitBody(body: BoundBody, emission: Emission, context: BodyContext): BodyParts {
   switch (body.kind) {
     case 'select':
-      return emitSelect(body, emission, extra)
+      return emitSelect(body, emission, context)
     case 'set':
-      return { sql: emitSet(body, emission), with: [] }
+      return { sql: emitSet(body, emission, context), with: [] }
     case 'query':
       return { sql: `SELECT * FROM (${emitQuery(body, emission)}) AS q`, with: [] }
   }
 }
 
-function emitSet(node: SetOperation, emission: Emission): Sql {
+function emitSet(node: SetOperation, emission: Emission, context: BodyContext): Sql {
   const side = (body: BoundBody): Sql => {
-    const { sql, with: ctes } = emitBody(body, emission, [])
+    const { sql, with: ctes } = emitBody(body, emission, { ...context, extra: [] })
     return ctes.length === 0 ? sql : `WITH ${ctes.join(', ')} ${sql}`
   }
   return emission.dialect.setOperation(side(node.left), side(node.right), node)
 }
 
-function emitSelect(select: BoundSelect, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+function emitSelect(select: BoundSelect, emission: Emission, { extra, used }: BodyContext): BodyParts {
   const ctes: Sql[] = []
-  const from = select.from === undefined ? undefined : emitFrom(select, select.from, emission, ctes)
+  const whole = select.latest === undefined ? select.where : undefined
+  const conditions = [...conjuncts(whole)]
+  const sources = select.from === undefined ? [] : sourceIds(select.from)
+  const from =
+    select.from === undefined ? undefined : emitFrom(select, select.from, emission, { ctes, sources, conditions, used })
+  const where = conditions.length === conjuncts(whole).length ? whole : andOf(...conditions)
   let outputs = select.outputs.map(
     ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
   )
@@ -133,8 +163,7 @@ function emitSelect(select: BoundSelect, emission: Emission, extra: readonly Bou
   outputs.push(...extra.map((expression, index) => `${emitExpression(expression, emission)} AS k${index}`))
   const clauses = [`SELECT ${select.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')}`]
   if (from !== undefined) clauses.push(`FROM ${from}`)
-  if (select.where !== undefined && select.latest === undefined)
-    clauses.push(`WHERE ${emitExpression(select.where, emission)}`)
+  if (where !== undefined) clauses.push(`WHERE ${emitExpression(where, emission)}`)
   if (select.groupBy.length > 0) {
     clauses.push(`GROUP BY ${select.groupBy.map((key) => emitExpression(key, emission)).join(', ')}`)
   }
@@ -143,16 +172,16 @@ function emitSelect(select: BoundSelect, emission: Emission, extra: readonly Bou
 }
 
 /** With LATEST ON, its WHERE is applied too. */
-function emitFrom({ latest, ...select }: BoundSelect, source: Source, emission: Emission, ctes: Sql[]): Sql {
-  const rows = emitSource(source, emission, ctes)
+function emitFrom({ latest, ...select }: BoundSelect, source: Source, emission: Emission, context: FromContext): Sql {
+  const rows = emitSource(source, emission, context)
   if (latest === undefined) return rows
   if (source.kind === 'join' || source.kind === 'asof') throw new Error('LATEST ON of a join')
   const parts = emitLatest({ ...select, latest }, latest, source.id, rows, emission)
-  ctes.push(...parts.with)
+  context.ctes.push(...parts.with)
   return parts.from
 }
 
-function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
+function emitSource(source: Source, emission: Emission, context: FromContext): Sql {
   switch (source.kind) {
     case 'table':
       return emitTable(source, emission)
@@ -171,14 +200,19 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
       nameByOrdinal(source.id, emission)
       return `w${source.cte} AS s${source.id}`
     case 'join': {
-      const left = emitSource(source.left, emission, ctes)
-      const right = emitSource(source.right, emission, ctes)
+      // The conditions must not be applied before rows without a match are added.
+      const ofResult: FromContext = { ...context, conditions: [] }
+      const { join } = source
+      const left = emitSource(source.left, emission, join === 'right' || join === 'full' ? ofResult : context)
+      const right = emitSource(source.right, emission, join === 'left' || join === 'full' ? ofResult : context)
       const inner = source.right.kind === 'join' || source.right.kind === 'asof' ? `(${right})` : right
       const on = source.on === undefined ? emission.dialect.truth(true) : emitExpression(source.on, emission)
-      return `${left} ${JOIN_WORDS[source.join]} ${inner} ON ${on}`
+      return `${left} ${JOIN_WORDS[join]} ${inner} ON ${on}`
     }
-    case 'asof':
-      return emitAsof(source, emission, ctes)
+    case 'asof': {
+      const left = emitSource(source.left, emission, context)
+      return emitAsof(source, left, emitSource(source.right, emission, context), context, emission)
+    }
   }
 }
 
@@ -212,30 +246,6 @@ function emitRows({ id, table, changedOnly }: TableSource, { dialect, placeholde
   }
   const operand = key.length === 1 ? key.join('') : `(${key.join(', ')})`
   return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${changedKeys}) ${dialect.fence})`
-}
-
-function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
-  const left = emitSource(join.left, emission, ctes)
-  const { right } = join
-  const aliased = emitSource(right, emission, ctes)
-  const alias = ` AS s${right.id}`
-  const equal = join.keys.map((key) => `${emitExpression(key.left, emission)} = ${emitExpression(key.right, emission)}`)
-  const near = `${emitExpression(join.near.left, emission)} ${join.near.operator} ${emitExpression(join.near.right, emission)}`
-  const closest = join.near.operator.startsWith('>') ? 'DESC' : 'ASC'
-  const order = [`${emitExpression(join.near.right, emission)} ${closest}`]
-  if (join.tie.length > 0) order.push(emitOrder(join.tie, emission))
-  const parts = emission.dialect.asof({
-    outer: join.outer,
-    left,
-    right: aliased.slice(0, -alias.length),
-    isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem && !emission.isFormer,
-    names: right.kind === 'table' ? right.table.columns.map(({ name }) => name) : [],
-    id: right.id,
-    condition: [...equal, near].join(' AND '),
-    order: order.join(', '),
-  })
-  ctes.push(...parts.with)
-  return parts.from
 }
 
 function emitRowCount(expression: BoundExpression, emission: Emission): Sql {

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
+import { BRIEF_TRANSACTIONS } from '../../../store/database/servers/client.ts'
 import type { DatabaseServers } from '../../../store/database/servers/servers.ts'
 import type { Stoppable } from '../engine.ts'
 import type { Background } from '../live-source.ts'
@@ -43,11 +44,9 @@ export function createPool({
 }: PoolOptions): Pool {
   const pool = servers.createPool({
     max,
-    settings: { ...SETTINGS, ...settings },
+    settings: { ...SETTINGS, ...BRIEF_TRANSACTIONS, ...settings },
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
-    // Detects a server that disappears without closing the connection.
-    keepAlive: true,
     application_name: 'gatehouse query',
   })
   // A broken idle connection is replaced at its next use, and a broken busy one fails its statement. Without a listener either

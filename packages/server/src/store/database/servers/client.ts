@@ -9,6 +9,25 @@ import { readIdentity } from './identity.ts'
 /** Set on the connection when it is open. Not by the startup parameter `options`, which PgBouncer does not pass on. */
 export type SessionSettings = Readonly<Record<string, string | number>>
 
+/**
+ * For connections whose transactions never wait for anything but this process: if the network loses the end of a connection, the locks
+ * of its transaction, such as that of an idempotency key, are released after this time.
+ */
+export const BRIEF_TRANSACTIONS = { idle_in_transaction_session_timeout: 10_000 }
+
+/** Finds out on this side that the server is gone; the system's default is two hours. */
+const KEEPALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
+
+/** Lets the server find out that this node is gone, and end what it runs for it. */
+const SERVER_KEEPALIVE = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+}
+/** PostgreSQL 14 refuses it where it is not on Linux. */
+const CONNECTION_CHECK = { client_connection_check_interval: 10_000 }
+
 export interface ServerClientConfig extends ClientConfig {
   readonly settings?: SessionSettings | undefined
 }
@@ -84,7 +103,7 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
     readonly #withinMs: number
 
     constructor(config: ServerClientConfig = {}) {
-      super(config)
+      super({ ...KEEPALIVE, ...config })
       this.#settings = config.settings ?? {}
       this.#withinMs = (config.connectionTimeoutMillis ?? CONNECT_MS) - MARGIN_MS
       // Until the connection is handed out nobody else listens, and the error would end the process.
@@ -128,8 +147,18 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
   }
 }
 
-/** In the order of the settings: a role may not be allowed to set what comes after it. */
 async function applySettings(client: ClientBase, settings: SessionSettings): Promise<void> {
+  try {
+    await setAll(client, { ...SERVER_KEEPALIVE, ...CONNECTION_CHECK, ...settings })
+  } catch (error) {
+    if (!(error instanceof loadPg().DatabaseError)) throw error
+    await setAll(client, SERVER_KEEPALIVE).catch(() => {})
+    await setAll(client, settings)
+  }
+}
+
+/** In the order of the settings: a role may not be allowed to set what comes after it. */
+async function setAll(client: ClientBase, settings: SessionSettings): Promise<void> {
   const entries = Object.entries(settings)
   if (entries.length === 0) return
   const calls = entries.map((_entry, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, false)`)

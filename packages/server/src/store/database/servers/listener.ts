@@ -33,7 +33,6 @@ export class Listener {
   async start(): Promise<void> {
     const { servers, channel, applicationName, onPayload, onListening } = this.#options
     const client = servers.createClient({
-      keepAlive: true,
       connectionTimeoutMillis: DEADLINE_MS,
       query_timeout: DEADLINE_MS,
       application_name: applicationName,

@@ -142,7 +142,6 @@ class Listening {
   async #connect(): Promise<void> {
     const client = this.#servers.createClient({
       application_name: 'gatehouse live',
-      keepAlive: true,
       connectionTimeoutMillis: DEADLINE_MS,
       // A server that disappears without closing the connection would never answer.
       query_timeout: DEADLINE_MS,
