@@ -36,7 +36,7 @@ interface Candidate {
 }
 
 interface Step {
-  readonly unit: Unit
+  readonly scale: Unit
   /** Milliseconds, days or months. */
   readonly length: number
 }
@@ -59,12 +59,12 @@ function stepsFor(spans: readonly Span[], apart: number, places: number): Step[]
   const longest = Math.max(0, ...spans.map(({ start, end }) => end - start))
   const real = ((spans.at(-1)?.end ?? 0) - (spans[0]?.start ?? 0)) / places
   const steps: Step[] = [
-    ...STEPS.filter((length) => length <= longest).map((length) => ({ unit: 'time', length }) as const),
-    ...DAY_STEPS.map((length) => ({ unit: 'day', length }) as const),
-    ...MONTH_STEPS.map((length) => ({ unit: 'month', length }) as const),
+    ...STEPS.filter((length) => length <= longest).map((length) => ({ scale: 'time', length }) as const),
+    ...DAY_STEPS.map((length) => ({ scale: 'day', length }) as const),
+    ...MONTH_STEPS.map((length) => ({ scale: 'month', length }) as const),
   ]
-  const fits = ({ unit, length }: Step): boolean =>
-    unit === 'time' ? length >= apart : (unit === 'day' ? length : length * 30) * DAY >= real
+  const fits = ({ scale, length }: Step): boolean =>
+    scale === 'time' ? length >= apart : (scale === 'day' ? length : length * 30) * DAY >= real
   const first = steps.findIndex(fits)
   return steps.slice(0, first === -1 ? steps.length : first + 1).reverse()
 }
@@ -75,11 +75,11 @@ interface Room {
   readonly zone: string
 }
 
-function ticksOf(axis: TimeAxis, spans: readonly Span[], { unit, length }: Step, { from, apart, zone }: Room): Tick[] {
+function ticksOf(axis: TimeAxis, spans: readonly Span[], { scale, length }: Step, { from, apart, zone }: Room): Tick[] {
   const times =
-    unit === 'month'
+    scale === 'month'
       ? monthTimes(spans, length, zone)
-      : unit === 'day'
+      : scale === 'day'
         ? dayTimes(spans, length, zone)
         : stepTimes(spans, length, zone)
   // A label is centred below its tick: there must be room at the left.
@@ -92,7 +92,7 @@ function ticksOf(axis: TimeAxis, spans: readonly Span[], { unit, length }: Step,
     const before = chosen[index - 1]
     const isOtherDay = before !== undefined && dayOf(before.time, zone) !== dayOf(time, zone)
     const date = rank > 0 ? 'only' : index === dated || isOtherDay ? 'also' : 'none'
-    return { at, label: labelOf(time, date, unit, length, formats, zone) }
+    return { at, label: labelOf(time, date, scale, length, formats, zone) }
   })
 }
 
@@ -131,13 +131,13 @@ function rankOf(before: number, time: number, zone: string): number {
 function labelOf(
   time: number,
   date: 'only' | 'also' | 'none',
-  unit: Unit,
+  scale: Unit,
   length: number,
   { clock, seconds, day, month, year }: ZoneFormats,
   zone: string,
 ): string {
-  if (unit === 'month') return isNewYear(time, zone) ? year.format(time) : month.format(time)
-  if (unit === 'day' || date === 'only') return day.format(time)
+  if (scale === 'month') return isNewYear(time, zone) ? year.format(time) : month.format(time)
+  if (scale === 'day' || date === 'only') return day.format(time)
   const text =
     length >= MINUTE
       ? clock.format(time)

@@ -2,6 +2,7 @@
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
+import { RightBadges } from '../../admin/rights.tsx'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
@@ -68,9 +69,9 @@ function Consents({ person }: { readonly person: Person }) {
       columns={[
         { title: 'Application', cell: (item) => item.client_id },
         {
-          title: 'Scopes',
+          title: 'Rights',
           wide: true,
-          cell: ({ scopes }) => <span class="quiet">{scopes.join(' ')}</span>,
+          cell: ({ scopes }) => <RightBadges of={scopes} />,
         },
         {
           title: 'Consent',

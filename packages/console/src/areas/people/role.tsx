@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
+import { Right } from '../../admin/rights.tsx'
 import { useScopes } from '../../admin/scopes.ts'
 import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
@@ -258,6 +259,14 @@ function RoleForm({
   )
 }
 
+/** Who has it already: rights reach users through roles. */
+function holdersText(roles: readonly string[]): string {
+  if (roles.length === 0) return 'No role gives it yet: nobody has it.'
+  return roles.length === 1
+    ? `Users have it through the role ${roles[0]}.`
+    : `Users have it through the roles ${roles.join(', ')}.`
+}
+
 function ScopeChoice({
   scopes,
   onScopes,
@@ -267,7 +276,7 @@ function ScopeChoice({
 }) {
   return (
     <fieldset class="choices">
-      <legend>Scopes</legend>
+      <legend>Rights</legend>
       <Await of={useScopes()}>
         {(found) => (
           <Checkboxes
@@ -275,8 +284,8 @@ function ScopeChoice({
               .filter(({ resource }) => resource !== null)
               .map(({ name, roles }) => ({
                 name,
-                label: <code>{name}</code>,
-                hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
+                label: <Right of={name} />,
+                hint: holdersText(roles),
               }))}
             chosen={scopes}
             onChosen={onScopes}

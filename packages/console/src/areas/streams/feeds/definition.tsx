@@ -1,5 +1,6 @@
 /** The definition of a feed: to read and to change. */
 import { useState } from 'preact/hooks'
+import { Right } from '../../../admin/rights.tsx'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Badge, Button, bytes, count, demandText, Facts, Section } from '../../../ui/index.ts'
@@ -69,7 +70,7 @@ function keptText({ keep, history }: FeedDefinition): string {
 }
 
 function scopeOf(scope: string) {
-  return scope === 'identity' ? readerText(scope) : <code>{scope}</code>
+  return scope === 'identity' ? readerText(scope) : <Right of={scope} />
 }
 
 function used(now: number | undefined, most: number, write: (number: number) => string): string {
