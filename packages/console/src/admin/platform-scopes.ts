@@ -2,7 +2,7 @@
 import { isPlatformScope, SCOPES } from 'gatehouse-protocol'
 import { gate, may } from '../gate.ts'
 import { type Choice, useLoad } from '../ui/index.ts'
-import { rightText } from './rights.tsx'
+import { rightText } from '../ui/rights.tsx'
 import type { Scope } from './scopes.ts'
 
 const OWN: readonly string[] = SCOPES.filter(isPlatformScope)

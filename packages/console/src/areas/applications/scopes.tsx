@@ -1,8 +1,8 @@
 /** The rights that an application may ask for. */
 
-import { Right, rightText } from '../../admin/rights.tsx'
 import { type Scope, useScopes } from '../../admin/scopes.ts'
 import { Await, Checkboxes } from '../../ui/index.ts'
+import { Right, rightText } from '../../ui/rights.tsx'
 
 export function ScopeChoice({
   about,

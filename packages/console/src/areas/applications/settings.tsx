@@ -1,9 +1,9 @@
 /** How an application is registered: to read, and to change where it is not built in. */
 import { useState } from 'preact/hooks'
-import { RightList } from '../../admin/rights.tsx'
 import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
+import { RightList } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'

@@ -1,11 +1,11 @@
 /** What a user may do, as the platform would decide it now: scopes through roles, tables with their rows, topics. */
 import { useState } from 'preact/hooks'
 import { withQuery } from '../../admin/requests.ts'
-import { RightList } from '../../admin/rights.tsx'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import { Await, Badge, Button, Facts, Notice, SearchField, Section, Table, useLoad } from '../../ui/index.ts'
+import { RightList } from '../../ui/rights.tsx'
 import { type Person, userPath } from './types.ts'
 
 interface RightsOf {

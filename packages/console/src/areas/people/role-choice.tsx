@@ -1,10 +1,10 @@
 /** Roles to choose, with what each gives. */
 
 import type { AdminRole } from '../../../../client/src/index.ts'
-import { rightText } from '../../admin/rights.tsx'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Checkboxes, useLoad } from '../../ui/index.ts'
+import { rightText } from '../../ui/rights.tsx'
 
 /** More roles would be too many to choose from. */
 const MOST = 200

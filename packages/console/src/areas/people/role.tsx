@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
-import { Right } from '../../admin/rights.tsx'
 import { useScopes } from '../../admin/scopes.ts'
 import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
@@ -24,6 +23,7 @@ import {
   Section,
   TextField,
 } from '../../ui/index.ts'
+import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { nameOf, type Person } from './types.ts'
 

@@ -2,9 +2,9 @@
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
-import { RightBadges } from '../../admin/rights.tsx'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, Empty, Page } from '../../ui/index.ts'
+import { RightBadges } from '../../ui/rights.tsx'
 import { PeopleTabs } from './tabs.tsx'
 
 export function Roles() {

@@ -1,7 +1,6 @@
 /** The definition of a table: columns, keys, indexes, scopes and row filter; changed by forms that show their statement. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Right } from '../../admin/rights.tsx'
 import { format } from '../../editor/format.ts'
 import { go, href } from '../../shell/router.ts'
 import {
@@ -17,6 +16,7 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
+import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'

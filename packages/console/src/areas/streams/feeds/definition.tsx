@@ -1,9 +1,9 @@
 /** The definition of a feed: to read and to change. */
 import { useState } from 'preact/hooks'
-import { Right } from '../../../admin/rights.tsx'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Badge, Button, bytes, count, demandText, Facts, Section } from '../../../ui/index.ts'
+import { Right } from '../../../ui/rights.tsx'
 import { word } from '../../../ui/word.ts'
 import { periodText } from '../period.ts'
 import { DefinitionForm } from './definition-form.tsx'

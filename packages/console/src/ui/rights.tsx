@@ -1,5 +1,5 @@
 /** What scopes allow, in the words of the consent page. The code is second: it is for those who write statements and programs. */
-import { Badge } from '../ui/index.ts'
+import { Badge } from './notice.tsx'
 
 const RIGHTS: ReadonlyMap<string, string> = new Map([
   ['openid', 'Know who the user is'],
