@@ -23,7 +23,8 @@ app.use((error, request, response, _next) => {
   // Signed out elsewhere, or ended by an operator: begin again.
   if (error.name === 'AuthError') forget(request)
   if (response.headersSent) response.end()
-  else response.status(500).send(page({ problem: error.message }))
+  // The server says why it refused a sign-in, for example that the user has cancelled it. The page has a link to try again.
+  else response.status(500).send(page({ problem: error.error_description ?? error.message }))
 })
 
 app.listen(Number(port), 'localhost', () => console.log(`Open ${origin}/`))

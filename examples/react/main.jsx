@@ -2,43 +2,55 @@
 import { browser, Gatehouse, sql } from 'gatehouse-client'
 import { StrictMode, useState } from 'react'
 import { createRoot } from 'react-dom/client'
-import { GatehouseContext, useConnection, useLive, useQuery } from './hooks.js'
+import { GatehouseContext, useConnection, useFeed, useLive, useQuery, useUser } from './hooks.js'
 
 const SYMBOLS = ['ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO']
 const auth = browser({ clientId: 'demo-spa', scope: 'openid profile offline_access Platform/Market' })
 const gate = new Gatehouse('http://localhost:5080', { auth })
 
-// Also finishes a sign-in, when the user comes back from the sign-in page.
-const user = await gate.auth.user()
 createRoot(document.body).render(
   <StrictMode>
     <GatehouseContext value={gate}>
       <h1>Prices</h1>
-      {user === undefined ? <SignIn /> : <Market user={user} />}
+      <App />
     </GatehouseContext>
   </StrictMode>,
 )
 
-function SignIn() {
+function App() {
+  const { user, error, isKnown, retry, signIn, signOut } = useUser()
+  if (!isKnown) return <p>Loading …</p>
+  if (user !== undefined) return <Market user={user} onSignOut={signOut} />
   return (
-    <button id="sign-in" type="button" onClick={() => gate.auth.signIn()}>
-      Sign in
-    </button>
+    <>
+      {error !== undefined && <p role="alert">{error.message}</p>}
+      <button id="sign-in" type="button" onClick={signIn}>
+        Sign in
+      </button>{' '}
+      {/* For example while the server restarts. */}
+      {error?.retryable && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </>
   )
 }
 
-function Market({ user }) {
+function Market({ user, onSignOut }) {
   const [symbol, setSymbol] = useState('ACME')
   return (
     <>
       <p>
         <span id="user">{user.name}</span>{' '}
-        <button id="sign-out" type="button" onClick={() => gate.auth.signOut()}>
+        <button id="sign-out" type="button" onClick={onSignOut}>
           Sign out
         </button>
       </p>
       <h2>Live prices</h2>
       <Prices onChoose={setSymbol} />
+      <h2>Ticker of {symbol}</h2>
+      <Ticker symbol={symbol} />
       <h2>Latest trades of {symbol}</h2>
       <Trades symbol={symbol} />
     </>
@@ -75,6 +87,18 @@ function Prices({ onChoose }) {
   )
 }
 
+/** Messages of a feed, where Prices shows the rows of a table. */
+function Ticker({ symbol }) {
+  const { value, error } = useFeed('Ticker', `Price/${symbol}`)
+  if (error !== undefined) return <Problem error={error} />
+  if (value === undefined) return <p>Waiting for the first message …</p>
+  return (
+    <p id="ticker">
+      {value.Bid} – {value.Ask}
+    </p>
+  )
+}
+
 function Trades({ symbol }) {
   const { rows, error } = useQuery(sql`
     select id, executed_at, side, quantity, price from trades where symbol = ${symbol} order by id desc limit 10`)
@@ -96,12 +120,13 @@ function Trades({ symbol }) {
   )
 }
 
+/** What ended a query or a subscription. To begin again, the page is loaded again: there the user can also sign in. */
 function Problem({ error }) {
   return (
     <p role="alert">
       {error.message}{' '}
-      <button type="button" onClick={() => gate.auth.signIn()}>
-        Sign in again
+      <button type="button" onClick={() => location.reload()}>
+        Try again
       </button>
     </p>
   )

@@ -7,22 +7,25 @@ const gate = new Gatehouse('http://localhost:5080', { auth })
 const element = (id) => document.getElementById(id)
 let prices
 
-window.onunhandledrejection = ({ reason }) => show(reason)
-element('sign-in').onclick = () => gate.auth.signIn()
+element('sign-in').onclick = () => gate.auth.signIn().catch(show)
 element('sign-out').onclick = () => {
   prices?.close()
-  gate.auth.signOut()
+  gate.auth.signOut().catch(show)
 }
 element('symbol').append(...SYMBOLS.map((symbol) => new Option(symbol)))
-element('symbol').onchange = showTrades
+element('symbol').onchange = () => showTrades().catch(show)
 gate.on('state', ({ state }) => {
   element('state').textContent = state
 })
 
-// Also finishes a sign-in, when the user comes back from the sign-in page.
-const user = await gate.auth.user()
-element(user === undefined ? 'sign-in' : 'sign-out').hidden = false
-if (user !== undefined) {
+// Rejects if the sign-in was cancelled or refused, if a right is missing, or without a connection.
+await begin().catch(show)
+
+async function begin() {
+  // Also finishes a sign-in, when the user comes back from the sign-in page.
+  const user = await gate.auth.user()
+  element(user === undefined ? 'sign-in' : 'sign-out').hidden = false
+  if (user === undefined) return
   element('user').textContent = user.name
   document.querySelector('main').hidden = false
   await Promise.all([showTrades(), followPrices()])
@@ -64,5 +67,6 @@ function row(cells) {
 
 function show(error) {
   element('problem').textContent = `${error.message}\n${error.caret ?? error.hint ?? ''}`
-  element('sign-in').hidden = error.name !== 'AuthError'
+  // The way to try again, unless somebody is signed in and has only met another problem.
+  element('sign-in').hidden = !element('sign-out').hidden && error.name !== 'AuthError'
 }

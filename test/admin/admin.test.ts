@@ -43,7 +43,9 @@ onEveryEngineInLongRuns('administration', (place) => {
         cancel: (id: string) => id === 'q1',
       },
     }
-    const settings = () => [{ name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag' }]
+    const settings = () => [
+      { name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag', description: 'The port' },
+    ]
     admin = await startTestAdmin(place(), { settings }, here)
   })
   after(() => admin.stop())

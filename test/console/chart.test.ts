@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chooseColumns, suitableKind } from '../../packages/console/src/chart/choose.ts'
 import { type ChartSource, type Points, pointsOf } from '../../packages/console/src/chart/points.ts'
+import { zoneOf } from '../../packages/console/src/chart/statement-zone.ts'
 import { timeTicks } from '../../packages/console/src/chart/ticks.ts'
 import { TimeAxis } from '../../packages/console/src/chart/time-axis.ts'
 import { boundText, exactText, summaryOf } from '../../packages/console/src/chart/words.ts'
@@ -104,6 +105,50 @@ test('ticks of time are round in the zone of the axis', () => {
   assert.deepEqual(labels('UTC').slice(0, 3), ['Nov 16 15:00', '16:00', '17:00'])
   assert.deepEqual(labels('Asia/Tokyo').slice(0, 2), ['Nov 17 00:00', '01:00'])
   assert.equal(labels('Asia/Kolkata')[0], 'Nov 16 21:00')
+})
+
+/** Half hours of trading days in New York, from 9:30 to 16:00. */
+function halfHours(weeks: number): number[] {
+  const monday = Date.UTC(2026, 9, 5, 13, 30)
+  return Array.from({ length: weeks * 65 }, (_, at) => {
+    const day = Math.floor(at / 13)
+    return monday + (Math.floor(day / 5) * 7 + (day % 5)) * DAY + (at % 13) * (HOUR / 2)
+  })
+}
+
+test('half hours of weeks are labelled by days, those of years by months, at every width', () => {
+  const labelsOf = (weeks: number, most: number) => {
+    const times = halfHours(weeks)
+    const axis = new TimeAxis(times, true)
+    const [from, to] = [axis.at(times[0] ?? 0), axis.at(times.at(-1) ?? 0)]
+    const ticks = timeTicks(axis, from, to, most, 'America/New_York')
+    const apart = (to - from) / most
+    for (const [index, { at }] of ticks.entries())
+      assert.ok(index === 0 || at - (ticks[index - 1]?.at ?? 0) >= apart * 0.69, 'labels do not overlap')
+    return ticks.map(({ label }) => label)
+  }
+  for (const most of [2, 3, 6, 12, 20]) {
+    const days = labelsOf(6, most)
+    assert.ok(days.length >= Math.max(2, most / 2), `${most}: ${days}`)
+    assert.ok(
+      days.every((label) => /^(Oct|Nov) \d+$/.test(label)),
+      `${most}: ${days}`,
+    )
+    assert.ok(labelsOf(150, most).length >= 2, `${most}: ${labelsOf(150, most)}`)
+  }
+  assert.ok(labelsOf(6, 8).includes('Nov 2'), 'where a month begins')
+  assert.ok(labelsOf(150, 12).includes('2027'))
+  assert.match(labelsOf(150, 12).join(), /Jul|Oct/)
+  assert.match(labelsOf(1, 20).join(), /\d\d:\d\d.*Oct \d.*\d\d:\d\d/)
+})
+
+test('the zone of a statement is that of its functions', () => {
+  const bars = (zone: string) => `select time_bucket('30 minutes', executed_at, ${zone}) as t, max(price) from trades`
+  assert.equal(zoneOf(bars("'America/New_York'")), 'America/New_York')
+  assert.equal(zoneOf(bars(':zone'), { zone: 'Asia/Tokyo' }), 'Asia/Tokyo')
+  assert.equal(zoneOf("select x at time zone 'Europe/London' from t"), 'Europe/London')
+  for (const text of ['select 1', bars("'No/Where'"), `${bars("'UTC'")} where y at time zone 'Asia/Tokyo' = z`])
+    assert.equal(zoneOf(text), undefined, text)
 })
 
 test('numbers have separators and the decimals of their column, and lose no digit', () => {

@@ -1,6 +1,7 @@
 /** The figures of Operations: the text of /metrics, quantiles, the bounded history of a node, what needs attention. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { axisLabels, figureText } from '../../packages/console/src/areas/operations/figure-text.ts'
 import { addSamples, CHARTS, LONGEST_HISTORY } from '../../packages/console/src/areas/operations/figures.ts'
 import { parseMetrics, sumOf } from '../../packages/console/src/areas/operations/metrics.ts'
 import { problemsOf } from '../../packages/console/src/areas/operations/problems.ts'
@@ -37,12 +38,37 @@ test('quantiles are those between two samples, interpolated inside the bucket', 
     bounds: [0.1, 0.5],
     counts,
     total: counts.reduce((sum, count) => sum + count, 0),
+    largest: 60,
   })
   const before = buckets(1000, 0, 0)
   assert.equal(quantileBetween(0.5, before, buckets(1010, 0, 0)), 50)
   assert.ok(Math.abs((quantileBetween(0.75, before, buckets(1005, 5, 0)) ?? 0) - 300) < 1e-9)
   assert.equal(quantileBetween(0.99, before, buckets(1000, 0, 10)), 500)
   assert.equal(quantileBetween(0.5, before, before), undefined)
+  const ended = { ...buckets(1000, 10, 0), largest: 0.3 }
+  assert.equal(quantileBetween(0.99, before, ended), 300, 'no quantile is larger than what was observed')
+})
+
+test('latencies past the last bucket are said to be more, in the unit that suits them', () => {
+  const metrics = new Metrics()
+  const figures = new Figures({ metrics, loopDelay: () => ({ mean: 1, p99: 20, max: 30 }) })
+  figures.sample(1000)
+  metrics.observe('gatehouse_http_request_seconds', { route: '/a' }, 28)
+  metrics.observe('gatehouse_query_seconds', { engine: 'sqlite' }, 28)
+  figures.sample(6000)
+  const point = addSamples([], { node: 'a', ...figures.since(0) }).at(-1)
+  const shown = (title: string) => {
+    const chart = CHARTS.findIndex((one) => one.title === title)
+    return figureText(point?.figures[chart]?.[2], 'ms', point?.edges?.[chart]?.[2])
+  }
+  assert.equal(shown('HTTP latency'), '> 10 s')
+  assert.equal(shown('Statement latency'), '28 s', 'the limit is 30 s: not 29.8, where the bucket ends at 30')
+  assert.deepEqual(
+    [undefined, 0, 0.42, 3.14, 250, 999, 1250, 12_400].map((value) => figureText(value, 'ms', 10_000)),
+    ['–', '0 ms', '0.42 ms', '3.1 ms', '250 ms', '999 ms', '1.3 s', '> 10 s'],
+  )
+  assert.deepEqual(axisLabels([0, 5000, 10_000], 'ms'), ['0 s', '5 s', '10 s'])
+  assert.deepEqual(axisLabels([0, 200, 400], 'ms'), ['0 ms', '200 ms', '400 ms'])
 })
 
 test('a node keeps the figures of its last hour, which the charts of the console show', () => {

@@ -129,6 +129,15 @@ async function signIn(address: string): Promise<string> {
   return end.url.href
 }
 
+/** Where the user is sent who has cancelled this sign-in. */
+function declined(address: string): string {
+  const { searchParams: asked } = new URL(address)
+  const back = new URL(asked.get('redirect_uri') ?? '')
+  const answer = { error: 'access_denied', state: asked.get('state') ?? '', iss: server.issuer }
+  back.search = new URLSearchParams(answer).toString()
+  return back.href
+}
+
 function lacks(command: string, ...args: readonly string[]): string | false {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0 ? false : `no ${[command, ...args].join(' ')} here`
 }
@@ -177,7 +186,9 @@ test('native: a program on the same computer signs its user in', async (t) => {
   const { codeOf } = await connect('native', 'http://127.0.0.1/callback')
   await t.test('openid-client', async () => {
     const program = await node(codeOf('openid-client'))
-    const back = await signIn(await program.writes(/Open (\S+)/))
+    const address = await program.writes(/Open (\S+)/)
+    assert.match(await (await fetch(declined(address))).text(), /did not succeed\. Open the address again/)
+    const back = await signIn(address)
     assert.equal(await (await fetch(back)).text(), 'You can close this window.')
     assert.match(await program.end, /sub: '/)
   })
@@ -202,7 +213,10 @@ test('server: an application with a secret greets its user', async () => {
   try {
     const begun = await untilReached(`${origin}/sign-in`)
     const cookie = begun.headers.getSetCookie()[0]?.split(';')[0] ?? ''
-    const back = await signIn(begun.headers.get('location') ?? '')
+    const address = begun.headers.get('location') ?? ''
+    const refused = await fetch(declined(address), { headers: { cookie } })
+    assert.match(await refused.text(), /did not succeed\. <a href="\/sign-in">Try again/)
+    const back = await signIn(address)
     assert.equal(await (await fetch(back, { headers: { cookie } })).text(), 'Hello, Alice Liddell')
   } finally {
     program.stop()

@@ -12,7 +12,7 @@ before(async () => {
 after(() => scene.stop())
 
 test('a request and its reply are listed with the time between them, and no token is shown', async () => {
-  const view = await scene.open('/streams')
+  const view = await scene.open('/streams/inspector')
   const { page } = view
   await page.locator('.inspector-connection .badge.good').waitFor()
   await page.getByRole('button', { name: 'Send', exact: false }).click()
@@ -31,7 +31,7 @@ test('a request and its reply are listed with the time between them, and no toke
 })
 
 test('a topic is subscribed to with one click; messages are filtered and paused', async () => {
-  const view = await scene.open('/streams')
+  const view = await scene.open('/streams/inspector')
   const { page } = view
   await page.locator('.inspector-connection .badge.good').waitFor()
   await page.getByRole('button', { name: 'Subscribe to Platform/ServerInfo' }).click()
@@ -52,7 +52,7 @@ test(
   'raw JSON is sent as it is; what is wrong with it comes back as an error of the server',
   IN_LONG_RUNS,
   async () => {
-    const view = await scene.open('/streams')
+    const view = await scene.open('/streams/inspector')
     const { page } = view
     await page.locator('.inspector-connection .badge.good').waitFor()
     await page.getByText('Raw JSON').click()
@@ -75,7 +75,7 @@ test(
 )
 
 test('an administrator sees the connections of everyone, and closes those of a user at once', async () => {
-  const alice = await scene.open('/streams', { user: ALICE })
+  const alice = await scene.open('/streams/inspector', { user: ALICE })
   await alice.page.locator('.inspector-connection .badge.good').waitFor()
   const admin = await scene.open('/streams/connections')
   const { page } = admin
@@ -93,7 +93,7 @@ test('an administrator sees the connections of everyone, and closes those of a u
   await alice.page.locator('.inspector-connection .badge.danger').waitFor()
   admin.check()
   await alice.close()
-  const narrow = await scene.open('/streams', { user: ALICE, width: 390 })
+  const narrow = await scene.open('/streams/inspector', { user: ALICE, width: 390 })
   await narrow.page.locator('.message').first().waitFor()
   assert.ok(await narrow.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing is cut off')
   assert.equal(await narrow.page.getByText('Connections').count(), 1)

@@ -73,6 +73,12 @@ async function changes(page: Page, id: string): Promise<void> {
   await page.waitForFunction(`document.getElementById('${id}').innerText !== ${before}`, undefined, { polling: 50 })
 }
 
+/** On the page of the server. The page of the guide says so, and has a button to try again. */
+async function cancel(page: Page): Promise<void> {
+  await page.locator('#sign-in-cancel').click()
+  await page.getByRole('alert').filter({ hasText: 'The person cancelled the sign-in' }).waitFor()
+}
+
 test('Your first application in ten minutes', async (t) => {
   const guide = await openGuide('first-application', settings())
   t.after(() => guide.close())
@@ -86,6 +92,8 @@ test('Your first application in ten minutes', async (t) => {
   const complaints = complaintsOf(page)
   const home = `http://localhost:${FIRST}/`
   await page.goto(home)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await cancel(page)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(`${server.issuer}/**`)
   await signIn(page, ALICE)
@@ -142,6 +150,8 @@ test('Live prices', IN_LONG_RUNS, async (t) => {
   const page = await (await browser.newContext()).newPage()
   const complaints = complaintsOf(page)
   await page.goto(`http://localhost:${PRICES}/`)
+  await cancel(page)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(`${server.issuer}/**`)
   await signIn(page, ALICE)
   await page.waitForURL(`http://localhost:${PRICES}/`)
@@ -187,6 +197,8 @@ test('From my program to every screen', IN_LONG_RUNS, async (t) => {
   const page = await (await browser.newContext()).newPage()
   const complaints = complaintsOf(page)
   await page.goto(`http://localhost:${PRICES}/`)
+  await cancel(page)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(`${server.issuer}/**`)
   await signIn(page, ALICE)
   await page.getByText('desk-2/ECHO').waitFor()

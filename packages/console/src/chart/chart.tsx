@@ -23,18 +23,21 @@ export interface ChartProps {
   readonly view: ChartView
   /** What it shows, for screen readers. */
   readonly label: string
+  /** The zone that its statement names, by whose clocks the axis is then labelled. */
+  readonly zone?: string | undefined
   /** The viewer has changed the scale or the averages; without it, that is forgotten with the chart. */
   readonly onView?: ((view: ChartView) => void) | undefined
 }
 
-export function Chart({ model, view, label, onView }: ChartProps) {
+export function Chart({ model, view, label, zone, onView }: ChartProps) {
   const [isTable, setTable] = useState(false)
   const [settings, setSettings] = useSettings(view, onView)
   const drawn = useMemo(
     (): ChartView => ({ ...view, scale: settings.isLog ? 'log' : 'linear', averages: settings.averages }),
     [view, settings],
   )
-  const points = usePoints(model, drawn)
+  const found = usePoints(model, drawn)
+  const points = useMemo(() => (typeof found === 'string' ? found : { ...found, zone }), [found, zone])
   if (typeof points === 'string')
     return (
       <div class="chart">

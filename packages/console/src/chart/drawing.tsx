@@ -1,5 +1,5 @@
 /** A chart that is drawn: legend, plot, crosshair with the values on the axes; moved by pointer, wheel or keyboard. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { numberText } from '../ui/number.ts'
 import { coloursOf, themeVersion } from './colours.ts'
 import { Legend } from './legend.tsx'
@@ -10,7 +10,7 @@ import { sharedCrosshair } from './shared-crosshair.ts'
 import { compactText } from './ticks.ts'
 import { type ChartSettings, Tools } from './tools.tsx'
 import { pointText, summaryOf } from './words.ts'
-import { chartZone, formatsOf, zoneFor } from './zone.ts'
+import { formatsOf, zoneFor } from './zone.ts'
 
 export interface DrawingProps {
   readonly points: Points
@@ -100,8 +100,8 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
 }
 
 /** Of the axis; days and local times have none. */
-function zoneName({ scale, xType }: Points): string {
-  return scale === 'time' && xType.startsWith('Timestamp') ? chartZone.value.replaceAll('_', ' ') : ''
+function zoneName({ scale, xType, zone }: Points): string {
+  return scale === 'time' && xType.startsWith('Timestamp') ? zoneFor(xType, zone).replaceAll('_', ' ') : ''
 }
 
 interface PlotUse extends Pick<DrawingProps, 'points' | 'settings'> {
@@ -117,7 +117,7 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
   const plot = useRef<Plot>(undefined)
   const latest = useRef(points)
   latest.current = points
-  const zone = zoneFor(points.xType)
+  const zone = zoneFor(points.xType, points.zone)
   useEffect(() => {
     const element = place.current
     if (element === null) return
@@ -150,7 +150,8 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
       plot.current = undefined
     }
   }, [shapeOf(points), themeVersion.value, zone, settings.isCompressed])
-  useEffect(() => plot.current?.update(points), [points])
+  // With the legend, in the same frame.
+  useLayoutEffect(() => plot.current?.update(points), [points])
   return plot
 }
 
@@ -172,7 +173,7 @@ function AxisTags({
   const decimals = points.series[0]?.decimals ?? 0
   const isRight = points.scale === 'time'
   const x = points.x[at.index] ?? 0
-  const { weekday, seconds } = formatsOf(zoneFor(points.xType))
+  const { weekday, seconds } = formatsOf(zoneFor(points.xType, points.zone))
   return (
     <div class="chart-tags" aria-hidden="true">
       <span class="chart-tag below" style={{ left: `${over.offsetLeft + at.left}px` }}>

@@ -1,8 +1,8 @@
 /** The last value of each line, or the last close: a dashed line across the plot, and a tag on the axis. */
 import type uPlot from 'uplot'
-import { numberText } from '../ui/number.ts'
 import type { Colours } from './colours.ts'
 import type { Points } from './points.ts'
+import { placeAt, valueText } from './words.ts'
 
 /** More tags would cover the axis. */
 const MOST_TAGS = 4
@@ -57,15 +57,15 @@ export function drawLastValues(plot: uPlot, points: Points, colours: Colours, { 
 function tagsOf(plot: uPlot, { kind, series }: Points, colours: Colours): Tag[] {
   const values = series.flatMap((one, index) => (one.role === 'value' ? [{ ...one, index }] : []))
   const { top, height } = plot.bbox
-  return (kind === 'candles' ? values.slice(3) : values).flatMap(({ drawn, decimals, index }) => {
-    const at = drawn.findLastIndex((value) => typeof value === 'number')
-    const value = drawn[at]
-    if (typeof value !== 'number' || plot.series[index + 1]?.show === false) return []
+  return (kind === 'candles' ? values.slice(3) : values).flatMap((one) => {
+    const at = placeAt(one)
+    const value = one.drawn[at]
+    if (typeof value !== 'number' || plot.series[one.index + 1]?.show === false) return []
     const y = plot.valToPos(value, 'y', true)
     if (y < top || y > top + height) return []
     const isUp = value >= (series[0]?.drawn[at] ?? value)
     const colour =
-      kind === 'candles' ? (isUp ? colours.up : colours.down) : colours.series[index % colours.series.length]
-    return [{ y, text: numberText(value.toFixed(decimals), { decimals }), colour: colour ?? colours.text }]
+      kind === 'candles' ? (isUp ? colours.up : colours.down) : colours.series[one.index % colours.series.length]
+    return [{ y, text: valueText(one, at), colour: colour ?? colours.text }]
   })
 }

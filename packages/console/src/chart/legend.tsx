@@ -15,13 +15,13 @@ export interface LegendProps {
 }
 
 export function Legend({ points, at, hidden, onToggle }: LegendProps) {
-  const { kind, scale, series, exactX, xType } = points
+  const { kind, scale, series, exactX } = points
   const candles = kind === 'candles' ? series.slice(0, 4) : []
   const averages = series.findIndex(({ role }) => role === 'average')
   return (
     <ul class={classes('chart-legend', candles.length > 0 && (averages === -1 ? 'one-row' : 'two-rows'))}>
       {scale === 'places' && at !== undefined && at < exactX.length && (
-        <li class="chart-entry chart-when">{xText(exactX[at], xType)}</li>
+        <li class="chart-entry chart-when">{xText(exactX[at], points)}</li>
       )}
       {candles.length === 4 && <CandleEntries candles={candles} at={at} />}
       {series.map((one, index) =>

@@ -10,7 +10,7 @@ import { drawBreaks, drawVolume, smallestStep } from './shapes.ts'
 import { numberLabels, timeTicks } from './ticks.ts'
 import { TimeAxis } from './time-axis.ts'
 import { followGestures } from './view-gestures.ts'
-import { placeText } from './words.ts'
+import { placeText, valueText } from './words.ts'
 
 export interface PlotOptions {
   readonly colours: Colours
@@ -302,7 +302,7 @@ export class Plot {
     return {
       ...common,
       splits: (plot) => this.#places(plot),
-      values: (_, ticks) => ticks.map((at) => cut(placeText(this.#points.exactX[at], this.#points.xType))),
+      values: (_, ticks) => ticks.map((at) => cut(placeText(this.#points.exactX[at], this.#points))),
     }
   }
 
@@ -331,22 +331,14 @@ export class Plot {
   #widestValue(): number {
     const { kind, scale, series } = this.#points
     if (scale !== 'time' || kind === 'bar' || kind === 'scatter') return 0
-    return Math.max(
-      0,
-      ...series
-        .filter(({ role }) => role === 'value')
-        .slice(0, 4)
-        .map(
-          ({ drawn, decimals }) =>
-            (drawn.findLast((value) => typeof value === 'number') ?? 0).toFixed(decimals).length + 1,
-        ),
-    )
+    const shown = series.filter(({ role }) => role === 'value').slice(0, 4)
+    return Math.max(0, ...shown.map((one) => valueText(one, undefined).length + 1))
   }
 
   /** As many names as fit. */
   #places(plot: uPlot): number[] {
-    const { exactX, xType } = this.#points
-    const longest = Math.max(1, ...exactX.slice(0, 60).map((value) => cut(placeText(value, xType)).length))
+    const { exactX } = this.#points
+    const longest = Math.max(1, ...exactX.slice(0, 60).map((value) => cut(placeText(value, this.#points)).length))
     const fitting = Math.max(1, Math.floor(plot.bbox.width / devicePixelRatio / (longest * 6.5 + 10)))
     const step = Math.max(1, Math.ceil(exactX.length / fitting))
     return Array.from({ length: Math.ceil(exactX.length / step) }, (_, index) => index * step)

@@ -33,6 +33,8 @@ export interface Points {
   readonly scale: 'time' | 'number' | 'places'
   readonly xName: string
   readonly xType: string
+  /** That of the statement, if it names one. */
+  readonly zone?: string | undefined
   readonly x: number[]
   readonly exactX: unknown[]
   readonly series: readonly Series[]

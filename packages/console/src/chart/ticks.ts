@@ -18,65 +18,146 @@ const STEPS = [
   ...[1, 2, 5, 10, 15, 30].map((count) => count * SECOND),
   ...[1, 2, 5, 10, 15, 30].map((count) => count * MINUTE),
   ...[1, 2, 3, 6, 12].map((count) => count * HOUR),
-  ...[1, 2, 3, 5, 7].map((count) => count * DAY),
 ]
-/** In months. */
+/** In days. Longer ones are counted in months. */
+const DAY_STEPS = [1, 2, 3, 5, 7, 14]
 const MONTH_STEPS = [1, 2, 3, 6, 12, 24, 60, 120]
+/** How close two labels may be, as a part of the distance for which there is room. */
+const CLOSEST = 0.7
 
-/** Round times between two positions, at most `most`; where a day begins, its date. */
+/** What labels say: times of a day, days, or months. */
+type Unit = 'time' | 'day' | 'month'
+
+interface Candidate {
+  readonly time: number
+  readonly at: number
+  /** Where a year begins, a month, a day, or none of them: what begins more wins where there is room for one only. */
+  readonly rank: number
+}
+
+interface Step {
+  readonly scale: Unit
+  /** Milliseconds, days or months. */
+  readonly length: number
+}
+
+/** Round times between two positions, at most `most`; where a day begins, its date. Finer ones where round ones would be less than two. */
 export function timeTicks(axis: TimeAxis, from: number, to: number, most: number, zone: string): Tick[] {
   const apart = (to - from) / Math.max(1, most)
-  const step = STEPS.find((length) => length >= apart)
   const spans = axis.spans(from, to)
-  const times = step === undefined ? monthTimes(spans, apart, zone) : stepTimes(spans, step, zone)
-  const formats = formatsOf(zone)
-  const ticks: Tick[] = []
-  let before: number | undefined
-  let isDated: boolean = false
-  for (const time of times) {
-    const at = axis.at(time)
-    // A label is centred below its tick: there must be room at the left.
-    if (at - from < apart * 0.2) continue
-    const last = ticks.at(-1)
-    const isDay = before !== undefined && dayOf(before, zone) !== dayOf(time, zone)
-    // Two sessions are closer than two ticks may be: the date wins.
-    if (last !== undefined && at - last.at < apart * 0.7) {
-      if (!isDay) continue
-      ticks.pop()
-    }
-    const needsDate: boolean = !isDated && !isDay && at - from >= apart * 0.5
-    isDated ||= needsDate || isDay
-    ticks.push({ at, label: labelOf(time, { isDay, needsDate }, step, formats, zone) })
-    before = time
+  let best: Tick[] = []
+  for (const step of stepsFor(spans, apart, (to - from) / apart)) {
+    const ticks = ticksOf(axis, spans, step, { from, apart, zone })
+    if (ticks.length > best.length) best = ticks
+    if (best.length >= Math.min(2, most)) break
   }
-  return ticks
+  return best
+}
+
+/** The fitting step first, then finer ones. Days of a few hours stand closer than a day, so days are counted in the time that they span. */
+function stepsFor(spans: readonly Span[], apart: number, places: number): Step[] {
+  const longest = Math.max(0, ...spans.map(({ start, end }) => end - start))
+  const real = ((spans.at(-1)?.end ?? 0) - (spans[0]?.start ?? 0)) / places
+  const steps: Step[] = [
+    ...STEPS.filter((length) => length <= longest).map((length) => ({ scale: 'time', length }) as const),
+    ...DAY_STEPS.map((length) => ({ scale: 'day', length }) as const),
+    ...MONTH_STEPS.map((length) => ({ scale: 'month', length }) as const),
+  ]
+  const fits = ({ scale, length }: Step): boolean =>
+    scale === 'time' ? length >= apart : (scale === 'day' ? length : length * 30) * DAY >= real
+  const first = steps.findIndex(fits)
+  return steps.slice(0, first === -1 ? steps.length : first + 1).reverse()
+}
+
+interface Room {
+  readonly from: number
+  readonly apart: number
+  readonly zone: string
+}
+
+function ticksOf(axis: TimeAxis, spans: readonly Span[], { scale, length }: Step, { from, apart, zone }: Room): Tick[] {
+  const times =
+    scale === 'month'
+      ? monthTimes(spans, length, zone)
+      : scale === 'day'
+        ? dayTimes(spans, length, zone)
+        : stepTimes(spans, length, zone)
+  // A label is centred below its tick: there must be room at the left.
+  const candidates = ranked(axis, times, zone).filter(({ at }) => at - from >= apart * 0.2)
+  const chosen = thinned(candidates, apart)
+  const formats = formatsOf(zone)
+  // The first with room for a long label has the date, unless a day begins there.
+  const dated = chosen.findIndex(({ at, rank }) => rank > 0 || at - from >= apart * 0.5)
+  return chosen.map(({ time, at, rank }, index) => {
+    const before = chosen[index - 1]
+    const isOtherDay = before !== undefined && dayOf(before.time, zone) !== dayOf(time, zone)
+    const date = rank > 0 ? 'only' : index === dated || isOtherDay ? 'also' : 'none'
+    return { at, label: labelOf(time, date, scale, length, formats, zone) }
+  })
+}
+
+/** By rank, from left to right, as far apart as they must be. */
+function thinned(candidates: readonly Candidate[], apart: number): Candidate[] {
+  const chosen: Candidate[] = []
+  for (const rank of [3, 2, 1, 0])
+    for (const candidate of candidates)
+      if (candidate.rank === rank && isFree(chosen, candidate, apart)) insert(chosen, candidate)
+  return chosen
+}
+
+function isFree(chosen: readonly Candidate[], { at }: Candidate, apart: number): boolean {
+  return chosen.every((other) => Math.abs(other.at - at) >= apart * CLOSEST)
+}
+
+function insert(chosen: Candidate[], candidate: Candidate): void {
+  const place = chosen.findIndex(({ at }) => at > candidate.at)
+  chosen.splice(place === -1 ? chosen.length : place, 0, candidate)
+}
+
+function ranked(axis: TimeAxis, times: readonly number[], zone: string): Candidate[] {
+  return times.map((time, index) => {
+    const before = times[index - 1]
+    return { time, at: axis.at(time), rank: before === undefined ? 0 : rankOf(before, time, zone) }
+  })
+}
+
+function rankOf(before: number, time: number, zone: string): number {
+  const [one, other] = [before, time].map((at) => new Date(at + offsetAt(zone, at)))
+  if (one?.getUTCFullYear() !== other?.getUTCFullYear()) return 3
+  if (one?.getUTCMonth() !== other?.getUTCMonth()) return 2
+  return one?.getUTCDate() === other?.getUTCDate() ? 0 : 1
 }
 
 function labelOf(
   time: number,
-  { isDay, needsDate }: { readonly isDay: boolean; readonly needsDate: boolean },
-  step: number | undefined,
+  date: 'only' | 'also' | 'none',
+  scale: Unit,
+  length: number,
   { clock, seconds, day, month, year }: ZoneFormats,
   zone: string,
 ): string {
-  if (step === undefined) return isNewYear(time, zone) ? year.format(time) : month.format(time)
-  if (step >= DAY) return day.format(time)
+  if (scale === 'month') return isNewYear(time, zone) ? year.format(time) : month.format(time)
+  if (scale === 'day' || date === 'only') return day.format(time)
   const text =
-    step >= MINUTE
+    length >= MINUTE
       ? clock.format(time)
-      : step >= SECOND
+      : length >= SECOND
         ? seconds.format(time)
         : `${seconds.format(time)}.${String(Math.floor(time % 1000)).padStart(3, '0')}`
-  if (isDay) return day.format(time)
-  return needsDate ? `${day.format(time)} ${text}` : text
+  return date === 'also' ? `${day.format(time)} ${text}` : text
 }
 
 function isNewYear(time: number, zone: string): boolean {
   return new Date(time + offsetAt(zone, time)).getUTCMonth() === 0
 }
 
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
 /** Multiples of a step in the time of the zone, and where sessions begin. */
-function stepTimes(spans: readonly { start: number; end: number }[], step: number, zone: string): number[] {
+function stepTimes(spans: readonly Span[], step: number, zone: string): number[] {
   const times: number[] = []
   for (const [index, { start, end }] of spans.entries()) {
     if (index > 0) times.push(start)
@@ -91,9 +172,16 @@ function stepTimes(spans: readonly { start: number; end: number }[], step: numbe
   return times
 }
 
-function monthTimes(spans: readonly { start: number; end: number }[], apart: number, zone: string): number[] {
+/** Where days begin: at midnight, or with the first session. Of sessions all days, from which those are chosen that fit. */
+function dayTimes(spans: readonly Span[], days: number, zone: string): number[] {
+  if (spans.length === 1) return stepTimes(spans, days * DAY, zone)
+  return stepTimes(spans, DAY, zone).filter(
+    (time, index, all) => index === 0 || dayOf(all[index - 1] ?? 0, zone) !== dayOf(time, zone),
+  )
+}
+
+function monthTimes(spans: readonly Span[], months: number, zone: string): number[] {
   const [first, last] = [spans[0]?.start ?? 0, spans.at(-1)?.end ?? 0]
-  const months = MONTH_STEPS.find((count) => count * 30 * DAY >= apart) ?? 240
   const start = new Date(first + offsetAt(zone, first))
   const times: number[] = []
   for (

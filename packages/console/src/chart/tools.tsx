@@ -2,7 +2,7 @@
 import { IconButton, Menu, type MenuItem } from '../ui/index.ts'
 import type { ChartView } from './choose.ts'
 import type { Points } from './points.ts'
-import { chartZone, setChartZone, ZONES } from './zone.ts'
+import { chooseZone, ZONES, zoneFor, zoneTitle } from './zone.ts'
 
 /** How a chart is drawn; the viewer may change it. */
 export interface ChartSettings {
@@ -68,17 +68,22 @@ function itemsOf({ points, settings, onSettings, onPicture }: ToolsProps): MenuI
         act: () => onSettings({ ...settings, averages: toggled(averages, length) }),
       })),
     )
-  if (scale === 'time')
-    items.push(
-      'line',
-      ...ZONES.map(({ zone, title }) => ({
-        title,
-        checked: chartZone.value === zone,
-        act: () => setChartZone(zone),
-      })),
-    )
+  if (scale === 'time') items.push('line', ...zoneItems(points))
   if (items.length > 0) items.push('line')
   return [...items, { title: 'Save as PNG', icon: 'download', act: onPicture }]
+}
+
+/** That of the statement first, if it names one; without it, the viewer's own is the one that is there by itself. */
+function zoneItems({ xType, zone: own }: Points): MenuItem[] {
+  const shown = zoneFor(xType, own)
+  const items: MenuItem[] = ZONES.filter(({ zone }) => zone !== own).map(({ zone, title }, index) => ({
+    title,
+    checked: shown === zone,
+    act: () => chooseZone(own === undefined && index === 0 ? undefined : zone),
+  }))
+  if (own === undefined) return items
+  const title = `${zoneTitle(own)} (of the statement)`
+  return [{ title, checked: shown === own, act: () => chooseZone(undefined) }, ...items]
 }
 
 function toggled(lengths: readonly number[], length: number): readonly number[] {

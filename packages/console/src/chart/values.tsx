@@ -26,7 +26,7 @@ export function ChartTable({ points, label }: { readonly points: Points; readonl
         <tbody>
           {exactX.slice(from).map((value, index) => (
             <tr key={from + index}>
-              <td title={utcText(value, xType)}>{xText(value, xType)}</td>
+              <td title={utcText(value, xType)}>{xText(value, points)}</td>
               {series.map(({ name, exact, decimals }) => (
                 <td key={name} class="number">
                   {exactText(exact[from + index], decimals)}

@@ -17,9 +17,14 @@ function isNumeric(value: unknown): boolean {
 }
 
 /** The value of a series at a point, or else the one before it: series may have points at different times. */
-export function valueAt({ exact }: Series, index: number | undefined): unknown {
-  for (let at = index ?? exact.length - 1; at >= 0; at--) if (exact[at] !== undefined) return exact[at]
-  return undefined
+export function valueAt(series: Series, index: number | undefined): unknown {
+  return series.exact[placeAt(series, index)]
+}
+
+/** Where that value is; -1 if there is none. Legend and tags have it from here, so that they say the same. */
+export function placeAt({ exact }: Series, index?: number): number {
+  for (let at = index ?? exact.length - 1; at >= 0; at--) if (exact[at] !== undefined) return at
+  return -1
 }
 
 export function valueText(series: Series, index: number | undefined): string {
@@ -27,14 +32,14 @@ export function valueText(series: Series, index: number | undefined): string {
 }
 
 /** A time in the zone of the charts, or of its own if it is local, with the fraction of the second that the server sent. */
-export function xText(value: unknown, type: string): string {
+export function xText(value: unknown, { xType: type, zone }: Pick<Points, 'xType' | 'zone'>): string {
   if (type === 'LocalTimestamp' && typeof value === 'string') return value.replace('T', ' ')
   if (!type.startsWith('Timestamp') || typeof value !== 'string')
     return type === 'Date' ? nameOf(value) : exactText(value)
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return value
   const fraction = /\.\d*?[1-9](?=0*(Z|[+-]|$))/.exec(value)?.[0] ?? ''
-  return formatsOf(zoneFor(type))
+  return formatsOf(zoneFor(type, zone))
     .full.formatToParts(at)
     .map(({ type: part, value: text }) => (part === 'second' ? text + fraction : text))
     .join('')
@@ -47,10 +52,10 @@ export function utcText(value: unknown, type: string): string | undefined {
 }
 
 /** The name of a bar. */
-export function placeText(value: unknown, type: string): string {
+export function placeText(value: unknown, { xType: type, zone }: Pick<Points, 'xType' | 'zone'>): string {
   if (!type.startsWith('Timestamp')) return nameOf(value)
   const at = numberOf(value)
-  const { day, clock } = formatsOf(zoneFor(type))
+  const { day, clock } = formatsOf(zoneFor(type, zone))
   return Number.isNaN(at) ? nameOf(value) : (at % DAY_MS === 0 ? day : clock).format(at)
 }
 
@@ -58,20 +63,21 @@ const KINDS = { line: 'Line chart', bar: 'Bar chart', scatter: 'Scatter chart', 
 
 /** For screen readers: what is drawn, from where to where, and the last values. */
 export function summaryOf(points: Points, label: string): string {
-  const { kind, exactX, xName, xType, series } = points
+  const { kind, exactX, xName, series } = points
   const last = exactX.length - 1
   if (last < 0) return `${KINDS[kind]} of ${label}, without data.`
-  const range = `${xName} from ${xText(exactX[0], xType)} to ${xText(exactX[last], xType)}`
+  const range = `${xName} from ${xText(exactX[0], points)} to ${xText(exactX[last], points)}`
   const values = series.slice(0, 8).map((one) => `${one.name} ${valueText(one, undefined)}`)
   return `${KINDS[kind]} of ${label}: ${exactX.length} points, ${range}. Last values: ${values.join(', ')}.`
 }
 
 /** For screen readers: the values at a point. */
-export function pointText({ exactX, xType, series }: Points, index: number, hidden: ReadonlySet<number>): string {
+export function pointText(points: Points, index: number, hidden: ReadonlySet<number>): string {
+  const { exactX, series } = points
   const values = series.flatMap((one, at) =>
     hidden.has(at) || one.exact[index] === undefined ? [] : [`${one.name} ${valueText(one, index)}`],
   )
-  return `${xText(exactX[index], xType)}: ${values.join(', ')}`
+  return `${xText(exactX[index], points)}: ${values.join(', ')}`
 }
 
 /** Says that not everything is drawn. */

@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals'
 import { LOCALE } from '../ui/locale.ts'
+import { isZone } from './statement-zone.ts'
 
 const KEY = 'gatehouse:chart-zone'
 const LOCAL = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -23,17 +24,23 @@ export const ZONES: readonly { readonly zone: string; readonly title: string }[]
 // Tests read times without a browser.
 const kept = globalThis.localStorage?.getItem(KEY) ?? null
 
-export const chartZone = signal(ZONES.some(({ zone }) => zone === kept) && kept !== null ? kept : LOCAL)
+/** What the viewer has chosen for all charts. Otherwise a chart has the zone of its statement, or that of the viewer. */
+export const chosenZone = signal<string | undefined>(kept !== null && isZone(kept) ? kept : undefined)
 
-export function setChartZone(zone: string): void {
-  chartZone.value = zone
-  if (zone === LOCAL) localStorage.removeItem(KEY)
+export function chooseZone(zone: string | undefined): void {
+  chosenZone.value = zone
+  if (zone === undefined) localStorage.removeItem(KEY)
   else localStorage.setItem(KEY, zone)
 }
 
-/** Days and local timestamps have no zone: they are drawn as times of the viewer, so they are read as such. */
-export function zoneFor(type: string): string {
-  return /^(LocalTimestamp|Date)\b/.test(type) ? LOCAL : chartZone.value
+/** The zone of an axis. Days and local timestamps have none: they are drawn as times of the viewer, so they are read as such. */
+export function zoneFor(type: string, ofStatement: string | undefined): string {
+  return /^(LocalTimestamp|Date)\b/.test(type) ? LOCAL : (chosenZone.value ?? ofStatement ?? LOCAL)
+}
+
+/** `America/New_York` is New York, to those who trade there. */
+export function zoneTitle(zone: string): string {
+  return ZONES.find((known) => known.zone === zone && zone !== LOCAL)?.title ?? zone.replaceAll('_', ' ')
 }
 
 export interface ZoneFormats {

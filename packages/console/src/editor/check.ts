@@ -25,6 +25,16 @@ export function faultsOf(text: string): Fault[] {
   })
 }
 
+/** The fault of a condition alone. */
+export function faultOfExpression(text: string): Fault[] {
+  if (text.trim() === '') return []
+  const before = 'SELECT 1 WHERE '
+  const [fault] = faultsOf(before + text)
+  if (fault === undefined) return []
+  const { from, to } = fault
+  return [{ ...fault, from: Math.max(0, from - before.length), to: Math.max(0, to - before.length) }]
+}
+
 /** Underlines the token at a position; at the end, the one before. */
 export function faultAt(text: string, position: number, message: string, hint?: string): Fault {
   const spans = scan(text)

@@ -159,7 +159,7 @@ const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
   word.type === 'keyword' ? { ...word, label: word.label.toLowerCase() } : word,
 )
 
-const FUNCTION_OPTIONS: readonly Completion[] = [
+export const FUNCTION_OPTIONS: readonly Completion[] = [
   ...FUNCTIONS.filter(({ name }, index) => FUNCTIONS.findIndex((other) => other.name === name) === index).map(
     ({ name }) => {
       const entry = wholeEntry(name)

@@ -22,8 +22,9 @@ import {
 } from '@codemirror/view'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
-import { type Fault, faultsOf } from './check.ts'
+import { type Fault, faultOfExpression, faultsOf } from './check.ts'
 import { completionSources } from './complete.ts'
+import { type Expression, expressionSource } from './complete-expression.ts'
 import { iql } from './language.ts'
 import { type Part, statementAt } from './scan.ts'
 import { searchOnDemand } from './search.ts'
@@ -43,6 +44,8 @@ export interface EditorProps {
   /** Where tables and columns come from: `catalogueOf(gate)`. */
   readonly complete?: Catalogue | undefined
   readonly placeholder?: string | undefined
+  /** The text is a condition alone, not statements: what it may name. */
+  readonly expression?: Expression | undefined
   /** Is set to the functions that buttons outside the editor call. */
   readonly handle?: { current: EditorHandle | null } | undefined
 }
@@ -111,7 +114,7 @@ function keep(kept: Map<string, EditorState>, name: string, state: EditorState):
 }
 
 function stateOf(latest: { readonly current: EditorProps }, checker: Checker, doc: string): EditorState {
-  const { label, placeholder = '' } = latest.current
+  const { label, placeholder = '', expression } = latest.current
   return EditorState.create({
     doc,
     extensions: [
@@ -119,25 +122,27 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
       EditorView.contentAttributes.of({ 'aria-label': label }),
       EditorView.updateListener.of(({ docChanged, view }) => {
         if (!docChanged) return
-        checker.start(view)
+        checker.start(view, expression === undefined ? faultsOf : faultOfExpression)
         latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({
-        override: [...completionSources(() => latest.current.complete)],
+        override:
+          expression === undefined
+            ? [...completionSources(() => latest.current.complete)]
+            : [expressionSource(() => latest.current.expression ?? expression)],
         maxRenderedOptions: 60,
         // The text on the right says what kind of word it is.
         icons: false,
       }),
       placeholderOf(placeholder),
+      ...(expression === undefined ? [lineNumbers(), highlightActiveLineGutter()] : []),
       common,
     ],
   })
 }
 
 const common: Extension = [
-  lineNumbers(),
   highlightActiveLine(),
-  highlightActiveLineGutter(),
   drawSelection(),
   history(),
   bracketMatching(),
@@ -252,11 +257,11 @@ function typeOver(): Extension {
 class Checker {
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  start(view: EditorView): void {
+  start(view: EditorView, find: (text: string) => readonly Fault[]): void {
     this.cancel()
     this.#timer = setTimeout(() => {
       if (!view.dom.isConnected) return
-      const faults = faultsOf(view.state.doc.toString())
+      const faults = find(view.state.doc.toString())
       show(
         view,
         faults.filter((fault) => !isBeingTyped(view, fault)),

@@ -4,6 +4,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { classes } from '../ui/index.ts'
+import { useScrollEdges } from '../ui/scroll-edges.ts'
 import type { GridColumn } from './column.ts'
 import { Columns } from './columns.ts'
 import { useCopying } from './copying.ts'
@@ -111,6 +112,7 @@ function GridOf({
   }
   const isActiveShown =
     active !== undefined && (active.row === -1 || (active.row >= shown.first && active.row < shown.last))
+  useScrollEdges(scroller)
   return (
     <div class="grid-frame">
       <div

@@ -9,7 +9,7 @@ import type { ColumnWindow, PlacedColumn } from './columns.ts'
 import { isNumeric, kindOf } from './compare.ts'
 import { CellEditor, type Editing } from './editing.tsx'
 import type { Change, GridRow } from './model.ts'
-import { directionOf, isRounded, shownText } from './shown-text.ts'
+import { directionOf, isChange, isPrice, isRounded, shownText } from './shown-text.ts'
 import { ROW_HEIGHT } from './viewport.ts'
 
 export interface RowProps {
@@ -88,7 +88,7 @@ export class Row extends Component<RowProps> {
           isSelected && 'selected',
           place === active && 'active',
           directionOf(value, column),
-          this.#flash(index),
+          this.#flash(index, column),
         )}
         aria-colindex={place + 2}
         aria-selected={isSelected}
@@ -104,12 +104,20 @@ export class Row extends Component<RowProps> {
     )
   }
 
-  /** Two names for the same animation: it begins again when the name changes. */
-  #flash(column: number): string | false {
+  /** Two names for the same animation: it begins again when the name changes. Red and green are the direction of a price, and nothing else. */
+  #flash(index: number, column: GridColumn): string | false {
     const { change } = this.props
-    if (change === undefined || !change.columns.includes(column) || performance.now() - change.at > FLASH_MS)
+    if (change === undefined || !change.columns.includes(index) || performance.now() - change.at > FLASH_MS)
       return false
-    const direction = change.rises.includes(column) ? 'rises' : change.falls.includes(column) ? 'falls' : ''
+    // Its colour is that of its sign.
+    if (isChange(column)) return false
+    const direction = !isPrice(column)
+      ? ''
+      : change.rises.includes(index)
+        ? 'rises'
+        : change.falls.includes(index)
+          ? 'falls'
+          : ''
     return `${direction} ${change.count % 2 === 0 ? 'flash-even' : 'flash-odd'}`
   }
 }

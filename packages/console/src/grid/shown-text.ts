@@ -10,6 +10,9 @@ const NAMES = /(^|_)(id|key|no|number|year|port|code|version|pid)$/i
 const IDS = /[a-z\d]I[dD]$|(e|n|t|er)id$/
 /** Changes: up and down are what matters. */
 const CHANGES = /(^|_)(change|chg|pct|percent|pnl|profit|return|ret|delta|diff)(_|$)|%/i
+/** What a rise or a fall is of. An order that grows is neither good nor bad. */
+const PRICES =
+  /(^|_)(price|px|bid|ask|mid|last|open|high|low|close|vwap|twap|mark|settle|settlement|nav|quote|rate|yield|value)(_|$)/i
 /** A Double has as many digits as its 64 bits need, and a quotient as many as its type; more than these are seldom read. */
 const DOUBLE_DECIMALS = 6
 const CHANGE_DECIMALS = 4
@@ -47,6 +50,11 @@ export function directionOf(value: unknown, column: GridColumn): 'up' | 'down' |
 
 export function isChange({ name, type }: GridColumn): boolean {
   return isNumber(kindOf(type)) && CHANGES.test(name)
+}
+
+/** Whether a rise is shown in green and a fall in red. The sign of a change has these colours already. */
+export function isPrice(column: GridColumn): boolean {
+  return isNumber(kindOf(column.type)) && PRICES.test(column.name) && !isChange(column)
 }
 
 function isName({ name, isprimarykey = false }: GridColumn): boolean {

@@ -36,8 +36,8 @@ const FINDERS: readonly Finder[] = [
   },
   { group: 'People', icon: 'user', isAllowed: () => may('Identity/Admin'), find: findPeople },
   { group: 'Applications', icon: 'application', isAllowed: () => may('Identity/Admin'), find: findApplications },
-  { group: 'Settings', icon: 'settings', isAllowed: () => may('Platform/Admin'), find: findSettings },
   { group: 'Documentation', icon: 'book', isAllowed: () => true, find: findPages },
+  { group: 'Settings', icon: 'settings', isAllowed: () => may('Platform/Admin'), find: findSettings },
 ]
 
 /** Calls `onFound` with what each kind has, as it arrives; one that fails has nothing. */

@@ -24,9 +24,8 @@ const KINDS = {
   table: { about: 'Table', icon: 'table' },
 } as const
 
-/** Nothing for who has done nothing yet: the page has links to everything. */
 export function RecentWork() {
-  const { data: saved = [] } = useLoad(readSaved, [])
+  const { data: saved = [], loading } = useLoad(readSaved, [])
   const visited = readVisits().map(
     ({ kind, title, href: to, at }): Recent => ({ id: to, title, ...KINDS[kind], href: to, at }),
   )
@@ -34,7 +33,7 @@ export function RecentWork() {
   const found = [...readHistory(), ...visited, ...saved.filter(({ href: to }) => !known.has(to))]
     .sort((one, other) => other.at - one.at)
     .slice(0, MOST)
-  if (found.length === 0) return null
+  if (found.length === 0) return loading ? null : <NothingYet />
   return (
     <Section title="Recent work">
       <ul class="recent">
@@ -49,6 +48,24 @@ export function RecentWork() {
           </li>
         ))}
       </ul>
+    </Section>
+  )
+}
+
+function NothingYet() {
+  const canQuery = server.services.includes('query') && may('Platform/')
+  return (
+    <Section title="Recent work">
+      <p class="quiet">
+        {canQuery ? (
+          <>
+            Nothing yet. <a href={href('boards')}>Open a board</a> or <a href={href('query')}>run a first statement</a>:
+            what you do is listed here.
+          </>
+        ) : (
+          'Nothing yet. What you do is listed here.'
+        )}
+      </p>
     </Section>
   )
 }
@@ -74,7 +91,9 @@ function readHistory(): readonly Recent[] {
 async function readSaved(signal: AbortSignal): Promise<readonly Recent[]> {
   if (!server.services.includes('query') || !may('Platform/')) return []
   const found: Recent[] = []
-  for await (const { id, kind, name, updated } of gate.saved.list({ limit: LISTED }, { signal })) {
+  for await (const { id, kind, name, username, updated } of gate.saved.list({ limit: LISTED }, { signal })) {
+    // What others have shared is not this user's work.
+    if (username !== user.peek()?.preferred_username) continue
     const isBoard = kind === 'board'
     found.push({
       id,

@@ -1,7 +1,8 @@
 /** The first page: what this user can do here. */
 import { may, rights, user } from '../gate.ts'
 import { server } from '../server.ts'
-import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
+import { Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
+import { RightList } from '../ui/rights.tsx'
 import { word } from '../ui/word.ts'
 import type { Area } from './area.ts'
 import { FirstSteps } from './first-steps.tsx'
@@ -42,11 +43,7 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
                   held.length === 0 ? (
                     <span>None. An administrator can give you a role.</span>
                   ) : (
-                    <span class="badges">
-                      {held.map((right) => (
-                        <Badge key={right}>{right}</Badge>
-                      ))}
-                    </span>
+                    <RightList of={held} />
                   ),
                 ],
                 [word('Account'), <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],

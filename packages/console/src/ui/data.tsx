@@ -5,7 +5,6 @@ import { Button, classes } from './button.tsx'
 import { Copy } from './copy.tsx'
 import { highlighted } from './highlight.tsx'
 import { LOCALE } from './locale.ts'
-import { numberText } from './number.ts'
 import { word } from './word.ts'
 
 export interface ColumnOf<Row> {
@@ -186,12 +185,4 @@ const NUMBER = new Intl.NumberFormat(LOCALE)
 
 export function rowCount(rows: number): string {
   return rows === 1 ? '1 row' : `${count(rows)} rows`
-}
-
-/** Bytes as people say them. */
-export function bytes(number: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB']
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, number)) / 3))
-  const scaled = number / 1000 ** power
-  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : numberText(scaled.toFixed(1))} ${units[power]}`
 }

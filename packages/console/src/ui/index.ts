@@ -14,7 +14,6 @@
 export { Button, ButtonLink, type ButtonProps, classes, IconButton } from './button.tsx'
 export { Copy, copyText } from './copy.tsx'
 export {
-  bytes,
   Code,
   type ColumnOf,
   count,
@@ -48,6 +47,7 @@ export { Icon, type IconName } from './icon.tsx'
 export { Await, type Loaded, useDelayed, useLoad } from './load.tsx'
 export { Menu, type MenuItem, placeNextTo } from './menu.tsx'
 export { Badge, Empty, ErrorNotice, explain, Forbidden, Notice } from './notice.tsx'
+export { bytes } from './number.ts'
 export { Page, type PageProps, useTitle } from './page.tsx'
 export {
   demandedNumber,

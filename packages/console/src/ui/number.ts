@@ -25,6 +25,14 @@ export function numberText(value: unknown, { decimals, signed = false, grouped =
   return `${sign}${grouped ? GROUPED.format(BigInt(whole)) : whole}${shown === '' ? '' : DECIMAL_POINT + shown}`
 }
 
+/** Bytes as people say them. */
+export function bytes(number: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, number)) / 3))
+  const scaled = number / 1000 ** power
+  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : numberText(scaled.toFixed(1))} ${units[power]}`
+}
+
 /** How many digits after the decimal point a value needs. */
 export function decimalsOf(value: unknown): number {
   if (typeof value === 'bigint' || value === null || value === undefined) return 0

@@ -1,6 +1,7 @@
 /** Tabs: links to the parts of a page, so that each part has an address. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { useScrollEdges } from './scroll-edges.ts'
 
 export interface Tab {
   readonly title: ComponentChildren
@@ -15,6 +16,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [current])
+  useScrollEdges(nav)
   return (
     <nav ref={nav} class="tabs" aria-label={label}>
       {tabs.map(({ title, href, current: isCurrent }) => (

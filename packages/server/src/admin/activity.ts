@@ -25,7 +25,7 @@ export const activityRoutes: readonly AdminRoute[] = [
       'The figures of each node over the last hour, a sample every 5 seconds: rates, latencies, event-loop lag, memory. Nodes keep them in memory.',
     query: { since: 'Only samples after this time, in milliseconds since 1970.' },
     reply:
-      '{"items": [{"node": …, "figures": [names], "samples": [[milliseconds since 1970, a value for each figure or null]]}], "silent": [nodes that did not reply]}',
+      '{"items": [{"node": …, "figures": [names], "samples": [[milliseconds since 1970, a value for each figure or null]], "edges": {a figure: the value that stands for everything above it}}], "silent": [nodes that did not reply]}',
     async run({ query: { since = '0' } }, { activity }) {
       const at = Number(since)
       if (!Number.isSafeInteger(at) || at < 0)

@@ -143,4 +143,6 @@ export interface SettingInForce {
   /** Masked where it is secret. */
   readonly value: string
   readonly source: string
+  /** What it does. */
+  readonly description: string
 }

@@ -11,5 +11,6 @@ export function showSettings({ texts, sources }: Pick<LoadedConfig, 'texts' | 's
     environment: environmentName(name),
     value: texts[name] !== '' && 'secret' in SETTINGS[name] && SETTINGS[name].secret ? MASK : texts[name],
     source: sources[name],
+    description: SETTINGS[name].help,
   }))
 }

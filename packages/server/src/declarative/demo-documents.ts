@@ -23,7 +23,7 @@ export const DEMO_DOCUMENTS = [
           statement: `select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask, last(bid, quoted_at) - first(bid, quoted_at) as change, round((last(bid, quoted_at) / first(bid, quoted_at) - 1) * 100, 2) as pct from quotes where symbol in ${BUSY} group by symbol order by symbol`,
           view: 'table',
           live: true,
-          position: { x: 0, y: 0, w: 4, h: 6 },
+          position: { x: 0, y: 0, w: 5, h: 6 },
         },
         {
           title: 'Bid and ask of :symbol',
@@ -33,7 +33,7 @@ export const DEMO_DOCUMENTS = [
           x: 'quoted_at',
           y: ['bid', 'ask'],
           live: true,
-          position: { x: 4, y: 0, w: 8, h: 6 },
+          position: { x: 5, y: 0, w: 7, h: 6 },
         },
         {
           title: 'Candles of :symbol',

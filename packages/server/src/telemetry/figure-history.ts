@@ -1,6 +1,6 @@
 /** The figures of this process over the last hour, for the charts of the console: a ring in memory, read from the metrics. */
 import type { LoopDelay } from './loop-delay.ts'
-import type { CounterName, HistogramName } from './metric-table.ts'
+import { type CounterName, type HistogramName, METRICS } from './metric-table.ts'
 import type { Buckets, LabelMatch, Metrics } from './metrics.ts'
 
 export const SAMPLE_MS = 5_000
@@ -8,7 +8,7 @@ export const SAMPLE_MS = 5_000
 export const MOST_SAMPLES = 720
 
 export interface FigureSource {
-  readonly metrics: Pick<Metrics, 'sum' | 'buckets'>
+  readonly metrics: Pick<Metrics, 'sum' | 'buckets' | 'takeLargest'>
   readonly loopDelay: () => LoopDelay
 }
 
@@ -17,6 +17,8 @@ export interface FigureHistory {
   readonly figures: readonly string[]
   /** Oldest first: milliseconds since the epoch, then a value for each figure, null where there was nothing to measure. */
   readonly samples: readonly (readonly (number | null)[])[]
+  /** The largest value that a figure can have: it stands for everything above it. Figures that can have any value are absent. */
+  readonly edges: Readonly<Record<string, number>>
 }
 
 /** A figure from what was read before and now. */
@@ -25,10 +27,15 @@ type Figure = (before: Reading, now: Reading) => number | undefined
 interface Reading {
   readonly at: number
   readonly counters: Readonly<Record<string, number>>
-  readonly histograms: Readonly<Record<string, Buckets>>
+  readonly histograms: Readonly<Record<string, Observed>>
   readonly loopDelay: LoopDelay
   readonly memory: number
   readonly heap: number
+}
+
+interface Observed extends Buckets {
+  /** Since the reading before. */
+  readonly largest: number
 }
 
 /** What is added up: a counter, and which of its series. */
@@ -72,16 +79,25 @@ const FIGURES: ReadonlyMap<string, Figure> = new Map<string, Figure>([
   ['heap_bytes', (_, { heap }) => heap],
 ])
 
+const EDGES: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.entries(HISTOGRAMS).flatMap(([name, [metric]]) =>
+    Object.keys(QUANTILES).map((title) => [`${name}_${title}_ms`, (METRICS[metric].buckets.at(-1) ?? 0) * 1000]),
+  ),
+)
+
 /** Counters never become smaller within a process. */
 function rate(before: number, now: number, milliseconds: number): number {
   return ((now - before) / milliseconds) * 1000
 }
 
-/** In milliseconds, interpolated inside its bucket as Prometheus does; undefined if nothing was observed in between. */
+/**
+ * In milliseconds, interpolated inside its bucket as Prometheus does, but never larger than what was observed; undefined if nothing was observed
+ * in between. Past the last bucket it is the edge of that, which stands for everything above.
+ */
 export function quantileBetween(
   quantile: number,
   before: Buckets | undefined,
-  now: Buckets | undefined,
+  now: Observed | undefined,
 ): number | undefined {
   if (now === undefined) return undefined
   const total = now.total - (before?.total ?? 0)
@@ -90,7 +106,8 @@ export function quantileBetween(
   let [below, from] = [0, 0]
   for (const [index, bound] of now.bounds.entries()) {
     const inside = (now.counts[index] ?? 0) - (before?.counts[index] ?? 0)
-    if (below + inside >= rank) return (from + (bound - from) * (inside === 0 ? 1 : (rank - below) / inside)) * 1000
+    if (below + inside >= rank)
+      return Math.min(now.largest, from + (bound - from) * (inside === 0 ? 1 : (rank - below) / inside)) * 1000
     below += inside
     from = bound
   }
@@ -117,7 +134,11 @@ export class Figures {
 
   /** The samples after a time. */
   since(at: number): FigureHistory {
-    return { figures: [...FIGURES.keys()], samples: this.#samples.filter(([time]) => (time ?? 0) > at) }
+    return {
+      figures: [...FIGURES.keys()],
+      samples: this.#samples.filter(([time]) => (time ?? 0) > at),
+      edges: EDGES,
+    }
   }
 
   #read(at: number): Reading {
@@ -126,7 +147,10 @@ export class Figures {
     return {
       at,
       counters: mapped(COUNTERS, ([name, match]) => metrics.sum(name, match)),
-      histograms: mapped(HISTOGRAMS, ([name, match]) => metrics.buckets(name, match)),
+      histograms: mapped(HISTOGRAMS, ([name, match]) => ({
+        ...metrics.buckets(name, match),
+        largest: metrics.takeLargest(name, match),
+      })),
       loopDelay: loopDelay(),
       memory: rss,
       heap: heapUsed,

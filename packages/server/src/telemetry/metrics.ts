@@ -18,6 +18,8 @@ interface Histogram {
   readonly counts: number[]
   sum: number
   total: number
+  /** The largest value since it was taken. */
+  largest: number
 }
 
 /** Whether a series counts, by the text of its labels: `method="GET",route="/a",status="200"`. */
@@ -57,7 +59,7 @@ export class Metrics {
 
   histogram<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): (seconds: number) => void {
     const { buckets } = METRICS[name]
-    const empty = () => ({ counts: buckets.map(() => 0), sum: 0, total: 0 })
+    const empty = () => ({ counts: buckets.map(() => 0), sum: 0, total: 0, largest: 0 })
     const histogram = cellOf(this.#histograms, name, labels, empty)
     return (seconds) => add(histogram, buckets, seconds)
   }
@@ -100,6 +102,17 @@ export class Metrics {
     return { bounds, counts, total }
   }
 
+  /** The largest value of the series since the call before: quantiles are read from buckets, and no quantile is larger. */
+  takeLargest(name: HistogramName, isCounted: LabelMatch = () => true): number {
+    let largest = 0
+    for (const [labels, histogram] of this.#histograms.get(name) ?? []) {
+      if (!isCounted(labels)) continue
+      largest = Math.max(largest, histogram.largest)
+      histogram.largest = 0
+    }
+    return largest
+  }
+
   render(): string {
     return metricNames()
       .map((name) => metricText(name, this.#linesOf(name)))
@@ -137,6 +150,7 @@ function add(histogram: Histogram, buckets: readonly number[], seconds: number):
   if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1
   histogram.sum += seconds
   histogram.total += 1
+  if (seconds > histogram.largest) histogram.largest = seconds
 }
 
 function cellOf<Cell>(

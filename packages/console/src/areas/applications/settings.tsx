@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
+import { RightList } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
@@ -41,7 +42,7 @@ export function Settings({ application, client }: Props) {
             ? [['After sign-out', <Lines of={client.post_logout_redirect_uris ?? []} />] as const]
             : []),
           ...(info.origins ? [[word('Origins'), <Lines of={originsOf(client)} />] as const] : []),
-          [word('Scopes'), <Words of={(client.scope ?? 'openid').split(' ')} />],
+          [word('Rights'), <RightList of={(client.scope ?? 'openid').split(' ')} />],
           [word('Protection'), protectionText(client)],
           ...(info.kind === 'service' ? [] : [['Sign-in of its users', signInText(client)] as const]),
           ...(info.kind === 'service'

@@ -21,7 +21,7 @@ export function snippetsOf(kind: Kind, values: Values): readonly Snippet[] {
 function gatehousePage(values: Values): Snippet {
   const { issuer, clientId, redirectUri, signedOutUri, scope } = values
   const query = scope.includes('Platform/')
-    ? `\nconsole.table(await gate.query\`select name from cataloguetables\`)`
+    ? `\n  console.table(await gate.query\`select name from cataloguetables\`)`
     : ''
   return {
     title: 'gatehouse-client',
@@ -35,9 +35,17 @@ const auth = browser({
 })
 const gate = new Gatehouse(${quote(issuer)}, { auth })
 
-// Also finishes a sign-in when the user comes back.
-if (!(await gate.auth.signedIn())) await gate.auth.signIn()
-console.log(await gate.auth.user())${query}
+try {
+  // Also finishes a sign-in when the user comes back.
+  if (!(await gate.auth.signedIn())) await gate.auth.signIn()
+  console.log(await gate.auth.user())${query}
+} catch (error) {
+  // For example if the user has cancelled the sign-in.
+  const again = document.createElement('button')
+  again.textContent = 'Sign in'
+  again.onclick = () => gate.auth.signIn()
+  document.body.append(error.message, again)
+}
 `,
     install: installLibrary(values),
     note: `Without a bundler, import it from ${issuer}/client/gatehouse.js instead: the page needs no build and no package.`,
@@ -60,10 +68,18 @@ const manager = new UserManager({
   loadUserInfo: true,
 })
 
-const isReturning = new URLSearchParams(location.search).has('code')
-const user = isReturning ? await manager.signinCallback() : await manager.getUser()
-if (user) console.log(user.profile)
-else await manager.signinRedirect()
+try {
+  const isReturning = new URLSearchParams(location.search).has('state')
+  const user = isReturning ? await manager.signinCallback() : await manager.getUser()
+  if (user) console.log(user.profile)
+  else await manager.signinRedirect()
+} catch (error) {
+  // For example if the user has cancelled the sign-in.
+  const again = document.createElement('button')
+  again.textContent = 'Sign in'
+  again.onclick = () => manager.signinRedirect()
+  document.body.append(error.message, again)
+}
 `,
   }
 }
@@ -102,13 +118,19 @@ app.get('/sign-in', async (request, response) => {
 })
 
 app.get(${quote(pathname)}, async (request, response) => {
-  const { verifier, state } = request.session.signIn
-  const tokens = await oidc.authorizationCodeGrant(provider, new URL(request.originalUrl, ${quote(origin)}), {
-    pkceCodeVerifier: verifier,
-    expectedState: state,
-  })
-  request.session.user = await oidc.fetchUserInfo(provider, tokens.access_token, tokens.claims().sub)
-  response.send(\`Hello, \${request.session.user.name}\`)
+  try {
+    const { verifier, state } = request.session.signIn ?? {}
+    const tokens = await oidc.authorizationCodeGrant(provider, new URL(request.originalUrl, ${quote(origin)}), {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+    })
+    request.session.user = await oidc.fetchUserInfo(provider, tokens.access_token, tokens.claims().sub)
+    response.send(\`Hello, \${request.session.user.name}\`)
+  } catch (error) {
+    // For example if the user has cancelled the sign-in.
+    console.error(error)
+    response.status(403).send('The sign-in did not succeed. <a href="/sign-in">Try again</a>')
+  }
 })
 
 app.listen(${new URL(redirectUri).port || '3000'})
@@ -146,13 +168,19 @@ const url = oidc.buildAuthorizationUrl(provider, {
 console.log('Open', url.href)
 
 server.on('request', async (request, response) => {
-  const tokens = await oidc.authorizationCodeGrant(provider, new URL(request.url, redirect_uri), {
-    pkceCodeVerifier: verifier,
-    expectedState: state,
-  })
-  response.end('You can close this window.')
-  server.close()
-  console.log(tokens.claims())
+  try {
+    const tokens = await oidc.authorizationCodeGrant(provider, new URL(request.url, redirect_uri), {
+      pkceCodeVerifier: verifier,
+      expectedState: state,
+    })
+    response.end('You can close this window.')
+    server.close()
+    console.log(tokens.claims())
+  } catch (error) {
+    // For example if the user has cancelled the sign-in.
+    response.end('The sign-in did not succeed. Open the address again.')
+    console.error(error.error_description ?? error.message)
+  }
 })
 `,
     ...(isLoopback

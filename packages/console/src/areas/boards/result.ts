@@ -17,9 +17,8 @@ export interface TileState {
   readonly isTruncated: boolean
 }
 
-/** Updates per second: eyes cannot follow more. */
-const TABLE_RATE = 10
-const CHART_RATE = 5
+/** Updates per second: eyes cannot follow more. All tiles are drawn at the same times, so that they show the same price. */
+const RATE = 5
 
 /** Whether the page is visible. A hidden page reads nothing. */
 export const isVisible = signal(document.visibilityState !== 'hidden')
@@ -89,9 +88,10 @@ export class TileResult {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const maxRate = this.#tile.view === 'table' ? TABLE_RATE : CHART_RATE
-    const live = gate.live(this.#statement(), { maxRate, signal })
+    const live = gate.live(this.#statement(), { maxRate: RATE, signal })
     for await (const change of live) {
+      // The first result is shown at once.
+      if (!change.snapshot) await pause(untilNextUpdate(), signal)
       if (signal.aborted) return
       if (this.#live?.hasColumns(live.columns) !== true) this.#live = new LiveRows(live.columns)
       this.#live.apply(live, change, true)
@@ -139,6 +139,11 @@ export class TileResult {
   #set(change: Partial<TileState>): void {
     this.state.value = { ...this.state.peek(), ...change }
   }
+}
+
+function untilNextUpdate(): number {
+  const period = 1000 / RATE
+  return period - (performance.now() % period)
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -29,7 +29,7 @@ export function AuditFilters({
         FILTERS.map((name) => [name, next[name]?.trim() ?? ''] as const).filter(([, value]) => value !== ''),
       ),
     )
-  return (
+  const form = (
     <Form class="audit-filters" onSubmit={() => apply(given)}>
       <TextField label="Event" placeholder="user.created, or token" list="audit-events" {...field('event')} />
       <datalist id="audit-events">
@@ -67,7 +67,18 @@ export function AuditFilters({
       </div>
     </Form>
   )
+  // On a telephone the rows come first.
+  if (!matchMedia(NARROW).matches) return form
+  return (
+    <details class="audit-fold" open={Object.keys(filter).length > 0 || undefined}>
+      <summary>Filter the log</summary>
+      {form}
+    </details>
+  )
 }
+
+/** As in the style sheet. */
+const NARROW = '(max-width: 640px)'
 
 /** As the control of the browser writes it: in the viewer's zone, without one. */
 function toLocal(iso: string | undefined): string {

@@ -89,6 +89,8 @@ export interface Point {
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly figures: readonly (readonly (number | undefined)[])[]
+  /** What stands for everything above it, where a figure has such a value. */
+  readonly edges?: readonly (readonly (number | undefined)[])[]
 }
 
 /** As the server sends it for a node. */
@@ -96,6 +98,8 @@ export interface NodeFigures {
   readonly node: string
   readonly figures: readonly string[]
   readonly samples: readonly (readonly (number | null)[])[]
+  /** Undefined from a node of an earlier version. */
+  readonly edges?: Readonly<Record<string, number>>
 }
 
 /** An hour, with a sample every five seconds. */
@@ -104,7 +108,11 @@ export const LONGEST_HISTORY = 720
 const LONGEST_GAP_MS = 20_000
 
 /** The points of a node, with newer samples at their end. */
-export function addSamples(points: readonly Point[], { figures, samples }: NodeFigures): readonly Point[] {
+export function addSamples(
+  points: readonly Point[],
+  { figures, samples, edges: known = {} }: NodeFigures,
+): readonly Point[] {
+  const edges = CHARTS.map(({ lines }) => lines.map(({ figure }) => known[figure]))
   const places = CHARTS.map(({ lines }) => lines.map(({ figure }) => figures.indexOf(figure)))
   const added: Point[] = []
   let last = points.at(-1)?.at
@@ -113,6 +121,7 @@ export function addSamples(points: readonly Point[], { figures, samples }: NodeF
     if (last !== undefined && at - last > LONGEST_GAP_MS) added.push({ at: at - 1, figures: CHARTS.map(() => []) })
     added.push({
       at,
+      edges,
       figures: CHARTS.map(({ lines }, chart) =>
         lines.map(({ factor = 1 }, line) => {
           const value = values[places[chart]?.[line] ?? -1]

@@ -92,6 +92,8 @@ export interface SettingItem {
   readonly environment: string
   readonly value: string
   readonly source: 'default' | 'file' | 'settings_file' | 'environment' | 'flag'
+  /** What it does. Undefined from a node of an earlier version. */
+  readonly description?: string
 }
 
 export interface BackupItem {

@@ -59,7 +59,7 @@ export function Settings({ query }: AreaProps) {
                   title="No setting matches"
                   actions={<Button onClick={() => show('', '')}>Show all</Button>}
                 >
-                  Search matches names and values.
+                  Search matches names, values and what a setting does.
                 </Empty>
               ) : (
                 <Table
@@ -67,7 +67,15 @@ export function Settings({ query }: AreaProps) {
                   rows={found}
                   keyOf={({ name }) => name}
                   columns={[
-                    { title: 'Setting', cell: (item) => <Name of={item} /> },
+                    {
+                      title: 'Setting',
+                      cell: (item) => (
+                        <>
+                          <Name of={item} />
+                          <span class="setting-about">{item.description}</span>
+                        </>
+                      ),
+                    },
                     { title: 'Value', cell: (item) => <Value of={item} /> },
                     {
                       title: 'Source',
@@ -138,8 +146,9 @@ function Value({ of: { value } }: { readonly of: SettingItem }) {
   return <code class="setting-value">{value}</code>
 }
 
-function isFound({ name, environment, value, source }: SettingItem, search: string, wanted: string): boolean {
-  const text = `${name} ${name.replaceAll('_', ' ')} ${environment} ${value}`.toLowerCase()
+function isFound(item: SettingItem, search: string, wanted: string): boolean {
+  const { name, environment, value, source, description = '' } = item
+  const text = `${name} ${name.replaceAll('_', ' ')} ${environment} ${value} ${description}`.toLowerCase()
   const words = search.toLowerCase().split(/\s+/)
   return words.every((each) => text.includes(each)) && (wanted !== 'given' || source !== 'default')
 }

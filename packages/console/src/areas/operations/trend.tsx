@@ -6,8 +6,8 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import '../../chart/chart.css'
 import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
-import { bytes, relative } from '../../ui/index.ts'
-import { numberText } from '../../ui/number.ts'
+import { relative } from '../../ui/index.ts'
+import { axisLabels, figureText } from './figure-text.ts'
 import type { ChartOf, Measure, Point } from './figures.ts'
 
 const HEIGHT = 132
@@ -45,7 +45,10 @@ export function Trend({
   }, [themeVersion.value])
   useEffect(() => plot.current?.setData(tableOf(points, index, lines.length)), [points])
   const shown = at === undefined ? points.at(-1) : points[at]
-  const figures = lines.map(({ name }, line) => ({ name, text: figure(shown?.figures[index]?.[line], measure) }))
+  const figures = lines.map(({ name }, line) => ({
+    name,
+    text: figureText(shown?.figures[index]?.[line], measure, shown?.edges?.[index]?.[line]),
+  }))
   const isQuiet = points.every(({ figures: all }) => all[index]?.every((value) => value === undefined) ?? true)
   return (
     <section class="trend" aria-label={title}>
@@ -106,9 +109,10 @@ function draw(
         {
           ...axis,
           grid: { stroke: colours.line, width: 1 },
-          size: 56,
+          // As wide as its longest label.
+          size: (_, labels) => 14 + 6.5 * Math.max(4, ...(labels ?? []).map(({ length }) => length)),
           space: 32,
-          values: (_, ticks) => ticks.map((tick) => short(tick, measure)),
+          values: (_, ticks) => axisLabels(ticks, measure),
         },
       ],
       series: [
@@ -152,22 +156,4 @@ const CLOCK = new Intl.DateTimeFormat(LOCALE, {
 
 function clock(seconds: number): string {
   return CLOCK.format(seconds * 1000)
-}
-
-const SHORT = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 2 })
-
-const UNITS = { rate: '/s', ms: ' ms', percent: ' %' } as const
-
-function short(value: number, measure: Measure): string {
-  return measure === 'bytes' ? bytes(value) : `${SHORT.format(value)}${UNITS[measure]}`
-}
-
-function figure(value: number | undefined, measure: Measure): string {
-  if (value === undefined) return '–'
-  return measure === 'bytes' ? bytes(value) : `${digits(value)}${UNITS[measure]}`
-}
-
-function digits(value: number): string {
-  if (value === 0) return '0'
-  return value < 10 ? numberText(value.toFixed(value < 1 ? 2 : 1)) : SHORT.format(Math.round(value))
 }

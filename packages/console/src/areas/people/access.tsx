@@ -6,6 +6,7 @@ import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, dangerColumn, Section, Time } from '../../ui/index.ts'
+import { RightBadges } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { ConnectionTable, SessionTable } from './signed-in.tsx'
 import { type Consent, type Factor, type Identity, type Person, userPath } from './types.ts'
@@ -68,9 +69,9 @@ function Consents({ person }: { readonly person: Person }) {
       columns={[
         { title: 'Application', cell: (item) => item.client_id },
         {
-          title: 'Scopes',
+          title: 'Rights',
           wide: true,
-          cell: ({ scopes }) => <span class="quiet">{scopes.join(' ')}</span>,
+          cell: ({ scopes }) => <RightBadges of={scopes} />,
         },
         {
           title: 'Consent',

@@ -30,7 +30,7 @@ export function actionsOf(context: Context): {
       act: () => void makeLink(context),
     },
     items: [
-      ...(server.mail
+      ...(server.mail && !disabled
         ? [
             {
               title: person.has_password ? 'Mail a reset link' : 'Mail an invitation',

@@ -5,6 +5,7 @@ import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { attempt, confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
+import { server } from '../../server.ts'
 import { go, href } from '../../shell/router.ts'
 import {
   Badge,
@@ -14,6 +15,7 @@ import {
   ErrorNotice,
   Form,
   IconButton,
+  Notice,
   Page,
   Segments,
   TextField,
@@ -63,10 +65,19 @@ export function MailQueue({ state }: { readonly state: string | undefined }) {
       actions={
         <>
           <IconButton icon="refresh" label="Load again" onClick={() => setRound((was) => was + 1)} />
-          <Button onClick={() => setTesting(true)}>Send a test mail</Button>
+          {server.mail && <Button onClick={() => setTesting(true)}>Send a test mail</Button>}
         </>
       }
     >
+      {!server.mail && (
+        <Notice kind="warning">
+          Mail is off: this server sends none, and links have to be passed on by hand. To turn it on, set{' '}
+          <code>mail_url</code> and <code>mail_from</code>.{' '}
+          <a href={`${server.base}/docs/mail`} target="_blank" rel="noreferrer">
+            How to set up mail
+          </a>
+        </Notice>
+      )}
       <div class="people-search">
         <Segments<Shown>
           label="Which mails are listed"

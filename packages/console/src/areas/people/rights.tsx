@@ -5,6 +5,7 @@ import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import { Await, Badge, Button, Facts, Notice, SearchField, Section, Table, useLoad } from '../../ui/index.ts'
+import { RightList } from '../../ui/rights.tsx'
 import { type Person, userPath } from './types.ts'
 
 interface RightsOf {
@@ -54,19 +55,14 @@ export function Rights({ person }: { readonly person: Person }) {
               {person.username} is disabled and can do nothing now. This is what they could do if they were enabled.
             </Notice>
           )}
-          <Section title="Scopes" about="The role that grants each scope. An application may be allowed less.">
+          <Section title="Rights" about="By the role that gives them. An application may be allowed less.">
             {found.roles.length === 0 ? (
-              <p class="quiet">The user has no role, and so no scopes.</p>
+              <p class="quiet">The user has no role, and so no rights.</p>
             ) : (
               <Facts
                 of={found.roles.map(({ name, scopes }) => [
                   name,
-                  <span class="badges">
-                    {scopes.map((scope) => (
-                      <Badge key={scope}>{scope}</Badge>
-                    ))}
-                    {scopes.length === 0 && <span class="quiet">no scopes</span>}
-                  </span>,
+                  scopes.length === 0 ? <span class="quiet">no rights</span> : <RightList of={scopes} />,
                 ])}
               />
             )}

@@ -4,6 +4,7 @@ import type { AdminRole } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Checkboxes, useLoad } from '../../ui/index.ts'
+import { rightText } from '../../ui/rights.tsx'
 
 /** More roles would be too many to choose from. */
 const MOST = 200
@@ -29,7 +30,9 @@ export function RoleChoice({
             <Checkboxes
               items={found.map(({ name, description, scopes }) => ({
                 name,
-                hint: [description, scopes.join(', ') || 'no scopes'].filter((part) => part !== undefined).join(' · '),
+                hint: [description, scopes.map((scope) => rightText(scope) ?? scope).join(', ') || 'no rights']
+                  .filter((part) => part !== undefined)
+                  .join(' · '),
               }))}
               chosen={roles}
               onChosen={onRoles}

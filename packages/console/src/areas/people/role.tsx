@@ -23,6 +23,7 @@ import {
   Section,
   TextField,
 } from '../../ui/index.ts'
+import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { nameOf, type Person } from './types.ts'
 
@@ -258,6 +259,14 @@ function RoleForm({
   )
 }
 
+/** Who has it already: rights reach users through roles. */
+function holdersText(roles: readonly string[]): string {
+  if (roles.length === 0) return 'No role gives it yet: nobody has it.'
+  return roles.length === 1
+    ? `Users have it through the role ${roles[0]}.`
+    : `Users have it through the roles ${roles.join(', ')}.`
+}
+
 function ScopeChoice({
   scopes,
   onScopes,
@@ -267,7 +276,7 @@ function ScopeChoice({
 }) {
   return (
     <fieldset class="choices">
-      <legend>Scopes</legend>
+      <legend>Rights</legend>
       <Await of={useScopes()}>
         {(found) => (
           <Checkboxes
@@ -275,8 +284,8 @@ function ScopeChoice({
               .filter(({ resource }) => resource !== null)
               .map(({ name, roles }) => ({
                 name,
-                label: <code>{name}</code>,
-                hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
+                label: <Right of={name} />,
+                hint: holdersText(roles),
               }))}
             chosen={scopes}
             onChosen={onScopes}

@@ -4,6 +4,7 @@ import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, Empty, Page } from '../../ui/index.ts'
+import { RightBadges } from '../../ui/rights.tsx'
 import { PeopleTabs } from './tabs.tsx'
 
 export function Roles() {
@@ -27,14 +28,8 @@ export function Roles() {
           { title: 'Role', cell: ({ name }) => name },
           { title: 'Purpose', wide: true, cell: ({ description }) => description ?? <span class="quiet">–</span> },
           {
-            title: 'Scopes',
-            cell: ({ scopes }) => (
-              <span class="badges">
-                {scopes.map((scope) => (
-                  <Badge key={scope}>{scope}</Badge>
-                ))}
-              </span>
-            ),
+            title: 'Rights',
+            cell: ({ scopes }) => <RightBadges of={scopes} />,
           },
           {
             title: 'Second factor',

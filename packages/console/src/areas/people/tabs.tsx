@@ -1,5 +1,4 @@
 /** The pages of the area. */
-import { server } from '../../server.ts'
 import { href } from '../../shell/router.ts'
 import { Tabs } from '../../ui/index.ts'
 
@@ -16,8 +15,7 @@ const PAGES = [
 type PageId = (typeof PAGES)[number]['id']
 
 export function PeopleTabs({ current }: { readonly current: PageId }) {
-  const pages = server.mail ? PAGES : PAGES.filter(({ id }) => id !== 'mail')
-  const tabs = pages.map(({ id, title }) => ({
+  const tabs = PAGES.map(({ id, title }) => ({
     title,
     href: id === 'users' ? href('people') : href('people', id),
     current: id === current,

@@ -60,9 +60,12 @@ function Loaded({
       }
       actions={
         <>
-          <Button icon="link" onClick={quick.act} disabled={person.disabled}>
-            {quick.title}
-          </Button>
+          {/* A link would not let them sign in. */}
+          {!person.disabled && (
+            <Button icon="link" onClick={quick.act}>
+              {quick.title}
+            </Button>
+          )}
           <Menu label="More actions" items={items} />
         </>
       }

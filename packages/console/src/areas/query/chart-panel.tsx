@@ -16,11 +16,13 @@ export function ChartPanel({
   view,
   onView,
   label,
+  zone,
 }: {
   readonly model: GridModel
   readonly view: ChartView
   readonly onView: (view: ChartView) => void
   readonly label: string
+  readonly zone: string | undefined
 }) {
   const [loaded, setLoaded] = useState<Loaded>()
   // The library for charts is loaded with the first of them.
@@ -39,7 +41,7 @@ export function ChartPanel({
         ) : 'error' in loaded ? (
           <ErrorNotice error={loaded.error} title="The chart could not be loaded" />
         ) : (
-          <loaded.Chart model={model} view={view} label={label} onView={onView} />
+          <loaded.Chart model={model} view={view} label={label} zone={zone} onView={onView} />
         )}
       </div>
     </div>

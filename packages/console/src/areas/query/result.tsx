@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
 import { suitableKind } from '../../chart/choose.ts'
+import { zoneOf } from '../../chart/statement-zone.ts'
 import { type Connection, connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
@@ -101,7 +102,10 @@ export function Result(props: ResultProps) {
         ) : model === undefined ? (
           <Without state={state} />
         ) : view === 'chart' ? (
-          <ChartPanel model={model} view={chart} onView={onChart} label={`Chart of ${name}`} />
+          <ChartPanel
+            {...{ model, view: chart, onView: onChart, label: `Chart of ${name}` }}
+            zone={zoneOf(outcome.text, outcome.parameters)}
+          />
         ) : (
           <Rows model={model} isComplete={state.kind !== 'running'} name={name} />
         )}

@@ -1,4 +1,4 @@
-/** The area Streams: an inspector of one connection, feeds, remote controllers, and the connections of all nodes. */
+/** The area Streams: feeds, an inspector of one connection, remote controllers, and the connections of all nodes. */
 import { may } from '../../gate.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
@@ -40,9 +40,12 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
       : [],
   )
   if (page === 'new-feed') return <NewFeed />
-  if (page === 'feeds') {
-    return name === undefined ? <Feeds /> : <FeedPage key={name} name={name} part={part} query={query} />
-  }
+  if (page === 'inspector')
+    return (
+      <Page title="Inspector" full bar={<StreamsTabs current="inspector" />}>
+        <InspectorPage />
+      </Page>
+    )
   if (page === 'connections' || page === 'controllers' || page === 'new-controller') {
     const tab = page === 'connections' ? page : 'controllers'
     if (!may('Platform/Admin'))
@@ -59,9 +62,5 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
       </Page>
     )
   }
-  return (
-    <Page title="Streams" full bar={<StreamsTabs current="inspector" />}>
-      <InspectorPage />
-    </Page>
-  )
+  return name === undefined ? <Feeds /> : <FeedPage key={name} name={name} part={part} query={query} />
 }

@@ -1,6 +1,18 @@
 /** The messages in both directions: filtered, paused, and one of them in full. */
 import { useState } from 'preact/hooks'
-import { Badge, Button, bytes, Code, count, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
+import {
+  Badge,
+  Button,
+  bytes,
+  Code,
+  count,
+  Empty,
+  IconButton,
+  SearchField,
+  Segments,
+  Switch,
+  Time,
+} from '../../ui/index.ts'
 import { numberText } from '../../ui/number.ts'
 import type { Entry, Inspector } from './inspector.ts'
 import { JsonLine } from './json-line.tsx'
@@ -12,16 +24,19 @@ const SHOWN = 400
 export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
   const [filter, setFilter] = useState('')
   const [direction, setDirection] = useState<'all' | 'in' | 'out'>('all')
+  const [withSignIn, setWithSignIn] = useState(false)
   const [chosen, setChosen] = useState<Entry>()
   // Read, so that it is drawn again.
   void inspector.version.value
   const isPaused = inspector.paused.value
   const found = inspector.entries.filter(
     (entry) =>
+      (withSignIn || entry.controller !== 'Auth') &&
       (direction === 'all' || entry.direction === direction) &&
       (filter === '' || entry.text.toLowerCase().includes(filter.toLowerCase())),
   )
   const shown = found.slice(-SHOWN).reverse()
+  const isEmpty = filter === '' && direction === 'all' && found.length === 0
   return (
     <section class="message-log" aria-label="Messages">
       <div class="message-bar">
@@ -36,6 +51,7 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
             { value: 'out', title: 'Sent' },
           ]}
         />
+        <Switch label="Sign-in too" checked={withSignIn} onChecked={setWithSignIn} />
         <Button
           size="small"
           icon={isPaused ? 'play' : 'pause'}
@@ -62,8 +78,8 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
       </div>
       <div class="message-body">
         {shown.length === 0 ? (
-          <Empty icon="stream" title={inspector.entries.length === 0 ? 'No messages yet' : 'No message matches'}>
-            {inspector.entries.length === 0
+          <Empty icon="stream" title={isEmpty ? 'No messages yet' : 'No message matches'}>
+            {isEmpty
               ? 'Subscribe to a topic, or send a request: both directions are listed here.'
               : 'Change the filter or the direction.'}
           </Empty>

@@ -13,8 +13,8 @@ interface PageTab {
 }
 
 const PAGES: readonly PageTab[] = [
-  { name: 'inspector', title: 'Inspector' },
   { name: 'feeds', title: 'Feeds' },
+  { name: 'inspector', title: 'Inspector' },
   { name: 'controllers', title: 'Controllers', isForAdministrators: true },
   { name: 'connections', title: 'Connections' },
 ]
@@ -23,7 +23,7 @@ export function StreamsTabs({ current }: { readonly current: PageName }) {
   const tabs = PAGES.filter(({ isForAdministrators }) => !isForAdministrators || may('Platform/Admin')).map(
     ({ name, title }) => ({
       title,
-      href: name === 'inspector' ? href('streams') : href('streams', name),
+      href: name === 'feeds' ? href('streams') : href('streams', name),
       current: name === current,
     }),
   )

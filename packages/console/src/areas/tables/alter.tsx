@@ -18,7 +18,8 @@ import {
   useSubmit,
 } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
-import { ScopeFields, TypeField } from './create.tsx'
+import { TypeField } from './create.tsx'
+import { RightsFields } from './rights-fields.tsx'
 import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, nameOf } from './statements.ts'
 
 interface AlterProps {
@@ -44,6 +45,7 @@ function AlterDialog({
   title,
   text,
   done,
+  size,
   onClose,
   onDone,
   children,
@@ -51,6 +53,8 @@ function AlterDialog({
   readonly title: string
   readonly text: string | undefined
   readonly done: string
+  /** In a wide dialog, the statement stands beside the form. */
+  readonly size?: 'wide'
   readonly children: ComponentChildren
 }) {
   const { isBusy, error, submit } = useSubmit(async () => {
@@ -64,13 +68,16 @@ function AlterDialog({
       action="Run"
       busy={isBusy}
       disabled={text === undefined}
+      size={size}
       onClose={onClose}
       onSubmit={() => text !== undefined && submit()}
     >
-      <div class="row-form">
-        {children}
-        <Code label="IQL" text={text ?? '-- incomplete'} />
-        {error !== undefined && <ErrorNotice error={error} title="The table was not changed" />}
+      <div class={size === 'wide' ? 'row-form beside' : 'row-form'}>
+        <div class="row-form">{children}</div>
+        <div class="row-form">
+          <Code label="IQL" text={text ?? '-- incomplete'} />
+          {error !== undefined && <ErrorNotice error={error} title="The table was not changed" />}
+        </div>
       </div>
     </FormDialog>
   )
@@ -159,8 +166,9 @@ export function ChangeSettings({ table, ...rest }: AlterProps) {
       title={`Rights and settings of ${table.name}`}
       text={alterSettings(table.name, before, after)}
       done={`Changed the settings of ${table.name}`}
+      size="wide"
     >
-      <ScopeFields draft={after} onChange={(part) => setAfter({ ...after, ...part })} />
+      <RightsFields draft={after} columns={table.columns} onChange={(part) => setAfter({ ...after, ...part })} />
       <Switch
         label="Log changes for live queries"
         checked={after.live}

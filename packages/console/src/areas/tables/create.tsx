@@ -18,7 +18,6 @@ import {
   Notice,
   Page,
   Section,
-  SignInDemandFields,
   TextField,
   useSubmit,
 } from '../../ui/index.ts'
@@ -26,6 +25,7 @@ import { guessColumns, sampleFile } from './csv-file.ts'
 import { dataFormatOf } from './data-file.ts'
 import { FileDrop } from './drop.tsx'
 import { waitingFile } from './import.tsx'
+import { RightsFields } from './rights-fields.tsx'
 import { COLUMN_TYPES, type ColumnDraft, createTable, type TableDraft } from './statements.ts'
 
 const COLUMN: ColumnDraft = { name: '', type: 'Text', nullable: true, isKey: false, default: '' }
@@ -123,8 +123,8 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
             Add a column
           </Button>
         </Section>
-        <Section title="Rights" about="The scopes needed to read and write, and which rows each caller can see.">
-          <ScopeFields draft={draft} onChange={set} />
+        <Section title="Rights" about="Who can read and write, and which rows each caller can see.">
+          <RightsFields draft={draft} columns={named.columns} onChange={set} />
         </Section>
         <Code label="IQL" text={text} />
         {error !== undefined && <ErrorNotice error={error} title="The table was not created" />}
@@ -196,58 +196,5 @@ export function TypeField({
       value={value}
       onInput={(event) => onValue(event.currentTarget.value)}
     />
-  )
-}
-
-export function ScopeFields({
-  draft,
-  onChange,
-}: {
-  readonly draft: Pick<
-    TableDraft,
-    'readScope' | 'writeScope' | 'rowFilter' | 'readDemand' | 'writeDemand' | 'description'
-  >
-  readonly onChange: (part: Partial<TableDraft>) => void
-}) {
-  return (
-    <div class="form">
-      <TextField
-        label="Read scope"
-        hint="Empty: any platform scope."
-        placeholder="Platform/Market"
-        value={draft.readScope}
-        onValue={(readScope) => onChange({ readScope })}
-      />
-      {draft.readScope !== '' && !may(draft.readScope) && (
-        <Notice kind="warning">
-          You do not hold <code>{draft.readScope}</code>: you can define this table, but you will not see its rows.
-        </Notice>
-      )}
-      <TextField
-        label="Write scope"
-        hint="Empty: Platform/Admin."
-        placeholder="Platform/Trading"
-        value={draft.writeScope}
-        onValue={(writeScope) => onChange({ writeScope })}
-      />
-      <TextField
-        label="Row filter"
-        hint="A condition over the columns and :sub, :username, :client or :roles of the caller. The caller cannot see any other rows."
-        placeholder="owner = :username"
-        value={draft.rowFilter}
-        onValue={(rowFilter) => onChange({ rowFilter })}
-      />
-      <SignInDemandFields
-        label="Sign-in for reading"
-        demand={draft.readDemand}
-        onDemand={(readDemand) => onChange({ readDemand })}
-      />
-      <SignInDemandFields
-        label="Sign-in for writing"
-        demand={draft.writeDemand}
-        onDemand={(writeDemand) => onChange({ writeDemand })}
-      />
-      <TextField label="Comment" value={draft.description} onValue={(description) => onChange({ description })} />
-    </div>
   )
 }

@@ -16,6 +16,7 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
+import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
@@ -154,7 +155,7 @@ function SettingsPart({ table, onOpen }: PartProps) {
     >
       <Facts
         of={[
-          ['Read scope', table.readscope === null ? word('any scope of the platform') : <code>{table.readscope}</code>],
+          ['To read', table.readscope === null ? word('any scope of the platform') : <Right of={table.readscope} />],
           ['Sign-in for reading', demandText(table.requireacr, table.requireage)],
           ...(table.isview ? [] : writeFacts(table)),
           ['You may', table.rights.join(', ')],
@@ -208,7 +209,7 @@ function ColumnName({ column: { name, isprimarykey } }: { readonly column: Table
 function writeFacts(table: TableDetail): [string, ComponentChildren][] {
   const { writescope, rowfilter, live } = table
   return [
-    ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
+    ['To write', <Right key="write" of={writescope ?? 'Platform/Admin'} />],
     ['Sign-in for writing', demandText(table.writerequireacr, table.writerequireage)],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
     ['Changes are logged', word(live ? 'yes, for live queries' : 'no: live queries run again in full')],

@@ -1,5 +1,6 @@
 /** The form of a remote controller. What the server refuses is shown at its field. */
 import { useState } from 'preact/hooks'
+import { usePlatformScopes } from '../../../admin/platform-scopes.ts'
 import { faultsOf } from '../../../admin/tagged.ts'
 import {
   Button,
@@ -11,7 +12,7 @@ import {
   TextField,
   useSubmit,
 } from '../../../ui/index.ts'
-import { CLASSES, PLATFORM_SCOPES } from '../feeds/feed.ts'
+import { CLASSES } from '../feeds/feed.ts'
 import type { Draft, RemoteTopic } from './controller.ts'
 
 interface Props {
@@ -115,6 +116,7 @@ function TopicFields({
   readonly onTopics: (topics: readonly RemoteTopic[]) => void
   readonly faults: ReadonlyMap<string, string>
 }) {
+  const scopes = usePlatformScopes(...topics.map(({ needs }) => needs).filter((needs) => needs !== 'identity'))
   const set = (index: number, change: Partial<RemoteTopic>) =>
     onTopics(topics.map((topic, place) => (place === index ? { ...topic, ...change } : topic)))
   return (
@@ -139,7 +141,7 @@ function TopicFields({
             error={faults.get(`topics[${index}].needs`)}
             value={needs}
             onValue={(scope) => set(index, { needs: scope })}
-            choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...PLATFORM_SCOPES]}
+            choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...scopes]}
           />
           <Select
             label={`Sign-in for topic ${index + 1}`}

@@ -1,6 +1,7 @@
 /** The form of a feed's definition. What the server refuses is shown at its field. */
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../../client/src/index.ts'
+import { usePlatformScopes } from '../../../admin/platform-scopes.ts'
 import { faultsOf } from '../../../admin/tagged.ts'
 import {
   Button,
@@ -17,7 +18,7 @@ import {
 } from '../../../ui/index.ts'
 import { typedWhole } from '../../../ui/number.ts'
 import { DEFAULTS, type Draft } from './draft.ts'
-import { CLASSES, PLATFORM_SCOPES } from './feed.ts'
+import { CLASSES } from './feed.ts'
 
 interface Props {
   readonly draft: Draft
@@ -92,6 +93,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 ])
 
 function Rights({ draft, set, faults }: PartProps) {
+  const scopes = usePlatformScopes(draft.write)
   return (
     <div class="feed-fields">
       <Select
@@ -100,7 +102,7 @@ function Rights({ draft, set, faults }: PartProps) {
         error={faults.get('read')}
         value={draft.read}
         onValue={(read) => set({ read })}
-        choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...PLATFORM_SCOPES]}
+        choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...scopes]}
       />
       <Select
         label="Who can publish"
@@ -108,7 +110,7 @@ function Rights({ draft, set, faults }: PartProps) {
         error={faults.get('write')}
         value={draft.write}
         onValue={(write) => set({ write })}
-        choices={PLATFORM_SCOPES}
+        choices={scopes}
       />
       <SignInDemandFields
         label="Sign-in for reading"

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Badge, Button, bytes, count, demandText, Facts, Section } from '../../../ui/index.ts'
+import { Right } from '../../../ui/rights.tsx'
 import { word } from '../../../ui/word.ts'
 import { periodText } from '../period.ts'
 import { DefinitionForm } from './definition-form.tsx'
@@ -69,7 +70,7 @@ function keptText({ keep, history }: FeedDefinition): string {
 }
 
 function scopeOf(scope: string) {
-  return scope === 'identity' ? readerText(scope) : <code>{scope}</code>
+  return scope === 'identity' ? readerText(scope) : <Right of={scope} />
 }
 
 function used(now: number | undefined, most: number, write: (number: number) => string): string {

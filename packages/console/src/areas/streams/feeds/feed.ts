@@ -1,5 +1,5 @@
 /** Feeds, as the administration defines them and as those who use them see them. */
-import { FEED_CLASSES, isPlatformScope, SCOPES } from 'gatehouse-protocol'
+import { FEED_CLASSES } from 'gatehouse-protocol'
 import { may } from '../../../gate.ts'
 import { count } from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
@@ -57,7 +57,6 @@ export interface FeedInfo {
 }
 
 export const CLASSES: readonly string[] = FEED_CLASSES
-export const PLATFORM_SCOPES: readonly string[] = SCOPES.filter(isPlatformScope)
 
 export function infoOfDefinition({ name, description, keep, history, read, write, ...rest }: FeedDefinition): FeedInfo {
   const mayRead = read === 'identity' ? may('Platform/') : may(read)
