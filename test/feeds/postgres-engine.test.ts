@@ -46,6 +46,16 @@ describe('feeds on PostgreSQL', () => {
     assert.deepEqual(await nodes.query('select version from gatehouse_feeds.schema_version'), [{ version: 1 }])
   })
 
+  test('nodes of version 1.0 append by their own function', async () => {
+    const store = await bench.create(HISTORY)
+    const received = await Received.of(store, ALL)
+    const appended = await nodes.query(
+      `select o_count from gatehouse_feeds.feeds f, gatehouse_feeds.append_1(f.id, null, '{A}', '{2}', '{1}', null, null, null) where f.id = (select max(id) from gatehouse_feeds.feeds)`,
+    )
+    assert.deepEqual(appended, [{ o_count: '1' }])
+    await received.waitFor(1)
+  })
+
   test('a user who may not create the schema is told what to grant', async () => {
     const fresh = await createPostgresDatabase()
     const name = new URL(fresh.url).pathname.slice(1)
@@ -165,7 +175,7 @@ describe('feeds on PostgreSQL', () => {
     await publish(here, 'A=1')
     await received.waitFor(1)
     await nodes.query(
-      `select gatehouse_feeds.append_1(f.id, null, '{A}', '{2}', '{1}', null, null, null) from gatehouse_feeds.feeds f order by id desc limit 1`,
+      `select gatehouse_feeds.append_2(f.id, null, '{A}', '{2}', '{1}', null, null, null) from gatehouse_feeds.feeds f order by id desc limit 1`,
     )
     await received.waitFor(2)
     assert.deepEqual(received.shown, ['A=1', 'A=2'])

@@ -24,6 +24,8 @@ export interface AppendedGroup {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly time: number
+  /** How often the feed had been purged. */
+  readonly purges: number
   /** Undefined where not all messages of the group were appended: then they have to be read. */
   readonly messages: readonly NewMessage[] | undefined
 }
@@ -45,9 +47,10 @@ interface AppendRow {
   readonly o_repeated_seqs: readonly string[] | null
   readonly o_repeated_times: readonly string[] | null
   readonly o_used: readonly number[] | null
+  readonly o_purges: number
 }
 
-const APPEND = `select * from ${SCHEMA}.append_1($1, $2, $3, $4, $5, $6, $7, $8)`
+const APPEND = `select * from ${SCHEMA}.append_2($1, $2, $3, $4, $5, $6, $7, $8)`
 /** A group is at most this much, or one request. */
 const MOST_MESSAGES = 5000
 const MOST_CHARACTERS = 8 << 20
@@ -139,7 +142,13 @@ export class AppendQueue {
     const lastSeq = row.o_first_seq + row.o_count - 1
     const isWhole = row.o_count === messages.length
     if (row.o_count > 0)
-      onAppended({ firstSeq: row.o_first_seq, lastSeq, time: row.o_time, messages: isWhole ? messages : undefined })
+      onAppended({
+        firstSeq: row.o_first_seq,
+        lastSeq,
+        time: row.o_time,
+        purges: row.o_purges,
+        messages: isWhole ? messages : undefined,
+      })
   }
 
   #reply(group: readonly Waiting[], row: AppendRow): void {
