@@ -1,5 +1,6 @@
 /** Requests to one feed, gathered into groups: each group is one transaction, and each request is appended whole or not at all. */
 import { BatchQueue } from '../../lib/batch-queue.ts'
+import { isUnavailable } from '../../lib/unavailable.ts'
 import type { Appended, NewMessage, PublishOnce } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
@@ -31,6 +32,7 @@ export interface AppendedGroup {
 }
 
 interface Waiting {
+  readonly since: number
   readonly messages: readonly NewMessage[]
   readonly once: PublishOnce | undefined
   readonly resolve: (appended: Appended) => void
@@ -55,6 +57,8 @@ const APPEND = `select * from ${SCHEMA}.append_2($1, $2, $3, $4, $5, $6, $7, $8)
 const MOST_MESSAGES = 5000
 const MOST_CHARACTERS = 8 << 20
 const MOST_TURNS = 4
+/** Requests that wait for less are sent after one has failed: a connection that broke is replaced at once. */
+const LONG_WAIT_MS = 500
 
 export class AppendQueue {
   readonly #options: AppendQueueOptions
@@ -70,7 +74,9 @@ export class AppendQueue {
   }
 
   append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<Appended> {
-    return new Promise((resolve, reject) => this.#queue.push({ messages, once, resolve, reject }))
+    return new Promise((resolve, reject) =>
+      this.#queue.push({ since: performance.now(), messages, once, resolve, reject }),
+    )
   }
 
   async #start(): Promise<void> {
@@ -118,8 +124,16 @@ export class AppendQueue {
       if (!(await makeRoom(error))) throw error
       await this.#append(group)
     } catch (last) {
-      for (const { reject } of group) reject(explain(last))
+      const failed = isUnavailable(last) ? [...group, ...this.#takeLongWaiting()] : group
+      for (const { reject } of failed) reject(explain(last))
     }
+  }
+
+  /** They have waited for a server that did not answer, and would wait as long again. */
+  #takeLongWaiting(): readonly Waiting[] {
+    const before = performance.now() - LONG_WAIT_MS
+    const count = this.#queue.items.findIndex(({ since }) => since > before)
+    return this.#queue.take(count === -1 ? this.#queue.length : count)
   }
 
   async #append(group: readonly Waiting[]): Promise<void> {

@@ -2,13 +2,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
+import { destroyConnection } from '../../../store/database/servers/pool-client.ts'
+import type { Responsiveness } from '../../../store/database/servers/responsiveness.ts'
 import type { DatabaseServers } from '../../../store/database/servers/servers.ts'
 import type { Stoppable } from '../engine.ts'
 import type { Background } from '../live-source.ts'
 import type { FairSlots, Slot, SlotRequest } from '../slots/fair-slots.ts'
-import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol/protocol.ts'
+import { cancelRunning, MAX_CANCEL_MS } from './protocol/protocol.ts'
 import { SCHEMA } from './representation.ts'
-import type { Responsiveness } from './responsiveness.ts'
 import type { StuckBackends } from './stuck-backends.ts'
 
 export interface PoolOptions {
