@@ -1,13 +1,16 @@
 /** The PostgreSQL engine of feeds: the suite of all engines on two nodes, and what only this engine does. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { FeedEngine } from '../../packages/server/src/feeds/engine.ts'
 import { openPostgresFeeds } from '../../packages/server/src/feeds/postgres/engine.ts'
+import { isUnavailable } from '../../packages/server/src/lib/unavailable.ts'
 import { readLayout } from '../../packages/server/src/store/backup/postgres-layout.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
 import { ALL, HISTORY, LATEST, only, publish, Received, readAll, show, Workbench } from './suite/engine-under-test.ts'
@@ -44,6 +47,16 @@ describe('feeds on PostgreSQL', () => {
 
   test('nodes that start at once create the schema once', async () => {
     assert.deepEqual(await nodes.query('select version from gatehouse_feeds.schema_version'), [{ version: 1 }])
+  })
+
+  test('nodes of version 1.0 append by their own function', async () => {
+    const store = await bench.create(HISTORY)
+    const received = await Received.of(store, ALL)
+    const appended = await nodes.query(
+      `select o_count from gatehouse_feeds.feeds f, gatehouse_feeds.append_1(f.id, null, '{A}', '{2}', '{1}', null, null, null) where f.id = (select max(id) from gatehouse_feeds.feeds)`,
+    )
+    assert.deepEqual(appended, [{ o_count: '1' }])
+    await received.waitFor(1)
   })
 
   test('a user who may not create the schema is told what to grant', async () => {
@@ -165,7 +178,7 @@ describe('feeds on PostgreSQL', () => {
     await publish(here, 'A=1')
     await received.waitFor(1)
     await nodes.query(
-      `select gatehouse_feeds.append_1(f.id, null, '{A}', '{2}', '{1}', null, null, null) from gatehouse_feeds.feeds f order by id desc limit 1`,
+      `select gatehouse_feeds.append_2(f.id, null, '{A}', '{2}', '{1}', null, null, null) from gatehouse_feeds.feeds f order by id desc limit 1`,
     )
     await received.waitFor(2)
     assert.deepEqual(received.shown, ['A=1', 'A=2'])
@@ -214,6 +227,40 @@ describe('feeds on PostgreSQL', () => {
     assert.deepEqual(await there.usage(), { topics: 0, bytes: 0 })
   })
 
+  test('publishers of a server that does not answer get an error after five seconds, and publish again when it does', async (t) => {
+    const { url, hostname, port } = urlOf(nodes.url)
+    const proxy = await startTcpProxy(hostname, Number(port))
+    const servers = new DatabaseServers(Object.assign(url, { hostname: '127.0.0.1', port: String(proxy.port) }).href)
+    const engine = await openPostgresFeeds({ servers, onError: () => {} })
+    t.after(async () => {
+      proxy.mend()
+      await engine.close()
+      await servers.close()
+      await proxy.close()
+    })
+    const store = await engine.open(bench.define(HISTORY))
+    await publish(store, 'A=1')
+    proxy.hold()
+    const began = performance.now()
+    const times = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => {
+        await sleep(index * 20)
+        const asked = performance.now()
+        await assert.rejects(publish(store, `A=${index}`), isUnavailable)
+        return performance.now() - asked
+      }),
+    )
+    assert.ok(Math.max(...times) < 8_000, `${Math.max(...times)} ms`)
+    assert.ok(performance.now() - began < 9_000)
+    proxy.mend()
+    await until('it can be published', 5000, () =>
+      publish(store, 'A=2').then(
+        () => true,
+        () => false,
+      ),
+    )
+  })
+
   async function partitions(): Promise<string[]> {
     const rows = await nodes.query(
       `select relname::text as name from pg_class where relnamespace = 'gatehouse_feeds'::regnamespace and relkind = 'r' and relname ~ '^m1_'`,
@@ -222,12 +269,18 @@ describe('feeds on PostgreSQL', () => {
   }
 })
 
+function urlOf(text: string): { url: URL; hostname: string; port: string } {
+  const url = new URL(text)
+  return { url, hostname: url.hostname, port: url.port }
+}
+
 /** A database, and nodes on it that share a clock. */
 async function createNodes() {
   const database = await createPostgresDatabase()
   const clock = createTestClock()
   const servers: DatabaseServers[] = []
   return {
+    url: database.url,
     clock,
     servers,
     async open(): Promise<FeedEngine> {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
-import { Refusal } from 'gatehouse-protocol'
+import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../packages/server/src/http/context.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
-import type { Route, Upgrade } from '../../packages/server/src/http/route.ts'
+import type { Route, RouteGroup, Upgrade } from '../../packages/server/src/http/route.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import type { Tracing } from '../../packages/server/src/telemetry/traces.ts'
@@ -16,6 +16,12 @@ import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openEvents } from '../support/event-client.ts'
 import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+
+const PRINCIPAL: Principal = {
+  ...{ subject: 'alice', kind: 'user', clientId: 'demo-cli', scopes: new Set(), roles: [], audiences: ['platform'] },
+  ...{ tokenId: 't1', sessionId: 's1', grantId: 'g1', username: 'alice', displayName: undefined },
+  ...{ issuedAt: 0, expiresAt: 4e9, authTime: undefined },
+}
 
 interface Served {
   readonly port: number
@@ -26,7 +32,12 @@ interface Served {
   readonly counted: (route: string, status: number) => number
 }
 
-async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<void> = Promise.resolve()) {
+async function serve(
+  t: TestContext,
+  routes: readonly Route[],
+  isReady: Promise<void> = Promise.resolve(),
+  group: Partial<RouteGroup> = {},
+) {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const metrics = new Metrics()
@@ -40,7 +51,7 @@ async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
-  const groups = [{ at: ['/'], routes }]
+  const groups = [{ at: ['/'], routes, ...group }]
   void isReady.then(() =>
     listener.answerWith(
       new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
@@ -130,6 +141,59 @@ test('one that leaves before its body has arrived', async (t) => {
   socket.destroy()
   await until('it is logged', 1000, () => logged().length === 1)
   assert.deepEqual(logged(), [[499, '/body']])
+})
+
+for (const method of ['GET', 'POST'] as const)
+  test(`one that leaves while it is authenticated: a ${method} is not carried out`, async (t) => {
+    const { promise: checked, resolve: check } = Promise.withResolvers<void>()
+    const [asked, handled]: string[][] = [[], []]
+    const route: Route = {
+      ...{ method, path: '/guarded', access: () => {} },
+      ...(method === 'POST' ? { body: { limit: 100 } } : {}),
+      handle: (context) => void handled?.push(context.path),
+    }
+    const authenticate = async (token: string): Promise<Principal> => {
+      asked?.push(token)
+      await checked
+      return PRINCIPAL
+    }
+    const { port, server, logged } = await serve(t, [route], undefined, { authenticate })
+    const closed = new Promise<void>((done) =>
+      server.once('request', (_request, response) => response.on('close', () => done())),
+    )
+    const socket = await send(
+      port,
+      `${method} /guarded HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t\r\nContent-Length: ${method === 'GET' ? 0 : 50}\r\n\r\n`,
+    )
+    await until('the token is checked', 1000, () => asked?.length === 1)
+    socket.destroy()
+    await closed
+    check()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.deepEqual([logged(), handled], [[[499, '/guarded']], []])
+  })
+
+test('what a handler holds until the end of the reply is released although the client has left before', async (t) => {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  const events: string[] = []
+  const { port, logged } = await serve(t, [
+    {
+      method: 'GET',
+      path: '/held',
+      async handle(context) {
+        events.push('begun')
+        await ended
+        context.onClose(() => events.push('released'))
+        context.json({})
+      },
+    },
+  ])
+  const socket = await send(port, get('/held'))
+  await until('the handler runs', 1000, () => events.length === 1)
+  socket.destroy()
+  await until('it is logged', 1000, () => logged().length === 1)
+  end()
+  await until('it is released', 1000, () => events.length === 2)
 })
 
 test('one that leaves in the middle of a reply', async (t) => {

@@ -133,6 +133,16 @@ export function declareAppends(use: () => Workbench): void {
       assert.deepEqual(show((await readAll(store, ALL)).messages), ['A=1', 'A=2', 'A=3'])
     })
 
+    test('a request that is repeated after a purge is not appended again', async () => {
+      const { here, there } = await twoStores(use())
+      const first = await here.append(messagesOf('A=1'), once('k'))
+      await here.purge()
+      for (const store of [here, there])
+        assert.deepEqual(await store.append(messagesOf('A=1'), once('k')), { ...first, isRepeated: true })
+      await assert.rejects(here.append(messagesOf('A=2'), once('k', 'g')), isRefusal('feed.key_used'))
+      assert.deepEqual(show((await readAll(here, ALL)).messages), [])
+    })
+
     test('another request with the key is refused, and appends nothing', async () => {
       const store = await use().create(HISTORY)
       await store.append(messagesOf('A=1'), once('k'))

@@ -186,6 +186,8 @@ function checkPage({ messages, through, isLast }: Page, after: number, limit: nu
 export class Received implements Follower {
   readonly wanted = { topics: new Set<string>(), prefixes: new Set<string>() }
   readonly messages: StoredMessage[] = []
+  /** What a subscriber has after the last purge. */
+  sinceLastPurge: StoredMessage[] = []
   through = 0
   purges = 0
   /** What was wrong with the order. */
@@ -217,6 +219,7 @@ export class Received implements Follower {
       if (message.seq > through) this.faults.push(`${message.seq} beyond ${through}`)
       this.#last = message.seq
       this.messages.push(message)
+      this.sinceLastPurge.push(message)
     }
     if (through < this.through) this.faults.push(`through ${through} after ${this.through}`)
     this.through = through
@@ -224,6 +227,7 @@ export class Received implements Follower {
 
   purged(): void {
     this.purges++
+    this.sinceLastPurge = []
     this.#onPurge()
   }
 

@@ -21,6 +21,7 @@ import {
 
 const REQUESTS = IS_LONG_RUN ? 3000 : 150
 const JOINED = IS_LONG_RUN ? 200 : 30
+const PURGES = IS_LONG_RUN ? 100 : 15
 
 export function declareFollowing(use: () => Workbench): void {
   describe('followers', () => {
@@ -106,6 +107,31 @@ export function declareFollowing(use: () => Workbench): void {
       assert.deepEqual(received.shown, ['A=1', 'A=2'])
       assert.equal(received.purges, 1)
     })
+  })
+
+  describe('messages that are appended while the feed is purged', () => {
+    for (const [kind, differences] of Object.entries({ history: HISTORY, states: LATEST }))
+      test(`and that are kept are passed on after the purge: ${kind}`, async () => {
+        const bench = use()
+        const { here, there } =
+          bench.other === undefined ? await oneStore(bench, differences) : await bench.createOnBoth(differences)
+        const stores = [...new Set([here, there])]
+        const receivers = await Promise.all(stores.map((store) => Received.of(store, ALL)))
+        for (let round = 0; round < PURGES; round++) {
+          const append = (part: string) =>
+            stores.flatMap((store, node) =>
+              Array.from({ length: 10 }, (_, index) => publish(store, `${part}${node}/${index}=${round}`)),
+            )
+          await Promise.all([...append('A'), (round % 2 === 0 ? here : there).purge(), ...append('B')])
+          const { messages } = await readAll(here, ALL)
+          for (const received of receivers) {
+            await received.waitForSeq(messages.at(-1)?.seq ?? 0)
+            await until('the purge is told', 2000, () => received.purges === round + 1)
+            assert.deepEqual(received.sinceLastPurge, messages)
+            assert.deepEqual(received.faults, [])
+          }
+        }
+      })
   })
 
   describe('followers on another node', () => {

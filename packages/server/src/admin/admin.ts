@@ -46,7 +46,7 @@ function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Cal
     },
     async handle(context) {
       const left = new AbortController()
-      context.response.once('close', () => left.abort())
+      context.onClose(() => left.abort())
       const reply = await route.run(
         {
           params: Object.fromEntries(names.map((name) => [name, context.param(name)])),

@@ -170,6 +170,20 @@ export class Context {
     return this.response.headersSent
   }
 
+  /**
+   * Calls the listener when the reply has ended or the client has left: at once, if that has happened before. For everything that is held until then;
+   * a listener for the response's own event would miss a client that left earlier. Returns the function that removes it.
+   */
+  onClose(listener: () => void): () => void {
+    const { response } = this
+    if (response.closed) {
+      listener()
+      return () => {}
+    }
+    response.once('close', listener)
+    return () => response.off('close', listener)
+  }
+
   json(body: unknown, status = 200): void {
     this.send(JSON_TYPE, JSON.stringify(body), status)
   }
@@ -199,7 +213,7 @@ export class Context {
   /** The timeout of the socket sees progress within one large write. */
   #holdUntilRead(response: ServerResponse, unread: UnreadReplies | undefined): void {
     if (unread === undefined) return
-    response.once('close', this.holdUnread(response.writableLength))
+    this.onClose(this.holdUnread(response.writableLength))
     // Before Node's own listener, which sets the timeout of an idle connection; the next response must not inherit this one.
     response.prependOnceListener('finish', () => void response.setTimeout(0))
     response.setTimeout(unread.stallMs, () => this.#closeUnread('stalled'))

@@ -137,6 +137,8 @@ export class Pipeline {
 
   /** Not before the caller is known: for others, no body is kept in memory. */
   #readBody(context: Context, { route, group }: Match, inSpan: (act: () => void) => void): void {
+    // The client left while it was authenticated.
+    if (context.response.closed) return
     const { body } = route
     const handle = (): void => this.#handle(context, route, group)
     if (body === undefined) {
@@ -242,7 +244,9 @@ export class Pipeline {
     else act(principal)
   }
 
+  /** A request whose client has left is not carried out: nobody would learn of it, and what it holds until the end of the reply would stay held. */
   #handle(context: Context, route: Route, group: RouteGroup): void {
+    if (context.response.closed) return
     try {
       const replied = route.handle(context)
       if (replied instanceof Promise) replied.catch((error) => this.#fail(context, group, error))

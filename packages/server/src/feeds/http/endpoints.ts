@@ -183,8 +183,7 @@ export class FeedEndpoints {
   async #follow(context: Context): Promise<void> {
     if (this.#open.isStopping) throw stopping()
     const { feeds, clock } = this.#env
-    const release = this.#countFollower(context.principal.subject)
-    context.response.once('close', release)
+    context.onClose(this.#countFollower(context.principal.subject))
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const feed = this.#findToRead(context)
     const request = {

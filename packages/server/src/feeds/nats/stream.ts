@@ -120,6 +120,8 @@ export class FeedStream {
 
   /** Removes messages before a number, of all topics or of one subject. */
   async purgeBefore(seq: number, filter?: string): Promise<void> {
+    // Nothing is before the first; JetStream would take it for a purge without a bound.
+    if (seq <= 1) return
     await this.#nats.run(() => this.#nats.streams.purge(this.name, filter === undefined ? { seq } : { seq, filter }))
   }
 }

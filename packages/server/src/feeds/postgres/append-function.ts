@@ -21,11 +21,12 @@ export const KEY_MS = 24 * 3_600_000
  * for a request without a key. The removal of a topic that holds nothing is left out.
  */
 export const APPEND_FUNCTION = `
-create or replace function ${SCHEMA}.append_1(
+create or replace function ${SCHEMA}.append_2(
   p_feed integer, p_now bigint, p_topics text[], p_data text[], p_requests integer[],
   p_owners text[], p_keys text[], p_fingerprints text[],
   out o_first_seq bigint, out o_count bigint, out o_time bigint, out o_requests integer[], out o_ends bigint[],
-  out o_repeated integer[], out o_repeated_seqs bigint[], out o_repeated_times bigint[], out o_used integer[]
+  out o_repeated integer[], out o_repeated_seqs bigint[], out o_repeated_times bigint[], out o_used integer[],
+  out o_purges bigint
 ) language plpgsql as $gh$
 declare
   f ${SCHEMA}.feeds;
@@ -39,6 +40,7 @@ declare
 begin
   select * into f from ${SCHEMA}.feeds where id = p_feed for update;
   if not found then raise exception using errcode = '${NO_FEED}', message = 'The feed was dropped'; end if;
+  o_purges := f.purges;
   o_time := greatest(coalesce(p_now, ${DATABASE_TIME}), f.last_time);
 
   if p_keys is not null then
@@ -157,3 +159,15 @@ begin
     bytes = f.bytes + v_more_bytes, trimmed_seq = greatest(f.trimmed_seq, v_trimmed_seq)
   where id = p_feed;
 end $gh$`
+
+/** For nodes of version 1.0, which know nothing of purges here. */
+export const EARLIER_APPEND_FUNCTION = `
+create or replace function ${SCHEMA}.append_1(
+  p_feed integer, p_now bigint, p_topics text[], p_data text[], p_requests integer[],
+  p_owners text[], p_keys text[], p_fingerprints text[],
+  out o_first_seq bigint, out o_count bigint, out o_time bigint, out o_requests integer[], out o_ends bigint[],
+  out o_repeated integer[], out o_repeated_seqs bigint[], out o_repeated_times bigint[], out o_used integer[]
+) language sql as $gh$
+  select o_first_seq, o_count, o_time, o_requests, o_ends, o_repeated, o_repeated_seqs, o_repeated_times, o_used
+  from ${SCHEMA}.append_2(p_feed, p_now, p_topics, p_data, p_requests, p_owners, p_keys, p_fingerprints)
+$gh$`

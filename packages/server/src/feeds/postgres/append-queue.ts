@@ -1,5 +1,6 @@
 /** Requests to one feed, gathered into groups: each group is one transaction, and each request is appended whole or not at all. */
 import { BatchQueue } from '../../lib/batch-queue.ts'
+import { isUnavailable } from '../../lib/unavailable.ts'
 import type { Appended, NewMessage, PublishOnce } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
@@ -24,11 +25,14 @@ export interface AppendedGroup {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly time: number
+  /** How often the feed had been purged. */
+  readonly purges: number
   /** Undefined where not all messages of the group were appended: then they have to be read. */
   readonly messages: readonly NewMessage[] | undefined
 }
 
 interface Waiting {
+  readonly since: number
   readonly messages: readonly NewMessage[]
   readonly once: PublishOnce | undefined
   readonly resolve: (appended: Appended) => void
@@ -45,13 +49,16 @@ interface AppendRow {
   readonly o_repeated_seqs: readonly string[] | null
   readonly o_repeated_times: readonly string[] | null
   readonly o_used: readonly number[] | null
+  readonly o_purges: number
 }
 
-const APPEND = `select * from ${SCHEMA}.append_1($1, $2, $3, $4, $5, $6, $7, $8)`
+const APPEND = `select * from ${SCHEMA}.append_2($1, $2, $3, $4, $5, $6, $7, $8)`
 /** A group is at most this much, or one request. */
 const MOST_MESSAGES = 5000
 const MOST_CHARACTERS = 8 << 20
 const MOST_TURNS = 4
+/** Requests that wait for less are sent after one has failed: a connection that broke is replaced at once. */
+const LONG_WAIT_MS = 500
 
 export class AppendQueue {
   readonly #options: AppendQueueOptions
@@ -67,7 +74,9 @@ export class AppendQueue {
   }
 
   append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<Appended> {
-    return new Promise((resolve, reject) => this.#queue.push({ messages, once, resolve, reject }))
+    return new Promise((resolve, reject) =>
+      this.#queue.push({ since: performance.now(), messages, once, resolve, reject }),
+    )
   }
 
   async #start(): Promise<void> {
@@ -115,8 +124,16 @@ export class AppendQueue {
       if (!(await makeRoom(error))) throw error
       await this.#append(group)
     } catch (last) {
-      for (const { reject } of group) reject(explain(last))
+      const failed = isUnavailable(last) ? [...group, ...this.#takeLongWaiting()] : group
+      for (const { reject } of failed) reject(explain(last))
     }
+  }
+
+  /** They have waited for a server that did not answer, and would wait as long again. */
+  #takeLongWaiting(): readonly Waiting[] {
+    const before = performance.now() - LONG_WAIT_MS
+    const count = this.#queue.items.findIndex(({ since }) => since > before)
+    return this.#queue.take(count === -1 ? this.#queue.length : count)
   }
 
   async #append(group: readonly Waiting[]): Promise<void> {
@@ -139,7 +156,13 @@ export class AppendQueue {
     const lastSeq = row.o_first_seq + row.o_count - 1
     const isWhole = row.o_count === messages.length
     if (row.o_count > 0)
-      onAppended({ firstSeq: row.o_first_seq, lastSeq, time: row.o_time, messages: isWhole ? messages : undefined })
+      onAppended({
+        firstSeq: row.o_first_seq,
+        lastSeq,
+        time: row.o_time,
+        purges: row.o_purges,
+        messages: isWhole ? messages : undefined,
+      })
   }
 
   #reply(group: readonly Waiting[], row: AppendRow): void {

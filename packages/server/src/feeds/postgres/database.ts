@@ -4,6 +4,7 @@ import type { Pool, PoolClient } from 'pg'
 import { StatementTimeout } from '../../lib/unavailable.ts'
 import { loadPg } from '../../store/database/pg.ts'
 import { BRIEF_TRANSACTIONS, isUnreplicated } from '../../store/database/servers/client.ts'
+import { Responsiveness } from '../../store/database/servers/responsiveness.ts'
 import type { DatabaseServers } from '../../store/database/servers/servers.ts'
 import { UnfitServer } from '../../store/database/servers/unfit-server.ts'
 import { DATABASE_TIME } from './append-function.ts'
@@ -14,7 +15,7 @@ const CONNECT_MS = 5000
 const STATEMENT_MS = 10_000
 /** Whoever has a feed's lock has it for one statement. */
 const LOCK_MS = 5000
-/** A server that disappears without closing the connection would never answer. */
+/** For a server that accepts connections and answers nothing else; others are noticed earlier. */
 const REPLY_MS = 15_000
 /** To drop a partition, which others would wait behind. */
 const DROP_LOCK_MS = 100
@@ -69,6 +70,7 @@ export class FeedDatabase {
     // would end the process.
     this.#pool.on('error', () => {})
     this.#pool.on('connect', (client) => client.on('error', () => {}))
+    new Responsiveness().watch(this.#pool)
   }
 
   /** The time for statements; null for that of the database. */

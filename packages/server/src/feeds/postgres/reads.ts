@@ -247,6 +247,6 @@ export function readNews(
       ? `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.state_seq > $3 and t.last_time >= $5 and ${wants('t.topic')}
          order by t.state_seq limit $4`
       : `select m.seq, m.time, m.topic, m.data from ${SCHEMA}.messages m
-         where m.feed = $1 and m.class = f.class and m.seq > $3 and m.time >= $5 and ${wants('m.topic')} order by m.seq limit $4`
+         where m.feed = $1 and m.class = f.class and m.seq > $3 and m.seq > f.purged_seq and m.time >= $5 and ${wants('m.topic')} order by m.seq limit $4`
   return { sql: `with ${FEED} ${page(source, 'asc', '')}`, values: values.list }
 }

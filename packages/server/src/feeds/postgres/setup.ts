@@ -2,17 +2,21 @@
 import type { ClientBase } from 'pg'
 import { checkPrivileges } from '../../store/database/privileges.ts'
 import { UnfitDatabase } from '../../store/database/unfit-database.ts'
-import { APPEND_FUNCTION } from './append-function.ts'
+import { APPEND_FUNCTION, EARLIER_APPEND_FUNCTION } from './append-function.ts'
 import type { FeedDatabase } from './database.ts'
 import { BEGIN_EPOCHS_FUNCTION } from './lost-writes.ts'
-import { FUNCTIONS } from './sweep-functions.ts'
-import { CLASSES, KIND, SCHEMA, TABLES } from './tables.ts'
+import { FUNCTIONS, PURGE_FUNCTION } from './sweep-functions.ts'
+import { CLASSES, KIND, PURGED_SEQ, SCHEMA, TABLES } from './tables.ts'
 
 /**
  * The next version adds its statements to this list. Functions are named for the version that changed them, so that nodes of two versions
  * can run at once.
  */
-const VERSIONS: readonly (readonly string[])[] = [[...TABLES, ...FUNCTIONS, APPEND_FUNCTION, BEGIN_EPOCHS_FUNCTION]]
+const VERSIONS: readonly (readonly string[])[] = [[...TABLES, ...FUNCTIONS, BEGIN_EPOCHS_FUNCTION]]
+/** Changes with which nodes of earlier versions can go on; the next one is added to this list. */
+const ADDITIONS: readonly (readonly string[])[] = [
+  [PURGED_SEQ, PURGE_FUNCTION, APPEND_FUNCTION, EARLIER_APPEND_FUNCTION],
+]
 const LOCK = `select pg_advisory_xact_lock(hashtext('${SCHEMA} setup'), 0)`
 
 export async function prepareSchema(client: ClientBase): Promise<void> {
@@ -37,11 +41,23 @@ export async function prepareSchema(client: ClientBase): Promise<void> {
       for (const statement of statements) await client.query(statement)
       await client.query(`insert into ${SCHEMA}.schema_version (version) values ($1)`, [index + 1])
     }
+    await addMissing(client)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
     throw error
   }
+}
+
+async function addMissing(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ value: string }>(`select value from ${SCHEMA}.marks where name = 'additions'`)
+  const missing = ADDITIONS.slice(Number(rows[0]?.value ?? 0))
+  if (missing.length === 0) return
+  for (const statement of missing.flat()) await client.query(statement)
+  await client.query(
+    `insert into ${SCHEMA}.marks (name, value) values ('additions', $1) on conflict (name) do update set value = excluded.value`,
+    [String(ADDITIONS.length)],
+  )
 }
 
 /** Partitions for messages from this time on, in milliseconds. */

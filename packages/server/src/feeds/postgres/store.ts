@@ -258,7 +258,9 @@ export class PostgresFeedStore implements FeedStore {
 
   #onAppended(group: AppendedGroup): void {
     this.#options.announce(this.#id, group.lastSeq)
-    this.#following?.appended(group)
+    // After a purge that this node has not seen yet, the messages are read: followers learn of the purge first.
+    if (group.purges === this.#purges) this.#following?.appended(group)
+    else this.heard(group.lastSeq)
   }
 
   /** Topics that have expired make room for others, before the next sweep. */

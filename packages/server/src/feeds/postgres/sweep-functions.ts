@@ -194,12 +194,13 @@ begin
 end $gh$`
 
 /** The messages stay in their partitions, where no topic counts them any more. */
-const PURGE = `
+export const PURGE_FUNCTION = `
 create or replace function ${SCHEMA}.purge_1(p_feed integer, p_epoch text) returns void language plpgsql as $gh$
 begin
   perform from ${SCHEMA}.feeds where id = p_feed for update;
   delete from ${SCHEMA}.topics where feed = p_feed;
-  update ${SCHEMA}.feeds set epoch = p_epoch, purges = purges + 1, topics = 0, bytes = 0, trimmed_seq = last_seq, forgotten_seq = last_seq, swept_seq = last_seq
+  update ${SCHEMA}.feeds set epoch = p_epoch, purges = purges + 1, topics = 0, bytes = 0, trimmed_seq = last_seq, forgotten_seq = last_seq, swept_seq = last_seq,
+    purged_seq = last_seq
   where id = p_feed;
 end $gh$`
 
@@ -222,4 +223,4 @@ begin
   end loop;
 end $gh$`
 
-export const FUNCTIONS: readonly string[] = [CREATE_PARTITIONS, PURGE, DEFINE, SWEEP]
+export const FUNCTIONS: readonly string[] = [CREATE_PARTITIONS, DEFINE, SWEEP]

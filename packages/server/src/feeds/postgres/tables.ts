@@ -82,8 +82,11 @@ const REQUESTS = `create table ${SCHEMA}.requests (
   primary key (feed, owner, key)
 )`
 
-/** `losses`: the losses of acknowledged writes after which the feeds have begun new epochs. `system`: the cluster of the servers. */
+/** `additions`: how many of those in setup.ts it has. `losses`: the losses of acknowledged writes after which the feeds have begun new epochs. `system`: the cluster of the servers. */
 const MARKS = `create table ${SCHEMA}.marks (name text primary key, value text not null)`
+
+/** The last number when the feed was purged: what followers have not read up to there is gone. */
+export const PURGED_SEQ = `alter table ${SCHEMA}.feeds add column purged_seq bigint not null default 0`
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -4,6 +4,7 @@ import type { BatchToAppend, FeedRules, JobResult } from './jobs.ts'
 
 interface FeedRow {
   readonly id: number
+  readonly epoch: string
   readonly last: number
   readonly time: number
   readonly forgotten: number
@@ -29,7 +30,7 @@ export class Appender {
   constructor(database: Database) {
     this.#sql = {
       feed: database.prepare<[string], FeedRow>(
-        'select id, last, time, forgotten, topics, bytes, rules from feeds where name = ?',
+        'select id, epoch, last, time, forgotten, topics, bytes, rules from feeds where name = ?',
       ),
       topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
         'select id, data, messages, removed from topics where feed = ? and topic = ?',
@@ -62,13 +63,14 @@ export class Appender {
   /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
   append(given: FeedRules, batch: BatchToAppend, now: number): JobResult {
     const { once } = batch
+    const feed = this.#sql.feed.get(given.name)
+    if (feed === undefined) throw new Error(`The feed ${given.name} is not in the file`)
+    const { epoch } = feed
     const known = once && this.#sql.request.get(given.name, once.owner, once.key)
     if (known !== undefined)
       return known.fingerprint === once?.fingerprint
-        ? { kind: 'appended', before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
+        ? { kind: 'appended', epoch, before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
         : { kind: 'refused', fault: 'key' }
-    const feed = this.#sql.feed.get(given.name)
-    if (feed === undefined) throw new Error(`The feed ${given.name} is not in the file`)
     const rules: FeedRules = feed.rules === null ? given : { history: undefined, ...JSON.parse(feed.rules) }
     // Never earlier than that of a message before, so that messages expire in their order.
     const time = Math.max(now, feed.time)
@@ -78,7 +80,7 @@ export class Appender {
     const seq = feed.last + batch.topics.length
     this.#sql.setFeed.run(seq, time, after.topics, after.bytes, feed.id)
     if (once !== undefined) this.#sql.addRequest.run(rules.name, once.owner, once.key, once.fingerprint, seq, time)
-    return { kind: 'appended', before: feed.last, seq, time, isRepeated: false }
+    return { kind: 'appended', epoch, before: feed.last, seq, time, isRepeated: false }
   }
 
   /** Returns how many topics, and how many bytes, the feed holds then. */

@@ -36,16 +36,20 @@ export interface JobResults {
 export type JobResult =
   | { readonly kind: 'done' }
   | { readonly kind: 'swept'; readonly hasChanged: boolean; readonly hasMore: boolean }
-  | {
-      readonly kind: 'appended'
-      /** The newest message of the feed before these, whose numbers follow it without a gap. */
-      readonly before: number
-      readonly seq: number
-      readonly time: number
-      readonly isRepeated: boolean
-    }
+  | AppendResult
   | { readonly kind: 'refused'; readonly fault: AppendFault }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string }
+
+export interface AppendResult {
+  readonly kind: 'appended'
+  /** That of the feed when they were appended. */
+  readonly epoch: string
+  /** The newest message of the feed before these, whose numbers follow it without a gap. */
+  readonly before: number
+  readonly seq: number
+  readonly time: number
+  readonly isRepeated: boolean
+}
 
 /** Longer requests are written in turn with groups of shorter ones. */
 const [LONG_MESSAGES, LONG_LENGTH] = [100, 256 * 1024]

@@ -17,7 +17,7 @@ import type {
 } from '../engine.ts'
 import { type Feed, isStored, type TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
-import type { FeedRules } from './jobs.ts'
+import type { AppendResult, FeedRules } from './jobs.ts'
 import { type Head, oldestOf, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 
@@ -72,10 +72,10 @@ export class SqliteFeedStore implements FeedStore {
     const result = await this.#env.writer.run({ kind: 'append', feed: this.rules, batch })
     if (result.kind === 'refused') throw refuseAppend(result.fault, this.#feed)
     if (result.kind !== 'appended') throw new Error(`Unexpected result of an append: ${result.kind}`)
-    const { before, seq, time, isRepeated } = result
+    const { seq, time, isRepeated } = result
     if (!isStored(this.#feed)) return isRepeated ? { seq: 0, time, isRepeated } : this.#passOn(messages)
     if (!isRepeated) {
-      this.#committed(before, seq, time, messages)
+      this.#committed(result, messages)
       this.#env.committed()
     }
     return { seq, time, isRepeated }
@@ -160,7 +160,7 @@ export class SqliteFeedStore implements FeedStore {
     const head = this.#head()
     if (head.epoch !== this.#epoch) {
       this.#epoch = head.epoch
-      this.#through = head.last
+      // What was there before the purge cannot be read any more: what follows came after it, and is passed on.
       this.#follower?.purged()
     }
     const kind = this.#feed.history === undefined ? 'newest' : 'history'
@@ -171,10 +171,10 @@ export class SqliteFeedStore implements FeedStore {
   }
 
   /** The numbers of these messages follow `before` without a gap. */
-  #committed(before: number, seq: number, time: number, messages: readonly NewMessage[]): void {
+  #committed({ epoch, before, seq, time }: AppendResult, messages: readonly NewMessage[]): void {
     if (this.#follower === undefined || seq <= this.#through) return
-    // Others have committed in between, or a page that has been read contains some of these.
-    if (before !== this.#through) {
+    // Others have committed in between, or have purged the feed, or a page that has been read contains some of these.
+    if (before !== this.#through || epoch !== this.#epoch) {
       this.readNew()
       return
     }

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
 import { Appender } from './append.ts'
-import { isLong, type Job, type JobBatch, type JobResult, type JobResults } from './jobs.ts'
+import { type AppendResult, isLong, type Job, type JobBatch, type JobResult, type JobResults } from './jobs.ts'
 import { openForWriting } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
 
@@ -116,7 +116,7 @@ function runMerged(connection: Database, group: readonly QueuedJob[]): readonly 
   return group.map(({ job, now }) => runOne(connection, job, now))
 }
 
-function resultOfEach(appends: readonly QueuedAppend[], whole: Extract<JobResult, { kind: 'appended' }>): JobResult[] {
+function resultOfEach(appends: readonly QueuedAppend[], whole: AppendResult): JobResult[] {
   let { before } = whole
   return appends.map(({ job }) => {
     const seq = before + job.batch.topics.length

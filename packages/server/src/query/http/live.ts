@@ -82,7 +82,7 @@ export class LiveEndpoint {
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const left = new AbortController()
     const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client disconnected'))
-    context.response.once('close', leave)
+    const stay = context.onClose(leave)
     const request = {
       principal,
       signal: left.signal,
@@ -96,7 +96,7 @@ export class LiveEndpoint {
       address: context.address,
     }
     const subscription = await live.subscribe(request, response)
-    context.response.off('close', leave)
+    stay()
     response.begin(subscription)
     if (context.method === 'HEAD') context.response.end()
     this.#open.add(response)

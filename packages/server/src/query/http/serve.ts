@@ -108,8 +108,7 @@ export function stopWhenClosed(context: Context, running: RunningQuery): () => v
     if (response.writableFinished || running.signal.aborted) return
     running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
   }
-  response.on('close', onClose)
-  return () => response.off('close', onClose)
+  return context.onClose(onClose)
 }
 
 /** Smaller results are not compressed. */
@@ -198,7 +197,7 @@ class Exchange {
       return
     }
     sendCompressedResult(context, type, this.#compression, [Buffer.from(body)])
-    context.response.once('close', context.holdUnread(length))
+    context.onClose(context.holdUnread(length))
   }
 
   #failureInResult(error: unknown): Uint8Array | undefined {

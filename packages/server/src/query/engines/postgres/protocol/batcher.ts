@@ -1,9 +1,9 @@
 /** Batches short statements of many requests: those that arrive while every connection is busy share the next round trip. */
 import type { Pool, PoolClient } from 'pg'
 import { BatchQueue } from '../../../../lib/batch-queue.ts'
+import { destroyConnection } from '../../../../store/database/servers/pool-client.ts'
 import { refuse } from '../../../errors.ts'
 import { unavailable } from '../../../unavailable.ts'
-import { destroyConnection } from './protocol.ts'
 
 export interface BatchOptions {
   readonly pool: Pool

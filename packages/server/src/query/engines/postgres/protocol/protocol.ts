@@ -1,7 +1,6 @@
 /** The extended query protocol of PostgreSQL, as pg's connection offers it beyond its types; and how a running query is cancelled. */
-import { connect, type Socket } from 'node:net'
 import type { Connection, PoolClient } from 'pg'
-import { StatementTimeout } from '../../../../lib/unavailable.ts'
+import { insideOf, openSocket } from '../../../../store/database/servers/pool-client.ts'
 
 export interface ProtocolConnection {
   readonly stream: { cork(): void; uncork(): void; pause(): void; resume(): void; destroy(error?: Error): void }
@@ -19,27 +18,9 @@ export function protocolOf(connection: Connection): ProtocolConnection {
   return connection as unknown as ProtocolConnection
 }
 
-/** What pg's client has beyond its types. */
-interface ClientInside {
-  readonly connection: ProtocolConnection
-  readonly host: string
-  readonly port: number
-  readonly processID: number
-  readonly secretKey: number
-}
-
-function insideOf(client: PoolClient): ClientInside {
-  return client as unknown as ClientInside
-}
-
 /** The process id of the client's backend. */
 export function backendOf(client: PoolClient): number {
   return insideOf(client).processID
-}
-
-/** Closes the connection to a server that has not answered for this long: everything that waits on it fails. */
-export function destroyConnection(client: PoolClient, milliseconds: number): void {
-  insideOf(client).connection.stream.destroy(new StatementTimeout(milliseconds))
 }
 
 export const MAX_CANCEL_MS = 5000
@@ -63,10 +44,4 @@ export function cancelRunning(client: PoolClient): Promise<void> {
     socket.setTimeout(MAX_CANCEL_MS, () => socket.destroy())
     socket.resume().write(message)
   })
-}
-
-/** Another socket to the server of the client, on which nothing has been sent yet. */
-export function openSocket(client: PoolClient): Socket {
-  const { host, port } = insideOf(client)
-  return host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
 }

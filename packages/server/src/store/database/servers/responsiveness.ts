@@ -1,6 +1,6 @@
 /** Detects a database server that has stopped answering while long statements wait for it. */
 import type { Pool, PoolClient } from 'pg'
-import { destroyConnection, openSocket } from './protocol/protocol.ts'
+import { destroyConnection, openSocket } from './pool-client.ts'
 
 /** Once a statement takes longer than this, the server is probed, and then at this interval. */
 const PATIENCE_MS = 2000
