@@ -1,6 +1,7 @@
 /** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns, as JSON or as a JWT (RFC 9701). */
 
 import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import { JSON_TYPE } from '../../http/context.ts'
 import { byQuality } from '../../http/request/accept.ts'
 import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
@@ -25,6 +26,8 @@ export interface IntrospectionEnv extends ClientAuthEnv {
 const INACTIVE = { active: false } as const
 
 export function introspectionRoute(env: IntrospectionEnv): Route {
+  /** Descriptions as JSON. A principal stays the same object until something about its token changes. */
+  const described = new WeakMap<Principal, string>()
   return {
     method: 'POST',
     path: '/connect/introspect',
@@ -35,11 +38,23 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
       // A public client is not authenticated, so anybody could use its id to inspect a token.
       if (client.public) throw refuse('invalid_client', 'Introspection needs a client that is authenticated', BASIC)
       const token = required(form, 'token')
-      const description = await describeToken(token, client, env)
+      const principal = await env.authenticate(token)
       context.setHeader('vary', 'Accept')
-      if (!prefersJwt(context.headers.accept)) return context.json(description)
-      context.send(JWT_TYPE, await env.issuer.introspectionResponse(client, description))
+      if (prefersJwt(context.headers.accept)) {
+        const description = await describeToken(token, principal, client, env)
+        context.send(JWT_TYPE, await env.issuer.introspectionResponse(client, description))
+      } else if (principal !== undefined && concerns(client, principal, env)) context.send(JSON_TYPE, asJson(principal))
+      else context.json(await describeToken(token, principal, client, env))
     },
+  }
+
+  function asJson(principal: Principal): string {
+    let text = described.get(principal)
+    if (text === undefined) {
+      text = JSON.stringify(describe(principal, env))
+      described.set(principal, text)
+    }
+    return text
   }
 }
 
@@ -54,8 +69,12 @@ function prefersJwt(accept: string | undefined): boolean {
   return jwt > 0 && !accepted.some(({ value, quality }) => JSON_TYPES.includes(value) && quality > jwt)
 }
 
-async function describeToken(token: string, client: Client, env: IntrospectionEnv): Promise<object> {
-  const principal = await env.authenticate(token)
+async function describeToken(
+  token: string,
+  principal: Principal | undefined,
+  client: Client,
+  env: IntrospectionEnv,
+): Promise<object> {
   if (principal === undefined) return describeRefreshToken(token, client, env)
   return concerns(client, principal, env) ? describe(principal, env) : INACTIVE
 }
