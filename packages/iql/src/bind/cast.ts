@@ -29,10 +29,14 @@ export function bindCast(binding: Binding, scope: Scope, cast: Cast): BoundExpre
 function bindTextAs(binding: Binding, type: IqlType, text: string, at: number): BoundExpression {
   if (type.kind === 'Binary' && /^\\x(?:[0-9a-f]{2})*$/i.test(text)) return bindBytes(text.slice(2).toLowerCase())
   if (type.kind === 'Boolean') return readLiteral(binding, type, BOOLEANS.get(text) ?? text, at)
+  // As Python's drivers write it.
+  if (type.kind === 'Uuid') return readLiteral(binding, type, text.replace(PLAIN_UUID, '$1-$2-$3-$4-$5'), at)
   // A time of Go or Java as a date: at midnight nothing is lost.
   if (type.kind === 'Date') return readLiteral(binding, type, text.replace(/[T ]00:00:00(?:Z|\+00)?$/, ''), at)
   return readLiteral(binding, type, text, at)
 }
+
+const PLAIN_UUID = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i
 
 const BOOLEANS: ReadonlyMap<string, string> = new Map([
   ['t', 'true'],
