@@ -5,6 +5,7 @@ import type { Scope } from '../scope/scope.ts'
 import type { Cast, TypeRef } from '../syntax/ast-query.ts'
 import { canCast } from '../types/casts.ts'
 import { asDecimal, DECIMAL_DIGITS, decimal, type IqlType, sameType, typeName } from '../types/types.ts'
+import { withHyphens } from '../types/values.ts'
 import { bindBytes, readLiteral } from './literal.ts'
 import { bindType, isDecimalName } from './type.ts'
 
@@ -30,13 +31,11 @@ function bindTextAs(binding: Binding, type: IqlType, text: string, at: number): 
   if (type.kind === 'Binary' && /^\\x(?:[0-9a-f]{2})*$/i.test(text)) return bindBytes(text.slice(2).toLowerCase())
   if (type.kind === 'Boolean') return readLiteral(binding, type, BOOLEANS.get(text) ?? text, at)
   // As Python's drivers write it.
-  if (type.kind === 'Uuid') return readLiteral(binding, type, text.replace(PLAIN_UUID, '$1-$2-$3-$4-$5'), at)
+  if (type.kind === 'Uuid') return readLiteral(binding, type, withHyphens(text), at)
   // A time of Go or Java as a date: at midnight nothing is lost.
   if (type.kind === 'Date') return readLiteral(binding, type, text.replace(/[T ]00:00:00(?:Z|\+00)?$/, ''), at)
   return readLiteral(binding, type, text, at)
 }
-
-const PLAIN_UUID = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i
 
 const BOOLEANS: ReadonlyMap<string, string> = new Map([
   ['t', 'true'],
