@@ -36,6 +36,7 @@ import {
   typeName,
 } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
+import { DIFFERENCES } from './iql-differences.ts'
 import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
 import { grammarText } from './iql-grammar.ts'
 import { INTRODUCTION, MEANING } from './iql-text.ts'
@@ -184,7 +185,16 @@ ${table(['type', 'is'], [...types, ['`numeric(p, s)`', 'Decimal(p, s)']])}
 A \`timestamp\` is a Timestamp, since every time is in UTC; \`timestamp without time zone\` is a LocalTimestamp. So
 \`timestamp '…' AT TIME ZONE '…'\` is [not what it is in PostgreSQL](#time-zones): write \`LOCALTIMESTAMP '…' AT TIME ZONE '…'\`. A \`float(p)\` is a Double too, and times can have the six digits that they have anyway (\`timestamptz(6)\`). \`varchar(n)\` in a cast keeps the first
 n characters. \`numeric\` without digits takes those of an Integer, a Decimal or a literal. In a cast, the literals \`'t'\` and \`'f'\` are Booleans,
-and a \`bytea\` can be written as \`'\\x00ff'\`. All else is as strict as before: \`id = '1'\` compares an Integer with a Text, and is an error.`
+and a \`bytea\` can be written as \`'\\x00ff'\`. All else is as strict as before: \`id = '1'\` compares an Integer with a Text, and is an error.
+
+### Different from PostgreSQL
+
+Where IQL and PostgreSQL differ, most statements are refused, with a hint. These mean something else in both:
+
+${table(
+  ['what', 'in IQL', 'in PostgreSQL'],
+  DIFFERENCES.map(({ what, here, postgres }) => [what, here, postgres]),
+)}`
 }
 
 function functionsText(): string {

@@ -97,6 +97,8 @@ describe('without a certificate', () => {
     for (const [first, code] of [
       [startUp({ user: 'alice' }, 0x20000), '0A000'],
       [startUp({ user: 'alice', replication: 'database' }), '0A000'],
+      [startUp({ user: 'alice', application_name: 'pg_dump' }), '0A000'],
+      [startUp({ user: 'alice', application_name: 'pg_dumpall' }), '0A000'],
       [startUp({ user: 'alice', database: 'shop' }), '3D000'],
       [startUp({ database: 'gatehouse' }), '28000'],
     ] as const) {

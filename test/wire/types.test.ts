@@ -201,6 +201,9 @@ onEveryEngine('types over the wire', (place) => {
     assert.deepEqual(texts(await one(21, int16(-7), 'Integer')), [['-7']])
     assert.deepEqual(texts(await one(1700, '5.00', 'Integer')), [['5']])
     assert.deepEqual(texts(await one(1184, int64(0n), 'Date')), [['2000-01-01']])
+    // As psycopg writes it.
+    const id = '123e4567-e89b-12d3-a456-426614174000'
+    assert.deepEqual(texts(await one(2950, id.replaceAll('-', ''), 'Uuid')), [[id]])
     assert.equal((await one(1700, '5.01', 'Integer')).errors[0]?.C, '22P02')
     assert.equal((await one(23, Buffer.from([1]), 'Integer')).errors[0]?.C, '22P03')
     assert.equal((await one(701, float64(0.12345), 'Decimal(12, 4)')).errors[0]?.C, '22P02')

@@ -2,20 +2,12 @@
 
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import {
-  ARGUMENT_WORDS,
-  type ArgumentKind,
-  FINE_PARTS,
-  PART_ALIASES,
-  PARTS,
-  SPANS,
-  signatureOf,
-  UNITS,
-} from '../functions/entry.ts'
+import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from '../functions/entry.ts'
 import type { FunctionDefinition, ScalarId, TableFunctionId } from '../functions/functions.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Call, Expression } from '../syntax/ast-query.ts'
+import { FINE_PARTS, PART_ALIASES } from '../syntax/time-parts.ts'
 import { FRACTION_SCALE } from '../types/operators.ts'
 import { MICROS_PER_DAY } from '../types/time-values.ts'
 import {

@@ -5,6 +5,7 @@ import type { Scope } from '../scope/scope.ts'
 import type { Cast, TypeRef } from '../syntax/ast-query.ts'
 import { canCast } from '../types/casts.ts'
 import { asDecimal, DECIMAL_DIGITS, decimal, type IqlType, sameType, typeName } from '../types/types.ts'
+import { withHyphens } from '../types/values.ts'
 import { bindBytes, readLiteral } from './literal.ts'
 import { bindType, isDecimalName } from './type.ts'
 
@@ -29,6 +30,8 @@ export function bindCast(binding: Binding, scope: Scope, cast: Cast): BoundExpre
 function bindTextAs(binding: Binding, type: IqlType, text: string, at: number): BoundExpression {
   if (type.kind === 'Binary' && /^\\x(?:[0-9a-f]{2})*$/i.test(text)) return bindBytes(text.slice(2).toLowerCase())
   if (type.kind === 'Boolean') return readLiteral(binding, type, BOOLEANS.get(text) ?? text, at)
+  // As Python's drivers write it.
+  if (type.kind === 'Uuid') return readLiteral(binding, type, withHyphens(text), at)
   // A time of Go or Java as a date: at midnight nothing is lost.
   if (type.kind === 'Date') return readLiteral(binding, type, text.replace(/[T ]00:00:00(?:Z|\+00)?$/, ''), at)
   return readLiteral(binding, type, text, at)

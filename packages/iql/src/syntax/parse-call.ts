@@ -1,8 +1,8 @@
 /** Parses calls: their arguments in the forms of SQL, FILTER, OVER and windows. */
-import { FINE_PARTS, PART_ALIASES } from '../functions/entry.ts'
 import type { Call, Expression, Name, OrderItem, TextLiteral, Window } from './ast-query.ts'
 import { parseFrame } from './parse-frame.ts'
 import { PRECEDENCE } from './precedence.ts'
+import { FINE_PARTS, PART_ALIASES } from './time-parts.ts'
 import type { TokenStream } from './token-stream.ts'
 
 /** Call = PlainCall | Extract | Substring | Position | Trim */

@@ -141,6 +141,13 @@ function readUuid(text: string): string | undefined {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : undefined
 }
 
+/** A Uuid without hyphens, as Python's drivers write it; other texts are unchanged. */
+export function withHyphens(text: string): string {
+  return text.replace(PLAIN_UUID, '$1-$2-$3-$4-$5')
+}
+
+const PLAIN_UUID = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i
+
 /** Kept as text, since parsing would round its numbers. */
 function readJson(text: string): string | undefined {
   return isJson(text) && isStorableJson(text) ? text.trim() : undefined

@@ -1,5 +1,5 @@
 /** Reads the formats text and csv of PostgreSQL's COPY, whose values are written as PostgreSQL does. */
-import { type IqlType, readRoundedValue, type readValue } from 'gatehouse-iql'
+import { type IqlType, readRoundedValue, type readValue, withHyphens } from 'gatehouse-iql'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
 import { type CsvOptions, openCsv } from './csv.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
@@ -160,6 +160,7 @@ const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind
         : { problem: 'is not bytes in hexadecimal digits after \\x' },
   ],
   ['Timestamp', (text, type) => readRoundedValue(type, withZone(text))],
+  ['Uuid', (text, type) => readRoundedValue(type, withHyphens(text))],
   ['Time', (text, type) => readRoundedValue(type, text)],
 ])
 

@@ -8,6 +8,7 @@ export const SQLSTATES = {
   unknownFunction: '42883',
   unknownObject: '42704',
   badValue: '22P02',
+  divisionByZero: '22012',
   outOfRange: '22003',
   unsupported: '0A000',
   tooComplex: '54001',

@@ -32,7 +32,7 @@ const OBJECT_TYPES: ReadonlySet<string> = new Set([
 
 /** A statement without a match is not the catalogue's; most statements need no more than this. */
 const HINT = new RegExp(
-  `pg_|information_schema|\\breg[copnr]|\\b(?:${[...ownFunctions].filter((name) => !name.startsWith('pg_')).join('|')})\\b`,
+  `pg_|information_schema|\\breg[copnrt]|\\b(?:${[...ownFunctions].filter((name) => !name.startsWith('pg_')).join('|')})\\b`,
   'i',
 )
 

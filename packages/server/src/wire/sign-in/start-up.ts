@@ -23,6 +23,8 @@ export interface StartUpRequest {
 
 export const DATABASE = 'gatehouse'
 const OPTION_PREFIX = '_pq_.'
+/** They read a whole cluster of PostgreSQL in one snapshot, and would end at some statement in the middle. */
+const DUMPS: ReadonlySet<string> = new Set(['pg_dump', 'pg_dumpall'])
 /** The words of a Boolean that is off. */
 const OFF: ReadonlySet<string> = new Set(['', '0', 'off', 'false', 'no', 'f', 'n'])
 
@@ -44,6 +46,12 @@ export function readStartUp(parameters: ReadonlyMap<string, string>): StartUpReq
   if (user === '') throw new StartUpRefused('28000', 'The start-up packet names no user')
   if (!OFF.has((parameters.get('replication') ?? '').toLowerCase()))
     throw new StartUpRefused('0A000', 'Replication is not supported')
+  const program = parameters.get('application_name') ?? ''
+  if (DUMPS.has(program))
+    throw new StartUpRefused(
+      '0A000',
+      `${program} is not supported: export tables with "gatehouse export" or COPY, and make backups with "gatehouse backup"`,
+    )
   const named = parameters.get('database') ?? ''
   // Tools connect to these when nobody has named a database.
   if (named !== '' && named !== DATABASE && named !== 'postgres' && named !== user)

@@ -13,6 +13,7 @@ import {
   MIN_TIMESTAMP,
   readDigits,
   readRoundedValue,
+  withHyphens,
   writeDate,
   writeInterval,
   writeLocalTimestamp,
@@ -95,7 +96,7 @@ function formFor(text: string, sent: PostgresTypeName, wanted: IqlType): string 
     case 'Date':
       return text.trim().replace(MIDNIGHT, '')
     case 'Uuid':
-      return text.trim()
+      return withHyphens(text.trim())
     default:
       return text
   }

@@ -130,7 +130,7 @@ export class CatalogueModel implements ObjectNames {
 
   /** The id of the object that a text names. */
   find(type: number, text: string): number | undefined {
-    const trimmed = text.trim()
+    const trimmed = (type === OID.regtype ? text.replace(MODIFIER, '') : text).trim()
     if (/^\d+$/.test(trimmed)) return Number(trimmed)
     if (trimmed === '-') return 0
     const path = readPath(trimmed)
@@ -164,6 +164,9 @@ export class CatalogueModel implements ObjectNames {
     return this.#indexesByName.get(name)?.oid
   }
 }
+
+/** The digits or the length of a type, which are no part of it: numeric(10,2), timestamp(3) with time zone. */
+const MODIFIER = /\(\s{0,9}\d{1,9}\s{0,9}(?:,\s{0,9}-?\d{1,9}\s{0,9})?\)/
 
 /** `schema.name`, where unquoted parts are in lower case. There may be blanks around the point. */
 export function readPath(text: string): string[] {

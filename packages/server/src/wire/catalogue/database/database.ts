@@ -152,7 +152,7 @@ export class CatalogueDatabase {
       case 'real':
         return readNumber(text)
       case 'array':
-        return JSON.stringify(readArray(text, type))
+        return JSON.stringify(readArray(text, type, undefined, (each, name) => findObject(this.#model, each, name)))
       case 'text':
         return text
     }

@@ -56,6 +56,24 @@ export function registerFunctions(database: Database, model: CatalogueModel, ser
       return (known ?? true) ? 1 : 0
     }),
   )
+  define(
+    'divide',
+    strict((operator, isReal, dividend, divisor) => {
+      if (Number(divisor) === 0) throw new CatalogueError('divisionByZero', 'division by zero')
+      if (Number(isReal) === 1)
+        return operator === '/' ? Number(dividend) / Number(divisor) : Number(dividend) % Number(divisor)
+      const [a, b] = [BigInt(String(dividend)), BigInt(String(divisor))]
+      return operator === '/' ? a / b : a % b
+    }),
+  )
+  // Half away from zero, also before the point.
+  define(
+    'round',
+    strict((value, digits) => {
+      const unit = 10 ** Number(digits)
+      return (Math.sign(Number(value)) * Math.round(Math.abs(Number(value)) * unit)) / unit
+    }),
+  )
   define('version', () => `PostgreSQL ${server.version}`)
   define('started', () => timestampText(server.startedAt))
   define('now', () => timestampText(Date.now()))
@@ -219,6 +237,7 @@ function hasPrivilege(model: CatalogueModel, oid: number, privileges: string): V
 }
 
 function registerArrays(define: Define, model: CatalogueModel): void {
+  const find = (type: number, name: string) => findObject(model, type, name)
   define('text', (value, type) => (value == null ? null : writeText(value, Number(type), model)))
   define(
     'integer',
@@ -234,7 +253,15 @@ function registerArrays(define: Define, model: CatalogueModel): void {
   )
   define(
     'read_array',
-    strict((value, type) => JSON.stringify(readArray(String(value), Number(type)))),
+    strict((value, type) => JSON.stringify(readArray(String(value), Number(type), undefined, find))),
+  )
+  define(
+    'find_objects',
+    strict((type, value) =>
+      JSON.stringify(
+        (itemsOf(value) ?? []).map((item) => (typeof item === 'string' ? find(Number(type), item) : item)),
+      ),
+    ),
   )
   define(
     'array_texts',

@@ -42,17 +42,21 @@ export function registerTexts(define: Define): void {
     if (text == null || from == null) return null
     const characters = [...String(text)]
     const start = Number(from) - 1
+    if (length != null && Number(length) < 0)
+      throw new CatalogueError('badValue', 'negative substring length not allowed')
     const end = length == null ? characters.length : start + Number(length)
     return characters.slice(Math.max(0, start), Math.max(0, end)).join('')
   })
-  onTexts(
-    'split_part',
-    (text = '', separator = '', position = '1') => text.split(separator).at(at(Number(position))) ?? '',
-  )
+  onTexts('split_part', (text = '', separator = '', position = '1') => {
+    if (Number(position) === 0) throw new CatalogueError('badValue', 'field position must not be zero')
+    const parts = separator === '' ? [text] : text.split(separator)
+    return parts.at(at(Number(position))) ?? ''
+  })
   onTexts('left', (text = '', count = '0') => [...text].slice(0, Number(count)).join(''))
-  onTexts('right', (text = '', count = '0') =>
-    [...text].slice(Number(count) > 0 ? -Number(count) : [...text].length && -Number(count)).join(''),
-  )
+  onTexts('right', (text = '', count = '0') => {
+    const all = [...text]
+    return all.slice(Number(count) < 0 ? -Number(count) : Math.max(0, all.length - Number(count))).join('')
+  })
   onTexts('reverse', (text = '') => [...text].reverse().join(''))
   onTexts('initcap', (text = '') =>
     text.toLowerCase().replaceAll(/[\p{L}\p{N}]+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1)),

@@ -1,6 +1,6 @@
 /** Values in PostgreSQL's text form, and in SQLite. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { elementOf, isVector, OID, representationOf, standardName } from '../data/types.ts'
+import { elementOf, isNamedId, isVector, OID, representationOf, standardName } from '../data/types.ts'
 
 /** What SQLite holds. */
 export type Value = null | number | bigint | string | Uint8Array
@@ -35,7 +35,7 @@ function badValue(type: number, text: string, at?: number): CatalogueError {
 }
 
 /** Reads `{a,"b c",NULL}`, and for vectors `1 2`. */
-export function readArray(text: string, type: number, at?: number): ArrayItem[] {
+export function readArray(text: string, type: number, at?: number, find?: FindObject): ArrayItem[] {
   const element = elementOf(type) ?? OID.text
   if (isVector(type))
     return text.trim() === ''
@@ -55,7 +55,7 @@ export function readArray(text: string, type: number, at?: number): ArrayItem[] 
       return items
     }
     for (;;) {
-      items.push(tokens[index] === '{' ? readItems(depth + 1) : readItem(tokens[index++], element, text, at))
+      items.push(tokens[index] === '{' ? readItems(depth + 1) : readItem(tokens[index++], element, text, at, find))
       const next = tokens[index++]
       if (next === '}') return items
       if (next !== ',') throw malformed(text, at)
@@ -66,11 +66,21 @@ export function readArray(text: string, type: number, at?: number): ArrayItem[] 
   return items
 }
 
-function readItem(token: string | undefined, element: number, text: string, at: number | undefined): ArrayItem {
+/** The id of an object with a name, for types such as regtype. */
+export type FindObject = (type: number, name: string) => number
+
+function readItem(
+  token: string | undefined,
+  element: number,
+  text: string,
+  at: number | undefined,
+  find: FindObject | undefined,
+): ArrayItem {
   if (token === undefined || /^[{},]$/.test(token)) throw malformed(text, at)
   if (token.toUpperCase() === 'NULL') return null
   const isQuoted = token.startsWith('"')
   const value = (isQuoted ? token.slice(1, -1) : token.trim()).replaceAll(/\\([\s\S])/g, '$1')
+  if (find !== undefined && isNamedId(element)) return find(element, value)
   switch (representationOf(element)) {
     case 'integer':
       return readInteger(value, element, at)

@@ -29,6 +29,8 @@ export type Body =
 export interface Select {
   readonly kind: 'select'
   readonly isDistinct: boolean
+  /** DISTINCT ON: empty without it. */
+  readonly distinctOn: readonly Expression[]
   readonly items: readonly SelectItem[]
   readonly from: readonly From[]
   readonly where: Expression | undefined

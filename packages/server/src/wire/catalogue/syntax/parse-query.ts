@@ -124,12 +124,19 @@ function parseBody(tokens: TokenStream): Body {
   return parseSelect(tokens)
 }
 
+function parseDistinctOn(tokens: TokenStream): Expression[] {
+  tokens.expects('(')
+  const keys = tokens.list((list) => list.expression())
+  tokens.expects(')')
+  return keys
+}
+
 function parseSelect(tokens: TokenStream): Select {
   tokens.expects('select')
-  const isDistinct = tokens.accepts('distinct')
-  if (isDistinct && tokens.sees('on'))
-    throw new CatalogueError('unsupported', 'DISTINCT ON is not supported on the catalogue', tokens.at)
-  if (!isDistinct) tokens.accepts('all')
+  const hasDistinct = tokens.accepts('distinct')
+  const distinctOn = hasDistinct && tokens.accepts('on') ? parseDistinctOn(tokens) : []
+  const isDistinct = hasDistinct && distinctOn.length === 0
+  if (!hasDistinct) tokens.accepts('all')
   const items = EMPTY_LIST_ENDS.has(tokens.token.key) || tokens.token.kind === 'end' ? [] : tokens.list(parseItem)
   const from = tokens.accepts('from') ? tokens.list(parseFrom) : []
   const where = tokens.accepts('where') ? tokens.expression() : undefined
@@ -143,7 +150,7 @@ function parseSelect(tokens: TokenStream): Select {
       windows.set(name, parseWindow(list))
     })
   }
-  return { kind: 'select', isDistinct, items, from, where, groupBy, having, windows }
+  return { kind: 'select', isDistinct, distinctOn, items, from, where, groupBy, having, windows }
 }
 
 /** A select list can be empty: `EXISTS (SELECT FROM t)`. */

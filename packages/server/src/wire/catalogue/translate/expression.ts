@@ -173,7 +173,11 @@ function operate(operator: string, left: Typed, right: Typed, at: number, transl
     const types = `${standardName(a.type)} ${operator} ${standardName(b.type)}`
     throw new CatalogueError('unknownFunction', `operator does not exist: ${types}`, at)
   }
-  return typed(`(${a.sql} ${operator} ${b.sql})`, commonType([a.type, b.type]))
+  const type = commonType([a.type, b.type])
+  // SQLite divides whole values as integers, and returns NULL for a division by zero.
+  if (operator === '/' || operator === '%')
+    return typed(`gh_divide('${operator}', ${representationOf(type) === 'real' ? 1 : 0}, ${a.sql}, ${b.sql})`, type)
+  return typed(`(${a.sql} ${operator} ${b.sql})`, type)
 }
 
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '&', '|', '<<', '>>'])

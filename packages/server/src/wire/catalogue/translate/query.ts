@@ -7,6 +7,7 @@ import { orderOf, setSource } from './call.ts'
 import { translate } from './expression.ts'
 import { findOwners } from './owners.ts'
 import { type Column, Scope, type Source } from './scope.ts'
+import { expandStar, firstRows, groupTerm } from './select-list.ts'
 import { type TranslatedQuery, Translation } from './translation.ts'
 import { commonType, convert, quoteText, type Typed } from './typed.ts'
 
@@ -40,7 +41,10 @@ export function tableName({ schema, name }: Pick<Relation, 'schema' | 'name'>): 
 
 function translateQuery(query: Query, scope: Scope, translation: Translation): TranslatedQuery {
   const ctes = query.ctes.map((cte) => translateCte(cte, query.isRecursive, scope, translation))
-  const { sql, columns, orderTerm } = translateBody(query.body, scope, translation)
+  const { sql, columns, orderTerm } =
+    query.body.kind === 'select'
+      ? translateSelect(query.body, query.orderBy, scope, translation)
+      : translateBody(query.body, scope, translation)
   const order = orderOf(query.orderBy, orderTerm)
   const bound = (value: Expression | undefined): string | undefined =>
     value === undefined ? undefined : convert(translate(value, scope, translation), OID.int8, translation).sql
@@ -87,7 +91,7 @@ interface TranslatedBody extends TranslatedQuery {
 function translateBody(body: Body, scope: Scope, translation: Translation): TranslatedBody {
   switch (body.kind) {
     case 'select':
-      return translateSelect(body, scope, translation)
+      return translateSelect(body, [], scope, translation)
     case 'query': {
       const { sql, columns } = translation.query(body.query, scope)
       return { sql: `SELECT * FROM (${sql})`, columns, orderTerm: outputTerm(columns) }
@@ -154,7 +158,13 @@ function translateValues(
   }
 }
 
-function translateSelect(select: Select, scope: Scope, translation: Translation): TranslatedBody {
+/** `orderBy` is that of the query which it is the body of. */
+function translateSelect(
+  select: Select,
+  orderBy: Query['orderBy'],
+  scope: Scope,
+  translation: Translation,
+): TranslatedBody {
   scope.windows = select.windows
   const firstRead = translation.reads.length
   const from = select.from.map((source) => translateFrom(source, scope, translation))
@@ -172,17 +182,24 @@ function translateSelect(select: Select, scope: Scope, translation: Translation)
   scope.setJoins = undefined
   const columns = items.map(({ name, type, modifier, fields }) => ({ name, type, modifier, fields }))
   const list = items.length === 0 ? 'NULL AS c1' : items.map(({ sql }, index) => `${sql} AS c${index + 1}`).join(', ')
-  const [first, ...others] = setJoins
-  const sources = [...from, ...(first === undefined ? [] : [[first, ...others].join(' ')])]
+  const [firstSet, ...others] = setJoins
+  const sources = [...from, ...(firstSet === undefined ? [] : [[firstSet, ...others].join(' ')])]
   const groups = select.groupBy.map((value) => groupTerm(value, select, items, scope, print))
   const having = select.having === undefined ? undefined : print(select.having)
+  const term = (value: Expression): string => {
+    const position =
+      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? positionOf(columns, value.path) : 0
+    return items[position - 1]?.sql ?? print(value)
+  }
+  const first = select.distinctOn.length === 0 ? undefined : firstRows(select.distinctOn, orderBy, term)
   const sql = [
-    `SELECT ${select.isDistinct ? 'DISTINCT ' : ''}${list}`,
+    `SELECT ${select.isDistinct ? 'DISTINCT ' : ''}${[list, ...(first?.extra ?? [])].join(', ')}`,
     ...(sources.length === 0 ? [] : [`FROM ${sources.join(', ')}`]),
     ...(where === undefined ? [] : [`WHERE ${where}`]),
     ...(groups.length === 0 ? [] : [`GROUP BY ${groups.join(', ')}`]),
     ...(having === undefined ? [] : [`HAVING ${having}`]),
   ].join(' ')
+  if (first !== undefined) return { sql: first.around(sql, columns.length), columns, orderTerm: first.orderTerm }
   const orderTerm = (value: Expression): string => {
     if (value.kind === 'number') return outputTerm(columns)(value)
     // An output column comes before one of a table.
@@ -190,21 +207,6 @@ function translateSelect(select: Select, scope: Scope, translation: Translation)
     return position > 0 ? String(position) : print(value)
   }
   return { sql, columns, orderTerm }
-}
-
-/** A column of a table comes before an output column. */
-function groupTerm(
-  value: Expression,
-  select: Select,
-  items: readonly Typed[],
-  scope: Scope,
-  print: (value: Expression) => string,
-): string {
-  if (value.kind === 'number') return items[Number(value.value) - 1]?.sql ?? value.value
-  if (value.kind !== 'column' || value.path.length !== 1 || scope.find(value.path, value.at) !== undefined)
-    return print(value)
-  const index = select.items.findIndex((item) => item.kind === 'value' && item.alias === value.path[0])
-  return items[index]?.sql ?? print(value)
 }
 
 function translateItem(
@@ -216,29 +218,16 @@ function translateItem(
   return item.alias === undefined ? value : { ...value, name: item.alias }
 }
 
-function expandStar({ path, at }: Extract<Select['items'][number], { kind: 'star' }>, scope: Scope): Typed[] {
-  const name = path.at(-1)
-  const named = name === undefined ? undefined : scope.source(name)
-  if (name !== undefined && named === undefined)
-    throw new CatalogueError('unknownTable', `missing FROM-clause entry for table "${name}"`, at)
-  const sources = named === undefined ? scope.sources : [named]
-  if (sources.length === 0) throw new CatalogueError('syntax', 'SELECT * with no tables specified is not valid', at)
-  return sources.flatMap(({ columns }) =>
-    columns
-      .filter((column) => column.isHidden !== true && (named !== undefined || column.isMerged !== true))
-      .map(asTyped),
-  )
-}
-
-function asTyped({ sql, type, name, modifier, fields }: Column): Typed {
-  return { sql, type, name, modifier, ...(fields === undefined ? {} : { fields }) }
-}
-
 function translateFrom(from: From, scope: Scope, translation: Translation): string {
   switch (from.kind) {
     case 'table':
       return translateTable(from, scope, translation)
     case 'query': {
+      const sets = from.isLateral ? lateralSets(from, scope, translation) : undefined
+      if (sets !== undefined) {
+        addSource(scope, from, undefined, sets.columns)
+        return sets.sql
+      }
       const alias = translation.alias()
       // Only what is around the query is visible in it, not what is beside it.
       const { sql, columns } = from.isLateral
@@ -270,6 +259,31 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
     }
     case 'join':
       return translateJoin(from, scope, translation)
+  }
+}
+
+/**
+ * LATERAL (SELECT unnest(x), generate_subscripts(x, 1)): sets of rows, whose functions SQLite joins with the tables before them.
+ * Undefined for every other query.
+ */
+function lateralSets(
+  { query }: Extract<From, { kind: 'query' }>,
+  scope: Scope,
+  translation: Translation,
+): { readonly sql: string; readonly columns: readonly Column[] } | undefined {
+  const { body, ctes, orderBy, limit, offset } = query
+  if (body.kind !== 'select' || body.from.length > 0 || body.where !== undefined || body.groupBy.length > 0)
+    return undefined
+  if (ctes.length > 0 || orderBy.length > 0 || limit !== undefined || offset !== undefined) return undefined
+  const joins: string[] = []
+  const outer = scope.setJoins
+  scope.setJoins = joins
+  const items = body.items.flatMap((item) => (item.kind === 'star' ? [] : [translateItem(item, scope, translation)]))
+  scope.setJoins = outer
+  if (joins.length === 0 || items.length !== body.items.length) return undefined
+  return {
+    sql: joins.join(' '),
+    columns: items.map(({ sql, type, name, modifier }) => ({ sql, type, name, modifier })),
   }
 }
 

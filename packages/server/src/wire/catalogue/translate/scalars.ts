@@ -1,5 +1,5 @@
 /** The scalar functions of catalogue statements: the type of each, and its SQL. Those without SQL are registered in ../functions. */
-import { isVector, OID } from '../data/types.ts'
+import { isVector, OID, representationOf } from '../data/types.ts'
 import type { Typed } from './typed.ts'
 
 export interface Scalar {
@@ -283,9 +283,15 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   ['lpad', entry(text, [text, int4], (args) => `gh_lpad(${args[0]}, ${args[1]}, ${args[2] ?? "' '"})`, [text])],
   // Numbers.
   ['abs', entry(sameAsFirst, ['any'], plain('abs'))],
-  ['mod', entry(sameAsFirst, ['any', 'any'], (args) => `(${args[0]} % ${args[1]})`)],
+  [
+    'mod',
+    entry(sameAsFirst, ['any', 'any'], (args, values) => {
+      const isReal = values.some(({ type }) => representationOf(type) === 'real')
+      return `gh_divide('%', ${isReal ? 1 : 0}, ${args[0]}, ${args[1]})`
+    }),
+  ],
   ...all('floor ceil ceiling', (one) => entry(float8, [float8], plain(one === 'ceiling' ? 'ceil' : one))),
-  ['round', entry(OID.numeric, ['any'], plain('round'), [int4])],
+  ['round', entry(OID.numeric, ['any'], (args) => `gh_round(${args[0]}, ${args[1] ?? '0'})`, [int4])],
   // The upper 53 of SQLite's 64 random bits.
   ['random', entry(float8, [], () => '(((random() >> 11) & 9007199254740991) / 9007199254740992.0)')],
   ['pg_typeof', entry(regtype, ['any'], (_args, [value]) => String(value?.type ?? text))],

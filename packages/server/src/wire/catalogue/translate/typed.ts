@@ -78,6 +78,7 @@ export function convert(value: Typed, type: number, parameters: ParameterTypes):
 function convertArray(sql: string, from: number, to: number): string {
   if (representationOf(from) === 'text') return `gh_read_array(${sql}, ${to})`
   const [source, target] = [elementOf(from) ?? OID.text, elementOf(to) ?? OID.text]
+  if (isNamedId(target) && representationOf(source) === 'text') return `gh_find_objects(${target}, ${sql})`
   const becomesText = representationOf(target) === 'text' && representationOf(source) !== 'text'
   return becomesText ? `gh_array_texts(${sql}, ${from})` : sql
 }
@@ -107,7 +108,9 @@ function literalSql(text: string, type: number, at: number | undefined): string 
     case 'boolean':
       return readBoolean(text, at) ? '1' : '0'
     case 'array':
-      return quoteText(JSON.stringify(readArray(text, type, at)))
+      return isNamedId(elementOf(type) ?? 0)
+        ? `gh_read_array(${quoteText(text)}, ${type})`
+        : quoteText(JSON.stringify(readArray(text, type, at)))
     case 'real':
       return `gh_number(${quoteText(text)})`
     case 'text':
