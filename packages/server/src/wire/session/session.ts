@@ -26,7 +26,7 @@ import { Portals } from './portals.ts'
 import { markCounted, type Prepared, PreparedStatements, prepare } from './prepared.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
-import { Settings } from './settings.ts'
+import { Settings, startSettings } from './settings.ts'
 import { type StatementText, splitStatements } from './split.ts'
 
 const MAX_QUERY_STATEMENTS = 100
@@ -388,12 +388,4 @@ const COPY_FAILED: FrontendMessage = { kind: 'copyFail', reason: '' }
 const DELIVERIES: Readonly<Record<'simple' | 'extended', Delivery>> = {
   simple: { isDescribed: true },
   extended: { isDescribed: false },
-}
-
-/** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
-function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {
-  const options = startup.get('options') ?? ''
-  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g))
-    yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
-  for (const [name, value] of startup) if (name !== 'options') yield [name, value]
 }
