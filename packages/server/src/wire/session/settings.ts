@@ -77,7 +77,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 
 /** Kept in milliseconds. */
 function readDuration(value: string): string | undefined {
-  const [, amount, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(value) ?? []
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(value.trim()) ?? []
   const factor = UNITS.get(unit.toLowerCase())
   if (amount === undefined || factor === undefined) return undefined
   const milliseconds = Math.round(Number(amount) * factor)
@@ -332,7 +332,7 @@ function invalid({ name, read, hint }: Setting, value: string): WireError {
 /** The settings of the start-up packet; `options` has further ones, as -c name=value or --name=value. */
 export function* startSettings(startup: ReadonlyMap<string, string>): Generator<readonly [string, string]> {
   const options = startup.get('options') ?? ''
-  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]+)=((?:\\.|[^\s\\])*)/g))
+  for (const [, name = '', value = ''] of options.matchAll(/(?:-c\s*|--)([\w.-]{1,63})=((?:\\.|[^\s\\])*)/g))
     yield [name.replaceAll('-', '_'), value.replace(/\\(.)/g, '$1')]
   for (const [name, value] of startup) if (name !== 'options') yield [name, value]
 }

@@ -70,7 +70,8 @@ const ASCII_WORD = /[A-Za-z_][A-Za-z0-9_$]*/y
 const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y
 const PARAMETER = /\$(\d{1,5})/y
 const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
-const OPERATOR = /[+\-*/<>=~!@#%^&|`?]+/y
+/** Names in PostgreSQL have at most 63 bytes. A longer run would be read again for every operator in it. */
+const OPERATOR = /[+\-*/<>=~!@#%^&|`?]{1,63}/y
 const PUNCTUATION = '()[],;:.'
 
 /** Appends the token at `at` and returns its end. */
