@@ -14,13 +14,18 @@ const BUILT = ['packages/client/dist', 'packages/console/dist', 'packages/server
 process.umask(0o022)
 if (!isCurrent()) install()
 const { buildClient } = await import('../packages/client/build.js')
-await buildClient()
+await buildClient(announce('the client library'))
 const { buildConsole } = await import('../packages/console/build.js')
-await buildConsole()
+await buildConsole(announce('the console'))
 const { buildServer } = await import('../packages/server/build.js')
-await buildServer()
+await buildServer(announce('the server'))
 for (const path of BUILT) makeReadable(join(root, path))
 warnIfClosed()
+
+/** On a slow machine a build takes minutes. */
+function announce(what) {
+  return () => console.error(`gatehouse: building ${what} …`)
+}
 
 function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')

@@ -1,2 +1,2 @@
 /** Brings client/dist up to date. */
-export function buildClient(): Promise<void>
+export function buildClient(onBuild?: () => void): Promise<void>

@@ -14,8 +14,10 @@ const ENTRIES = ['index', 'dpop']
 const dist = (name) => join(client, 'dist', name)
 const packed = dist('package.tgz')
 
-export async function buildClient() {
+/** `onBuild` is called if something has changed since the last time. */
+export async function buildClient(onBuild) {
   if (isCurrent()) return
+  onBuild?.()
   const { build } = await import('esbuild')
   const options = {
     // The output names the sources relative to this folder, wherever the build is started.

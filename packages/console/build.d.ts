@@ -1,2 +1,2 @@
 /** Brings console/dist up to date. */
-export function buildConsole(): Promise<void>
+export function buildConsole(onBuild?: () => void): Promise<void>

@@ -25,8 +25,10 @@ const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder
 const SHOWN_OF_PROTOCOL = ['addresses.ts', 'audit-events.ts'].map((file) => join(folder, '..', 'protocol', 'src', file))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
-export async function buildConsole() {
+/** `onBuild` is called if something has changed since the last time. */
+export async function buildConsole(onBuild) {
   if (isCurrent()) return
+  onBuild?.()
   const built = await Promise.all(LANGUAGES.map(buildIn))
   await writeFiles(
     // A file without texts is the same in every language.

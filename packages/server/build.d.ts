@@ -1,2 +1,2 @@
 /** Builds dist/ unless it is up to date. */
-export function buildServer(): Promise<void>
+export function buildServer(onBuild?: () => void): Promise<void>

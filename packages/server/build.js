@@ -33,8 +33,10 @@ const SERVERS = {
 /** The names of the files that a build has written. */
 const FILES_FILE = join(dist, 'files.json')
 
-export async function buildServer() {
+/** `onBuild` is called if something has changed since the last time. */
+export async function buildServer(onBuild) {
   if (isBuilt()) return
+  onBuild?.()
   const state = sourcesState()
   const outputFiles = [...(await bundle(COMMANDS, { splitting: true })), ...(await bundle(SERVERS, ONE_FILE))]
   mkdirSync(dist, { recursive: true })

@@ -1,6 +1,7 @@
 /** Starting and stopping `gatehouse serve`: error messages when it cannot start, and a clean stop. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
@@ -233,7 +234,9 @@ test('the server stops when the shell that npm started ends', async () => {
   assert.match(output, /"msg":"stopped"/)
 })
 
-const OLD_NODE = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.0.0' })"
+const OLD_NODE =
+  "data:text/javascript,process.execve = undefined; Object.defineProperty(process.versions, 'node', { value: '20.0.0' })"
+const REPLACEABLE_NODE = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '22.15.0' })"
 const AS_NPM =
   "process.title = 'npm start'; require('node:child_process').spawn('sh', ['-c', process.argv[1]], { stdio: 'inherit' })"
 
@@ -261,6 +264,44 @@ for (const { name, args, npm } of [
     assert.match(output, /"msg":"stopped"/)
     assert.doesNotMatch(output, new RegExp(`"node":"[^"]*:${started.pid}"`), 'the server is another process')
   })
+
+for (const { name, command } of [
+  {
+    name: 'an older Node that can be replaced',
+    command: [process.execPath, '--import', REPLACEABLE_NODE, 'gatehouse'],
+  },
+  { name: 'the shell, whatever Node is on the PATH', command: ['./gatehouse'] },
+])
+  test(`the server is the process that was started, with ${name}`, { timeout: 60_000 }, async () => {
+    const [program = '', ...args] = command
+    const started = spawn(program, [...args, 'serve'], {
+      cwd: new URL('../..', import.meta.url).pathname,
+      env: {
+        ...withoutOurs(process.env),
+        ...{ GATEHOUSE_PORT: '0', GATEHOUSE_STOP_DELAY: '0', GATEHOUSE_DATA: newFolder() },
+        PATH: `${oldNode()}:${process.env.PATH}`,
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = once(started, 'exit')
+    let output = ''
+    started.stdout.setEncoding('utf8')
+    for await (const chunk of started.stdout) {
+      output += chunk
+      if (output.includes('"msg":"started"')) started.kill('SIGTERM')
+    }
+    assert.match(output, new RegExp(`"node":"[^"]*:${started.pid}"`))
+    assert.match(output, /"msg":"stopped"/)
+    assert.deepEqual(await ended, [0, null])
+  })
+
+/** A folder whose `node` says that it is Node 20, and runs nothing. */
+function oldNode(): string {
+  const folder = newFolder()
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'node'), '#!/bin/sh\n[ "$1" = --version ] && echo v20.20.2\n', { mode: 0o755 })
+  return folder
+}
 
 test('a second start finds what the first one created', async () => {
   const folder = newFolder()

@@ -225,7 +225,7 @@ test('the systemd unit starts the program that the installation links to, and gi
   const links = [...install.matchAll(/^sudo ln -sfn (\S+) (\S+)$/gm)].filter(([, , link]) => link === program)
   assert.deepEqual(
     links.map(([, target]) => target),
-    ['/opt/gatehouse/current/bin/gatehouse', '/opt/gatehouse/gatehouse'],
+    ['/opt/gatehouse/current/lib/node_modules/gatehouse-server/bin/gatehouse', '/opt/gatehouse/gatehouse'],
   )
   assert.ok(existsSync(join(root, 'gatehouse')))
   // Older releases of Node use protection keys at startup; without these two the process would be killed.

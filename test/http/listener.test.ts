@@ -1,4 +1,4 @@
-/** The listener before the pipeline is ready, when requests wait, and while it closes, when none is cut off. */
+/** The listener before the pipeline is ready, when requests are refused, and while it closes, when none is cut off. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { type ListenerOptions, openListener } from '../../packages/server/src/http/listener.ts'
 import { trustedCertificate } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 
 const UPGRADE = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
 
@@ -25,43 +26,35 @@ function ask(t: TestContext, port: number, text: string): Socket {
   return socket
 }
 
-test('a request and an upgrade that arrive before the pipeline is ready are answered once it is', async (t) => {
+test('a request and an upgrade before there is a pipeline are refused with 503 and Retry-After', async (t) => {
   const listener = await startListener(t)
-  const asking = ask(t, listener.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-  const upgrading = ask(t, listener.port, UPGRADE)
-  await once(listener.server, 'upgrade')
-  const gone = ask(t, listener.port, UPGRADE)
-  const [, left] = (await once(listener.server, 'upgrade')) as [unknown, Socket]
-  assert.equal(asking.bytesRead + upgrading.bytesRead, 0)
-  gone.resetAndDestroy()
-  await new Promise((resolve) => left.once('close', resolve))
-  let taken = 0
+  for (const request of ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', UPGRADE]) {
+    const reply = await text(ask(t, listener.port, request))
+    assert.match(reply, /^HTTP\/1.1 503 /)
+    assert.match(reply, /\r\nretry-after: 1\r\n/i)
+    assert.match(reply, /\r\nconnection: close\r\n/i)
+  }
   listener.answerWith({
     handle: (_request, response) => void response.end('ready'),
-    upgrade(_request, socket) {
-      taken++
-      socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
-    },
+    upgrade: (_request, socket) => void socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'),
   })
+  const asking = ask(t, listener.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.match(String((await once(asking, 'data'))[0]), /ready$/)
-  assert.match(String((await once(upgrading, 'data'))[0]), /^HTTP\/1.1 101 /)
-  assert.equal(taken, 1, 'a client that has left is not handed over')
-  const later = ask(t, listener.port, UPGRADE)
-  assert.match(String((await once(later, 'data'))[0]), /^HTTP\/1.1 101 /)
-  assert.equal(taken, 2)
+  assert.match(await text(ask(t, listener.port, UPGRADE)), /^HTTP\/1.1 101 /)
 })
 
-test('an upgrade without a handler, or during a failed start, is closed', async (t) => {
-  const ready = await startListener(t)
-  const untaken = ask(t, ready.port, UPGRADE)
-  await once(ready.server, 'upgrade')
-  ready.answerWith({ handle: (_request, response) => void response.end() })
-  await once(untaken, 'close')
-  const failing = await startListener(t)
-  const waiting = ask(t, failing.port, UPGRADE)
-  await once(failing.server, 'upgrade')
-  failing.close(0)
-  await once(waiting, 'close')
+test('a port that is opened later is checked at once, refuses connections, and is open after listen', async (t) => {
+  const taken = await startListener(t)
+  const options = { host: '127.0.0.1', tls: undefined, opening: 'later' } as const
+  await assert.rejects(openListener({ ...options, port: taken.port }), { code: 'EADDRINUSE', port: taken.port })
+  const port = await freePort()
+  const listener = await openListener({ ...options, port })
+  t.after(() => listener.close(0))
+  listener.answerWith({ handle: (_request, response) => void response.end('ready') })
+  const [refused] = await once(connect(port, '127.0.0.1'), 'error').catch((error) => [error])
+  assert.equal(refused.code, 'ECONNREFUSED')
+  await listener.listen()
+  assert.match(String((await once(ask(t, port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'), 'data'))[0]), /ready$/)
 })
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'

@@ -34,7 +34,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
   const mint = createTokenMint(Date.now)
   const audited: { event: string; details?: object | undefined }[] = []
   const log: string[] = []
-  const port = await openPort({ host: '127.0.0.1', port: 0, isLater: false })
+  const port = await openPort({ host: '127.0.0.1', port: 0, opening: 'now' })
   const wire = new Wire(
     {
       issuer: 'https://gate.test',

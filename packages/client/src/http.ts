@@ -224,7 +224,8 @@ function waitBefore(error: unknown, attempt: number, idempotent: boolean): numbe
   if (!(error instanceof GatehouseError) || !error.retryable) return undefined
   const seconds = error.retryAfter ?? 0
   if ((!idempotent && error.status !== 429) || seconds > LONGEST_WAIT_S) return undefined
-  return seconds * 1000 + backoff(attempt, 250)
+  // A server that cannot be reached may be starting, which takes seconds.
+  return seconds * 1000 + backoff(error.status === undefined ? 2 * attempt : attempt, 250)
 }
 
 /** Reads a body; if the connection breaks meanwhile, throws a ConnectionError. */

@@ -51,7 +51,10 @@ function packagedNode(folder) {
   return files.find((file) => existsSync(file)) ?? files[0]
 }
 
+/** Becomes that Node where this one can (from 22.15 on, not on Windows); otherwise it stays as its parent. */
 function runPackaged() {
+  if (process.execve !== undefined && process.platform !== 'win32')
+    process.execve(packaged, [packaged, ...process.argv.slice(1)], process.env)
   // The channel tells the child when this process ends, also by SIGKILL.
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
   const child = spawn(packaged, process.argv.slice(1), { stdio })

@@ -1,5 +1,6 @@
-/** The listening socket. It opens first, holds requests until the pipeline is ready, and closes without dropping any. */
+/** The listening socket. A server opens it once it can answer, and closes it without dropping a request. */
 import type http from 'node:http'
+import { createServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 import { ListenerClose } from './listener-close.ts'
@@ -17,9 +18,15 @@ export interface ListenerOptions {
   readonly tls: Certificate | undefined
   /** The time for a TLS handshake, and again for the header of a request: 10 s by default. */
   readonly headerTimeoutMs?: number
-  /** The port is opened by `listen`; it must not be 0 then. */
-  readonly isLater?: boolean
+  readonly opening?: Opening
 }
+
+/**
+ * When the port is opened: at creation, or by `listen`, so that until then connections are refused, and clients and proxies try another
+ * node. `later` finds out at creation whether the port can be opened; `shared` does not, because other workers have it open. The port 0
+ * is always opened at creation, because its number is needed.
+ */
+export type Opening = 'now' | 'later' | 'shared'
 
 /** All of TLS 1.3; of TLS 1.2 the four that RFC 9325 §4.2 recommends, the only ones that FAPI 2.0 §5.2.2 allows. */
 const CIPHERS = [
@@ -31,28 +38,38 @@ const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 660_000, keepAliveTim
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const listener = new Listener(options)
-  if (options.isLater !== true) await listener.listen()
+  if (opensNow(options)) await listener.listen()
+  else if (options.opening === 'later') await checkPort(options.host, options.port)
   return listener
 }
 
-type Upgraded = [request: http.IncomingMessage, socket: Duplex, head: Buffer]
+export function opensNow({ port, opening = 'now' }: Pick<ListenerOptions, 'port' | 'opening'>): boolean {
+  return opening === 'now' || port === 0
+}
+
+/** Rejects as `listen` would if the port cannot be opened. `exclusive`: by this process, where it is a worker. */
+export async function checkPort(host: string, port: number): Promise<void> {
+  const server = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, exclusive: true }, resolve)
+  })
+  await new Promise((resolve) => server.close(resolve))
+}
 
 export class Listener {
   readonly server: http.Server
   readonly #options: ListenerOptions
   readonly #closing: ListenerClose
-  /** What answers; before the first one, requests wait for it. */
+  /** What answers; before the first one, requests are refused. */
   #answer: Partial<Pipeline> | undefined
-  readonly #started = Promise.withResolvers<http.RequestListener>()
-  /** Upgrades that arrived before there was an answer. */
-  readonly #held: Upgraded[] = []
 
   constructor(options: ListenerOptions) {
     this.#options = options
     this.server = this.#createServer(options)
     // The pipeline sends 100 Continue, so that a body that is too long is refused before it is sent.
-    this.server.on('checkContinue', this.#waitForAnswer)
-    this.server.on('upgrade', this.#hold)
+    this.server.on('checkContinue', refuseRequest)
+    this.server.on('upgrade', refuseUpgrade)
     // Replaced once there is a log. Until then, failed handshakes must be closed too.
     this.server.on('clientError', (_error, socket) => {
       if (this.server.listenerCount('clientError') === 1) socket.destroy()
@@ -68,26 +85,20 @@ export class Listener {
   }
 
   /** Opens the port if it was not opened at creation. */
-  listen(): Promise<void> {
-    return listen(this.server, this.#options.host, this.#options.port)
+  async listen(): Promise<void> {
+    if (!this.server.listening) await listen(this.server, this.#options.host, this.#options.port)
   }
 
-  /** From now on requests are answered; earlier requests have waited until now. May be called again, with another pipeline. */
+  /** From now on requests are answered. May be called again, with another pipeline. */
   answerWith({ handle, upgrade }: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void {
     const { server } = this
     const before = this.#answer
     this.#answer = { handle, ...(upgrade && { upgrade }) }
-    server.removeListener('upgrade', before?.upgrade ?? this.#hold)
+    server.removeListener('upgrade', before?.upgrade ?? refuseUpgrade)
     if (upgrade !== undefined) server.on('upgrade', upgrade)
     for (const event of ['request', 'checkContinue']) {
-      server.removeListener(event, before?.handle ?? this.#waitForAnswer)
+      server.removeListener(event, before?.handle ?? refuseRequest)
       server.on(event, handle)
-    }
-    this.#started.resolve(handle)
-    for (const held of this.#held.splice(0)) {
-      const [, socket] = held
-      if (upgrade === undefined) socket.destroy()
-      else if (!socket.destroyed) server.emit('upgrade', ...held)
     }
   }
 
@@ -103,7 +114,6 @@ export class Listener {
 
   /** Stops accepting, waits up to the grace period for requests in flight, then closes the rest. */
   close(graceMs: number): Promise<void> {
-    for (const [, socket] of this.#held.splice(0)) socket.destroy()
     return this.#closing.close(graceMs)
   }
 
@@ -122,25 +132,24 @@ export class Listener {
         headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && this.#takesUpgrades,
     }
     return tls === undefined
-      ? nodeHttp.createServer(options, this.#waitForAnswer)
-      : nodeHttps.createServer(
-          { ...tls, ...options, ...TLS_OPTIONS, handshakeTimeout: headerTimeoutMs },
-          this.#waitForAnswer,
-        )
+      ? nodeHttp.createServer(options, refuseRequest)
+      : nodeHttps.createServer({ ...tls, ...options, ...TLS_OPTIONS, handshakeTimeout: headerTimeoutMs }, refuseRequest)
   }
 
   get #takesUpgrades(): boolean {
     return this.#answer === undefined || this.#answer.upgrade !== undefined
   }
+}
 
-  readonly #waitForAnswer: http.RequestListener = (request, response) => {
-    void this.#started.promise.then((handle) => handle(request, response))
-  }
+/** Only where the port is open early: at the port 0, which nobody knows yet. */
+const STARTING = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
 
-  readonly #hold = (...upgrade: Upgraded): void => {
-    upgrade[1].on('error', () => {})
-    this.#held.push(upgrade)
-  }
+function refuseRequest(_request: http.IncomingMessage, response: http.ServerResponse): void {
+  response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+}
+
+function refuseUpgrade(_request: http.IncomingMessage, socket: Duplex): void {
+  socket.on('error', () => {}).end(STARTING)
 }
 
 function listen(server: http.Server, host: string, port: number): Promise<void> {

@@ -44,15 +44,16 @@ const STATEMENT_MS = 5_000
 export async function startServer(settings: LoadedConfig, options: StartOptions): Promise<RunningServer> {
   const { config } = settings
   const { logger, worker, faults } = options
-  const isLater = worker?.opensPortLast ?? false
+  // A node that starts refuses connections: proxies try another one, also with requests that must not be sent twice.
+  const opening = worker?.opensPortLast === true ? 'shared' : 'later'
   const [ports, cleanup] = [new Cleanup(), new Cleanup()]
   try {
     const tls = readTls(config)
-    const listener = await openListener({ host: config.host, port: config.port, tls, isLater })
+    const listener = await openListener({ host: config.host, port: config.port, tls, opening })
     ports.add(() => listener.close(0))
-    const metricsListener = await openMetricsPort(config, isLater)
+    const metricsListener = await openMetricsPort(config, opening)
     ports.add(() => metricsListener?.close(0))
-    const wirePort = await openWirePort(config, isLater, logger)
+    const wirePort = await openWirePort(config, opening, logger)
     ports.add(() => wirePort?.close())
 
     const base = await openBase(config, listener.port, options, cleanup)
@@ -83,8 +84,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       settings: () => running.settings,
     })
     wire?.serve()
-    if (isLater)
-      await Promise.all([listener.listen(), metricsListener?.listen(), listenLater(wirePort, config, logger)])
+    await Promise.all([listener.listen(), metricsListener?.listen(), listenLater(wirePort, config, logger)])
     announceStart(base, services, listener, cleanup)
     return runServer(running, front)
   } catch (error) {
@@ -142,7 +142,7 @@ interface Answering {
   readonly settings: () => LoadedConfig
 }
 
-/** From now on the listener answers requests; earlier requests have waited until now. */
+/** From now on the listener answers requests. */
 function answerRequests(
   base: Base,
   services: Services,

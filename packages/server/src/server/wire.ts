@@ -3,6 +3,7 @@ import { isLoopback, VERSION } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire.ts'
+import type { Opening } from '../http/listener.ts'
 import type { Identity } from '../identity/identity.ts'
 import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -19,21 +20,21 @@ const PORT_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', 'is not an address of this machine'],
 ])
 
-/** Opened with the main port, before anything is written; undefined where it is off. */
-export async function openWirePort(config: Config, isLater: boolean, logger: Logger): Promise<WirePort | undefined> {
+/** Checked with the main port, before anything is written; undefined where it is off. */
+export async function openWirePort(config: Config, opening: Opening, logger: Logger): Promise<WirePort | undefined> {
   const port = wirePortOf(config)
   if (port === undefined || !config.services.includes('query')) return undefined
   const host = wireHostOf(config)
   const { openPort } = await import('../wire/listener/port.ts')
   try {
-    return await openPort({ host, port, isLater })
+    return await openPort({ host, port, opening })
   } catch (error) {
     onClosedPort(error, config, logger)
     return undefined
   }
 }
 
-/** Opens the port of a worker that starts after others. */
+/** Opens the port if it was not opened at creation. */
 export async function listenLater(port: WirePort | undefined, config: Config, logger: Logger): Promise<void> {
   await port?.listen().catch((error) => onClosedPort(error, config, logger))
 }

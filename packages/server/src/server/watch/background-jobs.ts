@@ -5,7 +5,7 @@ import { BadSetting } from '../../config/parsers.ts'
 import type { Bus } from '../../events/bus.ts'
 import { keepProbeConnections, PROBE_CONNECTIONS } from '../../http/limits/connections.ts'
 import type { SlidingWindow } from '../../http/limits/sliding-window.ts'
-import { type Listener, openListener } from '../../http/listener.ts'
+import { type Listener, type Opening, openListener } from '../../http/listener.ts'
 import { metricsRoute } from '../../http/metrics-endpoint.ts'
 import { Pipeline } from '../../http/pipeline.ts'
 import { connectionAddress } from '../../http/request/request-head.ts'
@@ -47,14 +47,14 @@ function watchServers(metrics: Metrics, servers: DatabaseServers): void {
   metrics.watch('gatehouse_database_writes_stopped', () => [[{}, servers.lost === undefined ? 0 : 1]])
 }
 
-/** Opened with the main port, before anything is written; undefined where the settings name none. */
+/** Checked with the main port, before anything is written; undefined where the settings name none. */
 export async function openMetricsPort(
   { metricsHost: host, metricsPort: port }: Config,
-  isLater: boolean,
+  opening: Opening,
 ): Promise<Listener | undefined> {
   if (port === undefined) return undefined
   try {
-    return await openListener({ host, port, tls: undefined, isLater })
+    return await openListener({ host, port, tls: undefined, opening })
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     const text = METRICS_PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`

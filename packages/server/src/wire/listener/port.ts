@@ -1,26 +1,24 @@
-/** The listening socket of the wire. It opens early, and holds connections until the server is ready. */
+/** The listening socket of the wire. A server opens it once it can serve connections. */
 import { createServer, type Server, type Socket } from 'node:net'
+import { checkPort, type Opening, opensNow } from '../../http/listener.ts'
 
 export interface PortOptions {
   readonly host: string
   readonly port: number
-  /** The port is opened by `listen`; it must not be 0 then. */
-  readonly isLater: boolean
+  readonly opening: Opening
 }
-
-const MOST_HELD = 500
 
 export async function openPort(options: PortOptions): Promise<WirePort> {
   const port = new WirePort(options)
-  if (!options.isLater) await port.listen()
+  if (opensNow(options)) await port.listen()
+  else if (options.opening === 'later') await checkPort(options.host, options.port)
   return port
 }
 
 export class WirePort {
   readonly #options: PortOptions
   readonly #server: Server
-  #accept: ((socket: Socket) => void) | undefined
-  readonly #held = new Set<Socket>()
+  #accept: (socket: Socket) => void = (socket) => socket.destroy()
 
   constructor(options: PortOptions) {
     this.#options = options
@@ -28,8 +26,7 @@ export class WirePort {
     this.#server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }, (socket) => {
       // Errors of one connection, such as a reset: 'close' follows.
       socket.on('error', () => {})
-      if (this.#accept !== undefined) this.#accept(socket)
-      else this.#hold(socket)
+      this.#accept(socket)
     })
     this.#server.on('error', () => {})
   }
@@ -39,9 +36,10 @@ export class WirePort {
     return address !== null && typeof address === 'object' ? address.port : this.#options.port
   }
 
-  listen(): Promise<void> {
+  async listen(): Promise<void> {
+    if (this.#server.listening) return
     const { host, port } = this.#options
-    return new Promise((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)
       this.#server.listen({ host, port, backlog: 1024 }, () => {
         this.#server.removeListener('error', reject)
@@ -50,26 +48,13 @@ export class WirePort {
     })
   }
 
-  /** From now on connections are served; earlier ones have waited until now. */
+  /** From now on connections are served. */
   serveWith(accept: (socket: Socket) => void): void {
     this.#accept = accept
-    for (const socket of this.#held) if (!socket.destroyed) accept(socket)
-    this.#held.clear()
   }
 
   /** Stops accepting; open connections are not its own. */
   close(): void {
-    for (const socket of this.#held) socket.destroy()
-    this.#held.clear()
     this.#server.close()
-  }
-
-  #hold(socket: Socket): void {
-    if (this.#held.size >= MOST_HELD) {
-      socket.destroy()
-      return
-    }
-    this.#held.add(socket)
-    socket.on('close', () => this.#held.delete(socket))
   }
 }
