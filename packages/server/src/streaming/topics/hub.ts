@@ -1,6 +1,7 @@
 /** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
 
 import type { JsonText, Message } from 'gatehouse-protocol'
+import { ownBytes } from '../../lib/own-bytes.ts'
 import { textBytes } from '../../lib/text-memory.ts'
 import type { Codec } from '../codec/codec.ts'
 import type { Profile } from '../codec/profile.ts'
@@ -15,19 +16,27 @@ export interface TopicListener {
   deliver(broadcast: Broadcast, now: number): void
 }
 
-/** The memory of broadcasts kept for subscribers whose turn comes later. */
+/** The memory of broadcasts that subscribers share whose turn comes later. */
 const SHARED_BYTES = 16 * 1024 * 1024
 /** The payload, its frame and the compressed frame of both codecs. */
 const COPIES = 4
+/** The objects of a broadcast and of its frames. */
+const OVERHEAD_BYTES = 1024
 
-function sizeOf({ text }: JsonText): number {
-  return textBytes(text) * COPIES
+interface SharedData {
+  readonly broadcasts: WeakRef<Map<string, Broadcast>>
+  readonly bytes: number
 }
 
 export class Hub {
   readonly #topics = new Map<string, Set<TopicListener>>()
-  /** The last messages of subscriptions that their topic runs, by topic; oldest first. */
-  readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
+  /**
+   * The messages of subscriptions that their topic runs, by topic, for as long as a subscriber is to get their data. Held any longer, each
+   * would outlive the young generation.
+   */
+  readonly #shared = new WeakMap<JsonText, Map<string, Broadcast>>()
+  /** The oldest first. */
+  readonly #sharedData = new Set<SharedData>()
   #sharedBytes = 0
   readonly #broadcasts = new WeakMap<TopicMessage, Broadcast>()
   /** The last one: subscribers of a topic are sent a message one after the other. */
@@ -90,18 +99,26 @@ export class Hub {
   /** One broadcast for all subscribers of the topic that are sent the same object, each at its own time. */
   share(controller: string, topic: string, data: JsonText): Broadcast {
     const key = topicKey(controller, topic)
-    const topics = this.#shared.get(data) ?? new Map<string, Broadcast>()
-    const known = topics.get(key)
+    const broadcasts = this.#shared.get(data) ?? new Map<string, Broadcast>()
+    const known = broadcasts.get(key)
     if (known !== undefined) return known
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
-    this.#shared.set(data, topics.set(key, broadcast))
-    this.#sharedBytes += sizeOf(data)
-    for (const [oldest, { size }] of this.#shared) {
-      if (this.#sharedBytes <= SHARED_BYTES || oldest === data) break
-      this.#shared.delete(oldest)
-      this.#sharedBytes -= sizeOf(oldest) * size
-    }
+    this.#shared.set(data, broadcasts)
+    this.#makeRoom({ broadcasts: new WeakRef(broadcasts), bytes: textBytes(data.text) * COPIES + OVERHEAD_BYTES })
+    broadcasts.set(key, broadcast)
     return broadcast
+  }
+
+  /** A slow subscriber may hold its data for long; then its broadcast is made again. */
+  #makeRoom(added: SharedData): void {
+    this.#sharedData.add(added)
+    this.#sharedBytes += added.bytes
+    for (const oldest of this.#sharedData) {
+      if (this.#sharedBytes <= SHARED_BYTES || oldest === added) break
+      this.#sharedData.delete(oldest)
+      this.#sharedBytes -= oldest.bytes
+      oldest.broadcasts.deref()?.clear()
+    }
   }
 }
 
@@ -142,7 +159,9 @@ export class Broadcast {
     const known = this.#frames.get(key)
     if (known !== undefined) return known
     const payload = this.payload(codec)
-    const frame = windowBits === undefined ? frameMessage(payload) : frameDeflated(payload, windowBits, threshold)
+    const made = windowBits === undefined ? frameMessage(payload) : frameDeflated(payload, windowBits, threshold)
+    // Kept until the last subscriber has it, and by send queues that count its length.
+    const frame = made instanceof Promise ? made : ownBytes(made)
     this.#frames.set(key, frame)
     return frame
   }

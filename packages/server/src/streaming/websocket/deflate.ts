@@ -4,6 +4,7 @@
  */
 import { promisify } from 'node:util'
 import { constants, deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
+import { ownBytes } from '../../lib/own-bytes.ts'
 import { createSemaphore } from '../../lib/semaphore.ts'
 import { frameCompressed, frameMessage } from './frame.ts'
 import { checkText, FrameError } from './frame-reader.ts'
@@ -91,7 +92,7 @@ export function frameDeflated(
 function ignore(): void {}
 
 async function frameOnThread(payload: Buffer, options: object, isText: boolean): Promise<Buffer> {
-  return frameCompressed(withoutTail(await inPool(() => deflateAsync(payload, options))), isText)
+  return ownBytes(frameCompressed(withoutTail(await inPool(() => deflateAsync(payload, options))), isText))
 }
 
 /** Waits for a thread of the pool. */

@@ -3,6 +3,7 @@
  * being compressed, waits here and not in Node's own buffer, so that all of its memory is counted.
  */
 import type { Socket } from 'node:net'
+import { ownBytes } from '../../lib/own-bytes.ts'
 
 /** Whether the client caused the frame itself, or others did. */
 export type SendKind = 'reply' | 'push'
@@ -57,7 +58,8 @@ export class SendQueue {
       this.#tcp.write(frame)
       return
     }
-    const queued = { frame, kind, bytes: FRAME_OVERHEAD + (frame instanceof Promise ? bytes : frame.length) }
+    const kept = frame instanceof Promise ? frame : ownBytes(frame)
+    const queued = { frame: kept, kind, bytes: FRAME_OVERHEAD + (kept instanceof Promise ? bytes : kept.length) }
     this.#frames ??= []
     this.#frames.push(queued)
     this.#count(queued, 1)
