@@ -41,6 +41,8 @@ export function openFeeds(
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError, stepUp },
     definitions: () => resources.stores.feeds.list(),
+    dropped: () => resources.stores.feeds.listDropped(),
+    forgetDropped: (generation) => resources.stores.feeds.forgetDropped(generation),
     openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),
     onChanged(feeds) {
