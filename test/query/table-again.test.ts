@@ -31,7 +31,7 @@ onEveryEngine('a table that is created again', (place) => {
     await run('CREATE TABLE again (id Integer PRIMARY KEY, t Text)')
     await run("INSERT INTO again (id, t) VALUES (1, 'open'), (2, 'open'), (3, 'open')")
     const read = (token: string, after = ''): Promise<Response> =>
-      send(token, `/query/again/select?limit=1${after}`, '{}', 'application/json')
+      send(token, `/query/again/select?limit=1${after}`, '[]', 'application/json')
     const live = await openEvents(`http://127.0.0.1:${server.port}/query`, {
       token: alice,
       body: 'SELECT id, t FROM again',
