@@ -56,9 +56,9 @@ export function openFeeds(
     maxPerCaller: () => maxPerCaller,
   })
   const closing = new AbortController()
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'feeds-changed') void retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal)
-  })
+  const unsubscribe = bus.subscribe(({ kind }) =>
+    kind === 'feeds-changed' ? retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal) : undefined,
+  )
   const counting = countUsage(service, metrics, onError)
   return {
     service,
