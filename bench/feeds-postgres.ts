@@ -13,7 +13,14 @@ const isLatencyOnly = process.argv.includes('--latency')
 if (url !== undefined) process.env[SHARED_SERVER] = url
 
 const FEED: Feed = {
-  ...{ name: 'Prices', description: '', class: 'Channel', read: 'identity', write: 'Platform/Admin' },
+  ...{
+    name: 'Prices',
+    generation: 'Prices',
+    description: '',
+    class: 'Channel',
+    read: 'identity',
+    write: 'Platform/Admin',
+  },
   ...{ keep: 'all', history: { messages: 1000, time: 3_600_000 }, stateTime: undefined },
   ...{ messageBytes: 65_536, topics: 100_000, bytes: 1 << 30, rate: 1e9, natsSubject: undefined },
 }

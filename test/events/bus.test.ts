@@ -26,7 +26,7 @@ async function startNode({ dataFolder, databaseUrl: url }: TestPlace): Promise<N
   const errors: unknown[] = []
   const bus = await openBus(database, events, { url, dataFolder }, (error) => errors.push(error))
   const received: GateEvent[] = []
-  bus.subscribe((event) => received.push(event))
+  bus.subscribe((event) => void received.push(event))
   return {
     bus,
     events,

@@ -204,7 +204,7 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       await assert.rejects(store.purge(), isRefusal('feed.bad_message'))
       await store.update({ ...feed, history: { messages: 1, time: 1000 } })
       store.close()
-      await bench.engine.drop(feed.name)
+      await bench.engine.drop(feed)
       const { config, state } = await manager.streams.info('MARKET')
       assert.deepEqual(config, before)
       assert.equal(state.messages, 11)

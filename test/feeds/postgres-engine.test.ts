@@ -222,7 +222,7 @@ describe('feeds on PostgreSQL', () => {
 
   test('a feed that was dropped by another node is not published to', async () => {
     const { feed, here, there } = await bench.createOnBoth(HISTORY)
-    await bench.other?.drop(feed.name)
+    await bench.other?.drop(feed)
     await assert.rejects(publish(here, 'A=1'), /was removed/)
     assert.deepEqual(await there.usage(), { topics: 0, bytes: 0 })
   })

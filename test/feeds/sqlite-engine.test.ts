@@ -60,7 +60,7 @@ describe('feeds in SQLite', () => {
 
   test('a purge while messages are passed on ends that, and positions do not go back', async () => {
     const store = await bench.create(HISTORY)
-    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, {
+    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged', generation: 'purged-1' }, store, {
       onError: (error) => assert.fail(String(error)),
       stepUp: createStepUp({ clock: Date.now, audit: noAudit }),
     })

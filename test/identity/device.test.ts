@@ -57,6 +57,19 @@ onEveryEngineInLongRuns('device authorization', (place) => {
     assertRefused(await post({ client_id: 'tv', scope: 'Identity/Admin' }), 'invalid_scope')
   })
 
+  test('a client that is registered again under the same id gets nothing that was allowed to the one before', async () => {
+    const { deviceCode, userCode } = await begin()
+    assert.equal(await approve(userCode), true)
+    const { clients, pushedRequests } = gate.stores
+    const pushed = (await pushedRequests.push('tv', '{}', 60_000)) ?? assert.fail('not pushed')
+    const tv = (await clients.metadata('tv')) ?? assert.fail('no client')
+    await clients.remove('tv')
+    await clients.put(tv)
+    clock.advance(6_000)
+    assertRefused(await poll(deviceCode), 'invalid_grant')
+    assert.equal(await pushedRequests.find(pushed, 'tv'), undefined)
+  })
+
   test('C-71, C-72: pending until decided; polling too fast increases the interval', async () => {
     const { deviceCode } = await begin()
     assertRefused(await poll(deviceCode), 'authorization_pending')

@@ -68,6 +68,31 @@ describe('two nodes', () => {
     return (await response.json()) as Listed
   }
 
+  test('what an administrator has declared is there on every node when the reply comes', async () => {
+    const json = { 'content-type': 'application/json' }
+    const statuses: number[][] = []
+    for (let round = 0; round < 10; round++) {
+      const feed = JSON.stringify({ name: `Everywhere${round}` })
+      const declared = await send(here, 'POST', '/admin/feeds', admin, feed, json)
+      const published = await send(there, 'POST', `/feeds/Everywhere${round}/A`, admin, '1', json)
+      const created = await send(
+        here,
+        'POST',
+        '/query',
+        admin,
+        `CREATE TABLE everywhere${round} (id Integer PRIMARY KEY)`,
+      )
+      const read = await send(there, 'POST', '/query', admin, `SELECT id FROM everywhere${round}`)
+      const removed = await send(here, 'DELETE', `/admin/feeds/Everywhere${round}`, admin)
+      const gone = await send(there, 'POST', `/feeds/Everywhere${round}/A`, admin, '1', json)
+      statuses.push([declared, published, created, read, removed, gone].map(({ status }) => status))
+    }
+    assert.deepEqual(
+      statuses,
+      statuses.map(() => [201, 200, 200, 200, 204, 404]),
+    )
+  })
+
   test('streaming connections of both are listed at either, each with its node, and closed from the other', async () => {
     const far = await connect(there.port, bearer(alice))
     const near = await connect(here.port, bearer(alice))

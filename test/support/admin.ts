@@ -61,7 +61,7 @@ export async function startTestAdmin(
   const audit = openAuditLog(database, { clock, node: 'test', onError: fail })
   const bus = createLocalBus(fail)
   const events: GateEvent[] = []
-  bus.subscribe((event) => events.push(event))
+  bus.subscribe((event) => void events.push(event))
   const stores = createStores(database, clock)
   const cluster = openCluster({
     name: 'test',

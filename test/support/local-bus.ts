@@ -1,18 +1,20 @@
 /** An event bus within one process, for tests of services that run without an identity database. */
 import type { Bus, Listener } from '../../packages/server/src/events/bus.ts'
-import { deliver } from '../../packages/server/src/events/durable-bus.ts'
+import { Effects } from '../../packages/server/src/events/durable-bus.ts'
 
 export function createLocalBus(onListenerError: (error: unknown) => void = rethrowLater): Bus {
   const listeners = new Set<Listener>()
+  const effects = new Effects(onListenerError)
   return {
     async publish(event) {
-      deliver(event, listeners, onListenerError)
+      effects.deliver(event, listeners)
     },
-    receive: ({ event }) => deliver(event, listeners, onListenerError),
+    receive: ({ event }) => effects.deliver(event, listeners),
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    settled: () => effects.settled(),
     lag: () => 0,
     async close() {
       listeners.clear()

@@ -99,7 +99,7 @@ export function declareAppends(use: () => Workbench): void {
       const { epoch } = before
       await publish(before, 'A=1')
       before.close()
-      await use().engine.drop(feed.name)
+      await use().engine.drop(feed)
       const after = await use().engine.open(feed)
       assert.notEqual(after.epoch, epoch)
       assert.deepEqual((await readAll(after, ALL)).messages, [])
@@ -108,7 +108,26 @@ export function declareAppends(use: () => Workbench): void {
       assert.deepEqual(show(await after.readLast(only('A'), 5)), ['A=2'])
     })
 
-    test('to drop a feed that does not exist does nothing', () => use().engine.drop('Nothing'))
+    test('to drop a feed that does not exist does nothing', () =>
+      use().engine.drop({ name: 'Nothing', generation: 'Nothing-1' }))
+
+    for (const kind of [HISTORY, NOT_STORED])
+      test(`a feed that is declared again has nothing of the one before, which is dropped late: ${kind.history ? 'stored' : 'not stored'}`, async () => {
+        const bench = use()
+        const feed = bench.define(kind)
+        const once = { owner: 'publisher', key: 'k', fingerprint: 'f' }
+        const before = await bench.engine.open(feed)
+        await before.append(messagesOf('A=1'), once)
+        const next = { ...feed, generation: `${feed.name}-2` }
+        const after = await (bench.other ?? bench.engine).open(next)
+        assert.deepEqual((await readAll(after, ALL)).messages, [])
+        assert.equal((await after.append(messagesOf('A=2'), once)).isRepeated, false)
+        await bench.engine.drop(feed)
+        await bench.other?.drop(feed)
+        const again = await bench.engine.open(next)
+        assert.deepEqual(show((await readAll(again, ALL)).messages), kind.history ? ['A=2'] : [])
+        assert.equal((await after.append(messagesOf('A=2'), once)).isRepeated, true)
+      })
 
     test('feeds do not see one another', async () => {
       const [one, two] = [await use().create(HISTORY), await use().create(HISTORY)]

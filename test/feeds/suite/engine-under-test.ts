@@ -29,7 +29,7 @@ export interface OpenedEngine {
   close(): Promise<void>
 }
 
-export const DEFAULTS: Omit<Feed, 'name'> = {
+export const DEFAULTS: Omit<Feed, 'name' | 'generation'> = {
   description: '',
   class: 'Channel',
   read: 'identity',
@@ -73,7 +73,8 @@ export class Workbench {
 
   /** A definition of its own. */
   define(differences: Partial<Feed> = {}): Feed {
-    return { ...DEFAULTS, name: `Feed${++this.#feeds}`, ...differences }
+    const name = `Feed${++this.#feeds}`
+    return { ...DEFAULTS, name, generation: `${name}-1`, ...differences }
   }
 
   /** A new feed on the first node. */

@@ -57,9 +57,10 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   }
   const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log })
   const bus = createLocalBus()
-  const catalogue = await NodeCatalogue.open(engine, bus, (error) => {
+  const onError = (error: unknown): void => {
     throw error
-  })
+  }
+  const catalogue = await NodeCatalogue.open({ engine, bus, onError })
   const planner = new Planner(engine)
   const planned = (text: string) => planner.planWithLiterals(ADMIN, catalogue.snapshot, text)
   const values = (since?: Positions): RunValues => ({

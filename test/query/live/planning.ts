@@ -68,9 +68,10 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     availability: new Availability(() => {}),
     log: { milliseconds: 600_000, changes: 1_000_000 },
   })
-  const catalogue = await NodeCatalogue.open(engine, createLocalBus(), (error) => {
+  const onError = (error: unknown): void => {
     throw error
-  })
+  }
+  const catalogue = await NodeCatalogue.open({ engine, bus: createLocalBus(), onError })
   const planner = new Planner(engine)
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES

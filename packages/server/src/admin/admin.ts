@@ -62,6 +62,8 @@ function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Cal
         },
         env,
       )
+      // A reply means that the change is in effect everywhere.
+      if (method !== 'GET') await env.activity.settle()
       send(context, route, reply ?? {})
     },
   }

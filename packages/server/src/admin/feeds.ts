@@ -2,7 +2,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { takenNames } from '../declarative/controller-names.ts'
 import { feedTarget, presentFeed } from '../declarative/declared-feed.ts'
-import type { Feed } from '../store/feeds/feeds.ts'
+import type { Feed, FeedDefinition } from '../store/feeds/feeds.ts'
 import type { Stores } from '../store/stores.ts'
 import type { FeedUsage } from './ports.ts'
 import { badBody, FEED_SCHEMA, type JsonObject, merged, readFeed, readObject } from './request/body.ts'
@@ -130,7 +130,7 @@ export const feedRoutes: readonly AdminRoute[] = [
   },
 ]
 
-async function readDefinition(declared: JsonObject, env: AdminEnv): Promise<Feed> {
+async function readDefinition(declared: JsonObject, env: AdminEnv): Promise<FeedDefinition> {
   return feedTarget(readFeed(declared, takenNames(env.loadedControllers), await knownApis(env, env.stores)))
 }
 

@@ -37,6 +37,7 @@ export async function callInProcess(
       },
       env,
     )
+    if (method !== 'GET') await env.activity.settle()
     return reply ?? {}
   }
   throw new Error(`There is no administration route ${method} ${path}`)

@@ -62,8 +62,9 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
   if (figures !== undefined) cluster.handle('figures', ({ since = '0' }) => figures(Number(since)))
 }
 
-export function createClusterActivity({ callAll, callAny }: ClusterCaller): ClusterActivity {
+export function createClusterActivity({ callAll, callAny, settle }: ClusterCaller): ClusterActivity {
   return {
+    settle,
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
     wire: async (filter) => itemsOf(await callAll('wire', paramsOf(filter)), 'wire', filter.limit),
     async countStreams(user) {

@@ -87,6 +87,8 @@ export interface ActivityFilter {
 
 /** What runs on all nodes, and what any node of a service knows. */
 export interface ClusterActivity {
+  /** Resolves when earlier changes have taken effect on all nodes; within about a second, also if some do not answer. */
+  settle(): Promise<void>
   streams(filter: ActivityFilter): Promise<ActivityItems>
   /** Connections of PostgreSQL's protocol. */
   wire(filter: ActivityFilter): Promise<ActivityItems>

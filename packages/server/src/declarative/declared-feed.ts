@@ -5,7 +5,7 @@ import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, number, oneOf, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
-import type { Feed } from '../store/feeds/feeds.ts'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import { nameFault, type TakenNames } from './controller-names.ts'
 import { LONGEST_SCOPE, notOneOf } from './declared-api.ts'
 import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
@@ -124,7 +124,7 @@ function timeFault(text: string | undefined, longest: number): string | undefine
 }
 
 /** With the defaults. The declaration has no faults. */
-export function feedTarget(feed: DeclaredFeed): Feed {
+export function feedTarget(feed: DeclaredFeed): FeedDefinition {
   const { history, state_time, nats_subject, message_bytes, ...others } = feed
   const { require_acr, require_age, write_require_acr, write_require_age, ...rest } = others
   const stepUp = stepUpTarget(feed)
@@ -144,7 +144,7 @@ export function feedTarget(feed: DeclaredFeed): Feed {
 }
 
 /** Every member that has a value, by its declared name. */
-export function presentFeed(feed: Feed): Readonly<Record<string, unknown>> {
+export function presentFeed(feed: FeedDefinition): Readonly<Record<string, unknown>> {
   const { name, description, history, stateTime, natsSubject } = feed
   return {
     name,
@@ -165,7 +165,7 @@ export function presentFeed(feed: Feed): Readonly<Record<string, unknown>> {
 }
 
 /** The same without the members that have their default, as in a file. */
-export function declaredFeed(feed: Feed): Readonly<Record<string, unknown>> {
+export function declaredFeed(feed: FeedDefinition): Readonly<Record<string, unknown>> {
   const defaults = new Map<string, unknown>(Object.entries(DEFAULTS))
   return Object.fromEntries(
     Object.entries(presentFeed(feed)).filter(([member, value]) => defaults.get(member) !== value),

@@ -2,7 +2,7 @@
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
-import type { Feed } from '../store/feeds/feeds.ts'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import type { Provider, StoredProvider } from '../store/providers/providers.ts'
 import { apiTarget, presentApi } from './declared-api.ts'
 import { attributeTarget, presentAttribute } from './declared-attribute.ts'
@@ -33,7 +33,7 @@ export interface CurrentState {
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
   readonly controllers: ReadonlyMap<string, ControllerTarget>
-  readonly feeds: ReadonlyMap<string, Feed>
+  readonly feeds: ReadonlyMap<string, FeedDefinition>
   readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
@@ -92,7 +92,7 @@ export type Change =
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Upsert<'controller', ControllerTarget>
-  | Upsert<'feed', Feed>
+  | Upsert<'feed', FeedDefinition>
   | (Upsert<'provider', Provider> & {
       readonly secret: { readonly value: string; readonly digest: string } | undefined
     })

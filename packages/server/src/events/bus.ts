@@ -4,7 +4,8 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 
 export type { GateEvent }
 
-export type Listener = (event: GateEvent) => void
+/** A promise resolves when the event has taken effect. */
+export type Listener = (event: GateEvent) => void | Promise<void>
 
 export interface Bus {
   /** Resolves when the event is durable and the listeners of this node have received it. */
@@ -13,6 +14,8 @@ export interface Bus {
   receive(recorded: RecordedEvent): void
   /** Returns the function that unsubscribes. */
   subscribe(listener: Listener): () => void
+  /** Resolves when the events that this node has received have taken effect. */
+  settled(): Promise<void>
   /** Milliseconds since this node last knew that it had received everything. */
   lag(): number
   close(): Promise<void>

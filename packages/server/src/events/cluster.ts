@@ -22,7 +22,7 @@ export interface ClusterOptions extends CallOptions {
   readonly issuer: string
   /** The name of a killed worker that this one replaces, so that calls do not wait until it expires. */
   readonly predecessor?: string | undefined
-  readonly bus: Pick<Bus, 'publish' | 'subscribe'>
+  readonly bus: Pick<Bus, 'publish' | 'subscribe' | 'settled'>
   readonly onError: (error: unknown) => void
 }
 
@@ -42,7 +42,7 @@ export function openCluster(options: ClusterOptions) {
   const { name, issuer, predecessor, bus, nodes, clock, onError } = options
   const self = { id: randomUUID(), name, issuer, startedAt: clock() }
   const { id } = self
-  const handlers = new Map<string, (params: Params) => unknown>()
+  const handlers = new Map<string, (params: Params) => unknown>([['settled', () => bus.settled()]])
   const ownCalls = new Set<string>()
   const run = async (topic: string, params: Params): Promise<unknown> => (await handlers.get(topic)?.(params)) ?? null
   const callRest = async (topic: string, params: Params): Promise<ClusterReplies> => {
@@ -82,6 +82,10 @@ export function openCluster(options: ClusterOptions) {
     async callAny(topic: string, params: Params = {}): Promise<unknown> {
       return (await run(topic, params)) ?? firstReply(await callRest(topic, params))
     },
+    /** Resolves when what was published before has taken effect on all nodes; within about a second, also if some do not answer. */
+    async settle(): Promise<void> {
+      await callRest('settled', {}).catch(onError)
+    },
     async close(): Promise<void> {
       clearInterval(beating)
       unsubscribe()
@@ -95,10 +99,14 @@ export function openCluster(options: ClusterOptions) {
 export function createClusterCaller(options: CallOptions): ClusterCaller {
   const callAll: Cluster['callAll'] = (topic, params = {}) =>
     callOthers(options, { callId: randomUUID(), topic, params, caller: '' })
-  return { callAll, callAny: async (topic, params) => firstReply(await callAll(topic, params)) }
+  return {
+    callAll,
+    callAny: async (topic, params) => firstReply(await callAll(topic, params)),
+    settle: async () => void (await callAll('settled')),
+  }
 }
 
-export type ClusterCaller = Pick<Cluster, 'callAll' | 'callAny'>
+export type ClusterCaller = Pick<Cluster, 'callAll' | 'callAny' | 'settle'>
 
 function firstReply({ replies }: ClusterReplies): unknown {
   return replies.find(({ body }) => body !== null)?.body

@@ -26,6 +26,7 @@ const OVERLAP = 500
 export async function openDurableBus({ events, feed, onError, announce }: DurableBusOptions): Promise<Bus> {
   const listeners = new Set<Listener>()
   const received = new Set<number>()
+  const effects = new Effects(onError)
   let highest = await events.lastSeq()
   let catchingUp: Promise<void> | undefined
   let again = false
@@ -51,6 +52,10 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    async settled() {
+      await catchingUp
+      await effects.settled()
+    },
     lag: () => performance.now() - caughtUpAt,
     async close() {
       closed = true
@@ -68,7 +73,7 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
   function take({ seq, event }: RecordedEvent): void {
     if (received.has(seq)) return
     remember(seq)
-    deliver(event, listeners, onError)
+    effects.deliver(event, listeners)
   }
 
   function remember(seq: number): void {
@@ -102,13 +107,32 @@ export async function openDurableBus({ events, feed, onError, announce }: Durabl
   }
 }
 
-/** An error in one listener does not keep the event from the next. */
-export function deliver(event: GateEvent, listeners: Iterable<Listener>, onError: (error: unknown) => void): void {
-  for (const listener of listeners) {
-    try {
-      listener(event)
-    } catch (error) {
-      onError(error)
+/** Delivers events, and knows which of them have not taken effect yet. An error in one listener does not keep the event from the next. */
+export class Effects {
+  readonly #onError: (error: unknown) => void
+  readonly #pending = new Set<Promise<void>>()
+
+  constructor(onError: (error: unknown) => void) {
+    this.#onError = onError
+  }
+
+  deliver(event: GateEvent, listeners: Iterable<Listener>): void {
+    for (const listener of listeners) {
+      try {
+        const effect = listener(event)
+        if (effect instanceof Promise) this.#add(effect)
+      } catch (error) {
+        this.#onError(error)
+      }
     }
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#pending)
+  }
+
+  #add(effect: Promise<void>): void {
+    const pending = effect.catch(this.#onError).finally(() => this.#pending.delete(pending))
+    this.#pending.add(pending)
   }
 }

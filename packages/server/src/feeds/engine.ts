@@ -1,13 +1,15 @@
 /** What stores the messages of feeds and passes them on between nodes: SQLite, PostgreSQL or NATS. */
-import type { Feed, TopicChoice } from './feed.ts'
+import type { DroppedFeed, Feed, TopicChoice } from './feed.ts'
 
 /** Loaded, and opened, for the first declared feed. */
 export interface FeedEngine {
   readonly name: 'sqlite' | 'postgres' | 'nats'
-  /** Finds what is stored of a feed, or creates it. What does not fit the definition any more is removed. */
+  /** Finds what is stored of the generation of a feed, or creates it. What does not fit the definition any more is removed. */
   open(feed: Feed): Promise<FeedStore>
-  /** Forgets a feed that is no longer declared. */
-  drop(name: string): Promise<void>
+  /** Forgets what is stored of one generation, which is no longer declared; never that of another with the same name. */
+  drop(feed: DroppedFeed): Promise<void>
+  /** The generations of which something is stored, and which belong to this installation only. */
+  listStored(): Promise<readonly string[]>
   /** Rejects when nothing can be published. */
   check(): Promise<void>
   close(): Promise<void>

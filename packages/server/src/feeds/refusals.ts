@@ -13,7 +13,7 @@ export function refuseForNow(code: FeedErrorCode, text: string, seconds: number)
 }
 
 /** Why an engine does not append messages. */
-export type AppendFault = 'topics' | 'bytes' | 'key'
+export type AppendFault = 'topics' | 'bytes' | 'key' | 'dropped'
 
 /** Topics expire, or are removed, slowly. */
 const RETRY_SECONDS = 60
@@ -32,6 +32,8 @@ export function refuseAppend(fault: AppendFault, feed: { name: string; topics: n
         `The messages that the feed ${feed.name} keeps would have more than its ${feed.bytes} bytes: shorten its history, or raise its bound`,
         RETRY_SECONDS,
       )
+    case 'dropped':
+      return refuse('feed.unknown', `The feed ${feed.name} was removed`)
     case 'key':
       return refuse(
         'feed.key_used',

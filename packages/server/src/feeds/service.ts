@@ -10,7 +10,7 @@ import {
 import type { StepUp, StepUpRequest } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
-import { type Feed, isStored, topicChoice, topicFault } from './feed.ts'
+import { type DroppedFeed, type Feed, isStored, topicChoice, topicFault } from './feed.ts'
 import { PublishRates } from './limits.ts'
 import { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
@@ -30,6 +30,9 @@ export type RequestOrigin = Omit<StepUpRequest, 'resource'>
 
 export interface FeedServiceOptions {
   readonly definitions: () => Promise<readonly Feed[]>
+  /** Feeds that are no longer declared, and whose messages are to be dropped. */
+  readonly dropped: () => Promise<readonly DroppedFeed[]>
+  readonly forgetDropped: (generation: string) => Promise<void>
   /** Called for the first declared feed. */
   readonly openEngine: () => Promise<FeedEngine>
   readonly clock: Clock
@@ -55,6 +58,8 @@ export const MAX_MESSAGES = 10_000
 
 /** How often the bytes that all feeds keep are counted, while messages are published. */
 const COUNT_MS = 1_000
+/** After messages of a removed feed could not be dropped. */
+const RETRY_DROPS_MS = 5_000
 
 export class FeedService {
   readonly #options: FeedServiceOptions
@@ -65,6 +70,7 @@ export class FeedService {
   #reloading: Promise<void> = Promise.resolve()
   #bytes = 0
   #bytesAt = Number.NEGATIVE_INFINITY
+  #retry: NodeJS.Timeout | undefined
 
   constructor(options: FeedServiceOptions) {
     const { limits, monotonic = monotonicClock, metrics } = options
@@ -202,6 +208,7 @@ export class FeedService {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#retry)
     await this.#reloading.catch(() => {})
     for (const feed of this.#feeds.values()) feed.store.close()
     this.#feeds.clear()
@@ -209,29 +216,69 @@ export class FeedService {
   }
 
   async #reload(): Promise<void> {
+    // First those that were dropped: what is removed after the definitions are read would be open, and gone.
+    const dropped = await this.#options.dropped()
     const definitions = await this.#options.definitions()
-    if (definitions.length === 0 && this.#feeds.size === 0) return
+    if (definitions.length + dropped.length + this.#feeds.size === 0) return
     const engine = await this.#openEngine()
-    const declared = new Map(definitions.map((feed) => [feed.name, feed]))
+    const generations = new Map(definitions.map(({ name, generation }) => [name, generation]))
     for (const [name, feed] of this.#feeds)
-      if (!declared.has(name)) {
+      if (generations.get(name) !== feed.definition.generation) {
         this.#feeds.delete(name)
         this.#rates.forget(name)
         feed.close()
-        await engine.drop(name)
       }
     for (const definition of definitions) await this.#take(engine, definition)
     await this.#countBytes()
     this.#options.onChanged(this.list())
+    if (dropped.length > 0) await this.#dropAll(engine, dropped)
+  }
+
+  /** What cannot be dropped now is dropped later: by this node, or by one that starts. Nobody can read it meanwhile. */
+  async #dropAll(engine: FeedEngine, dropped: readonly DroppedFeed[]): Promise<void> {
+    const { forgetDropped, onError } = this.#options
+    for (const feed of dropped)
+      try {
+        await engine.drop(feed)
+        await forgetDropped(feed.generation)
+      } catch (error) {
+        onError(error)
+        this.#retryDrops()
+      }
+  }
+
+  #retryDrops(): void {
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => void this.reload().catch(this.#options.onError), RETRY_DROPS_MS)
+    this.#retry.unref()
   }
 
   /** Opened again after a failure. */
   #openEngine(): Promise<FeedEngine> {
-    this.#engine ??= this.#options.openEngine().catch((error) => {
-      this.#engine = undefined
-      throw error
-    })
+    this.#engine ??= this.#options
+      .openEngine()
+      .then((engine) => this.#dropUndeclared(engine))
+      .catch((error) => {
+        this.#engine = undefined
+        throw error
+      })
     return this.#engine
+  }
+
+  /**
+   * Those that an earlier version has removed, or that were removed while their messages were restored. The definitions are read last: whatever was
+   * stored before is declared by then, if it ever was.
+   */
+  async #dropUndeclared(engine: FeedEngine): Promise<FeedEngine> {
+    try {
+      const stored = await engine.listStored()
+      const declared = new Set((await this.#options.definitions()).map(({ generation }) => generation))
+      for (const generation of stored)
+        if (!declared.has(generation)) await engine.drop({ name: generation, generation })
+    } catch (error) {
+      this.#options.onError(error)
+    }
+    return engine
   }
 
   async #take(engine: FeedEngine, definition: Feed): Promise<void> {

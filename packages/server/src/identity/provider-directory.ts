@@ -31,9 +31,9 @@ export function createProviderDirectory({ providers, bus, localSignIn, onError }
     )
   }
   const closing = new AbortController()
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'providers-changed') void retryUntilDone(load, RELOAD, onError, closing.signal)
-  })
+  const unsubscribe = bus.subscribe(({ kind }) =>
+    kind === 'providers-changed' ? retryUntilDone(load, RELOAD, onError, closing.signal) : undefined,
+  )
   return {
     /** Takes over the definitions of the database; later changes are taken over by themselves. */
     load,

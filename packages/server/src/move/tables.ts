@@ -22,6 +22,8 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   attributes: 'moved',
   controllers: 'moved',
   feeds: 'moved',
+  // The messages stay where they are.
+  dropped_feeds: 'left out',
   providers: 'moved',
   identities: 'moved',
   provider_states: 'moved',

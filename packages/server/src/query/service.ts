@@ -69,6 +69,8 @@ export const DEFAULT_QUERY_LIMITS = {
 
 export interface QueryOptions {
   readonly bus: Bus
+  /** Waits until the other nodes have loaded what was published, for a second at most. */
+  readonly settle?: (() => Promise<void>) | undefined
   readonly clock: Clock
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
@@ -127,7 +129,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
     onStuck: options.onStuck,
   })
-  const catalogue = await NodeCatalogue.open(engine, options.bus, onError, options.attributes)
+  const catalogue = await NodeCatalogue.open({ ...options, engine, onError })
   return new QueryService({ ...options, limits, onError }, engine, catalogue)
 }
 

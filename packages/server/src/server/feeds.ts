@@ -41,6 +41,8 @@ export function openFeeds(
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError, stepUp },
     definitions: () => resources.stores.feeds.list(),
+    dropped: () => resources.stores.feeds.listDropped(),
+    forgetDropped: (generation) => resources.stores.feeds.forgetDropped(generation),
     openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),
     onChanged(feeds) {
@@ -54,9 +56,9 @@ export function openFeeds(
     maxPerCaller: () => maxPerCaller,
   })
   const closing = new AbortController()
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'feeds-changed') void retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal)
-  })
+  const unsubscribe = bus.subscribe(({ kind }) =>
+    kind === 'feeds-changed' ? retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal) : undefined,
+  )
   const counting = countUsage(service, metrics, onError)
   return {
     service,

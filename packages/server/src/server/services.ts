@@ -72,13 +72,14 @@ export function runs({ services }: Config, service: Config['services'][number]):
 }
 
 function openQueryService(
-  { config, resources, bus, clock, worker, logger }: Base,
+  { config, resources, bus, cluster, clock, worker, logger }: Base,
   { users, clients }: Pick<Identity, 'users' | 'clients'>,
   stepUp: StepUp,
 ): Promise<QueryService> {
   const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
+    settle: cluster.settle,
     audit,
     stepUp,
     auditLog: {

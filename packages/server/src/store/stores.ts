@@ -37,13 +37,14 @@ export function createStores(
   clock: Clock,
   { sessions = DEFAULT_LIFETIMES }: { sessions?: SessionLifetimes } = {},
 ) {
+  const nodes = createNodes({ db, engine }, clock)
   return {
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
     attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
-    feeds: createFeeds(db, clock),
+    feeds: createFeeds(db, { clock, isUpgrading: async () => (await nodes.older()).length > 0 }),
     providers: createProviders(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
@@ -65,6 +66,6 @@ export function createStores(
     spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
-    nodes: createNodes({ db, engine }, clock),
+    nodes,
   }
 }

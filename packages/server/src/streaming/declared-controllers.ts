@@ -26,10 +26,11 @@ export class DeclaredControllers {
     const onError = exceptOutages((error) =>
       options.logger.error({ err: error }, 'the declared controllers could not be read'),
     )
-    this.#unsubscribe = options.bus.subscribe((event) => {
-      if (event.kind === 'controllers-changed')
-        void retryUntilDone(() => this.load(), BACKOFF, onError, this.#closing.signal)
-    })
+    this.#unsubscribe = options.bus.subscribe(({ kind }) =>
+      kind === 'controllers-changed'
+        ? retryUntilDone(() => this.load(), BACKOFF, onError, this.#closing.signal)
+        : undefined,
+    )
   }
 
   /** One at a time: an older list must not replace a newer one. */

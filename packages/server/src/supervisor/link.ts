@@ -10,7 +10,7 @@ const LONGEST_CLOSE_MS = 5_000
 /** Commits within this time are announced by one message, because each wakes the supervisor and all other workers. */
 const COMMITS_MS = 10
 
-type FeedListener = (feed: string, messages: readonly NewMessage[]) => void
+type FeedListener = (generation: string, messages: readonly NewMessage[]) => void
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 
 export class Link {
@@ -47,7 +47,7 @@ export class Link {
           return
         case 'feed messages':
           return this.#onFeedMessages(
-            message.feed,
+            message.generation,
             message.messages.map(({ topic, data }) => ({ topic, data })),
           )
         case 'rates':
@@ -86,7 +86,7 @@ export class Link {
       queryFile: this.#sharedFile('query'),
       feeds: {
         ...this.#sharedFile('feeds'),
-        sendMessages: (feed, messages) => this.send({ kind: 'feed messages', feed, messages }),
+        sendMessages: (generation, messages) => this.send({ kind: 'feed messages', generation, messages }),
         onMessages: (listener) => {
           this.#onFeedMessages = listener
         },

@@ -30,7 +30,7 @@ export type ToWorker =
   /** Another worker waits for the lock, with writes of these owners. */
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
   /** Messages of a feed that is not stored, which another worker has published. */
-  | { readonly kind: 'feed messages'; readonly feed: string; readonly messages: readonly PassedMessage[] }
+  | { readonly kind: 'feed messages'; readonly generation: string; readonly messages: readonly PassedMessage[] }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
   /** The supervisor requests the metrics of this worker. */
@@ -50,7 +50,7 @@ export type FromWorker =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
-  | { readonly kind: 'feed messages'; readonly feed: string; readonly messages: readonly PassedMessage[] }
+  | { readonly kind: 'feed messages'; readonly generation: string; readonly messages: readonly PassedMessage[] }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }
   | { readonly kind: 'metrics'; readonly id: number; readonly text: string }

@@ -40,7 +40,7 @@ export class CoreStore implements FeedStore {
   async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
     checkTopics(messages, this.#subjects)
     const time = this.#env.clock()
-    const begun = once && (await this.#env.keys.begin(this.#feed.name, once, time))
+    const begun = once && (await this.#env.keys.begin(this.#feed.generation, once, time))
     if (begun?.kind === 'used') throw refuseAppend('key', this.#feed)
     // One whose node has failed may have been published: at most once.
     if (begun !== undefined && (begun.kind === 'done' || begun.request.isTakenOver))

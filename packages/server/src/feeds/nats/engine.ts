@@ -27,7 +27,7 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
   const { clock = systemClock, replicas = 1, isAtomic = true, onError, onSkipped = () => {} } = options
   const nats = await Nats.connect(options)
   const keys = new Keys(nats, replicas)
-  /** Feeds that need JetStream. */
+  /** Feeds that need JetStream, and all of them, by generation. */
   const stored = new Set<string>()
   const stores = new Map<string, NatsFeedStore<StreamStore | CoreStore>>()
 
@@ -62,26 +62,29 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
       return isSame ? current.store : StreamStore.open({ ...env, replicas }, stream, feed)
     }
     if (isSame) return current.store
-    await dropOwnStream(nats, feed.name).catch(unlessJetStreamIsOff)
+    await dropOwnStream(nats, feed).catch(unlessJetStreamIsOff)
     return new CoreStore(env, Subjects.ofFeed(feed.name), feed)
   }
 
   return {
     name: 'nats',
     async open(feed) {
-      if (isStored(feed)) stored.add(feed.name)
+      if (isStored(feed)) stored.add(feed.generation)
       const store = new NatsFeedStore(feed, await openStore(feed), openStore)
-      stores.get(feed.name)?.close()
-      stores.set(feed.name, store)
+      stores.get(feed.generation)?.close()
+      stores.set(feed.generation, store)
       return store
     },
-    async drop(name) {
-      stores.get(name)?.close()
-      stores.delete(name)
-      stored.delete(name)
-      await dropOwnStream(nats, name).catch(unlessJetStreamIsOff)
-      await keys.forget(name).catch(unlessJetStreamIsOff)
+    async drop(feed) {
+      const { generation } = feed
+      stores.get(generation)?.close()
+      stores.delete(generation)
+      stored.delete(generation)
+      await dropOwnStream(nats, feed).catch(unlessJetStreamIsOff)
+      await keys.forget(generation).catch(unlessJetStreamIsOff)
     },
+    // Other installations may have their feeds on the same servers.
+    listStored: async () => [],
     check: () => nats.check({ isJetStreamNeeded: stored.size > 0 }),
     async close() {
       for (const store of stores.values()) store.close()

@@ -45,12 +45,12 @@ export class Keys {
     this.#replicas = replicas
   }
 
-  async begin(feed: string, { owner, key, fingerprint }: PublishOnce, time: number): Promise<Begun> {
+  async begin(generation: string, { owner, key, fingerprint }: PublishOnce, time: number): Promise<Begun> {
     await this.#create()
     const id = createHash('sha256')
-      .update(JSON.stringify([feed, owner, key]))
+      .update(JSON.stringify([generation, owner, key]))
       .digest('base64url')
-    const subject = `${KEYS_ROOT}.${encodeToken(feed)}.${id}`
+    const subject = `${KEYS_ROOT}.${encodeToken(generation)}.${id}`
     const begun = (start: number, isTakenOver: boolean): Begun => ({
       kind: 'begun',
       request: { subject, id, fingerprint, time: start, isTakenOver },
@@ -77,8 +77,8 @@ export class Keys {
     await this.#nats.run(() => this.#nats.streams.purge(STREAM, { filter: subject }))
   }
 
-  async forget(feed: string): Promise<void> {
-    const filter = `${KEYS_ROOT}.${encodeToken(feed)}.>`
+  async forget(generation: string): Promise<void> {
+    const filter = `${KEYS_ROOT}.${encodeToken(generation)}.>`
     await this.#nats.run(() => this.#nats.streams.purge(STREAM, { filter })).catch(unless(STREAM_NOT_FOUND))
   }
 

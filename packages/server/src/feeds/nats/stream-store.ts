@@ -93,7 +93,7 @@ export class StreamStore implements FeedStore {
     checkTopics(messages, this.#stream.subjects)
     const time = this.#env.clock()
     if (once === undefined) return { ...(await this.#append(messages, time, undefined)), time }
-    const begun = await this.#env.keys.begin(this.#feed.name, once, time)
+    const begun = await this.#env.keys.begin(this.#feed.generation, once, time)
     if (begun.kind === 'used') throw refuseAppend('key', this.#feed)
     if (begun.kind === 'done') return { seq: begun.seq, time: begun.time, isRepeated: true }
     return this.#appendOnce(messages, begun.request)

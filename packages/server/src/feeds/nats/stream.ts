@@ -1,7 +1,7 @@
 /** The stream of JetStream that keeps the messages of a feed: its limits, its epoch, and what was cut from it. */
 import { randomBytes } from 'node:crypto'
 import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
-import type { Feed } from '../feed.ts'
+import type { DroppedFeed, Feed } from '../feed.ts'
 import { apiCode, type Nats, NatsUnavailable, UnfitNats, wordsOf } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
 import { covers, Subjects, streamName } from './subjects.ts'
@@ -53,6 +53,8 @@ export interface Head {
 interface Mark {
   readonly epoch: string
   readonly cut: number
+  /** That of the feed; undefined for streams from before there were generations, whose feeds have their names for it. */
+  readonly generation: string | undefined
 }
 
 export class FeedStream {
@@ -83,7 +85,8 @@ export class FeedStream {
   async setMark(change: Partial<Mark>): Promise<void> {
     const info = await this.#nats.run(() => this.#nats.streams.info(this.name))
     const { epoch, cut } = headOf(info)
-    const mark = { epoch, ...change, cut: Math.max(cut, change.cut ?? 0) }
+    const { generation } = markOf(info)
+    const mark = { epoch, generation, ...change, cut: Math.max(cut, change.cut ?? 0) }
     await this.#nats.run(() => this.#nats.streams.update(this.name, { description: describe(mark) }))
   }
 
@@ -132,9 +135,10 @@ export async function openOwnStream(nats: Nats, feed: Feed, replicas: number): P
   const subjects = Subjects.ofFeed(feed.name)
   const config = configOf(feed, name, subjects, nats, replicas)
   const stream = new FeedStream(nats, name, subjects, true)
-  const existing = await findStream(nats, name)
+  const existing = await findOfGeneration(nats, feed)
   if (existing === undefined) {
-    const description = describe({ epoch: newEpoch(), cut: 0 })
+    const generation = feed.generation === feed.name ? undefined : feed.generation
+    const description = describe({ epoch: newEpoch(), cut: 0, generation })
     await withBytesIfPossible(config, (fitting) => nats.run(() => nats.streams.add({ ...fitting, description })))
   } else {
     await keepHidden(stream, feed, existing)
@@ -154,9 +158,30 @@ export async function findForeignStream(nats: Nats, subject: string): Promise<Fe
   return undefined
 }
 
-export async function dropOwnStream(nats: Nats, feed: string): Promise<void> {
-  const name = streamName(feed)
-  if ((await findStream(nats, name)) !== undefined) await nats.run(() => nats.streams.delete(name))
+/** Unless it is the stream of a later generation of the feed. */
+export async function dropOwnStream(nats: Nats, feed: DroppedFeed): Promise<void> {
+  const name = streamName(feed.name)
+  const found = await findStream(nats, name)
+  if (found === undefined || compareGenerations(found, feed) > 0) return
+  await nats.run(() => nats.streams.delete(name))
+}
+
+/** The stream of an earlier generation is replaced. */
+async function findOfGeneration(nats: Nats, feed: Feed): Promise<StreamInfo | undefined> {
+  const found = await findStream(nats, streamName(feed.name))
+  if (found === undefined) return undefined
+  const order = compareGenerations(found, feed)
+  if (order > 0) throw new Error(`The feed ${feed.name} was declared again meanwhile`)
+  if (order === 0) return found
+  await nats.run(() => nats.streams.delete(found.config.name))
+  return undefined
+}
+
+/** Negative if the stream belongs to an earlier generation. Names, of those from before there were generations, are earlier than all others. */
+function compareGenerations(info: StreamInfo, { name, generation }: DroppedFeed): number {
+  const own = markOf(info).generation ?? name
+  if (own === generation) return 0
+  return own === name || (generation !== name && own < generation) ? -1 : 1
 }
 
 async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefined> {
@@ -229,10 +254,15 @@ export function newEpoch(): string {
   return randomBytes(6).toString('hex')
 }
 
-const DESCRIPTION = /^A feed of Gatehouse\. Epoch ([0-9a-f]{1,12}), cut up to (\d+)$/
+const DESCRIPTION = /^A feed of Gatehouse\. Epoch ([0-9a-f]{1,12}), cut up to (\d+)(?:, generation ([\w-]+))?$/
 
-function describe({ epoch, cut }: Mark): string {
-  return `A feed of Gatehouse. Epoch ${epoch}, cut up to ${cut}`
+function describe({ epoch, cut, generation }: Mark): string {
+  return `A feed of Gatehouse. Epoch ${epoch}, cut up to ${cut}${generation === undefined ? '' : `, generation ${generation}`}`
+}
+
+function markOf({ config }: StreamInfo): Partial<Mark> {
+  const [, epoch, cut, generation] = DESCRIPTION.exec(config.description ?? '') ?? []
+  return { ...(epoch !== undefined && { epoch }), ...(cut !== undefined && { cut: Number(cut) }), generation }
 }
 
 /** Of another program's stream it is not known what was removed, and of which topics, unless it only ever loses its oldest messages. */
@@ -240,8 +270,9 @@ function unknownCut({ max_msgs_per_subject }: StreamConfig, { first_seq, last_se
   return max_msgs_per_subject > 0 || num_deleted > 0 ? last_seq : first_seq - 1
 }
 
-function headOf({ config, created, state }: StreamInfo): Head {
-  const [, epoch, cut = '0'] = DESCRIPTION.exec(config.description ?? '') ?? []
+function headOf(info: StreamInfo): Head {
+  const { config, created, state } = info
+  const { epoch, cut = 0 } = markOf(info)
   return {
     first: state.first_seq,
     firstTime: Date.parse(state.first_ts),
@@ -251,6 +282,6 @@ function headOf({ config, created, state }: StreamInfo): Head {
     subjects: state.num_subjects ?? 0,
     // A stream that was deleted and created again has another.
     epoch: epoch ?? Date.parse(created).toString(36),
-    cut: epoch === undefined ? unknownCut(config, state) : Number(cut),
+    cut: epoch === undefined ? unknownCut(config, state) : cut,
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import { exceptOutages } from '../../lib/unavailable.ts'
 import { Listener } from '../../store/database/servers/listener.ts'
 import type { FeedEngine, FeedStore } from '../engine.ts'
-import type { Feed } from '../feed.ts'
+import type { DroppedFeed, Feed } from '../feed.ts'
 import { FeedDatabase, type FeedServers } from './database.ts'
 import { beginEpochsAfterLoss } from './lost-writes.ts'
 import { Announcements, CHANNEL, readAnnouncements } from './notifications.ts'
@@ -98,13 +98,18 @@ class PostgresFeeds implements FeedEngine {
   }
 
   /** Its messages are left to the partitions, which are dropped when they are old. */
-  async drop(name: string): Promise<void> {
+  async drop({ generation }: DroppedFeed): Promise<void> {
     await this.#database.write(
       `with gone as (delete from ${SCHEMA}.feeds where name = $1 returning id),
          topics as (delete from ${SCHEMA}.topics t using gone where t.feed = gone.id)
        delete from ${SCHEMA}.requests r using gone where r.feed = gone.id`,
-      [name],
+      [generation],
     )
+  }
+
+  async listStored(): Promise<readonly string[]> {
+    const rows = await this.#database.read<{ name: string }>(`select name from ${SCHEMA}.feeds`, [])
+    return rows.map(({ name }) => name)
   }
 
   /** A write that reaches the disk when it commits. */

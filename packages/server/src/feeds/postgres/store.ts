@@ -15,7 +15,7 @@ import type {
   Usage,
 } from '../engine.ts'
 import { chooses, type Feed, type TopicChoice } from '../feed.ts'
-import { refuse, refuseAppend } from '../refusals.ts'
+import { refuseAppend } from '../refusals.ts'
 import { NO_FEED, TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
 import { type AppendedGroup, AppendQueue } from './append-queue.ts'
 import { codeOf, type FeedDatabase } from './database.ts'
@@ -98,7 +98,7 @@ export class PostgresFeedStore implements FeedStore {
     const [row] = await database.write<{ id: number }>(
       `select o_id as id from ${SCHEMA}.define_1($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9, $10::smallint, $11) as o_id`,
       [
-        ...[feed.name, newEpoch(), kindOf(feed), keep === 'latest', history?.messages ?? 0, historyMs],
+        ...[feed.generation, newEpoch(), kindOf(feed), keep === 'latest', history?.messages ?? 0, historyMs],
         ...[stateTime ?? null, topics, bytes, classIndex, partitionMs],
       ],
     )
@@ -284,7 +284,7 @@ export class PostgresFeedStore implements FeedStore {
       case TOO_MANY_BYTES:
         return refuseAppend('bytes', this.#feed)
       case NO_FEED:
-        return refuse('feed.unknown', `The feed ${this.#feed.name} was removed`)
+        return refuseAppend('dropped', this.#feed)
       default:
         return error
     }

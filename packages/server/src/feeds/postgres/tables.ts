@@ -11,6 +11,7 @@ export const KIND = { notStored: 0, states: 1, history: 2 } as const
  */
 const FEEDS = `create table ${SCHEMA}.feeds (
   id integer generated always as identity primary key,
+  -- The generation of the feed.
   name text collate "C" not null unique,
   epoch text not null,
   -- How many epochs there were before: of two, the later one.

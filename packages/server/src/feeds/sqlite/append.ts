@@ -63,10 +63,10 @@ export class Appender {
   /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
   append(given: FeedRules, batch: BatchToAppend, now: number): JobResult {
     const { once } = batch
-    const feed = this.#sql.feed.get(given.name)
-    if (feed === undefined) throw new Error(`The feed ${given.name} is not in the file`)
+    const feed = this.#sql.feed.get(given.generation)
+    if (feed === undefined) return { kind: 'refused', fault: 'dropped' }
     const { epoch } = feed
-    const known = once && this.#sql.request.get(given.name, once.owner, once.key)
+    const known = once && this.#sql.request.get(given.generation, once.owner, once.key)
     if (known !== undefined)
       return known.fingerprint === once?.fingerprint
         ? { kind: 'appended', epoch, before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
@@ -79,7 +79,8 @@ export class Appender {
     if (after.bytes > rules.bytes && after.bytes > feed.bytes) return { kind: 'refused', fault: 'bytes' }
     const seq = feed.last + batch.topics.length
     this.#sql.setFeed.run(seq, time, after.topics, after.bytes, feed.id)
-    if (once !== undefined) this.#sql.addRequest.run(rules.name, once.owner, once.key, once.fingerprint, seq, time)
+    if (once !== undefined)
+      this.#sql.addRequest.run(given.generation, once.owner, once.key, once.fingerprint, seq, time)
     return { kind: 'appended', epoch, before: feed.last, seq, time, isRepeated: false }
   }
 

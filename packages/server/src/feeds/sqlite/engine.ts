@@ -21,8 +21,8 @@ export interface SqliteFeedsOptions {
 
 export interface SharedFeeds extends SharedFile {
   /** Passes messages that are not stored to the other workers. */
-  sendMessages(feed: string, messages: readonly NewMessage[]): void
-  onMessages(listener: (feed: string, messages: readonly NewMessage[]) => void): void
+  sendMessages(generation: string, messages: readonly NewMessage[]): void
+  onMessages(listener: (generation: string, messages: readonly NewMessage[]) => void): void
 }
 
 const SWEEP_MS = 1_000
@@ -33,13 +33,14 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   const writer = await Writer.open(file, clock)
   const database = openForReading(file)
   const reads = new Reads(database)
+  /** By generation. */
   const stores = new Map<string, SqliteFeedStore>()
   const env = {
     ...{ writer, reads, clock },
     committed: () => shared?.committed(),
-    passOn: (feed: string, messages: readonly NewMessage[]) => shared?.sendMessages(feed, messages),
+    passOn: (generation: string, messages: readonly NewMessage[]) => shared?.sendMessages(generation, messages),
   }
-  shared?.onMessages((feed, messages) => stores.get(feed)?.receive(messages))
+  shared?.onMessages((generation, messages) => stores.get(generation)?.receive(messages))
   const stopListening = shared?.onCommit(() => {
     for (const store of stores.values()) store.readNew()
   })
@@ -64,14 +65,15 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
     async open(feed: Feed) {
       await writer.run({ kind: 'define', feed: rulesOf(feed) })
       const store = new SqliteFeedStore(feed, env)
-      stores.set(feed.name, store)
+      stores.set(feed.generation, store)
       return store
     },
-    async drop(name) {
-      stores.get(name)?.close()
-      stores.delete(name)
-      await writer.run({ kind: 'drop', name })
+    async drop({ generation }) {
+      stores.get(generation)?.close()
+      stores.delete(generation)
+      await writer.run({ kind: 'drop', generation })
     },
+    listStored: async () => reads.generations(),
     async check() {
       await writer.run({ kind: 'check' })
     },

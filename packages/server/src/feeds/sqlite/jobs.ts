@@ -5,14 +5,14 @@ import type { AppendFault } from '../refusals.ts'
 export type Job =
   | { readonly kind: 'define'; readonly feed: FeedRules }
   | { readonly kind: 'append'; readonly feed: FeedRules; readonly batch: BatchToAppend }
-  | { readonly kind: 'purge'; readonly name: string }
-  | { readonly kind: 'drop'; readonly name: string }
+  | { readonly kind: 'purge'; readonly generation: string }
+  | { readonly kind: 'drop'; readonly generation: string }
   /** Removes what has expired; at most some thousand rows at once. */
   | { readonly kind: 'sweep'; readonly feeds: readonly FeedRules[] }
   | { readonly kind: 'check' }
 
 /** What a definition says about what is kept. */
-export interface FeedRules extends Pick<Feed, 'name' | 'keep' | 'topics' | 'bytes' | 'stateTime'> {
+export interface FeedRules extends Pick<Feed, 'generation' | 'keep' | 'topics' | 'bytes' | 'stateTime'> {
   readonly history: History | undefined
 }
 

@@ -43,6 +43,7 @@ export class Reads {
     const state = 'coalesce(data, (select m.data from messages m where m.feed = topics.feed and m.seq = topics.seq))'
     const newest = `seq, topic, time, removed, ${state} as data from topics`
     this.#sql = {
+      generations: database.prepare<[], { name: string }>('select name from feeds'),
       head: database.prepare<[string], Head>(
         'select id, epoch, last, forgotten, topics, bytes from feeds where name = ?',
       ),
@@ -80,8 +81,12 @@ export class Reads {
     }
   }
 
-  head(name: string): Head | undefined {
-    return this.#sql.head.get(name)
+  generations(): readonly string[] {
+    return this.#sql.generations.all().map(({ name }) => name)
+  }
+
+  head(generation: string): Head | undefined {
+    return this.#sql.head.get(generation)
   }
 
   page(head: Head, rules: Rules, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, now: number): Page {

@@ -11,7 +11,7 @@ const VERSION = 2
 
 /**
  * `last` is the number of the newest message. `trimmed` is the highest number that was removed from a topic's history, `forgotten` that of
- * topics that have no row any more. A message without data removes its topic, whose row stays for a while. `rules` are those of the newest
+ * topics that have no row any more. `name`, and `feed` of a request, is the generation of the feed. A message without data removes its topic, whose row stays for a while. `rules` are those of the newest
  * definition, as JSON: a publisher, or another worker, may not know it yet.
  */
 const TABLES = `

@@ -28,7 +28,7 @@ export interface StoreEnv {
   /** This process has committed. */
   readonly committed: () => void
   /** Passes messages of a feed that is not stored to the other workers. */
-  readonly passOn: (feed: string, messages: readonly NewMessage[]) => void
+  readonly passOn: (generation: string, messages: readonly NewMessage[]) => void
 }
 
 const EVERYTHING: TopicChoice = { kind: 'prefix', prefix: '' }
@@ -136,7 +136,7 @@ export class SqliteFeedStore implements FeedStore {
   }
 
   async purge(): Promise<void> {
-    await this.#env.writer.run({ kind: 'purge', name: this.#feed.name })
+    await this.#env.writer.run({ kind: 'purge', generation: this.#feed.generation })
     this.readNew()
     this.#env.committed()
   }
@@ -157,7 +157,9 @@ export class SqliteFeedStore implements FeedStore {
   /** What others have committed. */
   readNew(): void {
     const { reads } = this.#env
-    const head = this.#head()
+    const head = reads.head(this.#feed.generation)
+    // Another worker has dropped it, and this one will learn of it.
+    if (head === undefined) return
     if (head.epoch !== this.#epoch) {
       this.#epoch = head.epoch
       // What was there before the purge cannot be read any more: what follows came after it, and is passed on.
@@ -191,7 +193,7 @@ export class SqliteFeedStore implements FeedStore {
 
   #passOn(messages: readonly NewMessage[]): Appended {
     this.receive(messages)
-    this.#env.passOn(this.#feed.name, messages)
+    this.#env.passOn(this.#feed.generation, messages)
     return { seq: 0, time: this.#env.clock(), isRepeated: false }
   }
 
@@ -208,12 +210,12 @@ export class SqliteFeedStore implements FeedStore {
   }
 
   #head(): Head {
-    const head = this.#env.reads.head(this.#feed.name)
-    if (head === undefined) throw new Error(`The feed ${this.#feed.name} is not in the file`)
+    const head = this.#env.reads.head(this.#feed.generation)
+    if (head === undefined) throw refuseAppend('dropped', this.#feed)
     return head
   }
 }
 
-export function rulesOf({ name, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
-  return { name, keep, topics, bytes, stateTime, history }
+export function rulesOf({ generation, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
+  return { generation, keep, topics, bytes, stateTime, history }
 }

@@ -36,8 +36,8 @@ export class Upkeep {
       .prepare(
         'insert into feeds (name, epoch, last, time, forgotten, topics, bytes) values (?, ?, 0, 0, 0, 0, 0) on conflict (name) do nothing',
       )
-      .run(rules.name, newEpoch())
-    const { id } = this.#feed(rules.name)
+      .run(rules.generation, newEpoch())
+    const { id } = this.#feed(rules.generation)
     this.#database.prepare('update feeds set rules = ? where id = ?').run(JSON.stringify(rules), id)
     if (rules.keep === 'all') this.#database.prepare('update topics set data = null where feed = ?').run(id)
     else this.#makeStates(id)
@@ -47,29 +47,27 @@ export class Upkeep {
   }
 
   /** Numbers go on, so that no position from before can be taken for one of a later message. */
-  purge(name: string): void {
-    const { id } = this.#feed(name)
+  purge(generation: string): void {
+    const { id } = this.#feed(generation)
     this.#removeRows(id)
     this.#database
       .prepare('update feeds set epoch = ?, forgotten = last, topics = 0, bytes = 0 where id = ?')
       .run(newEpoch(), id)
   }
 
-  drop(name: string): void {
-    const feed = this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(name)
+  drop(generation: string): void {
+    const feed = this.#find(generation)
     if (feed === undefined) return
     this.#removeRows(feed.id)
     this.#database.prepare('delete from feeds where id = ?').run(feed.id)
-    this.#database.prepare('delete from requests where feed = ?').run(name)
+    this.#database.prepare('delete from requests where feed = ?').run(generation)
   }
 
   /** True if there is more to remove. */
   sweep(feeds: readonly FeedRules[], now: number): boolean {
     let hasMore = false
     for (const rules of feeds) {
-      const feed = this.#database
-        .prepare<[string], { id: number }>('select id from feeds where name = ?')
-        .get(rules.name)
+      const feed = this.#find(rules.generation)
       if (feed === undefined) continue
       if (this.#removeExpired(rules, feed.id, now)) hasMore = true
       if (this.#expireTopics(rules, feed.id, now)) hasMore = true
@@ -83,10 +81,14 @@ export class Upkeep {
     return hasMore || changes === SWEPT_AT_ONCE
   }
 
-  #feed(name: string): { readonly id: number } {
-    const feed = this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(name)
-    if (feed === undefined) throw new Error(`The feed ${name} is not in the file`)
+  #feed(generation: string): { readonly id: number } {
+    const feed = this.#find(generation)
+    if (feed === undefined) throw new Error(`The feed ${generation} is not in the file`)
     return feed
+  }
+
+  #find(generation: string): { readonly id: number } | undefined {
+    return this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(generation)
   }
 
   #removeRows(feed: number): void {

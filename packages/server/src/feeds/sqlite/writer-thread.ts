@@ -90,7 +90,7 @@ function withMergedAppends(group: readonly QueuedJob[]): (readonly QueuedJob[])[
       first !== undefined &&
       isPlainAppend(first) &&
       isPlainAppend(queued) &&
-      first.job.feed.name === queued.job.feed.name
+      first.job.feed.generation === queued.job.feed.generation
     )
       merged.at(-1)?.push(queued)
     else merged.push([queued])
@@ -152,10 +152,10 @@ function run(job: Job, now: number): JobResult {
     case 'append':
       return append(job, now)
     case 'purge':
-      upkeep.purge(job.name)
+      upkeep.purge(job.generation)
       return DONE
     case 'drop':
-      upkeep.drop(job.name)
+      upkeep.drop(job.generation)
       return DONE
     case 'sweep': {
       const before = changes.pluck().get()
@@ -174,7 +174,7 @@ function run(job: Job, now: number): JobResult {
 /** What has expired makes room. */
 function append({ feed, batch }: Extract<Job, { kind: 'append' }>, now: number): JobResult {
   const result = appender.append(feed, batch, now)
-  if (result.kind !== 'refused' || result.fault === 'key') return result
+  if (result.kind !== 'refused' || (result.fault !== 'topics' && result.fault !== 'bytes')) return result
   database.exec('rollback to job')
   upkeep.sweep([feed], now)
   return appender.append(feed, batch, now)

@@ -19,9 +19,9 @@ export async function openApiRegistry({ apis, bus, onError, ...options }: ApiReg
   let reloading: Promise<void> = Promise.resolve()
   const closing = new AbortController()
   await reload()
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'apis-changed') void retryUntilDone(reload, RELOAD, onError, closing.signal)
-  })
+  const unsubscribe = bus.subscribe(({ kind }) =>
+    kind === 'apis-changed' ? retryUntilDone(reload, RELOAD, onError, closing.signal) : undefined,
+  )
   return {
     /** The definitions as of now; the same object until they change. */
     known: (): KnownScopes => known,

@@ -25,9 +25,9 @@ export async function openAttributeDirectory(
     claims = new AttributeClaims(all)
   }
   const closing = new AbortController()
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'attributes-changed') void retryUntilDone(reload, RELOAD, onError, closing.signal)
-  })
+  const unsubscribe = bus.subscribe(({ kind }) =>
+    kind === 'attributes-changed' ? retryUntilDone(reload, RELOAD, onError, closing.signal) : undefined,
+  )
   await reload()
   return {
     /** By name, in the order of the names. */

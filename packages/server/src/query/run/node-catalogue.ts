@@ -5,10 +5,20 @@ import { readDefinition } from '../catalogue/definition.ts'
 import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
+export interface NodeCatalogueOptions {
+  readonly engine: Engine
+  readonly bus: Bus
+  readonly onError: (error: unknown) => void
+  readonly attributes?: AttributeSource | undefined
+  /** Waits until the other nodes have loaded what was published, for a second at most. */
+  readonly settle?: (() => Promise<void>) | undefined
+}
+
 export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
   readonly #attributes: AttributeSource
+  readonly #settle: () => Promise<void>
   /** Immutable. Each load replaces it. */
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
@@ -16,22 +26,18 @@ export class NodeCatalogue {
   readonly #unsubscribe: () => void
   readonly #listeners = new Set<() => void>()
 
-  private constructor(engine: Engine, bus: Bus, attributes: AttributeSource, onError: (error: unknown) => void) {
+  private constructor({ engine, bus, onError, attributes = NO_ATTRIBUTES, settle }: NodeCatalogueOptions) {
     this.#engine = engine
     this.#attributes = attributes
     this.#bus = bus
-    this.#unsubscribe = bus.subscribe((event) => {
-      if (event.kind === 'catalogue-changed' || event.kind === 'attributes-changed') this.refresh().catch(onError)
-    })
+    this.#settle = settle ?? (async () => {})
+    this.#unsubscribe = bus.subscribe(({ kind }) =>
+      kind === 'catalogue-changed' || kind === 'attributes-changed' ? this.refresh().catch(onError) : undefined,
+    )
   }
 
-  static async open(
-    engine: Engine,
-    bus: Bus,
-    onError: (error: unknown) => void,
-    attributes: AttributeSource = NO_ATTRIBUTES,
-  ): Promise<NodeCatalogue> {
-    const catalogue = new NodeCatalogue(engine, bus, attributes, onError)
+  static async open(options: NodeCatalogueOptions): Promise<NodeCatalogue> {
+    const catalogue = new NodeCatalogue(options)
     await catalogue.refresh()
     return catalogue
   }
@@ -56,7 +62,7 @@ export class NodeCatalogue {
     }
   }
 
-  /** Makes all changes or none. When it resolves, this node has loaded them and has notified the others. */
+  /** Makes all changes or none. When it resolves, this node has loaded them, and so have the others unless they do not answer. */
   async change(
     changes: readonly ChangeStep[],
     options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
@@ -64,6 +70,7 @@ export class NodeCatalogue {
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
+    await this.#settle()
     return reply
   }
 

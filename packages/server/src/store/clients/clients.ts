@@ -89,9 +89,15 @@ function changeClients(db: Kysely<Schema>, clock: Clock) {
 
     async remove(clientId: string): Promise<void> {
       await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
-      // A client registered later under the same id must not inherit consents.
-      await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
-      for (const table of ['scim_external_ids', 'scim_tokens', 'scim_clients'] as const)
+      // A client registered later under the same id must not inherit what was allowed to this one, or asked for by it.
+      for (const table of [
+        'consents',
+        'device_codes',
+        'pushed_requests',
+        'scim_external_ids',
+        'scim_tokens',
+        'scim_clients',
+      ] as const)
         await db.deleteFrom(table).where('client_id', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },

@@ -272,6 +272,13 @@ const pushedRequests = additions('pushed requests', [
   'create index pushed_requests_by_expires_at on pushed_requests (expires_at)',
 ])
 
+/** What is stored of a feed belongs to one declaration of its name, and is dropped with it. */
+const feedGenerations = additions('feed generations', [
+  "alter table feeds add column generation text default '' not null",
+  `create table dropped_feeds (generation text not null, name text not null, created_at bigint not null,
+    constraint dropped_feeds_key primary key (generation))`,
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -296,4 +303,5 @@ export const MIGRATIONS: readonly Migration[] = [
   spentJwts,
   providers,
   pushedRequests,
+  feedGenerations,
 ]

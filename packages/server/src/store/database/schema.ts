@@ -77,9 +77,17 @@ export interface Schema extends MailTables, ScimTables {
   /** Definitions of feeds (feeds/feeds.ts). */
   feeds: {
     name: string
+    /** Empty for a declaration from before there were generations. */
+    generation: string
     definition: string
     created_at: number
     updated_at: number
+  }
+  /** Feeds that are not declared any more, until their messages are dropped. */
+  dropped_feeds: {
+    generation: string
+    name: string
+    created_at: number
   }
   /** Other OpenID providers (providers/providers.ts). */
   providers: {

@@ -1,10 +1,11 @@
 /** The definitions of feeds. Their messages are elsewhere: see feeds/engine.ts. */
+import { randomBytes } from 'node:crypto'
 import type { Clock, FeedClass, StepUpRules } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
 /** A feed as it is declared: who may publish and subscribe, what is kept of its messages, and its bounds. */
-export interface Feed {
+export interface FeedDefinition {
   /** Also the name of its controller on streams. */
   readonly name: string
   readonly description: string
@@ -34,6 +35,18 @@ export interface Feed {
   readonly natsSubject: string | undefined
 }
 
+/** A feed, with what tells it from others that have had its name. */
+export interface Feed extends FeedDefinition {
+  /**
+   * New for each declaration of a name that is not declared: what is stored of a feed belongs to its generation. Later ones are greater. Feeds that
+   * were declared before there were generations have their name.
+   */
+  readonly generation: string
+}
+
+/** A feed that is no longer declared, and whose messages have not been dropped yet. */
+export type DroppedFeed = Pick<Feed, 'name' | 'generation'>
+
 /** The bounds of what is kept of one topic; both hold. */
 export interface History {
   readonly messages: number
@@ -43,9 +56,19 @@ export interface History {
 
 export type Feeds = ReturnType<typeof createFeeds>
 
+export interface FeedsOptions {
+  readonly clock: Clock
+  /** Whether nodes run that do not know generations. */
+  readonly isUpgrading: () => Promise<boolean>
+}
+
 /** Whoever changes a definition also publishes `feeds-changed`, in the same transaction. */
-export function createFeeds(db: Kysely<Schema>, clock: Clock) {
-  const rows = () => db.selectFrom('feeds').select(['name', 'definition'])
+export function createFeeds(db: Kysely<Schema>, { clock, isUpgrading }: FeedsOptions) {
+  const rows = () => db.selectFrom('feeds').select(['name', 'generation', 'definition'])
+  const nextGeneration = async (name: string): Promise<string> => {
+    const isDropped = db.selectFrom('dropped_feeds').select('name').where('name', '=', name).executeTakeFirst()
+    return (await isUpgrading()) && (await isDropped) === undefined ? '' : newGeneration(clock())
+  }
   return {
     /** All, or one page; ordered by name. */
     async list({ after, limit }: { after?: string; limit?: number } = {}): Promise<Feed[]> {
@@ -60,23 +83,53 @@ export function createFeeds(db: Kysely<Schema>, clock: Clock) {
       return row && readRow(row)
     },
 
-    async put({ name, ...rest }: Feed): Promise<void> {
+    /** In a transaction. A feed that is declared already keeps its generation. */
+    async put({ name, ...rest }: FeedDefinition): Promise<void> {
       const now = clock()
       const definition = JSON.stringify(rest)
+      const known = await rows().where('name', '=', name).executeTakeFirst()
+      const generation = known?.generation ?? (await nextGeneration(name))
       await db
         .insertInto('feeds')
-        .values({ name, definition, created_at: now, updated_at: now })
+        .values({ name, generation, definition, created_at: now, updated_at: now })
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ definition, updated_at: now }))
         .execute()
     },
 
+    /** In a transaction: its messages are dropped afterwards, however long that takes. */
     async remove(name: string): Promise<void> {
+      const row = await rows().where('name', '=', name).executeTakeFirst()
+      if (row === undefined) return
+      const { generation } = readRow(row)
       await db.deleteFrom('feeds').where('name', '=', name).execute()
+      await db
+        .insertInto('dropped_feeds')
+        .values({ generation, name, created_at: clock() })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+    },
+
+    /** Those whose messages are to be dropped. */
+    listDropped(): Promise<DroppedFeed[]> {
+      return db.selectFrom('dropped_feeds').select(['name', 'generation']).orderBy('created_at').execute()
+    },
+
+    /** The messages have been dropped. */
+    async forgetDropped(generation: string): Promise<void> {
+      await db.deleteFrom('dropped_feeds').where('generation', '=', generation).execute()
     },
   }
 }
 
+/** The time comes first, so that later ones are greater. No feed has a dash in its name. */
+function newGeneration(now: number): string {
+  return `${now.toString(36).padStart(9, '0')}-${randomBytes(6).toString('hex')}`
+}
+
+type FeedRow = Pick<Schema['feeds'], 'name' | 'generation' | 'definition'>
+
 /** JSON has no undefined members. */
-function readRow({ name, definition }: { readonly name: string; readonly definition: string }): Feed {
-  return { name, history: undefined, stateTime: undefined, natsSubject: undefined, ...JSON.parse(definition) }
+function readRow({ name, generation, definition }: FeedRow): Feed {
+  const members = { history: undefined, stateTime: undefined, natsSubject: undefined, ...JSON.parse(definition) }
+  return { ...members, name, generation: generation || name }
 }
