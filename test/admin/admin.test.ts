@@ -57,7 +57,10 @@ onEveryEngineInLongRuns('administration', (place) => {
         const { call } = admin
         const none = await call(route.method, path, { token: '', ...(route.body && { body: '{' }) })
         assert.equal(none.status, 401)
-        assert.equal(none.headers.get('www-authenticate'), 'Bearer realm="gatehouse", DPoP algs="ES256 PS256 EdDSA"')
+        assert.equal(
+          none.headers.get('www-authenticate'),
+          'Bearer realm="gatehouse", DPoP algs="ES256 PS256 Ed25519 EdDSA"',
+        )
         const bad = await call(route.method, path, { token: 'bad' })
         assert.equal(bad.status, 401)
         assert.match(bad.headers.get('www-authenticate') ?? '', /error="invalid_token"/)

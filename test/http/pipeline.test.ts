@@ -163,7 +163,7 @@ test('RFC 6750 §3: an access rule needs a token, a valid one, and the scope', a
     const reply = await as(authorization)
     return [reply.status, reply.headers.get('www-authenticate')?.replace(/, error_description="[^"]*"/, '')]
   }
-  assert.deepEqual(await challenge(''), [401, 'Bearer realm="gatehouse", DPoP algs="ES256 PS256 EdDSA"'])
+  assert.deepEqual(await challenge(''), [401, 'Bearer realm="gatehouse", DPoP algs="ES256 PS256 Ed25519 EdDSA"'])
   for (const bad of ['Bearer unknown', 'Basic x', 'Bearer', 'Bearer a b', 'Bearer good, Bearer good'])
     assert.deepEqual(await challenge(bad), [401, 'Bearer realm="gatehouse", error="invalid_token"'], bad)
   assert.deepEqual(await challenge('Bearer poor'), [

@@ -146,7 +146,7 @@ onEveryEngineInLongRuns('the contract', (place) => {
       revocation_endpoint_auth_signing_alg_values_supported: algs,
       introspection_endpoint_auth_methods_supported: [...methods, 'private_key_jwt'],
       introspection_endpoint_auth_signing_alg_values_supported: algs,
-      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
+      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'Ed25519', 'EdDSA'],
       pushed_authorization_request_endpoint: `${gate.server.issuer}/connect/par`,
       require_pushed_authorization_requests: false,
       request_object_signing_alg_values_supported: algs,

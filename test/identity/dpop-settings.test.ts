@@ -4,7 +4,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { exportJWK, SignJWT } from 'jose'
-import { ReplayMemory } from '../../packages/server/src/identity/dpop/replay-memory.ts'
+import { ReplayMemory } from '../../packages/server/src/lib/replay-memory.ts'
 import { createProofMaker, type ProofWishes } from '../support/dpop.ts'
 import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { startGate, type TestGate } from '../support/identity.ts'
@@ -129,10 +129,10 @@ test('a full memory says so, still knows what it holds, and forgets what has exp
   const memory = new ReplayMemory(clock, 60_000, 2)
   const until = clock() + 60_000
   assert.deepEqual(
-    ['a', 'a', 'b', 'c', 'a'].map((id) => memory.add('key', id, until)),
+    ['a', 'a', 'b', 'c', 'a'].map((id) => memory.add(id, until)),
     ['new', 'used', 'new', 'full', 'used'],
   )
-  assert.equal(memory.add('other key', 'a', until + 60_000), 'new')
+  assert.equal(memory.add('a', until + 60_000), 'new')
   clock.advance(121_000)
   assert.equal(memory.size, 1)
   clock.advance(60_000)
@@ -143,8 +143,8 @@ test('10⁶ proofs take no more than the 16 MiB of a slice, and are all known', 
   const memory = new ReplayMemory(Date.now, 300_000)
   const until = Date.now() + 300_000
   const { arrayBuffers: before } = process.memoryUsage()
-  for (let id = 0; id < 1_000_000; id++) assert.equal(memory.add('key', `${id}`, until), 'new')
+  for (let id = 0; id < 1_000_000; id++) assert.equal(memory.add(`${id}`, until), 'new')
   const { arrayBuffers: after } = process.memoryUsage()
   assert.ok(after - before < 20 * 1024 * 1024, `${after - before} bytes`)
-  for (let id = 0; id < 1_000_000; id += 997) assert.equal(memory.add('key', `${id}`, until), 'used')
+  for (let id = 0; id < 1_000_000; id += 997) assert.equal(memory.add(`${id}`, until), 'used')
 })

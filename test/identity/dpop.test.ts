@@ -14,7 +14,7 @@ const FOR_ALICE = { grant_type: 'password', username: 'alice', password: PASSWOR
 onEveryEngineInLongRuns('DPoP', (place, engine) => {
   let gate: TestGate
   let other: TestGate | undefined
-  const clock = createTestClock()
+  const clock = createTestClock(Math.ceil(Date.now() / 1000) * 1000)
   const key = createProofMaker()
   before(async () => {
     gate = await startGate(place(), { clock })
@@ -74,6 +74,8 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
       const token = String(body.access_token)
       assert.equal((await query(token, queryProof(token, {}, maker))).status, 200, alg)
     }
+    const header = { alg: 'Ed25519' }
+    assert.equal((await askToken(CREDENTIALS, tokenProof({ header }, createProofMaker('EdDSA')))).status, 200)
     const plain = await gate.post('/connect/token', CREDENTIALS, SERVICE)
     assert.equal(plain.body.token_type, 'Bearer')
     assert.equal(claimsOf(String(plain.body.access_token)).cnf, undefined)
@@ -153,7 +155,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
       assert.equal(response.status, 401)
       assert.match(
         response.headers.get('www-authenticate') ?? '',
-        /^DPoP .*invalid_dpop_proof.*algs="ES256 PS256 EdDSA"/,
+        /^DPoP .*invalid_dpop_proof.*algs="ES256 PS256 Ed25519 EdDSA"/,
       )
       assert.partialDeepStrictEqual(await response.json(), { Code: 'Auth.InvalidProof' })
     }

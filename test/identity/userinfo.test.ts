@@ -96,7 +96,7 @@ onEveryEngineInLongRuns('userinfo', (place) => {
     const document = `${gate.server.issuer}/.well-known/oauth-protected-resource`
     assert.equal(
       answer.headers.get('www-authenticate'),
-      `Bearer realm="gatehouse", resource_metadata="${document}", DPoP algs="ES256 PS256 EdDSA"`,
+      `Bearer realm="gatehouse", resource_metadata="${document}", DPoP algs="ES256 PS256 Ed25519 EdDSA"`,
     )
     assert.deepEqual(answer.body, {})
   })

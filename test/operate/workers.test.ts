@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bearer, identify } from '../support/demo-user.ts'
+import { createProofMaker } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freshRequest, type Reply, type RequestOptions } from '../support/fresh-request.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
@@ -124,6 +125,32 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
         assert.equal(status, 200)
       }
     }
+  })
+
+  /** A request that is always the same, with one DPoP proof. */
+  const withProof = async (): Promise<() => Promise<Reply>> => {
+    const key = createProofMaker()
+    const url = (path: string) => `${server.issuer}${path}`
+    const { body } = await send('/connect/token', {
+      body: new URLSearchParams({ grant_type: 'client_credentials', scope: SCOPE, ...CLIENT }).toString(),
+      type: 'application/x-www-form-urlencoded',
+      headers: { dpop: key.prove({ method: 'POST', url: url('/connect/token') }) },
+    })
+    const accessToken: string = JSON.parse(body).access_token
+    // The supervisor has started within this second, perhaps.
+    await sleep(1000)
+    const dpop = key.prove({ method: 'POST', url: url('/query'), accessToken })
+    const headers = { authorization: `DPoP ${accessToken}`, dpop }
+    return () => send('/query', { headers, body: 'SELECT count(*) AS n FROM ledger' })
+  }
+
+  test('RFC 9449 §11.1: a DPoP proof counts once on all workers', async () => {
+    const ask = await withProof()
+    const replies = await Promise.all(Array.from({ length: 12 }, ask))
+    const isGood = ({ status }: Reply) => status === 200
+    assert.equal(replies.filter(isGood).length, 1)
+    for (const { status, body } of replies.filter((reply) => !isGood(reply)))
+      assert.ok(status === 401 && body.includes('it was used before'), body)
   })
 
   test('a maximum of the node is that of all workers together', async () => {
@@ -290,6 +317,8 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
 
   test('SIGHUP replaces the workers one after another without a failed request', async (t) => {
     const old = await pids()
+    const askAgain = await withProof()
+    assert.equal((await askAgain()).status, 200)
     const agent = new http.Agent({ keepAlive: true })
     const [kept, fresh] = [startLoad(t, agent), startLoad(t)]
     await declare({ limit_pages: `address=${LIMIT}/600`, brand_name: 'After' })
@@ -302,6 +331,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     const next = await pids()
     assert.ok(next.length === 2 && next.every((pid) => !old.includes(pid)), `${old} → ${next}`)
     assert.match((await send('/', { headers: { accept: 'text/html' } })).body, /After/)
+    assert.equal((await askAgain()).status, 401)
   })
 
   test('settings that cannot be reloaded are logged, and the server continues', async () => {

@@ -32,7 +32,7 @@ onEveryEngine('the query service', (place) => {
       headers: { 'content-type': 'text/plain' },
     })
     assert.equal(response.status, 401)
-    assert.equal(response.headers.get('www-authenticate'), 'Bearer, DPoP algs="ES256 PS256 EdDSA"')
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer, DPoP algs="ES256 PS256 Ed25519 EdDSA"')
     const wrong = await server.query('SELECT 1 AS one', { as: 'stranger' })
     assert.equal(wrong.status, 401)
     assert.match(wrong.headers.get('www-authenticate') ?? '', /error="invalid_token"/)

@@ -187,6 +187,35 @@ export function groupsOverScim(server: ScimServer): void {
     assert.deepEqual(await rolesOf(user), [])
   })
 
+  test('the group of a client does not exist for another client, which cannot take away an operator’s group either', async () => {
+    const [mine, theirs] = [await server.user('own-1'), await server.user('own-2')]
+    const made = await server.group('Own group', [mine])
+    const token = await server.tokenOf('other-sync')
+    const add = { Operations: [{ op: 'add', path: 'members', value: [{ value: theirs }] }] }
+    const path = `/Groups/${made}`
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PUT', { displayName: 'Taken over', members: [] }],
+      ['PATCH', add],
+      ['DELETE', undefined],
+    ] as const)
+      assert.equal((await server.scim(method, path, body, { token })).status, 404, method)
+    for (const query of ['', '?filter=displayName%20eq%20%22Own%20group%22', `?filter=id%20eq%20%22${made}%22`]) {
+      const { body } = await server.scim('GET', `/Groups${query}`, undefined, { token })
+      assert.ok(!JSON.stringify(body.Resources).includes('Own group'), query)
+    }
+    const again = await server.scim('POST', '/Groups', { displayName: 'own GROUP' }, { token })
+    assert.equal(again.status, 409)
+    assert.deepEqual([await membersOf(made), await rolesOf(theirs)], [[mine], []])
+    await administer('POST', '/roles', { name: 'shared', provisioned: true })
+    const { id } = await groupNamed('shared')
+    assert.equal((await server.scim('PATCH', `/Groups/${id}`, add, { token })).status, 204)
+    assert.equal((await server.scim('DELETE', `/Groups/${id}`)).status, 403)
+    assert.deepEqual(await rolesOf(theirs), ['shared'])
+    assert.equal((await server.scim('DELETE', `/Groups/${id}`, undefined, { token })).status, 204)
+    assert.equal((await server.scim('DELETE', path)).status, 204)
+  })
+
   test('what SCIM gave ends when an operator removes the mark or deletes the client', async () => {
     const [a, b] = [await server.user('end-a'), await server.user('end-b')]
     await administer('POST', '/roles', { name: 'ends', provisioned: true })

@@ -45,7 +45,7 @@ export interface IdentityOptions {
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
   /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
-  readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey'>
+  readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey' | 'usedProofs'>
   readonly localSignIn: LocalSignIn
   /** Pushed authorization requests (RFC 9126). */
   readonly pushed: PushedSettings
@@ -98,12 +98,13 @@ export async function openIdentity(options: IdentityOptions) {
   })
   const clients = createClientDirectory(stores.clients, bus, clock, options.builtInClients)
   let openedDpop: Dpop | undefined
+  const startedAt = clock()
   /** Loaded by the first proof: where none is sent, it costs nothing. */
   const dpop = lazily(async () => {
     const { createDpop } = await import('./dpop/dpop.ts')
     const { issuer, metrics } = options
     const { spentJwts } = stores
-    openedDpop = createDpop({ ...options.dpop, issuer, metrics, clock, audit, clients, spentJwts, onError })
+    openedDpop = createDpop({ ...options.dpop, startedAt, issuer, metrics, clock, audit, clients, spentJwts, onError })
     return openedDpop
   })
   const checkProof: CheckProof = async (use) => (await dpop()).checkProof(use)

@@ -130,6 +130,7 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
       nonce: config.dpopNonce,
       replay: config.dpopReplay,
       nonceKey: masterKey.derive('dpop nonces'),
+      usedProofs: base.worker?.usedProofs,
     },
     localSignIn: config.localSignIn,
     pushed: { lifetimeMs: config.parLifetime, required: config.requirePushedAuthorizationRequests },

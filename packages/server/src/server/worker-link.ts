@@ -2,10 +2,11 @@
 
 import type { NewMessage } from '../feeds/engine.ts'
 import type { SharedFeeds } from '../feeds/sqlite/engine.ts'
+import type { UsedProofs } from '../identity/dpop/dpop.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 
-export type { NewMessage }
+export type { NewMessage, UsedProofs }
 
 export interface WorkerLink {
   /** From 1. A worker that is replaced leaves its number to its successor. */
@@ -22,6 +23,8 @@ export interface WorkerLink {
   /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns a function that removes the listener. */
   sendRates(counts: readonly RateCount[]): void
   onRates(listener: (from: string, counts: readonly RateCount[]) => void): void
+  /** DPoP proofs that were used on any worker: the supervisor, which outlives the workers, remembers them. */
+  readonly usedProofs: UsedProofs
   /** Resolves when no further connections are handed to this worker, which stops together with all others. */
   closePorts(): Promise<void>
   /** Takes the metrics of this worker, and returns a function that reads those of all. */

@@ -1,5 +1,6 @@
 /** A worker's side of the channel to its supervisor. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Remembered, UsedOnce } from '../lib/replay-memory.ts'
 import type { NewMessage, WorkerLink } from '../server/worker-link.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
@@ -25,6 +26,7 @@ export class Link {
   #ownMetrics: () => string = () => ''
   readonly #scrapes = new Map<number, (text: string) => void>()
   #scrapeId = 0
+  readonly #proofs = new ProofRequests((id, proofs) => this.send({ kind: 'proofs used', id, proofs }))
 
   constructor() {
     const order = Promise.withResolvers<StartOrder>()
@@ -52,6 +54,8 @@ export class Link {
           )
         case 'rates':
           return this.#onRates(message.from, message.counts)
+        case 'proofs':
+          return this.#proofs.answer(message)
         case 'metrics wanted':
           return this.send({ kind: 'metrics', id: message.id, text: this.#ownMetrics() })
         case 'all metrics':
@@ -76,7 +80,8 @@ export class Link {
     return new Promise((resolve) => this.send({ kind: 'last metrics', text: this.#ownMetrics() }, resolve))
   }
 
-  workerLink({ number, opensPortLast, appliesFile, predecessor }: StartOrder): WorkerLink {
+  workerLink({ number, opensPortLast, appliesFile, predecessor, proofsSince }: StartOrder): WorkerLink {
+    const proofs = this.#proofs
     return {
       number,
       opensPortLast,
@@ -94,6 +99,14 @@ export class Link {
       sendRates: (counts) => this.send({ kind: 'rates', counts }),
       onRates: (listener) => {
         this.#onRates = listener
+      },
+      usedProofs: {
+        since: proofsSince,
+        // Of all workers, so that one of them reports it.
+        get size() {
+          return number === 1 ? proofs.size : 0
+        },
+        add: (proof) => proofs.add(proof),
       },
       closePorts: () => {
         this.send({ kind: 'closing' })
@@ -141,6 +154,48 @@ export class Link {
       })
       this.send({ kind: 'all metrics wanted', id })
     })
+  }
+}
+
+interface ProofRequest {
+  readonly proof: UsedOnce
+  readonly resolve: (remembered: Remembered) => void
+}
+
+/** Asks the supervisor whether proofs are used for the first time: those of one turn of the event loop share a message. */
+class ProofRequests {
+  readonly #send: (id: number, proofs: readonly UsedOnce[]) => void
+  #waiting: ProofRequest[] = []
+  readonly #sent = new Map<number, readonly ProofRequest[]>()
+  #id = 0
+  /** When the supervisor last replied. */
+  size = 0
+
+  constructor(send: (id: number, proofs: readonly UsedOnce[]) => void) {
+    this.#send = send
+  }
+
+  add(proof: UsedOnce): Promise<Remembered> {
+    const { promise, resolve } = Promise.withResolvers<Remembered>()
+    if (this.#waiting.push({ proof, resolve }) === 1) setImmediate(() => this.#ask())
+    return promise
+  }
+
+  #ask(): void {
+    const asked = this.#waiting
+    this.#waiting = []
+    this.#sent.set(++this.#id, asked)
+    this.#send(
+      this.#id,
+      asked.map(({ proof }) => proof),
+    )
+  }
+
+  answer({ id, remembered, size }: Extract<ToWorker, { kind: 'proofs' }>): void {
+    this.size = size
+    const asked = this.#sent.get(id) ?? []
+    this.#sent.delete(id)
+    for (const [index, { resolve }] of asked.entries()) resolve(remembered[index] ?? 'full')
   }
 }
 

@@ -1,5 +1,6 @@
 /** The messages between the supervisor and its workers. */
 import type { LoadedConfig } from '../config/load.ts'
+import type { Remembered, UsedOnce } from '../lib/replay-memory.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 
 /** The SQLite files that all workers write. */
@@ -18,6 +19,8 @@ export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
   readonly opensPortLast: boolean
   readonly appliesFile: boolean
   readonly predecessor?: string | undefined
+  /** From when on the supervisor remembers used DPoP proofs. */
+  readonly proofsSince: number
 }
 
 export type ToWorker =
@@ -33,6 +36,8 @@ export type ToWorker =
   | { readonly kind: 'feed messages'; readonly generation: string; readonly messages: readonly PassedMessage[] }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
+  /** What became of the proofs of a request, in order; and how many are remembered. */
+  | { readonly kind: 'proofs'; readonly id: number; readonly remembered: readonly Remembered[]; readonly size: number }
   /** The supervisor requests the metrics of this worker. */
   | { readonly kind: 'metrics wanted'; readonly id: number }
   /** The metrics of all workers, which it requested. */
@@ -52,6 +57,8 @@ export type FromWorker =
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
   | { readonly kind: 'feed messages'; readonly generation: string; readonly messages: readonly PassedMessage[] }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
+  /** DPoP proofs that are used now, several at once. */
+  | { readonly kind: 'proofs used'; readonly id: number; readonly proofs: readonly UsedOnce[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }
   | { readonly kind: 'metrics'; readonly id: number; readonly text: string }
   /** The last ones, before it ends. */

@@ -145,6 +145,7 @@ export class Supervisor {
     const predecessor = this.#lastNames.get(number)
     const worker = new WorkerProcess({
       ...{ number, texts, sources, isFirst: false, appliesFile: false, opensPortLast, predecessor },
+      proofsSince: this.#exchange.proofsSince,
       ...order,
     })
     this.#all.add(worker)

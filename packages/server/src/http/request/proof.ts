@@ -20,8 +20,8 @@ export interface ProvenUse {
 /** Throws a Refusal unless the proof is good and was not used before; returns a new nonce if the client should use one from now on. */
 export type CheckProof = (use: ProvenUse) => Promise<string | undefined>
 
-/** Of `dpop_signing_alg_values_supported`; `Ed25519` is accepted as another name of EdDSA. */
-export const PROOF_ALGS = ['ES256', 'PS256', 'EdDSA'] as const
+/** Of `dpop_signing_alg_values_supported`. `EdDSA` is the name of Ed25519 before RFC 9864. */
+export const PROOF_ALGS = ['ES256', 'PS256', 'Ed25519', 'EdDSA'] as const
 const ALGS = `algs="${PROOF_ALGS.join(' ')}"`
 
 /** RFC 9449 §7.1. The text is without quotation marks. */

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import { type CheckProof, proofChallenge } from '../../http/request/proof.ts'
+import { type Remembered, ReplayMemories, type UsedOnce } from '../../lib/replay-memory.ts'
 import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
@@ -12,7 +13,6 @@ import { createNonces } from './nonces.ts'
 import { type Proof, type ProvenRequest, readProof } from './proof.ts'
 import { ProofFault } from './proof-fault.ts'
 import { isSignedBy, type ProofKey, ProofKeys } from './proof-keys.ts'
-import { ReplayMemory } from './replay-memory.ts'
 
 export interface DpopOptions {
   readonly issuer: string
@@ -22,12 +22,23 @@ export interface DpopOptions {
   /** Where proofs of queries, feeds and userinfo are remembered. */
   readonly replay: 'local' | 'shared'
   readonly nonceKey: Buffer
+  /** Of all workers; where absent, of this process, since `startedAt`. */
+  readonly usedProofs?: UsedProofs | undefined
+  readonly startedAt: number
   readonly clock: Clock
   readonly spentJwts: SpentJwts
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly audit: Audit
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+}
+
+/** Remembers used proofs that are not in the database. */
+export interface UsedProofs {
+  /** It knows every proof that was used from then on. */
+  readonly since: number
+  readonly size: number
+  add(proof: UsedOnce): Remembered | Promise<Remembered>
 }
 
 /** A request to an OAuth endpoint. */
@@ -54,11 +65,12 @@ export interface GoodProof {
 
 export type Dpop = ReturnType<typeof createDpop>
 
+/** Of `spent_jwts`. */
+const USE = 'dpop proof'
 const BACK_MS = 60_000
 const AHEAD_MS = 15_000
 /** How long the proof of a connection is remembered: its nonce is random, and accepted once. */
 const CONNECTION_MS = 10 * 60_000
-const SLICE_MS = { timed: 60_000, withNonce: 5 * 60_000 }
 const PROOFS: Verification<ProofKey> = {
   program: new URL('./proof-thread.ts', import.meta.url),
   isSigned: isSignedBy,
@@ -74,6 +86,8 @@ const WORKER = { workerThreshold: availableParallelism() > 1 ? 10 : Number.POSIT
 interface Expiry {
   readonly at: number
   readonly hasNonce: boolean
+  /** It cannot have been made before. */
+  readonly madeAt: number
   readonly newNonce?: string | undefined
 }
 
@@ -89,13 +103,14 @@ export function createDpop(options: DpopOptions) {
   const { clock, metrics, audit } = options
   const keys = new ProofKeys()
   const isAddressOf = createAddresses(options.issuer, options.publicOrigins)
-  const nonces = createNonces(options.nonceKey, clock)
+  const usedProofs = options.usedProofs ?? rememberHere(clock, options.startedAt)
+  /** A clock that was set back must not make every proof too old. */
+  const since = (): number => Math.min(usedProofs.since, clock())
+  const nonces = createNonces(options.nonceKey, clock, since)
   const verifier = createVerifierOf(PROOFS, { onError: options.onError, ...WORKER })
-  const timed = new ReplayMemory(clock, SLICE_MS.timed)
-  const withNonce = new ReplayMemory(clock, SLICE_MS.withNonce)
   const observe = metrics.histogram('gatehouse_dpop_verify_seconds', {})
   const countAccepted = metrics.counter('gatehouse_dpop_proofs_total', { outcome: 'accepted' })
-  metrics.watch('gatehouse_dpop_replay_entries', () => [[{}, timed.size + withNonce.size]])
+  metrics.watch('gatehouse_dpop_replay_entries', () => [[{}, usedProofs.size]])
 
   /** The use of a token that is bound to a key, over HTTP or on a stream. */
   const checkProof: CheckProof = async (use) => {
@@ -154,18 +169,23 @@ export function createDpop(options: DpopOptions) {
   function expiryOf({ issuedAt, nonce }: Proof, isDemanded: boolean): Expiry {
     const found = nonce === undefined || options.nonce === 'off' ? undefined : nonces.find(nonce)
     if (found !== undefined)
-      return { at: found.validUntil, hasNonce: true, newNonce: found.isOld ? nonces.current() : undefined }
+      return {
+        at: found.validUntil,
+        hasNonce: true,
+        madeAt: found.issuedAt,
+        newNonce: found.isOld ? nonces.current() : undefined,
+      }
     if (options.nonce !== 'off' && (isDemanded || nonce !== undefined))
       throw new ProofFault(nonce === undefined ? 'it has no nonce' : 'its nonce is not valid any more', 'nonce')
     const time = issuedAt * 1000
     if (time < clock() - BACK_MS) throw new ProofFault('iat is too long ago')
     if (time > clock() + AHEAD_MS) throw new ProofFault('iat is in the future')
-    return { at: time + BACK_MS, hasNonce: false }
+    return { at: time + BACK_MS, hasNonce: false, madeAt: time }
   }
 
   function expiryOnConnection({ nonce }: Proof, expected: string): Expiry {
     if (nonce !== expected) throw new ProofFault('its nonce is not that of the connection')
-    return { at: clock() + CONNECTION_MS, hasNonce: true }
+    return { at: clock() + CONNECTION_MS, hasNonce: true, madeAt: clock() }
   }
 
   async function verifySignature(proof: Proof): Promise<void> {
@@ -176,17 +196,30 @@ export function createDpop(options: DpopOptions) {
     keys.keep(proof.header, proof.key)
   }
 
-  async function spend({ key: { thumbprint }, id }: Proof, expiry: Expiry, isShared: boolean): Promise<void> {
-    const memory = expiry.hasNonce ? withNonce : timed
-    const remembered = isShared ? 'full' : memory.add(thumbprint, id, expiry.at)
-    // RFC 9449 §8: with a nonce, fewer proofs have to be remembered.
-    if (remembered === 'full' && !isShared && !expiry.hasNonce && options.nonce !== 'off')
-      throw new ProofFault('it has no nonce', 'nonce')
-    const isNew =
-      remembered === 'full'
-        ? await options.spentJwts.spend('dpop proof', thumbprint, id, expiry.at)
-        : remembered === 'new'
+  async function spend(proof: Proof, expiry: Expiry, isShared: boolean): Promise<void> {
+    const isNew = isShared ? await spendInDatabase(proof, expiry) : await spendInMemory(proof, expiry)
     if (!isNew) throw new ProofFault('it was used before', 'replayed')
+  }
+
+  function spendInDatabase({ key: { thumbprint }, id }: Proof, { at }: Expiry): Promise<boolean> {
+    return options.spentJwts.spend(USE, thumbprint, id, at)
+  }
+
+  async function spendInMemory(proof: Proof, expiry: Expiry): Promise<boolean> {
+    const { at: expiresAt, hasNonce: isLong, madeAt } = expiry
+    const canAskForNonce = options.nonce !== 'off'
+    // Used before the memory began, perhaps. The client makes another one.
+    if (madeAt < since())
+      throw new ProofFault('it is older than the start of the server', canAskForNonce ? 'nonce' : 'refused')
+    const { thumbprint } = proof.key
+    const added = usedProofs.add({ id: `${thumbprint}${proof.id}`, expiresAt, isLong })
+    const remembered = typeof added === 'string' ? added : await added
+    // RFC 9449 §8: with a nonce, fewer proofs have to be remembered.
+    if (remembered === 'full' && !isLong && canAskForNonce) throw new ProofFault('it has no nonce', 'nonce')
+    if (remembered === 'used') return false
+    // By a clock that is ahead, it is still good after a restart, which only the database survives.
+    if (remembered === 'full' || madeAt > clock()) return spendInDatabase(proof, expiry)
+    return isLong || madeAt >= since() + AHEAD_MS || !(await options.spentJwts.isSpent(USE, thumbprint, proof.id))
   }
 
   /** Counts and records what becomes of a proof. */
@@ -213,6 +246,17 @@ export function createDpop(options: DpopOptions) {
     { message: reason }: ProofFault,
   ): void {
     audit.record({ event: 'proof.refused', actor, client, address, requestId, details: { reason, path } })
+  }
+}
+
+function rememberHere(clock: Clock, since: number): UsedProofs {
+  const memories = new ReplayMemories(clock)
+  return {
+    since,
+    get size() {
+      return memories.size
+    },
+    add: (proof) => memories.add(proof),
   }
 }
 

@@ -62,7 +62,7 @@ function readProofKey(header: string, expectedThumbprint?: string): ProofKey {
   if (parsed === undefined) throw new ProofFault('it is not a JWT')
   if (parsed.typ !== 'dpop+jwt') throw new ProofFault('typ is not dpop+jwt')
   const alg = ALGS.get(parsed.alg)
-  if (alg === undefined) throw new ProofFault('alg is not ES256, PS256 or EdDSA')
+  if (alg === undefined) throw new ProofFault('alg is not ES256, PS256, Ed25519 or EdDSA')
   if ('crit' in parsed) throw new ProofFault('crit is not supported')
   const { jwk } = parsed
   const read = isJwk(jwk) ? { jwk, thumbprint: thumbprintOf(jwk) } : undefined

@@ -18,8 +18,9 @@ type Change = Parameters<Parameters<typeof change>[1]>[1]
 
 export async function getGroup(context: Context, env: ScimEnv): Promise<void> {
   const projection = readProjection(context)
-  const group = await findGroup(context.param('id'), env.stores)
-  const shown = await show(group, env.stores, callerOf(context), projection)
+  const caller = callerOf(context)
+  const group = await findGroup(context.param('id'), env.stores, caller)
+  const shown = await show(group, env.stores, caller, projection)
   sendResource(context, presentGroup(shown, env.base), { projection, core: GROUP_SCHEMA })
 }
 
@@ -37,7 +38,7 @@ export async function createGroup(context: Context, env: ScimEnv): Promise<void>
     const id = await stores.scim.groups.mark(name, { madeBy: caller.clientId })
     const changed = await writeMembers(name, draft, stores, effects, caller)
     await setExternalId(id, draft, stores, caller)
-    return { shown: await show(await findGroup(id, stores), stores, caller, projection), members: changed }
+    return { shown: await show(await findGroup(id, stores, caller), stores, caller, projection), members: changed }
   })
   const { source } = caller
   env.audit.record({ ...auditFacts(context), event: 'role.created', target: name, details: { source } })
@@ -69,13 +70,14 @@ export async function patchGroup(context: Context, env: ScimEnv): Promise<void> 
   }
 }
 
-/** What SCIM made is removed; a role of an operator is no group any more, and lost by those to whom SCIM gave it. */
+/** What the client made is removed; a role of an operator is no group any more, and lost by those to whom the client gave it. */
 export async function deleteGroup(context: Context, env: ScimEnv): Promise<void> {
   const caller = callerOf(context)
   const role = await change(env, async (stores, { revocations }) => {
-    const group = await findGroup(context.param('id'), stores)
+    const group = await findGroup(context.param('id'), stores, caller)
     checkVersion(context, presentGroup(await withoutMembers(group, stores, caller), env.base))
     if (group.madeBy === undefined) {
+      await refuseOthersMembers(group, stores, caller)
       const found = (await stores.roles.list()).find(({ name }) => name === group.role)
       if (found !== undefined) await putRole({ ...found, provisioned: false }, stores, revocations)
     } else {
@@ -101,7 +103,7 @@ async function changeGroup(
 ): Promise<ShownGroup> {
   const caller = callerOf(context)
   const { shown, changed, members } = await change(env, async (stores, effects) => {
-    const group = await findGroup(context.param('id'), stores)
+    const group = await findGroup(context.param('id'), stores, caller)
     const before = await withoutMembers(group, stores, caller)
     checkVersion(context, presentGroup(before, env.base))
     const draft = new GroupDraft({ displayName: group.displayName, externalId: before.externalId }, () =>
@@ -121,7 +123,7 @@ async function changeGroup(
     }
     if (names.length > 0)
       await stores.scim.groups.touch(group.id, names.includes('displayName') ? draft.displayName : undefined)
-    const after = await findGroup(group.id, stores)
+    const after = await findGroup(group.id, stores, caller)
     return { shown: await show(after, stores, caller, projection), changed: names, members: given }
   })
   if (changed.length > 0)
@@ -169,6 +171,13 @@ async function refuseBreakGlass(userIds: readonly string[], { scim }: Stores): P
   if (first !== undefined) throw forbidden(`SCIM does not change a break-glass user: ${first} would be changed`)
 }
 
+/** The group of an operator, to whom several clients give members. */
+async function refuseOthersMembers({ role }: ScimGroup, { scim }: Stores, { source }: Caller): Promise<void> {
+  const given = await scim.members.bySource((each) => each.startsWith('scim:') && each !== source, role)
+  if (given.length > 0)
+    throw forbidden('Another SCIM client has members in this group of an operator: remove your own members instead')
+}
+
 /** Who got or lost a role is recorded for each of them. */
 function recordMembers({ users }: ChangedMembers, context: Context, { audit }: ScimEnv): void {
   const details = { changed: ['roles'], source: callerOf(context).source }
@@ -185,8 +194,8 @@ async function setExternalId(id: string, { externalId }: GroupDraft, { scim }: S
   await orConflict(() => scim.setExternalId(clientId, 'Group', id, externalId))
 }
 
-async function findGroup(id: string, { scim }: Stores): Promise<ScimGroup> {
-  const group = await scim.groups.find(id)
+async function findGroup(id: string, { scim }: Stores, { clientId }: Caller): Promise<ScimGroup> {
+  const group = await scim.groups.find(id, clientId)
   if (group === undefined) throw notFound(`There is no group ${id}`)
   return group
 }

@@ -37,10 +37,10 @@ export async function listGroups(context: Context, env: ScimEnv, query: ListQuer
 
 async function findGroups(filter: Filter | undefined, env: ScimEnv, caller: Caller): Promise<readonly ScimGroup[]> {
   const { groups } = env.stores.scim
-  if (filter === undefined) return bounded(await groups.list(MOST_ROWS + 1))
+  if (filter === undefined) return bounded(await groups.list(caller.clientId, MOST_ROWS + 1))
   const member = memberOf(filter)
   const condition = await conditionOf(filter, member, env, caller)
-  const candidates = bounded(await groups.list(MOST_ROWS + 1, condition))
+  const candidates = bounded(await groups.list(caller.clientId, MOST_ROWS + 1, condition))
   // Where one member decides, the others need not be read.
   const resources = await present(candidates, env, caller, member ?? (namesMembers(filter) ? 'all' : 'none'))
   const found = new Set(resources.filter((each) => matches(filter, each, GROUP_SCHEMA)).map(({ id }) => id))

@@ -12,7 +12,7 @@ export function createSpentJwts(db: Kysely<Schema>) {
      * JWT may have a fraction.
      */
     async spend(use: string, issuer: string, id: string, expiresAt: number): Promise<boolean> {
-      const digest = hash('sha256', JSON.stringify([use, issuer, id]), 'base64url')
+      const digest = hashId(use, issuer, id)
       const inserted = await db
         .insertInto('spent_jwts')
         .values({ digest, expires_at: Math.ceil(expiresAt) })
@@ -20,5 +20,15 @@ export function createSpentJwts(db: Kysely<Schema>) {
         .executeTakeFirst()
       return inserted.numInsertedOrUpdatedRows === 1n
     },
+
+    async isSpent(use: string, issuer: string, id: string): Promise<boolean> {
+      const digest = hashId(use, issuer, id)
+      const found = await db.selectFrom('spent_jwts').select('digest').where('digest', '=', digest).executeTakeFirst()
+      return found !== undefined
+    },
   }
+}
+
+function hashId(use: string, issuer: string, id: string): string {
+  return hash('sha256', JSON.stringify([use, issuer, id]), 'base64url')
 }

@@ -20,15 +20,21 @@ export const GROUP_ID_PREFIX = 'grp_'
 
 export function createGroups(db: Kysely<Schema>, clock: Clock) {
   return {
-    async find(id: string): Promise<ScimGroup | undefined> {
-      const row = await db.selectFrom('scim_groups').selectAll().where('id', '=', id).executeTakeFirst()
+    /** Whether there are any. */
+    async exist(): Promise<boolean> {
+      return (await db.selectFrom('scim_groups').select('id').limit(1).executeTakeFirst()) !== undefined
+    },
+
+    /** One that the client made, or an operator. Those of other clients do not exist for it. */
+    async find(id: string, clientId: string): Promise<ScimGroup | undefined> {
+      const row = await selectVisible(clientId).where('id', '=', id).executeTakeFirst()
       return row && toGroup(row)
     },
 
-    /** All that meet the condition, ordered by id; `limit` at most. */
-    async list(limit: number, condition: GroupCondition = {}): Promise<ScimGroup[]> {
+    /** All of them that meet the condition, ordered by id; `limit` at most. */
+    async list(clientId: string, limit: number, condition: GroupCondition = {}): Promise<ScimGroup[]> {
       if (condition.ids?.length === 0) return []
-      let query = db.selectFrom('scim_groups').selectAll().orderBy('id').limit(limit)
+      let query = selectVisible(clientId).orderBy('id').limit(limit)
       if (condition.ids !== undefined) query = query.where('id', 'in', condition.ids)
       if (condition.displayName !== undefined)
         query = query.where('display_key', '=', displayKey(condition.displayName))
@@ -82,6 +88,13 @@ export function createGroups(db: Kysely<Schema>, clock: Clock) {
         .where('id', '=', id)
         .execute()
     },
+  }
+
+  function selectVisible(clientId: string) {
+    return db
+      .selectFrom('scim_groups')
+      .selectAll()
+      .where((eb) => eb.or([eb('made_by', 'is', null), eb('made_by', '=', clientId)]))
   }
 }
 

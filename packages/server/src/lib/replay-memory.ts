@@ -1,18 +1,42 @@
-/** The used DPoP proofs that a node remembers until they expire, in bounded memory. */
+/** What may be used once, such as DPoP proofs, remembered until it expires, in bounded memory. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 
-/** What became of a proof: `full` if there is no room to remember it. */
+/** What became of an id: `full` if there is no room to remember it. */
 export type Remembered = 'new' | 'used' | 'full'
+
+/** Something that was used. */
+export interface UsedOnce {
+  readonly id: string
+  readonly expiresAt: number
+  /** Valid for minutes, not seconds. */
+  readonly isLong: boolean
+}
+
+/** What is valid for seconds apart from what is valid for minutes, so that the first is soon forgotten. */
+export class ReplayMemories {
+  readonly #short: ReplayMemory
+  readonly #long: ReplayMemory
+
+  constructor(clock: Clock) {
+    this.#short = new ReplayMemory(clock, 60_000)
+    this.#long = new ReplayMemory(clock, 5 * 60_000)
+  }
+
+  get size(): number {
+    return this.#short.size + this.#long.size
+  }
+
+  add({ id, expiresAt, isLong }: UsedOnce): Remembered {
+    return (isLong ? this.#long : this.#short).add(id, expiresAt)
+  }
+}
 
 /** 2 MiB slots of eight bytes in a slice; the operating system provides the memory of a page when it is first written to. */
 const SLOTS = 2 ** 21
 const MOST = SLOTS * 0.75
 
-/**
- * A set of digests for each slice of time in which the proofs in it expire; a slice is dropped as a whole. Proofs that expire within
- * the next `longestMs` are in two or three slices.
- */
+/** A set of digests for each slice of time in which the ids in it expire; a slice is dropped as a whole. */
 export class ReplayMemory {
   readonly #clock: Clock
   readonly #sliceMs: number
@@ -34,8 +58,7 @@ export class ReplayMemory {
     return size
   }
 
-  /** Remembers a proof by the thumbprint of its key and its id. */
-  add(thumbprint: string, id: string, expiresAt: number): Remembered {
+  add(id: string, expiresAt: number): Remembered {
     const number = Math.floor(expiresAt / this.#sliceMs)
     let slice = this.#slices.get(number)
     if (slice === undefined) {
@@ -43,7 +66,7 @@ export class ReplayMemory {
       slice = new DigestSet()
       this.#slices.set(number, slice)
     }
-    return slice.add(hash('sha256', `${this.#salt}${thumbprint}${id}`, 'buffer'), this.#most)
+    return slice.add(hash('sha256', `${this.#salt}${id}`, 'buffer'), this.#most)
   }
 
   #dropExpired(): void {
@@ -52,7 +75,7 @@ export class ReplayMemory {
   }
 }
 
-/** Open addressing with linear probing: 63 bits of a digest identify a proof. 10⁶ of them take 16 MiB; as strings in a Set they would take 100. */
+/** Open addressing with linear probing: 63 bits of a digest identify an id. 10⁶ of them take 16 MiB; as strings in a Set they would take 100. */
 class DigestSet {
   size = 0
   /** Two numbers for each slot: 64-bit integers would be objects. */
