@@ -3,7 +3,7 @@
  * test/lib/linear-time.test.ts attacks the same scanners with each token alone; this repeats mixtures of them, up to half a megabyte.
  */
 import { attacks, findSlow } from '../test/support/linear-time.ts'
-import { SCANNERS } from '../test/support/scanners.ts'
+import { SCANNERS } from '../test/support/scanners/scanners.ts'
 
 const minutes = Number(process.argv[2] ?? 10)
 const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { attacks, findSlow } from '../support/linear-time.ts'
-import { SCANNERS } from '../support/scanners.ts'
+import { SCANNERS } from '../support/scanners/scanners.ts'
 
 for (const scanner of SCANNERS)
   test(`${scanner.name}: the time grows as the length`, () => {

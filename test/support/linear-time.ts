@@ -27,7 +27,7 @@ const LENGTHS = [2048, 8192, 32_768, 131_072, 524_288]
 /** A step to four times the length may take this many times as long. */
 const MOST_GROWTH = 9
 /** Below this, noise is larger than growth. */
-const LEAST_MS = 25
+const LEAST_MS = 40
 /** For any text: 1.5 µs a byte is slower than any scanner here, also before it is compiled. */
 const allowedMs = (length: number): number => 30 + length * 0.0015
 const RUNS = 6
