@@ -51,6 +51,8 @@ export interface IdentityOptions {
   readonly pushed: PushedSettings
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** A token of this server begins later than now. Seconds since the epoch. */
+  readonly onEarlyToken?: (notBefore: number) => void
   /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
   readonly allowPrivateKeys: boolean
   /** Keys or metadata at this address could not be fetched. */
@@ -84,6 +86,7 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     revocationList,
     clock,
+    onEarly: options.onEarlyToken,
     async namesOf(userId) {
       const user = await users.findById(userId)
       return user === undefined

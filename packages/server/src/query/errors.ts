@@ -211,7 +211,7 @@ export const QUERY_ERRORS = {
     408,
     '57014',
     'The time limit was reached',
-    'Request less data, or raise the setting that the message names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
+    'Request less data, add an index to the tables that `detail` says are read whole, or raise the setting that it names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
   ),
   'Limit.WriteTime': entry(
     408,
