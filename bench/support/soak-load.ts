@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawData, WebSocket } from 'ws'
 import { WireSession } from '../../test/support/wire-session.ts'
-import { post, query, type SoakServer } from './soak-server.ts'
+import { isOverload, post, query, type SoakServer } from './soak-server.ts'
 
 export type Part = (server: SoakServer, speed: number, signal: AbortSignal) => Promise<void>
 
@@ -85,10 +85,11 @@ export const PARTS = {
     }),
   /** People with passwords, refreshes, services, and userinfo. */
   async signins(server, speed, signal) {
-    const token = async (form: Record<string, string>): Promise<Record<string, string>> => {
+    const token = async (form: Record<string, string>): Promise<Record<string, string> | undefined> => {
       const body = new URLSearchParams(form)
       const response = await fetch(`http://127.0.0.1:${server.port}/connect/token`, { method: 'POST', body })
       const reply = (await response.json()) as Record<string, string>
+      if (isOverload(response)) return void server.count('refused')
       if (!response.ok) throw new Error(`/connect/token: ${JSON.stringify(reply)}`)
       server.count('tokens')
       return reply
@@ -97,14 +98,11 @@ export const PARTS = {
       pace(0.5 * speed, signal, async () => {
         const scope = 'openid profile offline_access Platform/Market'
         const user = { username: 'alice', password: 'wonderland-1' }
-        const { access_token, refresh_token = '' } = await token({
-          grant_type: 'password',
-          client_id: 'demo-cli',
-          ...user,
-          scope,
-        })
-        const headers = { authorization: `Bearer ${access_token}` }
+        const signedIn = await token({ grant_type: 'password', client_id: 'demo-cli', ...user, scope })
+        if (signedIn === undefined) return
+        const headers = { authorization: `Bearer ${signedIn.access_token}` }
         await (await fetch(`http://127.0.0.1:${server.port}/connect/userinfo`, { headers })).text()
+        const refresh_token = signedIn.refresh_token ?? ''
         await token({ grant_type: 'refresh_token', client_id: 'demo-cli', refresh_token })
       }),
       pace(1 * speed, signal, async () => {
