@@ -125,6 +125,20 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
     assert.equal((await server.publish('/feeds/Orders/once', 1, { 'idempotency-key': 'ä' })).status, 400)
   })
 
+  test('a DELETE that is repeated with its key gets the same reply, without one 404', async () => {
+    await server.publish('/feeds/Prices/gone', 1)
+    const remove = async (key?: string, topic = 'gone'): Promise<number> => {
+      const headers = key === undefined ? {} : { 'idempotency-key': key }
+      return (await server.send('DELETE', `/feeds/Prices/${topic}`, { headers })).status
+    }
+    assert.deepEqual([await remove('delete-1'), await remove('delete-1')], [204, 204])
+    assert.deepEqual([await remove(), await remove('delete-2')], [404, 404])
+    assert.equal(await remove('delete-1', 'another'), 422)
+    await server.publish('/feeds/Prices/gone', 2)
+    assert.equal(await remove('delete-1'), 204)
+    assert.equal((await read('/feeds/Prices/gone')).Data, 2, 'it was removed before')
+  })
+
   test('what is refused says why', async () => {
     const noRight = { token: (await signIn(server, ADMIN)).access_token }
     for (const [method, path, options, expected] of [
