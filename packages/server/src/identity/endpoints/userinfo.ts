@@ -5,6 +5,7 @@ import type { Context } from '../../http/context.ts'
 import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
 import { type Credentials, proofOf, readCredentials } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
+import { setInteractionId } from '../../http/request/interaction-id.ts'
 import { bothSchemes, type CheckProof, proofChallenge } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -34,6 +35,7 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
   const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
 
   const handle = async (context: Context): Promise<void> => {
+    setInteractionId(context)
     const { token, isProven } = tokenOf(context)
     const principal = await authenticate(token)
     // RFC 9449 §7.1: a token is valid in one of the schemes only.
