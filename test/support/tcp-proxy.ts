@@ -7,6 +7,8 @@ export interface TcpProxy {
   cut(): void
   /** Keeps every connection and passes nothing on, as a machine does that is gone without a word. */
   hold(): void
+  /** The same in one direction: what clients send arrives, and no reply comes back. */
+  holdReplies(): void
   mend(): void
   /**
    * When the text passes on its way to the server, the next reply is lost, and the end of that connection with it: it is broken on one
@@ -23,8 +25,10 @@ export interface TcpProxy {
 /** Each connection takes `delayMs` before anything is passed on: a slow link. */
 export async function startTcpProxy(host: string, port: number, delayMs = 0): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  const farSockets = new WeakSet<Socket>()
   let open = true
   let held = false
+  let holdsReplies = false
   let target = port
   let accepted = 0
   let awaited: string | undefined
@@ -43,6 +47,7 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       far.unpipe(near)
       far.once('data', () => near.destroy()).resume()
     })
+    farSockets.add(far)
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -50,7 +55,7 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       sockets.add(from)
       if (delayMs > 0) setTimeout(() => from.pipe(to), delayMs).unref()
       else from.pipe(to)
-      if (held) from.pause()
+      if (held || (holdsReplies && from === far)) from.pause()
       from.on('error', () => to.destroy())
       from.on('close', () => {
         sockets.delete(from)
@@ -70,9 +75,14 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       held = true
       for (const socket of sockets) socket.pause()
     },
+    holdReplies: () => {
+      holdsReplies = true
+      for (const socket of sockets) if (farSockets.has(socket)) socket.pause()
+    },
     mend: () => {
       open = true
       held = false
+      holdsReplies = false
       for (const socket of sockets) socket.resume()
     },
     orphanAfter: (text) => {

@@ -122,6 +122,7 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
   const { database, stores, audit, masterKey } = resources
   return openIdentity({
     ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
+    nodes: base.cluster,
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
     provisioning: config.scim,
