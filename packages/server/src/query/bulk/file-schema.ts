@@ -1,0 +1,59 @@
+/** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row. */
+import type { IqlType } from 'gatehouse-iql'
+import { type ArrowType, readFields } from './arrow/fields.ts'
+import { MESSAGE, readMessages } from './arrow/messages.ts'
+import { type FileBytes, readFooter } from './parquet/footer.ts'
+import { columnTypeOf } from './parquet/values.ts'
+import type { ByteSource } from './reader.ts'
+
+export interface FileSchemaColumn {
+  readonly name: string
+  readonly type: IqlType
+}
+
+export async function readParquetSchema(file: FileBytes): Promise<FileSchemaColumn[]> {
+  const { fields } = await readFooter(file)
+  return fields.map((field) => ({ name: field.name, type: storable(columnTypeOf(field).type) }))
+}
+
+/** Undefined if it does not begin with a schema. */
+export async function readArrowSchema(source: ByteSource): Promise<FileSchemaColumn[] | undefined> {
+  for await (const { kind, header } of readMessages(source)) {
+    if (kind !== MESSAGE.schema) return undefined
+    return readFields(header).map(({ name, type }) => ({ name, type: storable(arrowType(type)) }))
+  }
+  return undefined
+}
+
+/** Columns hold instants: times without a zone are those of UTC, or of the zone that the insert names. */
+function storable(type: IqlType): IqlType {
+  if (type.kind === 'LocalTimestamp') return { kind: 'Timestamp' }
+  // A column of NULLs alone says nothing of its type: any value can be written as text.
+  return type.kind === 'Null' ? { kind: 'Text' } : type
+}
+
+function arrowType(type: ArrowType): IqlType {
+  switch (type.kind) {
+    case 'null':
+      return { kind: 'Null' }
+    case 'int':
+      return { kind: 'Integer' }
+    case 'float':
+      return { kind: 'Double' }
+    case 'bool':
+      return { kind: 'Boolean' }
+    case 'utf8':
+      return { kind: 'Text' }
+    case 'binary':
+    case 'fixed':
+      return { kind: 'Binary' }
+    case 'decimal':
+      return { kind: 'Decimal', precision: 38, scale: type.scale }
+    case 'date':
+      return { kind: 'Date' }
+    case 'time':
+      return { kind: 'Time' }
+    case 'timestamp':
+      return { kind: type.isLocal ? 'LocalTimestamp' : 'Timestamp' }
+  }
+}
