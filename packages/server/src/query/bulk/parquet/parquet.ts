@@ -15,6 +15,7 @@ import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
 import type { BulkReader, KeptBody, ReadBatch } from '../reader.ts'
+import type { BodyMemory } from '../reader-memory.ts'
 import { addValue } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
 import { ParquetError, ValueError } from './error.ts'
@@ -23,8 +24,8 @@ import { openParquet, type ParquetFile } from './file.ts'
 /** What is read is spooled, and the bytes of spool files are bounded. This bounds the time that NULLs can take, which need hardly any. */
 const MAX_BYTES = 64 * 1024 * 1024 * 1024
 
-export async function openParquetBody(body: KeptBody, zone?: Zone): Promise<BulkReader> {
-  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES }))
+export async function openParquetBody(body: KeptBody, memory: BodyMemory, zone?: Zone): Promise<BulkReader> {
+  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES, memory }))
   return {
     names: file.columns.map(({ name }) => name),
     read: (columns) => readBatches(file, columns, zone),
