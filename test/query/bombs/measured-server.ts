@@ -15,7 +15,7 @@ export interface Cost {
 }
 
 export interface Ready {
-  readonly url: string
+  readonly port: number
   readonly wirePort: number
 }
 
@@ -45,7 +45,7 @@ process.on('message', async (order: Order) => {
     process.exit(0)
   }
 })
-process.send?.({ url: server.url, wirePort: server.wirePort ?? 0 })
+process.send?.({ port: server.port, wirePort: server.wirePort ?? 0 })
 
 /** Linux: the peak of the resident memory is counted anew. */
 function resetPeak(): Promise<boolean> {

@@ -13,7 +13,7 @@ import { builderOf, type ColumnBuilder } from '../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
 import { BATCH_BYTES, BATCH_ROWS, type BulkReader, type ByteSource, type ReadBatch } from './reader.ts'
 import { TextPieces } from './text-rows.ts'
-import { addValue } from './values.ts'
+import { addValue, uuidText } from './values.ts'
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 /** The signature, flags, and the length of what may follow them. */
@@ -155,7 +155,7 @@ function readField(field: Buffer, type: IqlType): Read {
     case 'Time':
       return isLong(8) ? inRange(field.readBigInt64BE(), 0n, MICROS_PER_DAY - 1n) : wrongLength()
     case 'Uuid':
-      return isLong(16) ? readValue(type, uuidText(field)) : wrongLength()
+      return readUuid(field)
     case 'Binary':
       return { value: new Uint8Array(field) }
     case 'Decimal':
@@ -173,9 +173,9 @@ function inRange(value: bigint, least: bigint, most: bigint): Read {
   return value < least || value > most ? { problem: 'is out of range' } : { value }
 }
 
-function uuidText(bytes: Buffer): string {
-  const hex = bytes.toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+function readUuid(field: Buffer): Read {
+  const value = uuidText(field)
+  return value === undefined ? wrongLength() : { value }
 }
 
 /** Groups of four digits, the first of which has the weight 10000^weight. */

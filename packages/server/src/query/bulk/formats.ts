@@ -25,13 +25,9 @@ export async function openReader(
     case 'ndjson':
       return (await import('./ndjson.ts')).openNdjson(source, columns, format.zone)
     case 'arrow':
-      return (await import('./arrow/arrow.ts')).openArrow(source, format.zone)
+      return (await import('./arrow/arrow.ts')).openArrow(source, needed(store), format.zone)
     case 'parquet':
-      return (await import('./parquet/parquet.ts')).openParquetBody(
-        await needed(store).keep(source),
-        needed(store).memory,
-        format.zone,
-      )
+      return (await import('./parquet/parquet.ts')).openParquetBody(source, needed(store), format.zone)
     case 'copy-text':
       return (await import('./copy-text.ts')).openCopyText(source, format)
     case 'copy-csv':

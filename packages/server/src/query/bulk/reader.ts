@@ -34,3 +34,5 @@ export interface BodyStore {
 /** A batch ends after this many rows or bytes. */
 export const BATCH_ROWS = 8192
 export const BATCH_BYTES = 1024 * 1024
+/** A table has fewer. */
+export const MAX_COLUMNS = 2000

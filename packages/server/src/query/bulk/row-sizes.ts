@@ -12,7 +12,13 @@ export function rowsPerTurn(columns: number): number {
   return Math.max(1, Math.min(BATCH_ROWS, Math.floor(BATCH_VALUES / Math.max(1, columns))))
 }
 
-export class RowSizes {
+/** What sizes are added to. */
+export interface Sizes {
+  add(row: number, bytes: number): void
+  addToEach(bytes: number): void
+}
+
+export class RowSizes implements Sizes {
   #sizes = new Float64Array(0)
   #each = 0
   #rows = 0

@@ -26,6 +26,15 @@ export function textColumn(type: IqlType, convert?: (text: string) => string): T
   return { builder, addBytes, addText }
 }
 
+const UUID_BYTES = 16
+
+/** Undefined for another number of bytes. */
+export function uuidText(bytes: Uint8Array): string | undefined {
+  if (bytes.length !== UUID_BYTES) return undefined
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}
+
 export function addValue(builder: ColumnBuilder, value: IqlValue, type: IqlType): void {
   if (value === null) builder.addNull()
   else if (builder instanceof DoubleBuilder) builder.add(Number(value))

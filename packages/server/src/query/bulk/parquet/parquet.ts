@@ -14,9 +14,8 @@ import {
 import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
-import type { BulkReader, KeptBody, ReadBatch } from '../reader.ts'
-import type { BodyMemory } from '../reader-memory.ts'
-import { addValue } from '../values.ts'
+import type { BodyStore, BulkReader, ByteSource, ReadBatch } from '../reader.ts'
+import { addValue, uuidText } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
 import { ParquetError, ValueError } from './error.ts'
 import { openParquet, type ParquetFile } from './file.ts'
@@ -24,7 +23,12 @@ import { openParquet, type ParquetFile } from './file.ts'
 /** What is read is spooled, and the bytes of spool files are bounded. This bounds the time that NULLs can take, which need hardly any. */
 const MAX_BYTES = 64 * 1024 * 1024 * 1024
 
-export async function openParquetBody(body: KeptBody, memory: BodyMemory, zone?: Zone): Promise<BulkReader> {
+export async function openParquetBody(
+  source: ByteSource,
+  { keep, memory }: BodyStore,
+  zone?: Zone,
+): Promise<BulkReader> {
+  const body = await keep(source)
   const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES, memory }))
   return {
     names: file.columns.map(({ name }) => name),
@@ -156,6 +160,9 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
     case 'Binary':
       // Some programs write texts without saying that they are.
       if (column.type.kind === 'Text' || column.type.kind === 'Json') return (value) => utf8(value, column)
+      // Not all programs say that 16 bytes are a Uuid. Other bytes are refused as their text.
+      if (column.type.kind === 'Uuid')
+        return (value) => (value instanceof Uint8Array ? (uuidText(value) ?? hexOf(value)) : String(value))
       break
     case 'Timestamp':
     case 'LocalTimestamp':
@@ -167,6 +174,10 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
   throw badBody(
     `The column ${column.name} is ${typeName(column.type)}, and the Parquet file has ${typeName(from)} for it`,
   )
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, 20)).toString('hex')
 }
 
 function dateOrTime(micros: bigint): string {
