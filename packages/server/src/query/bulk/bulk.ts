@@ -3,6 +3,7 @@
  * inserts them, all or none. A slow sender holds no lock and no connection.
  */
 import { createHash } from 'node:crypto'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { findColumn } from '../catalogue/find-column.ts'
@@ -115,6 +116,8 @@ async function readRows(
     call.running.signal.throwIfAborted()
     checkBatch(batch, columns, rows.count)
     await rows.add(batch)
+    // To read and to encode a batch takes some milliseconds each.
+    await immediate()
   }
   await rows.end()
   return { rows: rows.count, columns, definition: table }

@@ -5,7 +5,7 @@ import { refuse } from '../errors.ts'
 import { BATCH_BYTES, BATCH_ROWS } from './reader.ts'
 
 /** The most values that are read in one turn of the event loop. */
-const BATCH_VALUES = 64 * 1024
+const BATCH_VALUES = 32 * 1024
 
 /** The rows that may be looked at together, if they have this many columns. */
 export function rowsPerTurn(columns: number): number {

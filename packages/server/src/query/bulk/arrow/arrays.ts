@@ -227,7 +227,8 @@ class OffsetColumn extends StoredColumn {
   async take(from: number, to: number): Promise<ArrowArray> {
     const start = this.#offsets[from] ?? 0
     const data = await readPlace(this.body, this.#dataPlace, start, this.#offsets[to] ?? 0)
-    const offsets = Int32Array.from(this.#offsets.subarray(from, to + 1), (offset) => offset - start)
+    const offsets = new Int32Array(to - from + 1)
+    for (let index = 0; index < offsets.length; index++) offsets[index] = (this.#offsets[from + index] ?? 0) - start
     return this.array(from, to, offsets, data)
   }
 }

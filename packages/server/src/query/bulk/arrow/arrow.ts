@@ -1,5 +1,4 @@
 /** Reads an Arrow stream or file by columns: schema, dictionaries, record batches. Memory holds the values of one batch at a time. */
-import { setImmediate as immediate } from 'node:timers/promises'
 import { badBody } from '../../columns/row-error.ts'
 import type { BodyStore, BulkReader, ByteSource, KeptBody, ReadBatch } from '../reader.ts'
 import { RowSizes, rowsPerTurn } from '../row-sizes.ts'
@@ -72,7 +71,6 @@ async function* readRows(
       }
       yield { rows: to - from, columns: vectors }
       from = to
-      await immediate()
     }
   }
 }

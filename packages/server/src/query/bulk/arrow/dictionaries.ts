@@ -110,13 +110,13 @@ class DictionaryColumn implements BatchColumn {
     const numbers = await this.#numbers.take(0, to - from)
     const { type } = numbers
     if (type.kind !== 'int') throw new Error('A dictionary without numbers')
-    this.#entries = Int32Array.from({ length: to - from }, (_row, index) => {
-      if (!isValid(numbers, index)) return -1
-      const entry = Number(integerAt(numbers.data, index, type))
-      if (entry < 0 || entry >= this.#held.count)
+    this.#entries = new Int32Array(to - from)
+    for (let index = 0; index < to - from; index++) {
+      const entry = isValid(numbers, index) ? Number(integerAt(numbers.data, index, type)) : -1
+      if (entry >= this.#held.count || (entry < 0 && isValid(numbers, index)))
         throw badBody('The Arrow stream refers to an entry that its dictionary does not have')
-      return entry
-    })
+      this.#entries[index] = entry
+    }
   }
 
   measure(sizes: Sizes): void {

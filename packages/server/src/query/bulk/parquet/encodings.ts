@@ -15,7 +15,7 @@ export interface ValueReader {
   next(count: number): Decoded
 }
 
-/** Some of the values of a page. */
+/** Some of the values of a page, valid until the next ones are decoded. */
 export interface Decoded {
   /** The bytes that a value takes; undefined if all take a few. */
   readonly bytesAt: ((index: number) => number) | undefined
@@ -53,7 +53,10 @@ export function readerOf(encoding: Encoding, cursor: Cursor, count: number, fiel
 }
 
 function plainReader(cursor: Cursor, field: Field): ValueReader {
-  if (field.physical === 'BYTE_ARRAY') return { next: (count) => byteArrays(cursor, count) }
+  if (field.physical === 'BYTE_ARRAY') {
+    const places = new Places()
+    return { next: (count) => byteArrays(cursor, places.begin(count)) }
+  }
   if (field.physical === 'BOOLEAN') return plainBits(cursor, field)
   const width = widthOf(field)
   return {
@@ -104,17 +107,25 @@ function differences(deltas: DeltaReader, physical: PhysicalType): ValueReader {
   }
 }
 
-function byteArrays(cursor: Cursor, count: number): Decoded {
-  const places = new Int32Array(2 * count)
-  for (let index = 0; index < count; index++) {
+function byteArrays(cursor: Cursor, places: Int32Array): Decoded {
+  for (let at = 0; at < places.length; at += 2) {
     const length = cursor.uint32()
-    places[2 * index] = cursor.at
-    places[2 * index + 1] = skip(cursor, length)
+    places[at] = cursor.at
+    places[at + 1] = skip(cursor, length)
   }
   return placed(cursor.bytes, places)
 }
 
-/** Starts and ends in turn. */
+/** Starts and ends in turn: one array for all parts of a page, as garbage of arrays is collected late. */
+class Places {
+  #all = new Int32Array(0)
+
+  begin(count: number): Int32Array {
+    if (2 * count > this.#all.length) this.#all = new Int32Array(2 * count)
+    return this.#all.subarray(0, 2 * count)
+  }
+}
+
 function placed(bytes: Uint8Array, places: Int32Array): Decoded {
   return {
     bytesAt: (index) => (places[2 * index + 1] ?? 0) - (places[2 * index] ?? 0),
@@ -126,6 +137,7 @@ function placed(bytes: Uint8Array, places: Int32Array): Decoded {
 class LengthsReader implements ValueReader {
   readonly #lengths: DeltaReader
   readonly #data: Cursor
+  readonly #places = new Places()
 
   constructor(cursor: Cursor, count: number) {
     this.#lengths = new DeltaReader(cursor, count)
@@ -133,10 +145,11 @@ class LengthsReader implements ValueReader {
   }
 
   next(count: number): Decoded {
-    const places = new Int32Array(2 * count)
-    for (const [index, length] of this.#lengths.next(count).entries()) {
+    const places = this.#places.begin(count)
+    const lengths = this.#lengths.next(count)
+    for (let index = 0; index < count; index++) {
       places[2 * index] = this.#data.at
-      places[2 * index + 1] = skip(this.#data, Number(length))
+      places[2 * index + 1] = skip(this.#data, Number(lengths[index]))
     }
     return placed(this.#data.bytes, places)
   }

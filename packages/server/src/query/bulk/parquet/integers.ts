@@ -68,6 +68,7 @@ export class RunReader {
   #isPacked = false
   #start = 0
   #bit = 0
+  #values = new Uint32Array(0)
 
   constructor(cursor: Cursor, width: number) {
     if (width > MAX_INDEX_BITS) throw damaged(`a page has integers of ${width} bits`)
@@ -75,8 +76,10 @@ export class RunReader {
     this.#width = width
   }
 
+  /** The result is valid until the next call. */
   next(count: number): Uint32Array {
-    const values = new Uint32Array(count)
+    if (count > this.#values.length) this.#values = new Uint32Array(count)
+    const values = this.#values.subarray(0, count)
     if (this.#width === 0) return values
     for (let at = 0; at < count; ) {
       if (this.#left === 0) this.#begin()
@@ -149,6 +152,7 @@ export class DeltaReader {
   #start = 0
   /** The next value of the miniblock. */
   #index = 0
+  #values = new BigInt64Array(0)
 
   constructor(cursor: Cursor, maxValues: number) {
     const [block, miniblocks, total] = [cursor.varint(), cursor.varint(), cursor.varint()]
@@ -162,9 +166,11 @@ export class DeltaReader {
     this.#value = cursor.zigzag()
   }
 
+  /** The result is valid until the next call. */
   next(count: number): BigInt64Array {
     if (this.#read + count > this.#total) throw damaged('a page has fewer values than its header says')
-    const values = new BigInt64Array(count)
+    if (count > this.#values.length) this.#values = new BigInt64Array(count)
+    const values = this.#values.subarray(0, count)
     const perMiniblock = this.#block / this.#miniblocks
     const { bytes } = this.#cursor
     let at = 0

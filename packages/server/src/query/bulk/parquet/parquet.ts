@@ -1,5 +1,4 @@
 /** Reads a Parquet file as the rows of a bulk insert: its columns become those of the table, exactly or not at all. */
-import { setImmediate as immediate } from 'node:timers/promises'
 import {
   type IqlType,
   type IqlValue,
@@ -14,6 +13,7 @@ import {
 import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
+import { release } from '../../model/result.ts'
 import type { BodyStore, BulkReader, ByteSource, ReadBatch } from '../reader.ts'
 import { addValue, uuidText } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
@@ -36,6 +36,9 @@ export async function openParquetBody(
   }
 }
 
+/** Larger values are not left to the garbage collector, which may wait for more of them. */
+const RELEASED_BYTES = 64 * 1024
+
 async function* readBatches(
   file: ParquetFile,
   columns: readonly NamedColumn[],
@@ -51,9 +54,10 @@ async function* readBatches(
     const next = await refusing(() => batches.next())
     if (next.done) return
     const { rows, firstRow, columns: values } = next.value
-    yield { rows, columns: fitters.map((fit, index) => fit(values[index] ?? [], firstRow + 1)) }
-    // Reading takes a few milliseconds for a batch.
-    await immediate()
+    const vectors = fitters.map((fit, index) => fit(values[index] ?? [], firstRow + 1))
+    yield { rows, columns: vectors }
+    for (const vector of vectors)
+      if (vector.kind === 'bytes' && vector.data.length >= RELEASED_BYTES) release(vector.data)
   }
 }
 
@@ -73,15 +77,15 @@ type Fit = (values: readonly IqlValue[], first: number) => Vector
 function fitter(type: IqlType, column: NamedColumn, zone: Zone | undefined): Fit {
   const same = sameValue(type, column, zone)
   if (same !== undefined) {
+    const builder = builderOf(column.type)
     return (values) => {
-      const builder = builderOf(column.type)
       for (const value of values) addValue(builder, value === null ? null : same(value), column.type)
       return builder.take()
     }
   }
   const toText = textOf(type, column)
+  const { builder, addText } = columnIn(zone)(column)
   return (values, first) => {
-    const { builder, addText } = columnIn(zone)(column)
     for (const [index, value] of values.entries()) {
       if (value === null) {
         builder.addNull()
