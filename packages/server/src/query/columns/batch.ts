@@ -164,7 +164,9 @@ export class BytesBuilder extends ColumnBuilder {
     const at = this.#end
     this.#end += length
     if (this.#end > this.#data.length) {
-      const data = Buffer.allocUnsafeSlow(Math.max(Math.min(2 * this.#data.length, KEPT_BYTES), this.#end))
+      const data = Buffer.allocUnsafeSlow(
+        Math.max(this.#data.length + Math.min(this.#data.length, KEPT_BYTES), this.#end),
+      )
       this.#data.copy(data, 0, 0, at)
       this.#data = data
     }
