@@ -95,7 +95,7 @@ test('an Arrow stream with compressed record batches is refused, and told how to
   assert.deepEqual([status, json.Code], [400, 'Request.BadBody'])
   assert.equal(
     json.detail,
-    'The record batches are compressed: write them without compression (in pyarrow that is the default, but for write_feather, which needs compression="uncompressed")',
+    'The record batches are compressed: write them without compression (in pyarrow and Polars that is the default, but for write_feather of pyarrow, which needs compression="uncompressed")',
   )
 })
 

@@ -10,6 +10,7 @@ import {
   writeTime,
 } from 'gatehouse-iql'
 import { type FileBytes, openParquet } from '../../../packages/server/src/query/bulk/parquet/file.ts'
+import { ReaderMemory } from '../../../packages/server/src/query/bulk/reader-memory.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -23,7 +24,7 @@ export interface WholeFile {
 }
 
 export async function readWhole(bytes: Uint8Array, maxBytes = MAX_BYTES): Promise<WholeFile> {
-  const file = await openParquet(inMemory(bytes), { maxBytes })
+  const file = await openParquet(inMemory(bytes), { maxBytes, memory: new ReaderMemory().open() })
   const values = new Map<string, IqlValue[]>(file.columns.map(({ name }) => [name, []]))
   for await (const batch of file.batches())
     for (const [index, { name }] of file.columns.entries()) values.get(name)?.push(...(batch.columns[index] ?? []))

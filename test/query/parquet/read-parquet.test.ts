@@ -94,6 +94,18 @@ test('a file that is cut off is refused, wherever it is cut', async () => {
     await assert.rejects(readWhole(whole.subarray(0, length)), ParquetError)
 })
 
+test('a footer the end of which is overwritten with zeros is refused, wherever they begin', async () => {
+  const whole = fixture('pyarrow-snappy.parquet')
+  const end = whole.length - 8
+  const start = end - whole.readUInt32LE(end)
+  for (let from = start; from < end - 1; from += 7) {
+    const file = Buffer.from(whole)
+    file.fill(0, from, end)
+    // Those of the last text, which says by which program, change nothing that is read.
+    if (end - from > 60) await assert.rejects(readWhole(file), ParquetError, `from ${from - start}`)
+  }
+})
+
 test('no byte of a file can make its reader fail with anything but a refusal', async () => {
   for (const name of [
     'pyarrow-delta.parquet',

@@ -117,6 +117,12 @@ export const QUERY_ERRORS = {
     'The table cataloguetables lists the tables that you may read.',
   ),
   'Data.BadValue': entry(422, '22P02', 'A value does not fit its type', 'Correct the value that the message names.'),
+  'Data.BadBinary': entry(
+    422,
+    '22P03',
+    'A value is not in the binary format of its type',
+    "Send the value as PostgreSQL's binary format of the type has it.",
+  ),
   'Data.UniqueViolation': entry(
     409,
     '23505',
