@@ -11,8 +11,8 @@ export interface TcpProxy {
   holdReplies(): void
   mend(): void
   /**
-   * When the text passes on its way to the server, the next reply is lost, and the end of that connection with it: it is broken on one
-   * side, and stays open on the side of the server.
+   * When the text passes on its way to the server, the next reply is lost, and the end of that connection with it:
+   * it is broken on one side, and stays open on the side of the server.
    */
   orphanAfter(text: string): void
   /** New connections go to this port. */
@@ -32,14 +32,10 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
   let target = port
   let accepted = 0
   let awaited: string | undefined
+  const pairs = new Map<Socket, Socket>()
   const orphans = new Set<Socket>()
-  const server = createServer((near) => {
-    if (!open) {
-      near.destroy()
-      return
-    }
-    accepted++
-    const far = connect(target, host)
+  /** Only where a test asks for it: a listener makes data flow. */
+  const watch = (near: Socket, far: Socket): void => {
     near.on('data', (data) => {
       if (awaited === undefined || !data.includes(awaited)) return
       awaited = undefined
@@ -47,6 +43,17 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
       far.unpipe(near)
       far.once('data', () => near.destroy()).resume()
     })
+  }
+  const server = createServer((near) => {
+    if (!open) {
+      near.destroy()
+      return
+    }
+    accepted++
+    const far = connect(target, host)
+    pairs.set(near, far)
+    near.on('close', () => pairs.delete(near))
+    if (awaited !== undefined) watch(near, far)
     farSockets.add(far)
     for (const [from, to] of [
       [near, far],
@@ -87,6 +94,7 @@ export async function startTcpProxy(host: string, port: number, delayMs = 0): Pr
     },
     orphanAfter: (text) => {
       awaited = text
+      for (const [near, far] of pairs) watch(near, far)
     },
     redirect: (port) => {
       target = port
