@@ -1,5 +1,4 @@
 /** The columns of a new table for the rows of an Arrow or Parquet file: the file has their types. */
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { TargetColumn } from 'gatehouse-csv'
 import { parseType } from 'gatehouse-csv'
@@ -27,25 +26,14 @@ export async function columnsOfFile(
 async function readColumns(file: string, { name }: FileFormat) {
   // Loaded here: imports of CSV do not need the readers of these formats.
   const { readArrowSchema, readParquetSchema } = await import('../../query/bulk/file-schema.ts')
-  try {
-    if (name === 'Parquet') return await readParquet(file, readParquetSchema)
-    const found = await readArrowSchema(createReadStream(file))
-    if (found !== undefined) return found
-  } catch (error) {
-    // What the readers say is meant for the user: a damaged file, a column that is nested.
-    throw new CommandError(`${file}: ${error instanceof Error ? error.message : String(error)}`)
-  }
-  throw new CommandError(`${file} is not an Arrow file: it does not begin with a schema`)
-}
-
-async function readParquet<T>(
-  file: string,
-  read: (bytes: { length: number; read(start: number, end: number): Promise<Uint8Array> }) => Promise<T>,
-): Promise<T> {
   const handle = await open(file)
   try {
     const { size } = await handle.stat()
+    const read = name === 'Parquet' ? readParquetSchema : readArrowSchema
     return await read({ length: size, read: (start, end) => readPart(handle, start, end) })
+  } catch (error) {
+    // What the readers say is meant for the user: a damaged file, a column that is nested.
+    throw new CommandError(`${file}: ${error instanceof Error ? error.message : String(error)}`)
   } finally {
     await handle.close()
   }

@@ -1,10 +1,9 @@
 /** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row. */
 import type { IqlType } from 'gatehouse-iql'
 import { type ArrowType, readFields } from './arrow/fields.ts'
-import { MESSAGE, readMessages } from './arrow/messages.ts'
+import { readMessages } from './arrow/messages.ts'
 import { type FileBytes, readFooter } from './parquet/footer.ts'
 import { columnTypeOf } from './parquet/values.ts'
-import type { ByteSource } from './reader.ts'
 
 export interface FileSchemaColumn {
   readonly name: string
@@ -16,13 +15,9 @@ export async function readParquetSchema(file: FileBytes): Promise<FileSchemaColu
   return fields.map((field) => ({ name: field.name, type: storable(columnTypeOf(field).type) }))
 }
 
-/** Undefined if it does not begin with a schema. */
-export async function readArrowSchema(source: ByteSource): Promise<FileSchemaColumn[] | undefined> {
-  for await (const { kind, header } of readMessages(source)) {
-    if (kind !== MESSAGE.schema) return undefined
-    return readFields(header).map(({ name, type }) => ({ name, type: storable(arrowType(type)) }))
-  }
-  return undefined
+export async function readArrowSchema(file: FileBytes): Promise<FileSchemaColumn[]> {
+  const { schema } = await readMessages(file)
+  return readFields(schema).map(({ name, type }) => ({ name, type: storable(arrowType(type)) }))
 }
 
 /** Columns hold instants: times without a zone are those of UTC, or of the zone that the insert names. */
