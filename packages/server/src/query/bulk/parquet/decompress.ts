@@ -73,7 +73,9 @@ async function unsnap(bytes: Uint8Array, size: number): Promise<Uint8Array> {
       const length = extra === 0 ? high + 1 : littleEndian(bytes, at, extra) + 1
       at += extra
       if (at + length > bytes.length || end + length > size) throw damagedSnappy()
-      plain.set(bytes.subarray(at, at + length), end)
+      // A loop is faster than a copy by the runtime for short ones.
+      if (length < 64) for (let index = 0; index < length; index++) plain[end + index] = bytes[at + index] ?? 0
+      else plain.set(bytes.subarray(at, at + length), end)
       at += length
       end += length
       continue

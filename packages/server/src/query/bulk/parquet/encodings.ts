@@ -225,9 +225,11 @@ export class Dictionary {
   readonly #width: number
   /** Where each value of a BYTE_ARRAY begins, and where the last one ends with the bytes of a length. */
   readonly #starts: Uint32Array | undefined
+  readonly #view: ReturnType<typeof viewAt>
 
   constructor(bytes: Uint8Array, count: number, field: Field) {
     this.count = count
+    this.#view = viewAt(bytes, 0)
     this.#field = field
     this.#bytes = bytes
     this.#width = field.physical === 'BYTE_ARRAY' ? 0 : widthOf(field)
@@ -258,7 +260,8 @@ export class Dictionary {
     }
     const { physical, length } = this.#field
     if (physical === 'BOOLEAN') return ((this.#bytes[index >> 3] ?? 0) & (1 << (index & 7))) !== 0
-    return valueIn(readPlain(viewAt(this.#bytes, index * this.#width), physical, 1, length), 0)
+    this.#view.offset = index * this.#width
+    return valueIn(readPlain(this.#view, physical, 1, length), 0)
   }
 }
 

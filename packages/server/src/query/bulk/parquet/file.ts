@@ -145,19 +145,23 @@ class ColumnValues {
   /** The values of rows that were decoded, in turn. `firstRow`: for messages. */
   take(from: number, to: number, firstRow: number): IqlValue[] {
     const values: IqlValue[] = []
+    const isIndexed = this.#page?.values.kind === 'indexed'
+    const levels = this.#levels
+    const type = this.#type
+    const { valueAt } = this.#values
     try {
-      for (let row = from; row < to; row++)
-        values.push(this.#levels !== undefined && this.#levels[row] === 0 ? null : this.#read(this.#next++))
+      for (let row = from; row < to; row++) {
+        if (levels !== undefined && levels[row] === 0) values.push(null)
+        else {
+          const value = valueAt(this.#next++)
+          values.push(isIndexed ? this.#entry(Number(value)) : type.read(value))
+        }
+      }
     } catch (error) {
       if (error instanceof ValueError) error.row = firstRow + from + values.length + 1
       throw error
     }
     return values
-  }
-
-  #read(index: number): IqlValue {
-    const value = this.#values.valueAt(index)
-    return this.#page?.values.kind === 'indexed' ? this.#entry(Number(value)) : this.#type.read(value)
   }
 
   end(): void {
