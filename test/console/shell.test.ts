@@ -311,6 +311,7 @@ test('a server that cannot sign in is reported with the code and the request id'
 test('axe-core finds nothing, also in the palette and the menu, light and dark', async () => {
   for (const dark of [false, true]) {
     const view = await scene.open('', { dark })
+    await view.page.getByRole('heading', { level: 1 }).waitFor()
     assert.deepEqual(await view.axe(), [])
     await view.page.keyboard.press('Control+k')
     await view.page.getByRole('option', { name: 'Sign out' }).waitFor()

@@ -52,14 +52,11 @@ async function serve(
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
   const groups = [{ at: ['/'], routes, ...group }]
-  void isReady.then(() =>
-    listener.answerWith(
-      new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
-    ),
+  listener.answerWith(
+    new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
   )
   return {
     port: listener.port,
-    server: listener.server,
     logged: () =>
       log
         .map((line) => JSON.parse(line))
@@ -278,30 +275,6 @@ test('pipelined requests that are answered are logged once', async (t) => {
     logged().map(([status]) => status),
     [200, 200, 200, 404],
   )
-})
-
-test('one that leaves while the server starts', async (t) => {
-  const { promise: isReady, resolve } = Promise.withResolvers<void>()
-  let calls = 0
-  const route: Route = {
-    method: 'GET',
-    path: '/early',
-    handle: (context) => {
-      calls++
-      context.json({})
-    },
-  }
-  const { port, server, logged } = await serve(t, [route], isReady)
-  const closed = new Promise<void>((done) =>
-    server.once('request', (_request, response) => response.on('close', () => done())),
-  )
-  const socket = await send(port, get('/early'))
-  await once(server, 'request')
-  socket.destroy()
-  await closed
-  resolve()
-  await until('it is logged', 1000, () => logged().length === 1)
-  assert.deepEqual([logged(), calls], [[[499, '/early']], 0])
 })
 
 const UPGRADE =

@@ -89,7 +89,7 @@ export class Pipeline {
       this.#finish(context, status)
       span?.end({ method: context.method, route: context.route, status, id: context.id })
     }
-    // The client left while the server was starting, or while earlier requests of its connection were served.
+    // The client left while earlier requests of its connection were served.
     if (response.closed || request.socket.destroyed) {
       observe()
       return
