@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { readTimestamp } from 'gatehouse-iql'
 import { ParquetError } from '../../../packages/server/src/query/bulk/parquet/file.ts'
 import { IS_LONG_RUN } from '../../support/engines.ts'
-import { assertSame, type PythonRows, readWhole } from './files.ts'
+import { assertSame, type PythonRows, readSpooled, readWhole } from './files.ts'
 
 const FOLDER = new URL('./fixtures/', import.meta.url)
 const fixture = (name: string): Buffer => readFileSync(new URL(name, FOLDER))
@@ -38,6 +38,14 @@ for (const name of names.filter((each) => !SPECIAL.test(each))) {
     })
     assert.ok((values.get('id') ?? []).length >= 60)
     assertSame({ types, values }, rows)
+  })
+
+  test(`${name}: every value, exactly, from pages in a file`, async () => {
+    for (const memoryBytes of [1024, 4096]) {
+      const file = await readSpooled(fixture(name), memoryBytes)
+      assert.ok(file.isSpooled)
+      assertSame(file, rows)
+    }
   })
 }
 

@@ -95,13 +95,16 @@ interface Received {
 async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Received> {
   const hash = call.idempotencyKey === undefined ? undefined : createHash('sha256')
   const source = bounded(call, env.spools.importBytes, (part) => hash?.update(part))
-  const memory = env.spools.memory.open()
-  let kept: Spool | undefined
+  const owner = ownerOf(call.principal)
+  const memory = env.spools.memory.open(owner)
+  const files: Spool[] = []
   const openFile = async (): Promise<Spool> => {
-    kept = await env.spools.open(ownerOf(call.principal))
-    return kept
+    const file = await env.spools.open(owner)
+    files.push(file)
+    return file
   }
-  const store: BodyStore = { keep: (body) => keepBody(body, openFile), memory }
+  const { signal } = call.running
+  const store: BodyStore = { keep: (body) => keepBody(body, openFile), memory, openFile, signal }
   try {
     const read = await readRows(call, env, spool, await openReader(call.format, source, call.columns, store))
     // What follows the end that a format has.
@@ -109,7 +112,7 @@ async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Rece
     return { digest: hash?.digest('base64url'), ...read }
   } finally {
     memory.end()
-    await kept?.remove()
+    for (const file of files) await file.remove()
   }
 }
 

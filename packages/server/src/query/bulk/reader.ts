@@ -2,6 +2,7 @@
 import type { ColumnBatch } from '../columns/batch.ts'
 import type { NamedColumn } from '../columns/row-error.ts'
 import type { BodyMemory } from './reader-memory.ts'
+import type { Spool } from './spools.ts'
 
 /** Bytes of a body as they arrive. */
 export type ByteSource = AsyncIterable<Uint8Array>
@@ -29,6 +30,9 @@ export interface BodyStore {
   keep(source: ByteSource): Promise<KeptBody>
   /** For what is held for longer than a batch. */
   readonly memory: BodyMemory
+  /** For what does not fit into memory. */
+  openFile(): Promise<Spool>
+  readonly signal: AbortSignal
 }
 
 /** A batch ends after this many rows or bytes. */

@@ -141,6 +141,13 @@ export class Spool {
     return bytes
   }
 
+  /** Forgets all that was written. */
+  async clear(): Promise<void> {
+    this.#count(-this.#bytes)
+    this.#bytes = 0
+    await this.#file.truncate(0)
+  }
+
   /** Deletes the file. */
   async remove(): Promise<void> {
     this.#count(-this.#bytes)

@@ -52,7 +52,7 @@ export function readerOf(encoding: Encoding, cursor: Cursor, count: number, fiel
   }
 }
 
-function plainReader(cursor: Cursor, field: Field): ValueReader {
+export function plainReader(cursor: Cursor, field: Field): ValueReader {
   if (field.physical === 'BYTE_ARRAY') {
     const places = new Places()
     return { next: (count) => byteArrays(cursor, places.begin(count)) }
@@ -305,7 +305,7 @@ function endsEarly({ name }: Field): Error {
 }
 
 /** The bytes of a value of a fixed length. */
-function widthOf({ physical, length }: Field): number {
+export function widthOf({ physical, length }: Field): number {
   switch (physical) {
     case 'BOOLEAN':
       return 1 / 8

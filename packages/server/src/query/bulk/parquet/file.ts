@@ -1,5 +1,5 @@
 /**
- * Reads Parquet files as columns of IQL's values, batch by batch, with bounded memory: at any time one page of each column is held, and
+ * Reads Parquet files as columns of IQL's values, batch by batch, with bounded memory: at any time one page of each column is held, or a part of it, and
  * the values of one batch exist, whose size is known before. Values are exact: what IQL cannot hold is refused. `hyparquet` decodes plain
  * values; what a hostile file could abuse (counts, lengths, nesting, expansion) is read here.
  */
@@ -9,7 +9,9 @@ import { RowSizes, rowsPerTurn } from '../row-sizes.ts'
 import type { Decoded, Dictionary } from './encodings.ts'
 import { damaged, ParquetError, ValueError } from './error.ts'
 import { type FileBytes, type Footer, readFooter } from './footer.ts'
-import { type Page, PageReader } from './pages.ts'
+import type { Page } from './page.ts'
+import { countOnes, PageSpool, type Scratch } from './page-spool.ts'
+import { PageReader } from './pages.ts'
 import { type ColumnType, columnTypeOf } from './values.ts'
 
 export { ParquetError } from './error.ts'
@@ -37,10 +39,8 @@ export interface ColumnBatch {
 }
 
 /** `maxBytes` bounds what the values of the file have, decompressed: a small file can hold any number of equal rows. */
-export interface ReadLimits {
+export interface ReadLimits extends Scratch {
   readonly maxBytes: number
-  /** For pages and dictionaries. */
-  readonly memory: BodyMemory
 }
 
 export async function openParquet(file: FileBytes, limits: ReadLimits): Promise<ParquetFile> {
@@ -57,9 +57,11 @@ async function* readBatches(
   file: FileBytes,
   { fields, groups }: Footer,
   types: readonly ColumnType[],
-  { maxBytes, memory }: ReadLimits,
+  { maxBytes, ...scratch }: ReadLimits,
 ): AsyncGenerator<ColumnBatch, void, void> {
+  const { memory } = scratch
   const most = rowsPerTurn(fields.length)
+  const spool = new PageSpool(scratch, fields.length, most)
   const sizes = new RowSizes()
   let firstRow = 0
   let sum = 0
@@ -67,7 +69,7 @@ async function* readBatches(
     const columns = fields.map((field, index) => {
       const [type, chunk] = [types[index], group.chunks[index]]
       if (type === undefined || chunk === undefined) throw damaged('a row group does not have all columns')
-      return new ColumnValues(type, new PageReader(file, field, chunk, memory), memory)
+      return new ColumnValues(type, new PageReader(file, field, chunk, memory, spool), memory)
     })
     for (let left = group.rows; left > 0; ) {
       // Values of two pages of a column are never held together.
@@ -88,6 +90,7 @@ async function* readBatches(
       left -= rows
     }
     for (const column of columns) column.end()
+    await spool.clear()
   }
 }
 
@@ -199,12 +202,6 @@ class ColumnValues {
 const WORD_BYTES = 8
 /** A value of JavaScript takes about this, besides the bytes of a text. */
 const ENTRY_BYTES = 40
-
-function countOnes(levels: Uint32Array): number {
-  let count = 0
-  for (const level of levels) count += level
-  return count
-}
 
 /** Errors of the libraries mean that the file is damaged. */
 async function known<Result>(read: () => Promise<Result>): Promise<Result> {

@@ -129,7 +129,10 @@ function footerOf(metadata: ThriftStruct, limit: number): Footer {
 
 /** A short file could otherwise mean the same pages thousands of times. */
 function refuseSharedPages(groups: readonly RowGroup[]): void {
-  const chunks = groups.flatMap((group) => group.chunks).sort((one, other) => one.start - other.start)
+  // Without rows, nothing is read, and pyarrow gives no place of the values.
+  const chunks = groups
+    .flatMap((group) => (group.rows > 0 ? group.chunks : []))
+    .sort((one, other) => one.start - other.start)
   for (const [index, { start }] of chunks.entries()) {
     const before = chunks[index - 1]
     if (before !== undefined && before.end > start) throw damaged('two columns have the same pages')

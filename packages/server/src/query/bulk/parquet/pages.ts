@@ -1,23 +1,16 @@
-/** The pages of a column in a row group, one by one: their values as Parquet stores them, and which of them are NULL. */
+/** The pages of a column in a row group, one by one; large ones in parts. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import { Encodings } from 'hyparquet/src/constants.js'
+import { release } from '../../model/result.ts'
 import type { BodyMemory } from '../reader-memory.ts'
 import { decompress } from './decompress.ts'
 import { Dictionary, readerOf, type ValueReader } from './encodings.ts'
 import { damaged, ParquetError } from './error.ts'
-import type { Chunk, Field, FileBytes } from './footer.ts'
+import type { Chunk, Codec, Field, FileBytes } from './footer.ts'
 import { Cursor, RunReader } from './integers.ts'
+import type { Page } from './page.ts'
+import { type PageParts, type PageSpool, tooLarge } from './page-spool.ts'
 import { countIn, structIn, ThriftReader, type ThriftStruct, TruncatedError } from './thrift.ts'
-
-export interface Page {
-  readonly rows: number
-  /** 1 for a value and 0 for NULL; undefined if no value can be NULL. */
-  readonly levels: RunReader | undefined
-  /** Without those that are NULL. */
-  readonly values:
-    | { readonly kind: 'plain'; readonly reader: ValueReader }
-    | { readonly kind: 'indexed'; readonly indexes: RunReader }
-}
 
 const MAX_PAGE_VALUES = 4 * 1024 * 1024
 const MAX_DICTIONARY_VALUES = 1024 * 1024
@@ -25,6 +18,8 @@ const MAX_DICTIONARY_VALUES = 1024 * 1024
 const HEADER_BYTES = 4 * 1024
 const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_HEADER_VALUES = 1000
+/** What has as much shares its memory with nothing else. */
+const UNPOOLED_BYTES = 1024 * 1024
 
 const [DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2] = [0, 1, 2, 3]
 
@@ -33,24 +28,40 @@ export class PageReader {
   readonly #field: Field
   readonly #chunk: Chunk
   readonly #memory: BodyMemory
+  readonly #spool: PageSpool
   #at: number
   #window: Uint8Array = new Uint8Array(0)
   #windowStart = 0
   /** The bytes of the current page, which are held until the next. */
   #held = 0
   #heldByDictionary = 0
+  #decompressed: Uint8Array | undefined
+  /** Of the current page, if it is not held. */
+  #parts: PageParts | undefined
   dictionary: Dictionary | undefined
 
-  constructor(file: FileBytes, field: Field, chunk: Chunk, memory: BodyMemory) {
+  constructor(file: FileBytes, field: Field, chunk: Chunk, memory: BodyMemory, spool: PageSpool) {
     this.#file = file
     this.#field = field
     this.#chunk = chunk
     this.#memory = memory
+    this.#spool = spool
     this.#at = chunk.start
   }
 
   /** The next page with values, instead of the last one; undefined after the last of the column. */
   async next(): Promise<Page | undefined> {
+    for (;;) {
+      const part = await this.#parts?.next()
+      if (part !== undefined) return part
+      this.#parts = undefined
+      const page = await this.#nextWhole()
+      if (this.#parts === undefined) return page
+    }
+  }
+
+  /** Undefined also for a page that is not held. */
+  async #nextWhole(): Promise<Page | undefined> {
     this.#memory.give(this.#held)
     this.#held = 0
     while (this.#at < this.#chunk.end) {
@@ -68,7 +79,15 @@ export class PageReader {
       }
       // A compressed page exists in both forms for a while.
       const passing = this.#chunk.codec === 'UNCOMPRESSED' ? 0 : size
-      this.#take(plainSize + passing, plainSize)
+      if (!this.#hold(kind, plainSize, plainSize + passing)) {
+        this.#parts = await this.#spool.add(this.#field, [size, plainSize], async () => {
+          const body = await this.#bytes(size)
+          const page = await this.#pageOf(kind, header, body, plainSize)
+          if (page === undefined) throw new Error('A dictionary is not spooled')
+          return { page, free: () => this.#free(body) }
+        })
+        return undefined
+      }
       const page = await this.#pageOf(kind, header, await this.#bytes(size), plainSize)
       this.#memory.give(passing)
       if (page === undefined) this.#heldByDictionary += plainSize
@@ -83,6 +102,7 @@ export class PageReader {
 
   /** The column is not read any more. */
   end(): void {
+    this.#parts?.end()
     this.#memory.give(this.#held + this.#heldByDictionary)
     this.#held = 0
     this.#heldByDictionary = 0
@@ -98,18 +118,33 @@ export class PageReader {
     const { codec } = this.#chunk
     switch (kind) {
       case DATA_PAGE:
-        return this.#dataPage(required(structIn(header, 5)), await decompress(body, codec, plainSize))
+        return this.#dataPage(required(structIn(header, 5)), await this.#decompress(body, codec, plainSize))
       case DATA_PAGE_V2:
         return this.#dataPageV2(required(structIn(header, 8)), body, plainSize)
       case DICTIONARY_PAGE:
         this.#setDictionary(
-          await decompress(body, codec, plainSize),
+          await this.#decompress(body, codec, plainSize),
           valuesIn(structIn(header, 7), 1, MAX_DICTIONARY_VALUES),
         )
         return undefined
       default:
         throw damaged('it has a page of an unknown kind')
     }
+  }
+
+  async #decompress(bytes: Uint8Array, codec: Codec, size: number): Promise<Uint8Array> {
+    const plain = await decompress(bytes, codec, size)
+    this.#decompressed = plain === bytes ? undefined : plain
+    return plain
+  }
+
+  /** Frees the current page. The garbage collector would do so after many more pages. */
+  #free(body: Uint8Array): void {
+    release(body)
+    // It may have been given a few bytes more than it needed.
+    const plain = this.#decompressed
+    if (plain !== undefined && plain.length >= UNPOOLED_BYTES) release(new Uint8Array(plain.buffer))
+    this.#decompressed = undefined
   }
 
   #setDictionary(bytes: Uint8Array, count: number): void {
@@ -120,14 +155,15 @@ export class PageReader {
     this.dictionary = new Dictionary(bytes, count, this.#field)
   }
 
+  /** Whether there is memory for a page. Dictionaries have to be held, and short pages take no more than their parts would. */
+  #hold(kind: number | undefined, plainSize: number, needed: number): boolean {
+    if (kind !== DICTIONARY_PAGE && plainSize > this.#spool.partBytes) return this.#memory.tryTake(needed)
+    this.#take(needed, plainSize)
+    return true
+  }
+
   #take(bytes: number, shown: number): void {
-    this.#memory.take(
-      bytes,
-      (most) =>
-        new ParquetError(
-          `The pages of all columns that are read together have more than ${most} bytes (a page of ${JSON.stringify(this.#field.name)} has ${shown}): write smaller row groups or pages (row_group_size=10_000 in pyarrow and Polars, ROW_GROUP_SIZE 10_000 in DuckDB)`,
-        ),
-    )
+    this.#memory.take(bytes, (most) => tooLarge(most, this.#field, shown))
   }
 
   async #header(): Promise<ThriftStruct> {
@@ -187,7 +223,7 @@ export class PageReader {
     const levels = this.#field.isOptional ? new RunReader(new Cursor(body.slice(repetitionBytes, start)), 1) : undefined
     const packed = body.subarray(start)
     const codec = header.get(7) === false ? 'UNCOMPRESSED' : this.#chunk.codec
-    const bytes = await decompress(packed, codec, plainSize - start)
+    const bytes = await this.#decompress(packed, codec, plainSize - start)
     return this.#page(rows, levels, countIn(header, 4), new Cursor(bytes))
   }
 

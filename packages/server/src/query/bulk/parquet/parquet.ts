@@ -25,11 +25,11 @@ const MAX_BYTES = 64 * 1024 * 1024 * 1024
 
 export async function openParquetBody(
   source: ByteSource,
-  { keep, memory }: BodyStore,
+  { keep, ...scratch }: BodyStore,
   zone?: Zone,
 ): Promise<BulkReader> {
   const body = await keep(source)
-  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES, memory }))
+  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES, ...scratch }))
   return {
     names: file.columns.map(({ name }) => name),
     read: (columns) => readBatches(file, columns, zone),
