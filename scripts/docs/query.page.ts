@@ -346,6 +346,11 @@ to be larger. The reasons are in a [decision record](decisions/README.md). Such 
 server checks this ten times a second, and where there is a shell the operating system limits it too (\`RLIMIT_DATA\`). A query that
 needs more ends with \`Limit.Memory\`.
 
+A reader process takes about 40 MiB. Long values are sent in pieces in JSON, NDJSON and CSV: while a client reads a row of stored ones, the
+process holds them about twice, and those that the statement creates about four times. With the largest rows that is about 110 MiB for a
+process, and 660 MiB for the six that \`GATEHOUSE_QUERY_CONCURRENCY\` allows by default. It is free again when the statement ends. Arrow,
+Parquet and the wire protocol hold a row as a whole, also in the server.
+
 Sorts, groups and joins that do not fit into memory write temporary files. Those of one query may have \`GATEHOUSE_QUERY_TEMP_BYTES\`,
 and those of all running queries of a user \`GATEHOUSE_QUERY_TEMP_BYTES_PER_USER\`; a query that needs more ends with \`Limit.Disk\`.
 On SQLite they are in \`/var/tmp\`, or in \`/tmp\`. The operating system limits each file of a query (RLIMIT_FSIZE), and on Linux the

@@ -216,7 +216,8 @@ and sessions apply to each node. The name of a topic has at most 256 characters.
 
 **Before the first sign-in** a message has at most 64 KiB (\`GATEHOUSE_STREAM_MAX_ANONYMOUS_MESSAGE_BYTES\`), which is enough for
 \`AuthToken\`; afterwards 1 MiB (\`GATEHOUSE_STREAM_MAX_MESSAGE_BYTES\`). Fragments count together, and compressed messages as they are
-after decompression. A longer message closes the connection with 1009. One that is sent behind \`AuthToken\`, before its reply, waits for
+after decompression. A longer message closes the connection with 1009, and so does a message in MessagePack with more than 65,536 texts
+(names of members too), arrays, maps and binary values, which would take too long to decode; numbers do not count. A message that is sent behind \`AuthToken\`, before its reply, waits for
 the reply and is then read if the sign-in succeeded.
 
 **A client that sends too much.** Messages above the rate are answered with \`Limited\`. If a connection continues after that many refusals,

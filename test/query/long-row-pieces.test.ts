@@ -19,6 +19,7 @@ const COLUMNS = [
   { name: 't', type: { kind: 'Text' }, nullable: true },
   { name: 'j', type: { kind: 'Json' }, nullable: true },
   { name: 'u', type: { kind: 'Text' }, nullable: true },
+  { name: 'b', type: { kind: 'Binary' }, nullable: true },
 ] as const
 
 const FORMATS = [
@@ -34,10 +35,10 @@ for (const encoding of FORMATS) {
       const json = `[${JSON.stringify(text)},\r\n${' '.repeat(LENGTH)}\n1]`
       // The columns of a key follow those of the result.
       const rows: readonly (readonly Cell[])[] = [
-        ['1', 'short', null, 'short', text],
-        ['2', text, json, text, text],
-        ['3', null, '{}', text, null],
-        ['4', '', null, 'short', null],
+        ['1', 'short', null, 'short', null, text],
+        ['2', text, json, text, Buffer.from(`${text}x`), text],
+        ['3', null, '{}', text, Buffer.from('short'), null],
+        ['4', '', null, 'short', Buffer.from(text), null],
       ]
       const [whole, pieced] = await Promise.all([createEncoder(encoding, COLUMNS), createEncoder(encoding, COLUMNS)])
       const longRows = new LongRows(pieced, COLUMNS, encoding)

@@ -76,11 +76,11 @@ test('the bytes of messages count as they are after decompression', async (t) =>
   assert.equal((await received(peer, port)).length, 0)
 })
 
-/** Empty arrays: a thousand bytes when they are compressed, and hundreds of thousands of values to decode. */
+/** A thousand bytes when they are compressed, and hundreds of thousands of values to decode. */
 const PACKED = Buffer.concat([
   Buffer.from([0x83, 0xa5, ...Buffer.from('Topic'), 0xaf, ...Buffer.from('QueryServerInfo')]),
   Buffer.from([0xad, ...Buffer.from('TransactionID'), 1, 0xa4, ...Buffer.from('Data'), 0xdd, 0, 0x0d, 0xbb, 0xa0]),
-  Buffer.alloc(900_000, 0x90),
+  Buffer.alloc(900_000, 0xc0),
 ])
 for (const [subProtocol, content] of [
   ['PlatformMsgPack', PACKED],

@@ -124,3 +124,22 @@ test('a message that is too long behind a rejected sign-in, or another request, 
     peer.socket.destroy()
   }
 })
+
+test('MessagePack: 65,536 texts, arrays, maps and binary values are read, and one more closes with 1009', async (t) => {
+  const { open, mint } = await start(t, 'PlatformMsgPack')
+  // The message itself, the names of its members, its topic and the array in Data. Numbers do not count.
+  const others = 1 + 3 + 1 + 1
+  const numbers = Array(500_000).fill(0)
+  for (const [count, isRead] of [
+    [65_536 - others, true],
+    [65_537 - others, false],
+  ] as const) {
+    const peer = await open({ Authorization: `Bearer ${await mint.issue()}` })
+    const values = Array.from({ length: count }, (_, index) => [[], {}, '', new Uint8Array()][index % 4])
+    const message = { Topic: 'QueryServerInfo', TransactionID: 1, Data: [...values, ...numbers] }
+    peer.write(frame({ opcode: binary, payload: deflated(Buffer.from(encode(message))), reserved: 4 }))
+    if (isRead) assert.notEqual((await peer.next()).opcode, OPCODE.close)
+    else assert.equal(await peer.closeCode(), 1009)
+    peer.socket.destroy()
+  }
+})

@@ -39,7 +39,7 @@ export const CLOSE_CODES = {
   },
   tooBig: {
     code: 1009,
-    when: 'A message exceeds the size limit, before or after decompression, or has more than 65,536 fragments. The size limit is lower before the first sign-in.',
+    when: 'A message exceeds the size limit, before or after decompression, or has more than 65,536 fragments, or in MessagePack more than 65,536 texts, arrays, maps and binary values. The size limit is lower before the first sign-in.',
     client: FIX,
   },
   internalError: { code: 1011, when: 'The server failed; the cause is in its log.', client: BACK_OFF },

@@ -1,30 +1,40 @@
-/** Encodes rows with long texts piece by piece, so that one row of many megabytes does not hold the event loop. */
+/**
+ * Encodes rows with long values piece by piece, so that one row of many megabytes neither holds the event loop nor takes several times
+ * its size in memory.
+ */
 import { randomUUID } from 'node:crypto'
-import type { ResultColumn } from 'gatehouse-iql'
+import { isLongType, type ResultColumn } from 'gatehouse-iql'
 import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
 import { needsQuotes } from './encoders.ts'
 
-/** Longer texts are encoded in pieces of this length: at most 10 ms for each, if every character has to be escaped. */
+/** Longer values are encoded in pieces of this length: at most 10 ms for each, if every character has to be escaped. */
 const PIECE_LENGTH = 256 * 1024
+/** The same in bytes of a Binary, so that no piece but the last has padding in base64. */
+const PIECE_BYTES = 3 * 64 * 1024
+
+type LongValue = string | Uint8Array
 
 /**
- * Takes rows in place of an encoder. A row with a long text is kept back: `pieces` has it, with all rows before it. The encoder writes
- * such a row with a short mark for each long text, which is then replaced by the text.
+ * Takes rows in place of an encoder. A row with a long value is kept back: `pieces` has it, with all rows before it. The encoder writes
+ * such a row with a short mark for each long value, which is then replaced by the value.
  */
 export class LongRows {
   readonly #encoder: RowEncoder
   readonly #columns: readonly ResultColumn[]
   readonly #format: Encoding['format']
-  readonly #isText: boolean
   readonly #mark = randomUUID()
-  /** The long texts of the row that is kept back, in its order. */
-  #texts: { readonly text: string; readonly column: number }[] = []
+  /** The ordinals of the columns whose values can be long; none in binary formats, which copy values as they are. */
+  readonly #longColumns: readonly number[]
+  /** The long values of the row that is kept back, in its order. */
+  #values: { readonly value: LongValue; readonly column: number }[] = []
 
   constructor(encoder: RowEncoder, columns: readonly ResultColumn[], encoding: Encoding) {
     this.#encoder = encoder
     this.#columns = columns
     this.#format = encoding.format
-    this.#isText = isText(encoding)
+    this.#longColumns = isText(encoding)
+      ? columns.flatMap(({ type }, column) => (isLongType(type) ? [column] : []))
+      : []
   }
 
   get pending(): number {
@@ -36,30 +46,42 @@ export class LongRows {
   }
 
   get hasLongRow(): boolean {
-    return this.#texts.length > 0
+    return this.#values.length > 0
   }
 
-  /** Binary formats copy texts as they are. */
+  /** The length of the long values of the row that is kept back. */
+  get longLength(): number {
+    return this.#values.reduce((sum, { value }) => sum + value.length, 0)
+  }
+
   add(row: readonly Cell[]): void {
-    if (!this.#isText || !row.some(isLong)) {
-      this.#encoder.add(row)
-      return
+    for (let index = 0; index < this.#longColumns.length; index++) {
+      if (isLong(row[this.#longColumns[index] as number])) {
+        this.#addLong(row)
+        return
+      }
     }
-    const marked = row.map((cell, column) => {
-      if (!isLong(cell) || column >= this.#columns.length) return cell
-      this.#texts.push({ text: cell, column })
-      return this.#mark
-    })
+    this.#encoder.add(row)
+  }
+
+  #addLong(row: readonly Cell[]): void {
+    const marked = [...row]
+    for (const column of this.#longColumns) {
+      const value = row[column]
+      if (!isLong(value)) continue
+      this.#values.push({ value, column })
+      marked[column] = this.#mark
+    }
     this.#encoder.add(marked)
   }
 
   *pieces(): Generator<Uint8Array, void, void> {
-    const texts = this.#texts
-    this.#texts = []
+    const values = this.#values
+    this.#values = []
     const parts = (this.#encoder as TextRowEncoder).takeText().split(this.#mark)
     let pending = parts[0] ?? ''
-    for (const [index, { text, column }] of texts.entries()) {
-      for (const piece of this.#encoded(text, column)) {
+    for (const [index, { value, column }] of values.entries()) {
+      for (const piece of this.#encoded(value, column)) {
         pending += piece
         if (pending.length < PIECE_LENGTH) continue
         yield Buffer.from(pending)
@@ -71,7 +93,14 @@ export class LongRows {
   }
 
   /** What stands between the quotes in JSON; in CSV the quotes too. */
-  *#encoded(text: string, column: number): Generator<string> {
+  *#encoded(text: LongValue, column: number): Generator<string> {
+    if (typeof text !== 'string') {
+      for (let start = 0; start < text.length; start += PIECE_BYTES)
+        yield Buffer.from(text.buffer, text.byteOffset + start, Math.min(PIECE_BYTES, text.length - start)).toString(
+          'base64',
+        )
+      return
+    }
     if (this.#format !== 'csv') {
       const encode = this.#columns[column]?.type.kind === 'Json' ? withoutLineBreaks : escaped
       for (const piece of piecesOf(text)) yield encode(piece)
@@ -84,8 +113,8 @@ export class LongRows {
   }
 }
 
-function isLong(cell: Cell): cell is string {
-  return typeof cell === 'string' && cell.length > PIECE_LENGTH
+function isLong(cell: Cell | undefined): cell is LongValue {
+  return (typeof cell === 'string' || cell instanceof Uint8Array) && cell.length > PIECE_LENGTH
 }
 
 const escaped = (piece: string): string => JSON.stringify(piece).slice(1, -1)

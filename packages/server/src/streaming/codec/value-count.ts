@@ -8,10 +8,17 @@ const MIN_BYTES = 1024
 /** What a value costs beyond its bytes, as a number of bytes: by default a connection may send 128,000 values per second. */
 const BYTES_PER_VALUE = 32
 
-/** What decoding a message costs besides its bytes, as a number of bytes. */
-export function weighValues(payload: Buffer, isMessagePack: boolean): number {
+/**
+ * The most values of a MessagePack message that have to be created: decoding them takes up to 50 ms, in one turn of the event loop.
+ * Numbers take a tenth of the time, and so do the values of JSON: the size of a message limits these.
+ */
+export const MAX_CREATED_VALUES = 65_536
+
+/** What decoding a message costs besides its bytes, as a number of bytes. Undefined if it has more values than are decoded. */
+export function weighValues(payload: Buffer, isMessagePack: boolean): number | undefined {
   if (payload.length < MIN_BYTES) return 0
-  return BYTES_PER_VALUE * (isMessagePack ? countPacked(payload) : countJson(payload))
+  const count = isMessagePack ? countPacked(payload) : countJson(payload)
+  return count === undefined ? undefined : BYTES_PER_VALUE * count
 }
 
 /** About as many values and names as there are commas, colons and brackets, of which some may be in texts. */
@@ -26,11 +33,21 @@ function countJson(payload: Buffer): number {
 
 const [COMMA, COLON, OPEN_BRACKET, OPEN_BRACE] = [0x2c, 0x3a, 0x5b, 0x7b] as const
 
-/** Each value has a head; arrays and maps are only heads before their items. */
-function countPacked(payload: Buffer): number {
+/** Each value has a head; arrays and maps are only heads before their items. Undefined if too many have to be created. */
+function countPacked(payload: Buffer): number | undefined {
   let count = 0
-  for (let at = 0; at < payload.length; count++) at += 1 + bodyBytes(payload, at)
+  let created = 0
+  for (let at = 0; at < payload.length; count++) {
+    if (isCreated(payload[at] ?? 0) && ++created > MAX_CREATED_VALUES) return undefined
+    at += 1 + bodyBytes(payload, at)
+  }
   return count
+}
+
+/** Whether the value of a head is a text, an array, a map or bytes. */
+function isCreated(head: number): boolean {
+  if (head < 0xc4) return head >= 0x80 && head < 0xc0
+  return head <= 0xc6 || (head >= 0xd9 && head <= 0xdf)
 }
 
 /** The bytes of a value after its first one. Those of an invalid value do not matter: the decoder stops there. */

@@ -4,7 +4,7 @@ import { CLOSE_CODES, type CloseName, type Message, type Moment } from 'gatehous
 import type { GateEvent } from '../../events/bus.ts'
 import { increment } from '../../lib/counts.ts'
 import type { Codec } from '../codec/codec.ts'
-import { weighValues } from '../codec/value-count.ts'
+import { MAX_CREATED_VALUES, weighValues } from '../codec/value-count.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
@@ -110,8 +110,13 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
       this.close('unsupportedData', `${isBinary ? 'binary' : 'text'} frames are not part of this sub-protocol`)
       return
     }
+    const weight = weighValues(data, isBinary)
+    if (weight === undefined) {
+      this.close('tooBig', `more than ${MAX_CREATED_VALUES} texts, arrays, maps and binary values`)
+      return
+    }
     try {
-      this.connection.receive(this.codec.decode(data), cost + weighValues(data, isBinary), now)
+      this.connection.receive(this.codec.decode(data), cost + weight, now)
     } catch (error) {
       this.connection.onFault(error)
     }

@@ -1,6 +1,7 @@
 /** Reads a result of any size in a reader process: as pages where Node.js returns them, otherwise row by row. */
 import { type ReadOutcome, type RowEncoder, wireForm } from '../../../model/result.ts'
 import { createEncoder } from '../../../results/byte-encoder.ts'
+import { LongRows } from '../../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import type { Record } from '../read/records.ts'
@@ -48,25 +49,35 @@ async function targetOf({ encoding, columns }: ReadJob): Promise<RecordTarget> {
 }
 
 const LONG_CHUNK_BYTES = 4 * CHUNK_BYTES
+/**
+ * Long values are collected after this many bytes, before the process waits for a slow client. By itself V8 would keep several copies of
+ * each of them: those of functions, of the row and of its encoded form.
+ */
+const COLLECTED_BYTES = 4 * 1024 * 1024
 
 /** Encodes rows and sends them in chunks. */
 class LongResult implements RowTaker {
   readonly #job: ReadJob
   readonly #target: RecordTarget
+  readonly #longRows: LongRows
   readonly #rows: BoundedRows<unknown[]>
   readonly #send: (chunk: Uint8Array) => void
   /** The first rows are sent soon; what follows is for clients that read all, in fewer and longer chunks. */
   #chunkBytes = CHUNK_BYTES
+  /** Bytes of long values since they were last collected. */
+  #longBytes = 0
 
   constructor(job: ReadJob, target: RecordTarget, send: (chunk: Uint8Array) => void) {
     this.#job = job
     this.#target = target
-    this.#rows = new BoundedRows(target.encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
+    this.#longRows = new LongRows(target.encoder, job.columns, job.encoding)
+    this.#rows = new BoundedRows(this.#longRows, job.limits, longRowDecoder(job.columns, job.keyColumns))
     this.#send = send
   }
 
   takeRow(raw: unknown[]): boolean {
-    return this.#rows.add(raw) && this.#sendFull()
+    if (!this.#rows.add(raw)) return false
+    return this.#longRows.hasLongRow ? this.#sendPieces(raw) : this.#sendFull()
   }
 
   takeRecord(record: Record): boolean {
@@ -91,7 +102,24 @@ class LongResult implements RowTaker {
     return true
   }
 
+  #sendPieces(raw: unknown[]): true {
+    // Its key alone is needed after the row.
+    raw.fill(null, 0, this.#job.columns.length)
+    this.#collect(this.#longRows.longLength)
+    for (const piece of this.#longRows.pieces()) this.#send(this.#rows.count(piece))
+    return true
+  }
+
   #sendChunk(): void {
-    this.#send(this.#rows.count(this.#target.encoder.take()))
+    const chunk = this.#target.encoder.take()
+    if (chunk.byteLength > LONG_CHUNK_BYTES) this.#collect(chunk.byteLength)
+    this.#send(this.#rows.count(chunk))
+  }
+
+  #collect(bytes: number): void {
+    this.#longBytes += bytes
+    if (this.#longBytes < COLLECTED_BYTES) return
+    this.#longBytes = 0
+    globalThis.gc?.()
   }
 }

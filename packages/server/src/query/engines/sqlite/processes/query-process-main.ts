@@ -1,6 +1,6 @@
 /** The program of a process that runs queries: takes jobs from its input one by one, and can be killed at any time. */
 import { flushCompileCache } from 'node:module'
-import { serialize } from 'node:v8'
+import { getHeapStatistics, serialize } from 'node:v8'
 import type { Database } from 'better-sqlite3'
 import { release } from '../../../model/result.ts'
 import type { WriteOutcome, WriteReply } from '../../engine.ts'
@@ -30,6 +30,8 @@ endWithServer()
 
 /** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
+/** A heap that is larger after a job holds garbage, mostly: by itself V8 would keep it for as long as the process is idle. */
+const MAX_KEPT_BYTES = 32 * 1024 * 1024
 
 if (task === 'write') writeJobs(path)
 else await readJobs(path)
@@ -53,8 +55,14 @@ async function readJobs(database: string): Promise<void> {
     }
     // Written now, so that the next process starts faster: this one will be killed, and would not write it at exit.
     if (isFirst) flushCompileCache()
+    collectGarbage()
   }
   process.exit()
+}
+
+function collectGarbage(): void {
+  const { total_heap_size, external_memory } = getHeapStatistics()
+  if (total_heap_size + external_memory > MAX_KEPT_BYTES) globalThis.gc?.()
 }
 
 /** A reader writes only to temporary files, whose length the operating system limits (RLIMIT_FSIZE). */
@@ -85,6 +93,7 @@ function writeJobs(file: string): void {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
     }
     if (isFirst) flushCompileCache()
+    collectGarbage()
   }
   process.exit()
 }
