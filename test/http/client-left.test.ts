@@ -32,12 +32,7 @@ interface Served {
   readonly counted: (route: string, status: number) => number
 }
 
-async function serve(
-  t: TestContext,
-  routes: readonly Route[],
-  isReady: Promise<void> = Promise.resolve(),
-  group: Partial<RouteGroup> = {},
-) {
+async function serve(t: TestContext, routes: readonly Route[], group: Partial<RouteGroup> = {}) {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const metrics = new Metrics()
@@ -57,6 +52,7 @@ async function serve(
   )
   return {
     port: listener.port,
+    server: listener.server,
     logged: () =>
       log
         .map((line) => JSON.parse(line))
@@ -154,7 +150,7 @@ for (const method of ['GET', 'POST'] as const)
       await checked
       return PRINCIPAL
     }
-    const { port, server, logged } = await serve(t, [route], undefined, { authenticate })
+    const { port, server, logged } = await serve(t, [route], { authenticate })
     const closed = new Promise<void>((done) =>
       server.once('request', (_request, response) => response.on('close', () => done())),
     )
