@@ -10,7 +10,7 @@ const server = useServer(
   {
     flags: {
       ...{ '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true' },
-      ...{ '--limit-query': 'user=200/60', '--limit-exempt': '' },
+      ...{ '--limit-query': 'user=200/60', '--limit-exempt': '', '--query-statement-bytes': '200000' },
     },
   },
   async () => {
@@ -119,5 +119,24 @@ test('a Query or Parse that is too long is skipped and refused, and the session 
   session.client.send(message('Q', `SELECT '${'x'.repeat(3_000_000)}'\0`))
   const last = await session.client.error()
   assert.deepEqual([last.S, last.C], ['FATAL', '08P01'])
+  session.close()
+})
+
+test('a command of the session has at most 65,536 characters and 10,000 words and values; statements in it may be longer', async () => {
+  const session = await open()
+  const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
+  assert.equal(await codeOf(`SET application_name = '${'x'.repeat(66_000)}'`), '54000')
+  assert.equal(await codeOf(`BEGIN${' '.repeat(66_000)}`), '54000')
+  assert.equal(await codeOf(`SET search_path = ${items(6000, () => 'a').join()}`), '54001')
+  assert.equal(await codeOf(`COPY long_texts (${items(6000, () => 'a').join()}) FROM STDIN`), '54001')
+  const types = await session.query(`PREPARE q (${items(6000, () => 'int').join()}) AS SELECT 1`)
+  assert.equal(types.errors[0]?.C, '54001')
+  const { errors } = await session.query(`PREPARE r AS ${LONG} -- ${'(1), '.repeat(14_000)}`)
+  assert.deepEqual(errors, [])
+  assert.deepEqual(texts(await session.query('EXECUTE r')), FOUND)
+  // The value of a parameter is not a part of the command.
+  await session.query('PREPARE s (text) AS SELECT id FROM long_texts WHERE v = $1')
+  assert.deepEqual(texts(await session.query(`EXECUTE s (/*${' ('.repeat(40_000)}*/ 'v2')`)), [['2']])
+  assert.deepEqual(texts(await session.query("EXECUTE s (('v'||(('2'))))")), [['2']])
   session.close()
 })

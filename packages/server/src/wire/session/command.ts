@@ -29,8 +29,13 @@ export function parseCommand(text: string): Command | undefined {
   const word = FIRST_WORD.exec(text)?.[1]?.toLowerCase()
   if (word === undefined || !COMMANDS.has(word)) return undefined
   if (word === 'copy') return parseCopy(text)
-  return isNamedCommand(word) ? parseNamed(word, text) : new CommandParser(text).parse(word)
+  if (isNamedCommand(word)) return parseNamed(word, text)
+  if (text.length > MAX_LENGTH) throw new WireError('54000', `${word.toUpperCase()} has at most ${MAX_LENGTH} characters`)
+  return new CommandParser(text).parse(word)
 }
+
+/** Of a command without a statement. It is read at once, on the event loop. */
+const MAX_LENGTH = 65_536
 
 /** After white space and comments. */
 const FIRST_WORD = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*([A-Za-z]+)/

@@ -43,14 +43,28 @@ export function splitStatements(text: string): readonly StatementText[] {
 
 /** The end of the white space or the comment at this place; the place itself if there is none. */
 export function skipBlank(text: string, at: number): number {
-  const character = text[at]
-  if (character === '-' && text[at + 1] === '-') {
+  const code = text.charCodeAt(at)
+  if (code === HYPHEN && text.charCodeAt(at + 1) === HYPHEN) {
     const line = text.indexOf('\n', at)
     return line === -1 ? text.length : line + 1
   }
-  if (character === '/' && text[at + 1] === '*') return skipComment(text, at)
-  return character !== undefined && /\s/.test(character) ? at + 1 : at
+  if (code === SLASH && text.charCodeAt(at + 1) === STAR) return skipComment(text, at)
+  if (code <= MAX_ASCII) {
+    let end = at
+    while (isSpace(text.charCodeAt(end))) end++
+    return end
+  }
+  SPACES.lastIndex = at
+  return SPACES.test(text) ? SPACES.lastIndex : at
 }
+
+/** Of ASCII. */
+function isSpace(code: number): boolean {
+  return code === SPACE || (code >= 0x09 && code <= 0x0d)
+}
+
+const SPACES = /\s+/y
+const [SPACE, STAR, HYPHEN, SLASH, MAX_ASCII] = [0x20, 0x2a, 0x2d, 0x2f, 0x7f]
 
 /** Comments nest, as in PostgreSQL. */
 function skipComment(text: string, at: number): number {
@@ -69,23 +83,46 @@ function skipComment(text: string, at: number): number {
 }
 
 /** The end of the quoted text, the word or the character at this place. */
-function skipToken(text: string, at: number): number {
-  const character = text[at] ?? ''
-  if (character === "'" || character === '"') return closing(text, at, character, false)
-  if (character === '$') return skipDollar(text, at)
-  if (!/[\p{L}_]/u.test(character)) return at + 1
-  WORD.lastIndex = at
-  const word = WORD.exec(text)?.[0] ?? character
-  const after = at + word.length
-  const isEscape = text[after] === "'" && word.toLowerCase() === 'e'
+export function skipToken(text: string, at: number): number {
+  const code = text.charCodeAt(at)
+  if (code === QUOTE) return closing(text, at, "'", false)
+  if (code === DOUBLE_QUOTE) return closing(text, at, '"', false)
+  if (code === DOLLAR_SIGN) return skipDollar(text, at)
+  if (isSymbol(code) || (code > MAX_ASCII && !/[\p{L}_]/u.test(text[at] ?? ''))) return at + 1
+  const after = wordEnd(text, at)
+  const isEscape = after === at + 1 && text.charCodeAt(after) === QUOTE && (code | CASE_BIT) === LETTER_E
   return isEscape ? closing(text, after, "'", true) : after
 }
 
+function wordEnd(text: string, at: number): number {
+  let end = at
+  while (isWordCharacter(text.charCodeAt(end))) end++
+  if (!(text.charCodeAt(end) > MAX_ASCII)) return end
+  WORD.lastIndex = at
+  return WORD.test(text) ? WORD.lastIndex : at + 1
+}
+
+/** Of ASCII. */
+function isWordCharacter(code: number): boolean {
+  return code <= MAX_ASCII && (!isSymbol(code) || (code >= 0x30 && code <= 0x39) || code === DOLLAR_SIGN)
+}
+
+/** ASCII that begins no word. */
+function isSymbol(code: number): boolean {
+  return code < 0x41 || (code > 0x5a && code < 0x61 && code !== UNDERSCORE) || (code > 0x7a && code <= MAX_ASCII)
+}
+
+const [DOUBLE_QUOTE, DOLLAR_SIGN, QUOTE, UNDERSCORE, LETTER_E, CASE_BIT] = [0x22, 0x24, 0x27, 0x5f, 0x65, 0x20]
 const WORD = /[\p{L}\p{N}_$]+/uy
 
 function closing(text: string, at: number, quote: string, hasEscapes: boolean): number {
+  if (!hasEscapes) {
+    let end = text.indexOf(quote, at + 1)
+    while (end !== -1 && text[end + 1] === quote) end = text.indexOf(quote, end + 2)
+    return end === -1 ? text.length : end + 1
+  }
   for (let place = at + 1; place < text.length; place++) {
-    if (hasEscapes && text[place] === '\\') place++
+    if (text[place] === '\\') place++
     else if (text[place] === quote) {
       if (text[place + 1] !== quote) return place + 1
       place++
@@ -113,21 +150,13 @@ export interface CommandToken {
   readonly end: number
 }
 
-/** The tokens of a command of the session. */
-export function commandTokens(text: string): readonly CommandToken[] {
-  const tokens: CommandToken[] = []
-  let at = 0
-  while (at < text.length) {
-    const skipped = skipBlank(text, at)
-    if (skipped > at) {
-      at = skipped
-      continue
-    }
-    const end = numberEnd(text, at) ?? skipToken(text, at)
-    tokens.push({ ...tokenOf(text.slice(at, end)), at, end })
-    at = end
-  }
-  return tokens
+/** The first token of a command from this place on, after white space and comments. */
+export function tokenAt(text: string, from: number): CommandToken | undefined {
+  let at = from
+  for (let skipped = skipBlank(text, at); skipped > at; skipped = skipBlank(text, at)) at = skipped
+  if (at >= text.length) return undefined
+  const end = numberEnd(text, at) ?? skipToken(text, at)
+  return { ...tokenOf(text.slice(at, end)), at, end }
 }
 
 const NUMBER = /[+-]?\d[\w.]*/y
