@@ -1,7 +1,8 @@
-/** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row. */
+/** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row, but refuses files whose rows cannot be read. */
 import type { IqlType } from 'gatehouse-iql'
+import { requireUncompressed } from './arrow/arrays.ts'
 import { type ArrowType, readFields } from './arrow/fields.ts'
-import { readMessages } from './arrow/messages.ts'
+import { MESSAGE, readMessages } from './arrow/messages.ts'
 import { type FileBytes, readFooter } from './parquet/footer.ts'
 import { columnTypeOf } from './parquet/values.ts'
 
@@ -16,7 +17,13 @@ export async function readParquetSchema(file: FileBytes): Promise<FileSchemaColu
 }
 
 export async function readArrowSchema(file: FileBytes): Promise<FileSchemaColumn[]> {
-  const { schema } = await readMessages(file)
+  const { schema, messages } = await readMessages(file)
+  for await (const { kind, header } of messages) {
+    if (kind !== MESSAGE.batch) continue
+    requireUncompressed(header)
+    // All batches of a file are written alike.
+    break
+  }
   return readFields(schema).map(({ name, type }) => ({ name, type: storable(arrowType(type)) }))
 }
 
@@ -43,7 +50,7 @@ function arrowType(type: ArrowType): IqlType {
     case 'fixed':
       return { kind: 'Binary' }
     case 'decimal':
-      return { kind: 'Decimal', precision: 38, scale: type.scale }
+      return decimalType(type)
     case 'date':
       return { kind: 'Date' }
     case 'time':
@@ -51,4 +58,12 @@ function arrowType(type: ArrowType): IqlType {
     case 'timestamp':
       return { kind: type.isLocal ? 'LocalTimestamp' : 'Timestamp' }
   }
+}
+
+const MAX_PRECISION = 38
+
+/** Arrow has up to 76 digits, and negative scales: values that do not fit are refused when they are inserted. */
+function decimalType({ precision, scale }: Extract<ArrowType, { kind: 'decimal' }>): IqlType {
+  const digits = Math.max(precision + Math.max(0, -scale), scale, 1)
+  return { kind: 'Decimal', precision: Math.min(digits, MAX_PRECISION), scale: Math.max(0, scale) }
 }

@@ -36,16 +36,21 @@ export interface BatchColumns {
 const MAX_ROWS = 2 ** 31 - 1
 
 /** `header` is a RecordBatch of Message.fbs. */
+export function requireUncompressed(header: FlatTable): void {
+  if (header.table(3) !== undefined)
+    throw badBody(
+      'The record batches are compressed: write them without compression (in pyarrow and Polars that is the default, but for write_feather of pyarrow, which needs compression="uncompressed")',
+    )
+}
+
+/** `header` is a RecordBatch of Message.fbs. */
 export function readBatch(
   body: KeptBody,
   message: Pick<ArrowMessage, 'start' | 'length'>,
   header: FlatTable,
   fields: readonly Pick<ArrowField, 'type'>[],
 ): BatchColumns {
-  if (header.table(3) !== undefined)
-    throw badBody(
-      'The record batches are compressed: write them without compression (in pyarrow and Polars that is the default, but for write_feather of pyarrow, which needs compression="uncompressed")',
-    )
+  requireUncompressed(header)
   const rows = header.long(0)
   const nodes = header.pairs(1)
   const places = header.pairs(2)

@@ -14,7 +14,7 @@ export type ArrowType =
   /** `width`: the bytes of an offset, or that there are views. */
   | { readonly kind: 'utf8' | 'binary'; readonly width: 4 | 8 | 'view' }
   | { readonly kind: 'fixed'; readonly length: number }
-  | { readonly kind: 'decimal'; readonly scale: number; readonly bits: 32 | 64 | 128 | 256 }
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number; readonly bits: 32 | 64 | 128 | 256 }
   | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
   | { readonly kind: 'time'; readonly bits: 32 | 64; readonly unit: TimeUnit }
   /** `isLocal`: without a time zone. */
@@ -76,7 +76,7 @@ function typeOf(name: string, kind: number, table: FlatTable | undefined): Arrow
       const bits = table.int(2, 128)
       const scale = table.int(1)
       if ((bits === 32 || bits === 64 || bits === 128 || bits === 256) && Math.abs(scale) <= MAX_SCALE)
-        return { kind: 'decimal', scale, bits }
+        return { kind: 'decimal', precision: table.int(0), scale, bits }
       break
     }
     case 8:
