@@ -100,7 +100,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
       const desk = await context.newPage()
       await desk.goto(home)
       await desk.locator('#sign-in-cancel').click()
-      await desk.getByText('The person cancelled the sign-in').waitFor()
+      await desk.getByText('The sign-in was cancelled').waitFor()
       await desk.getByRole('button', { name: 'Sign in' }).click()
       await signInOn(desk, ALICE)
       const logged = desk.waitForEvent('console', { predicate: (message) => message.type() === 'log' })

@@ -133,7 +133,7 @@ export const QUERY_ERRORS = {
     409,
     '23514',
     'A row does not meet a check of its table',
-    'Change the values so that the condition in the detail is not false. GET /catalogue/tables/{table} lists the checks.',
+    'Change the values so that the condition that the message names is not false. GET /catalogue/tables/{table} lists the checks.',
   ),
   'Data.TableExists': entry(409, '42P07', 'The name is taken', 'Choose another name.'),
   'Data.ReservedName': entry(
