@@ -30,7 +30,8 @@ export function parseCommand(text: string): Command | undefined {
   if (word === undefined || !COMMANDS.has(word)) return undefined
   if (word === 'copy') return parseCopy(text)
   if (isNamedCommand(word)) return parseNamed(word, text)
-  if (text.length > MAX_LENGTH) throw new WireError('54000', `${word.toUpperCase()} has at most ${MAX_LENGTH} characters`)
+  if (text.length > MAX_LENGTH)
+    throw new WireError('54000', `${word.toUpperCase()} has at most ${MAX_LENGTH} characters`)
   return new CommandParser(text).parse(word)
 }
 
