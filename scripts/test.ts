@@ -87,6 +87,7 @@ const LONG = [
   'operate/open-files',
   'operate/rolling-restart',
   'operate/start-together',
+  'operate/steady-memory',
   'operate/workers-tls',
   'operate/written',
   'query/aggregate-memory',

@@ -51,7 +51,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],
-  cli: [...BASE, 'store', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
+  cli: [...BASE, 'store', 'query', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
 }
 
 /** The parts of the console, and the parts that each may import. */

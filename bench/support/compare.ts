@@ -38,12 +38,16 @@ export interface Result {
   readonly rounds: readonly Figures[]
 }
 
-/** The first result is that of this checkout. With `against`, the only other contender is that checkout. */
-export async function compare(measurement: Measurement, rounds: number, against?: Checkout): Promise<Result[]> {
+/** The first result is that of this checkout. With other checkouts, these are the only other contenders. */
+export async function compare(
+  measurement: Measurement,
+  rounds: number,
+  others: readonly Checkout[] = [],
+): Promise<Result[]> {
   const measured = new Map<Contender, Figures[]>()
   const tearDown = measurement.setup?.()
   try {
-    for await (const contender of contendersOf(measurement, against)) measured.set(contender, [])
+    for await (const contender of contendersOf(measurement, others)) measured.set(contender, [])
     for (let round = 1; round <= rounds; round++) {
       // Every other round in reverse, so that no contender profits from its place.
       const order = round % 2 === 1 ? [...measured] : [...measured].reverse()
@@ -66,11 +70,13 @@ export async function compare(measurement: Measurement, rounds: number, against?
   }))
 }
 
-async function* contendersOf(measurement: Measurement, against: Checkout | undefined): AsyncGenerator<Contender> {
+async function* contendersOf(measurement: Measurement, others: readonly Checkout[]): AsyncGenerator<Contender> {
   yield await measurement.subject(HERE)
-  if (against === undefined) return yield* measurement.references()
-  const other = await measurement.subject(against)
-  yield { ...other, name: `${other.name} of ${against.name}` }
+  if (others.length === 0) yield* measurement.references()
+  for (const other of others) {
+    const contender = await measurement.subject(other)
+    yield { ...contender, name: `${contender.name} of ${other.name}` }
+  }
 }
 
 export function median(values: readonly number[]): number {

@@ -2,6 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { readReleases, revisionOf } from '../../scripts/release/releases.ts'
+import { type Checkout, HERE } from './checkout.ts'
 import { benchPath } from './program.ts'
 
 const FOLDER = benchPath('.peers')
@@ -24,6 +26,19 @@ export function duckdbFolder(): string | undefined {
     mkdirSync(target)
     run('npm', ['install', '--prefix', target, '--no-save', '--loglevel=error', `@duckdb/node-api@${DUCKDB}`])
   })
+}
+
+/** A clone with the last release, its packages and its bundles. Undefined also in a clone without its commit. */
+export async function lastRelease(): Promise<Checkout | undefined> {
+  const release = (await readReleases(HERE.root)).at(-1)
+  if (release === undefined) return undefined
+  const name = `gatehouse-${release.version}`
+  const root = fetched(`The release ${release.version}`, name, (target) => {
+    run('git', ['clone', '--quiet', '--no-checkout', HERE.root, target])
+    run('git', ['-C', target, 'checkout', '--quiet', revisionOf(release)])
+    run(process.execPath, [join(target, 'scripts', 'setup.js')])
+  })
+  return root === undefined ? undefined : { name, root }
 }
 
 /** The program of NATS. */

@@ -4,7 +4,11 @@ import { availableParallelism, loadavg } from 'node:os'
 import type { Checkout } from './checkout.ts'
 import { type Measurement, median, type Result } from './compare.ts'
 
-export async function report(measurement: Measurement, results: readonly Result[], against?: Checkout): Promise<void> {
+export async function report(
+  measurement: Measurement,
+  results: readonly Result[],
+  others: readonly Checkout[] = [],
+): Promise<void> {
   const columns = Object.entries(measurement.columns)
   const [ours] = results
   print([
@@ -18,25 +22,27 @@ export async function report(measurement: Measurement, results: readonly Result[
       }),
     ]),
   ])
-  const lines = against === undefined ? verdicts(measurement, results) : ratios(measurement, results)
+  const lines = others.length === 0 ? verdicts(measurement, results) : ratios(measurement, results)
   for (const line of lines) process.stdout.write(`${line}\n`)
   process.stdout.write(
     `load ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} processors, Node ${process.version}\n`,
   )
   const folder = new URL('../results/', import.meta.url)
-  const file = `${measurement.name}${against === undefined ? '' : `-against-${against.name}`}.json`
+  const file = `${[measurement.name, ...others.map(({ name }) => `against-${name}`)].join('-')}.json`
   const record = { measurement: measurement.name, at: new Date().toISOString(), node: process.version, results }
   await mkdir(folder, { recursive: true })
   await writeFile(new URL(file, folder), `${JSON.stringify(record, null, 2)}\n`)
 }
 
-/** Ours divided by the other checkout's, for each column. */
-function ratios({ columns }: Measurement, [ours, other]: readonly Result[]): string[] {
-  return Object.keys(columns).map((column) => {
-    const all = ratiosOf(column, ours, other)
-    const range = `${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)}`
-    return `${column}: ours / ${other?.contender} = ${median(all).toFixed(3)} (median of ${all.length} rounds, ${range})`
-  })
+/** Ours divided by that of each other checkout, for each column. */
+function ratios({ columns }: Measurement, [ours, ...others]: readonly Result[]): string[] {
+  return others.flatMap((other) =>
+    Object.keys(columns).map((column) => {
+      const all = ratiosOf(column, ours, other)
+      const range = `${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)}`
+      return `${column}: ours / ${other.contender} = ${median(all).toFixed(3)} (median of ${all.length} rounds, ${range})`
+    }),
+  )
 }
 
 function verdicts({ targets = {}, ratios = [] }: Measurement, results: readonly Result[]): string[] {

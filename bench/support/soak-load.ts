@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawData, WebSocket } from 'ws'
 import { WireSession } from '../../test/support/wire-session.ts'
-import { post, query, type SoakServer } from './soak-server.ts'
+import { isOverload, post, query, type SoakServer } from './soak-server.ts'
 
 export type Part = (server: SoakServer, speed: number, signal: AbortSignal) => Promise<void>
 
@@ -70,7 +70,7 @@ export const PARTS = {
     visits(5, 0.5 * speed, signal, async () => {
       const session = await WireSession.open(server.wirePort, 'demo-service', 'demo-service-secret')
       const stop = new AbortController()
-      void pace(2 * speed, stop.signal, async (number) => {
+      void pace(2 * speed, AbortSignal.any([signal, stop.signal]), async (number) => {
         await session.query(`SELECT id, price FROM soak WHERE symbol = 'S${number % 50}' ORDER BY id DESC LIMIT 20`)
         await session.run('SELECT count(*) FROM soak WHERE id > $1', [String(number)], { types: [20] })
         if (number % 20 === 0) await session.query('SELECT relname FROM pg_catalog.pg_class LIMIT 5')
@@ -85,10 +85,11 @@ export const PARTS = {
     }),
   /** People with passwords, refreshes, services, and userinfo. */
   async signins(server, speed, signal) {
-    const token = async (form: Record<string, string>): Promise<Record<string, string>> => {
+    const token = async (form: Record<string, string>): Promise<Record<string, string> | undefined> => {
       const body = new URLSearchParams(form)
       const response = await fetch(`http://127.0.0.1:${server.port}/connect/token`, { method: 'POST', body })
       const reply = (await response.json()) as Record<string, string>
+      if (isOverload(response)) return void server.count('refused')
       if (!response.ok) throw new Error(`/connect/token: ${JSON.stringify(reply)}`)
       server.count('tokens')
       return reply
@@ -97,14 +98,11 @@ export const PARTS = {
       pace(0.5 * speed, signal, async () => {
         const scope = 'openid profile offline_access Platform/Market'
         const user = { username: 'alice', password: 'wonderland-1' }
-        const { access_token, refresh_token = '' } = await token({
-          grant_type: 'password',
-          client_id: 'demo-cli',
-          ...user,
-          scope,
-        })
-        const headers = { authorization: `Bearer ${access_token}` }
+        const signedIn = await token({ grant_type: 'password', client_id: 'demo-cli', ...user, scope })
+        if (signedIn === undefined) return
+        const headers = { authorization: `Bearer ${signedIn.access_token}` }
         await (await fetch(`http://127.0.0.1:${server.port}/connect/userinfo`, { headers })).text()
+        const refresh_token = signedIn.refresh_token ?? ''
         await token({ grant_type: 'refresh_token', client_id: 'demo-cli', refresh_token })
       }),
       pace(1 * speed, signal, async () => {
@@ -119,15 +117,19 @@ export const PARTS = {
 } satisfies Record<string, Part>
 
 /** Calls at a rate, with as many at a time as that takes, up to a bound; rejects with the first error. */
-async function pace(perSecond: number, signal: AbortSignal, act: (number: number) => Promise<void>): Promise<void> {
-  const MOST = 32
+async function pace(
+  perSecond: number,
+  signal: AbortSignal,
+  act: (number: number) => Promise<void>,
+  most = 32,
+): Promise<void> {
   const started = performance.now()
   const running = new Set<Promise<void>>()
   let failure: unknown
   for (let number = 0; !signal.aborted && failure === undefined; number++) {
     const due = started + (number * 1000) / perSecond - performance.now()
     if (due > 0) await sleep(due, undefined, { signal }).catch(() => undefined)
-    while (running.size >= MOST) await Promise.race(running)
+    while (running.size >= most) await Promise.race(running)
     if (signal.aborted) break
     const call: Promise<void> = act(number)
       .catch((error: unknown) => {
@@ -148,12 +150,17 @@ async function visits(
   open: (number: number) => Promise<{ terminate(): void }>,
 ): Promise<void> {
   const here: { terminate(): void }[] = []
-  for (let number = 0; number < most && !signal.aborted; number++) here.push(await open(number))
-  await pace(perSecond, signal, async (number) => {
-    here.push(await open(most + number))
-    here.shift()?.terminate()
-  })
-  for (const visitor of here) visitor.terminate()
+  try {
+    for (let number = 0; number < most && !signal.aborted; number++) here.push(await open(number))
+    const replace = async (number: number): Promise<void> => {
+      here.push(await open(most + number))
+      here.shift()?.terminate()
+    }
+    // One at a time: a client of the wire may have 20 connections.
+    await pace(perSecond, signal, replace, 1)
+  } finally {
+    for (const visitor of here) visitor.terminate()
+  }
 }
 
 async function openStream(server: SoakServer): Promise<WebSocket> {

@@ -1,5 +1,5 @@
 /** The server of a long run: the demonstration with a table, feeds, the wire port and its metrics, and what its clients need. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Checkout, serve } from './checkout.ts'
 import { newPort, temporaryFolder } from './program.ts'
@@ -31,7 +31,6 @@ export async function startSoakServer(checkout: Checkout): Promise<SoakServer> {
   const folder = await temporaryFolder()
   const [port, wirePort, metricsPort] = [newPort(), newPort(), newPort()]
   const config = join(folder.path, 'feeds.yaml')
-  await mkdir(folder.path, { recursive: true })
   await writeFile(config, FEEDS)
   const flags = {
     ...{ '--demo': 'true', '--demo-market': 'false', '--log-level': 'warn', '--stream-drain-time': '0' },
@@ -84,5 +83,11 @@ export async function post(server: SoakServer, path: string, body: unknown): Pro
     body: JSON.stringify(body),
   })
   const reply = await response.text()
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${reply}`)
+  if (isOverload(response)) server.count('refused')
+  else if (!response.ok) throw new Error(`${path}: ${response.status} ${reply}`)
+}
+
+/** On a busy machine the server refuses what it cannot do in time. */
+export function isOverload({ status }: Response): boolean {
+  return status === 429 || status === 503
 }

@@ -37,10 +37,10 @@ To **follow** the log, ask for \`?after=SEQ&wait=20\`: the reply comes as soon a
 Anyone who can reach the server can cause refusals. To keep them from filling the log, only the first ten refusals of a kind get a row
 each. The rest are counted: every ten minutes one row has their number in \`count\` and the time of the first of them in \`since\`; its
 other members are those of the last one. After ten minutes without a refusal, each gets its own row again. A kind is the same event,
-actor, client, target, network (an address, or a /64 of IPv6) and reason. One network can have 100 kinds at a time, a node 10,000; beyond
-that, refusals are counted by event and network, then by event alone, and such a row has no actor, client or reason.
+actor, client, target, network (an address, or a /64 of IPv6) and reason. One network can have 100 kinds at a time, a node 10,000, and as many
+again of callers with a valid token; beyond that, refusals are counted by event and network, then by event alone, and such a row has no actor, client or reason.
 
-\`authorization.granted\` and \`token.issued\` are counted from the second on, because a page may get tokens each time it is loaded. Their
+\`stepup.asked\` is counted like a refusal. \`authorization.granted\` and \`token.issued\` are counted from the second on, because a page may get tokens each time it is loaded. Their
 rows always name the user and the client. Sign-ins and changes are never counted.
 
 A count is written when its ten minutes are over, and before the node stops; a node that is killed loses the counts of the current

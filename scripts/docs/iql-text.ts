@@ -55,7 +55,9 @@ allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allo
 
 **\`ASOF JOIN\`** joins each row of the left side with the one closest row of the right side. Its condition is any number of
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by the primary key or, without one, by all columns.
-\`ASOF LEFT JOIN\` keeps left rows without a match.
+\`ASOF LEFT JOIN\` keeps left rows without a match. With an index or a primary key on the right side that begins with the columns of the
+equalities, followed by the compared one, such as \`(symbol, quoted_at)\`, one entry is read for each left row. Without one, or with a row
+filter or a sub-query on the right side, both sides are sorted together once. EXPLAIN says which, and names the index that is missing.
 
 **\`LATEST ON time PARTITION BY key\`** keeps the last row of each key among the rows that \`WHERE\` keeps; filter the last rows
 themselves in an outer query. \`FROM\` is one table or sub-query. Rows whose time is NULL are left out, and ties are broken by the

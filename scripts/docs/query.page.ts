@@ -293,6 +293,8 @@ An Insert with the Content-Type \`${MEDIA_TYPES.parquet}\` reads such files, als
 in all encodings, compressed with zstd, snappy, gzip or not at all. Times of other units, unsigned and shorter integers, FLOAT, INT96 and
 decimals in any form are read too. A value that does not fit exactly is refused with its row and column, for example a time with nanoseconds; a
 time without a zone is taken as one in UTC. Nested columns, and BSON, INTERVAL and encrypted files are refused.
+A page may have 64 MiB decompressed, and the dictionaries of a row group 32 MiB together: write smaller row groups if there are more. Pages for
+which there is no memory are kept in a file while they are read, which counts as disk space of the user.
 
 ## Pagination
 

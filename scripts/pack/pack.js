@@ -20,6 +20,8 @@ const STAGED = {
     console: 'packages/console/dist',
     client: 'packages/client/dist',
     systemd: 'examples/systemd',
+    // The guides use them.
+    examples: 'examples',
   },
 }
 /** What is written for the package of the server. */
@@ -36,7 +38,8 @@ clean()
 if (!process.argv.includes('--clean')) stage()
 
 function stage() {
-  for (const [to, from] of Object.entries(STAGED[name])) cpSync(join(root, from), join(folder, to), { recursive: true })
+  for (const [to, from] of Object.entries(STAGED[name]))
+    cpSync(join(root, from), join(folder, to), { recursive: true, filter: isSource })
   if (name !== 'server') return
   const materials = billOfMaterials(root)
   writeFileSync(MATERIALS, `${JSON.stringify(materials, null, 2)}\n`)
@@ -48,6 +51,11 @@ function stage() {
   const current = new Set(JSON.parse(readFileSync(join(folder, 'dist', 'files.json'), 'utf8')))
   const others = readdirSync(join(folder, 'dist')).filter((file) => !current.has(file))
   writeFileSync(IGNORED, ['.npmignore', ...patternsOf(others)].map((pattern) => `/${pattern}\n`).join(''))
+}
+
+/** Not what starting a sample has installed or built beside it. */
+function isSource(path) {
+  return !/\/examples\/.*\/(node_modules|built|target|\.venv|__pycache__)$/.test(path)
 }
 
 /** npm compares each file with each pattern, and after many builds there are thousands of both: a pattern is for many files. */

@@ -8,6 +8,7 @@ import { tableFromArrays, tableToIPC } from 'apache-arrow'
 import { guessType } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
 import { detectDelimiter } from '../../packages/server/src/cli/query/import.ts'
+import { COMPRESSED_ARROW } from '../support/compressed-arrow.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
 import { useServer } from '../support/server.ts'
@@ -260,6 +261,52 @@ test('NDJSON, Arrow and Parquet files are imported as they are', async () => {
   assert.deepEqual([bad.status, /Line 2: The value "x" of the column id/.test(bad.stderr)], [1, true], bad.stderr)
 })
 
+test('--create makes a table with the types of an Arrow or Parquet file, and says who can read it', async () => {
+  const rows = `SELECT 1 AS id, CAST('12.50' AS Decimal(10, 2)) AS price, TIMESTAMP '2026-01-15T14:30:00Z' AS at,
+    LOCALTIMESTAMP '2026-01-15 09:30' AS local, true AS live, DATE '2026-01-15' AS day, '[1]' AS note`
+  for (const format of ['parquet', 'arrow']) {
+    const file = join(base, `typed.${format}`)
+    assert.equal((await run(['export', rows, '--format', format, '--output', file])).status, 0)
+    const target = ['import', file, '--table', `typed_${format}`]
+    const without = await run(target)
+    assert.deepEqual([without.status, /use --create to create it with the types/.test(without.stderr)], [2, true])
+    const dry = await run([...target, '--dry-run'])
+    assert.match(dry.stdout, /which --create creates like this; nothing was written\n$/, dry.stderr)
+    const done = await run([...target, '--create', '--key', 'id', '--type', 'note=Json'])
+    assert.match(done.stdout, /1 row inserted\n$/, done.stderr)
+    assert.match(done.stderr, /Everyone with a right of the platform can read it.*SET READ SCOPE/s)
+    const { stdout } = await run(['query', '--csv', `DESCRIBE typed_${format}`])
+    const described = stdout.trim().split('\r\n').slice(1)
+    const types = [
+      ...[
+        'id,Integer',
+        'price,Decimal(10, 2)',
+        'at,Timestamp',
+        'local,Timestamp',
+        'live,Boolean',
+        'day,Date',
+        'note,Json',
+      ],
+    ]
+    assert.equal(described.length, types.length, stdout)
+    for (const [index, type] of types.entries())
+      assert.ok(described[index]?.replaceAll('"', '').startsWith(`${type},`), `${described[index]} is not ${type}`)
+    assert.equal((await run(target)).status, 1, 'the key is taken')
+  }
+  const lines = await run(['import', write('new.ndjson', '{"id":1}\n'), '--table', 'typed_lines', '--create'])
+  assert.deepEqual([lines.status, /--create is for CSV, Arrow and Parquet/.test(lines.stderr)], [2, true], lines.stderr)
+  const csv = await run(['import', write('new.csv', 'id\n1\n'), '--table', 'typed_csv', '--create'])
+  assert.match(csv.stderr, /Everyone with a right of the platform can read it/)
+})
+
+test('--create makes no table for an Arrow file that cannot be inserted because it is compressed', async () => {
+  const file = join(base, 'compressed.arrow')
+  writeFileSync(file, COMPRESSED_ARROW)
+  const { status, stderr } = await run(['import', file, '--table', 'unmade', '--create', '--key', 'id'])
+  assert.deepEqual([status, /compressed\.arrow: The record batches are compressed/.test(stderr)], [1, true], stderr)
+  assert.match((await run(['query', 'DESCRIBE unmade'])).stderr, /IQL\.UnknownTable/)
+})
+
 test('files of any name are recognised, a dry run writes nothing, and times without a zone have the given one', async () => {
   assert.equal((await run(['query', 'CREATE TABLE zoned (id Integer PRIMARY KEY, at Timestamp)'])).status, 0)
   const zoned = ['--table', 'zoned', '--time-zone', 'America/New_York']
@@ -284,14 +331,14 @@ test('files of any name are recognised, a dry run writes nothing, and times with
   }
   const feather = join(base, 'rows.feather')
   const table = tableFromArrays({ id: Int32Array.from([7, 8]) })
-  // A stream between two marks; the library leaves out the schema that has to be first.
-  writeFileSync(feather, Buffer.concat([Buffer.from('ARROW1\0\0'), tableToIPC(table, 'stream'), Buffer.from('ARROW1')]))
+  // The library leaves out the schema that should be first: the footer has it too.
+  writeFileSync(feather, tableToIPC(table, 'file'))
   const sent = await run(['import', feather, '--table', 'zoned'])
   assert.equal(sent.stdout, '2 rows inserted\n', sent.stderr)
 
   const taken = await run(['import', files[1] ?? '', ...zoned])
   assert.match(taken.stderr, /Data\.UniqueViolation: [^\n]*\nhint: nothing was inserted; --duplicates skip leaves/)
-  for (const option of ['--create', '--key=id', '--type=id=Text', '--null=x', '--batch=5', '--restart', '--rejected=x'])
+  for (const option of ['--yes', '--null=x', '--batch=5', '--restart', '--rejected=x'])
     for (const file of files) {
       const { status, stderr } = await run(['import', file, '--table', 'zoned', option])
       assert.equal(status, 2, option)

@@ -1,12 +1,14 @@
 /** A fast start: `serve` does not load packages that are only needed later. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { buildServer } from '../../packages/server/build.js'
 import { serveProcess } from '../support/process.ts'
 
+const DIST = fileURLToPath(new URL('../../packages/server/dist/', import.meta.url))
 const data = mkdtempSync(join(tmpdir(), 'gatehouse-load-'))
 after(() => rmSync(data, { recursive: true, force: true }))
 
@@ -16,6 +18,7 @@ const NOT_AT_START = [
   '@msgpack/msgpack',
   'ajv',
   'lean-qr',
+  'nodemailer',
   'pg',
   'typebox',
   'undici',
@@ -43,4 +46,10 @@ test('a second start on SQLite loads none of the large packages', async () => {
     NOT_AT_START.filter((name) => loaded.includes(name)),
     [],
   )
+})
+
+test('the bundles are ASCII: the source of a server takes one byte in memory for each character', async () => {
+  await buildServer()
+  for (const name of ['serve', 'worker', 'query-process-main'])
+    assert.doesNotMatch(readFileSync(join(DIST, `${name}.js`), 'latin1'), /[^\0-\x7f]/, name)
 })

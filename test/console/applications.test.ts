@@ -60,7 +60,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
   const { page } = view
   await page.getByRole('link', { name: 'Connect an application' }).click()
   await page.getByRole('link', { name: /^Single-page app/ }).click()
-  await page.getByLabel('Name').fill('Trading Desk')
+  await page.getByLabel('Name', { exact: true }).fill('Trading Desk')
   assert.equal(await page.getByLabel('Client id').inputValue(), 'trading-desk')
   const redirect = page.getByRole('textbox', { name: 'redirect URI 1' })
   const connect = page.getByRole('button', { name: 'Connect', exact: true })
@@ -100,7 +100,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
       const desk = await context.newPage()
       await desk.goto(home)
       await desk.locator('#sign-in-cancel').click()
-      await desk.getByText('The person cancelled the sign-in').waitFor()
+      await desk.getByText('The sign-in was cancelled').waitFor()
       await desk.getByRole('button', { name: 'Sign in' }).click()
       await signInOn(desk, ALICE)
       const logged = desk.waitForEvent('console', { predicate: (message) => message.type() === 'log' })
@@ -124,7 +124,7 @@ test(
   async () => {
     const view = await scene.open('/applications/new?kind=server')
     const { page } = view
-    await page.getByLabel('Name').fill('Back office')
+    await page.getByLabel('Name', { exact: true }).fill('Back office')
     await page.getByRole('textbox', { name: 'redirect URI 1' }).fill('https://office.example.com/callback')
     assert.equal(await page.getByRole('checkbox', { name: 'profile' }).isChecked(), true)
     for (const name of ['Platform/Market', 'email', 'roles', 'Our own application'])
@@ -146,7 +146,7 @@ test(
 test('the secret of a service is shown once, works in the code, and a second one replaces it', async () => {
   const view = await scene.open('/applications/new?kind=service')
   const { page } = view
-  await page.getByLabel('Name').fill('Night job')
+  await page.getByLabel('Name', { exact: true }).fill('Night job')
   await page.getByRole('checkbox', { name: 'Platform/Market' }).check()
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
   const first = (await page.locator('.shown-once-secret code').textContent()) ?? ''
@@ -248,7 +248,7 @@ test(
     await page.waitForURL(`**/apis/${encodeURIComponent(resource)}`)
     const text = { en: 'Place orders', de: 'Orders aufgeben' }
     assert.deepEqual((await admin.admin.apis.get(resource)).scopes, [{ name: 'orders:write', text }])
-    await page.getByLabel('Name').fill('Order desk')
+    await page.getByLabel('Name', { exact: true }).fill('Order desk')
     await page.getByLabel('Claims').fill('role')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('was changed').waitFor()

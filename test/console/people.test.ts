@@ -166,6 +166,7 @@ test('an invited person opens the link elsewhere, chooses a password and is in t
   await choose(page, 'Disable')
   await agree(page, 'Disable')
   await page.locator('.page-title').getByText('Disabled').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Reset link' }).count(), 0)
   await guest.getByRole('heading', { name: 'You are signed out' }).waitFor()
   await choose(page, 'Enable')
   await page.getByText('invited can sign in again').waitFor()
@@ -238,7 +239,7 @@ test('a role says whom a change touches, and the rights of its holder follow', I
 
   await page.getByRole('link', { name: 'holder' }).click()
   await page.getByRole('link', { name: 'See as this user' }).click()
-  await page.locator('.facts').getByText('Platform/Market').waitFor()
+  await page.locator('.facts').getByText('Read market data Platform/Market').waitFor()
   const trades = page.locator('tr', { has: page.getByRole('link', { name: 'trades', exact: true }) })
   assert.match((await trades.textContent()) ?? '', /select/)
   assert.doesNotMatch((await trades.textContent()) ?? '', /insert/)

@@ -88,6 +88,7 @@ test('Boards: the tiles go on', async () => {
 
 test('Streams: the connection of the inspector continues', async () => {
   await page.getByRole('link', { name: 'Streams', exact: true }).click()
+  await page.getByRole('link', { name: 'Inspector', exact: true }).click()
   const online = page.locator('.inspector-connection .badge', { hasText: 'Connected' })
   await online.waitFor()
   await revoke()

@@ -113,6 +113,7 @@ test('tokens stay in memory: a reload signs in again without a question, and not
 
 test('signing out removes what is shown at once, recent work too, ends the session, and other tabs follow', async () => {
   const one = await scene.open('', { user: ALICE })
+  await one.page.getByText('Nothing yet.').waitFor()
   const other = await scene.open('', { beside: one })
   await Promise.all([one, other].map(({ page }) => page.getByText('Online').waitFor()))
   const start = await one.context.newPage()
@@ -148,11 +149,11 @@ test('a right that is removed while the console is open is gone from it', IN_LON
   const user = await createUser('mover', ['trader', 'admin'])
   const view = await scene.open('', { user })
   await view.page.getByText('Online').waitFor()
-  const badge = view.page.locator('.badge', { hasText: 'Platform/Admin' })
+  const badge = view.page.locator('.right', { hasText: 'Platform/Admin' })
   await badge.waitFor()
   await admin.admin.users.update('mover', { roles: ['trader'] })
   await badge.waitFor({ state: 'detached' })
-  await view.page.locator('.badge', { hasText: 'Platform/Market' }).waitFor()
+  await view.page.locator('.right', { hasText: 'Platform/Market' }).waitFor()
   view.check()
   await view.context.close()
 })
@@ -172,6 +173,7 @@ test('a connection that an administrator closes can be opened again', IN_LONG_RU
 test('the palette finds tables, people, applications, settings and pages by rights; ? lists the shortcuts', async () => {
   const view = await scene.open('')
   const { page } = view
+  await page.getByRole('heading', { level: 1 }).waitFor()
   const search = async (text: string) => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Search commands' }).fill(text)
@@ -183,7 +185,14 @@ test('the palette finds tables, people, applications, settings and pages by righ
   await page.getByRole('combobox').fill('alice')
   await found(/^alice/).waitFor()
   await page.getByRole('combobox').fill('metrics port')
-  await found('metrics_port').waitFor()
+  const setting = found(/^metrics_port/)
+  await setting.waitFor()
+  assert.match((await setting.locator('.palette-of').textContent()) ?? '', /\w+ \w+/, 'what it does')
+  await page.getByRole('combobox').fill('mail')
+  await found(/mail/i).first().waitFor()
+  for (const name of ['Settings', 'Documentation']) await page.locator('.palette-group', { hasText: name }).waitFor()
+  const groups = await page.locator('.palette-group').allTextContents()
+  assert.ok(groups.indexOf('Documentation') < groups.indexOf('Settings'), `pages before settings: ${groups}`)
   assert.deepEqual(await view.axe(), [])
   await page.getByRole('combobox').fill('demo-spa')
   await found(/^Demo single-page application/).waitFor()
@@ -303,6 +312,7 @@ test('a server that cannot sign in is reported with the code and the request id'
 test('axe-core finds nothing, also in the palette and the menu, light and dark', async () => {
   for (const dark of [false, true]) {
     const view = await scene.open('', { dark })
+    await view.page.getByRole('heading', { level: 1 }).waitFor()
     assert.deepEqual(await view.axe(), [])
     await view.page.keyboard.press('Control+k')
     await view.page.getByRole('option', { name: 'Sign out' }).waitFor()

@@ -18,6 +18,10 @@ test('a request and its reply are listed with the time between them, and no toke
   await page.getByRole('button', { name: 'Send', exact: false }).click()
   const reply = page.locator('.message', { hasText: '"Name":"Gatehouse"' })
   await reply.waitFor()
+  const signIn = page.locator('.message', { hasText: 'Auth/AuthToken' })
+  assert.equal(await signIn.count(), 0, 'messages of the sign-in are shown if they are asked for')
+  await page.getByRole('switch', { name: 'Sign-in too' }).click()
+  await signIn.first().waitFor()
   assert.match((await reply.textContent()) ?? '', /Platform\/QueryServerInfo.*\d+\.\d ms$/s)
   await reply.click()
   assert.match(
@@ -26,6 +30,15 @@ test('a request and its reply are listed with the time between them, and no toke
   )
   assert.doesNotMatch((await page.locator('.messages').textContent()) ?? '', /eyJ/)
   assert.deepEqual(await view.axe(), [])
+  view.check()
+  await view.close()
+})
+
+test('the area opens on the feeds; the inspector is a page of its own', async () => {
+  const view = await scene.open('/streams', { user: ALICE })
+  await view.page.getByRole('heading', { name: 'Feeds' }).waitFor()
+  await view.page.getByRole('link', { name: 'Inspector' }).click()
+  await view.page.waitForURL('**/streams/inspector')
   view.check()
   await view.close()
 })

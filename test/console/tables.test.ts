@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { tableFromArrays, tableToIPC } from 'apache-arrow'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
@@ -11,6 +12,10 @@ let view: ConsolePage
 
 before(async () => {
   scene = await openConsole({ engine: 'postgres' })
+  const admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
+  await admin.admin.attributes.create({ name: 'desk', type: 'Text' })
+  await admin.admin.apis.create({ resource: 'platform', name: 'Desk', scopes: [{ name: 'desk:nobody' }] })
+  admin.close()
   view = await scene.open('/tables')
 })
 after(() => scene.stop())
@@ -101,7 +106,24 @@ test('a table is altered by forms, and its rights are shown', async () => {
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByRole('cell', { name: 'Timestamp' }).waitFor()
   await page.getByRole('button', { name: 'Change', exact: true }).click()
-  await page.getByLabel('Read scope').fill('Platform/Market')
+  await page.getByLabel('Who can read').selectOption({ label: 'Read market data (Platform/Market)' })
+  // Columns and what is known of the caller are completed in the row filter.
+  await page.locator('.filter-editor .cm-content').click()
+  await page.keyboard.type('bo')
+  await page.getByRole('option', { name: /^body/ }).click()
+  await page.keyboard.type(' = :')
+  for (const name of [/^:username/, /^:roles/, /^:attribute\.desk/]) await page.getByRole('option', { name }).waitFor()
+  await page.getByRole('option', { name: /^:attribute\.desk/ }).click()
+  assert.equal(
+    await page.locator('dialog .code pre').textContent(),
+    "ALTER TABLE notes SET READ SCOPE 'Platform/Market' ROW FILTER (body = :attribute.desk)",
+  )
+  // Without it: nobody has the attribute, and the tests below write rows.
+  await page.keyboard.press('Control+A')
+  await page.keyboard.press('Delete')
+  await page.getByText('Sign-in', { exact: true }).click()
+  await page.getByLabel('Sign-in for reading', { exact: true }).waitFor()
+  assert.deepEqual(await view.axe(), [])
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByText('Changed the settings of notes').waitFor()
   assert.deepEqual(await view.axe(), [])
@@ -224,14 +246,15 @@ test(
     await page.getByLabel('Name', { exact: true }).fill('a_vault')
     // What the form gives as an example of a row filter is one.
     await page.getByLabel('Name of column 2').fill('owner')
-    await page.getByLabel('Row filter').fill((await page.getByLabel('Row filter').getAttribute('placeholder')) ?? '')
-    await page.getByLabel('Read scope').fill('Platform/Market')
+    await page.locator('.filter-editor .cm-content').click()
+    await page.keyboard.type((await page.locator('.cm-placeholder').textContent()) ?? '')
+    await page.getByLabel('Who can read').selectOption('Platform/Market')
     assert.equal(await page.getByText('you will not see its rows').count(), 0)
-    await page.getByLabel('Read scope').fill('Platform/Nobody')
+    await page.getByLabel('Who can read').selectOption('desk:nobody')
     await page.getByText('you will not see its rows').waitFor()
     assert.deepEqual(await view.axe(), [])
     await page.getByRole('button', { name: 'Create the table' }).click()
-    await page.getByText('Its rows need the scope Platform/Nobody').waitFor()
+    await page.getByText('Its rows need the scope desk:nobody').waitFor()
     await page.getByRole('cell', { name: 'id key' }).waitFor()
     await page.locator('.tree').getByRole('link', { name: 'a_vault' }).waitFor()
     for (const name of ['Rows', 'Import'])
@@ -241,7 +264,7 @@ test(
     // The definition can be mended.
     await page.getByRole('button', { name: 'Change', exact: true }).click()
     await page.getByRole('dialog').getByText('you will not see its rows').waitFor()
-    await page.getByLabel('Read scope').fill('')
+    await page.getByLabel('Who can read').selectOption('')
     await page.getByRole('button', { name: 'Run' }).click()
     await page.getByRole('link', { name: 'Rows', exact: true }).click()
     await page.getByText('There are no rows').waitFor()

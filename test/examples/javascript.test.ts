@@ -104,7 +104,7 @@ async function cancel(origin: string): Promise<void> {
   await page.goto(origin)
   await page.locator('#sign-in').click()
   await page.locator('#sign-in-cancel').click()
-  await page.getByRole('alert').filter({ hasText: 'The person cancelled the sign-in' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The sign-in was cancelled' }).waitFor()
   await page.locator('#sign-in').click()
   await page.locator('#password').waitFor()
   assert.deepEqual(failures, [])

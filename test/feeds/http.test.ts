@@ -10,7 +10,11 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
   let server: FeedServer
   before(async () => {
     server = await startFeedServer(place(), {
-      flags: { '--feed-publisher-rate': '1000', '--stream-max-connections-per-user': '4' },
+      flags: {
+        '--feed-publisher-rate': '1000',
+        '--feed-publisher-keys': '30',
+        '--stream-max-connections-per-user': '4',
+      },
     })
   })
   after(() => server.stop())
@@ -123,6 +127,34 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
       null,
     ])
     assert.equal((await server.publish('/feeds/Orders/once', 1, { 'idempotency-key': 'ä' })).status, 400)
+  })
+
+  test('a publisher has a bounded number of keys for a feed', async () => {
+    const publish = (key: string, feed = 'Orders') =>
+      server.send('POST', `/feeds/${feed}/keys`, {
+        token: server.admin,
+        body: '1',
+        headers: { 'idempotency-key': key },
+      })
+    for (let each = 0; each < 30; each++) assert.equal((await publish(`bounded-${each}`)).status, 200)
+    const [status, code, seconds] = await codeOf(publish('bounded-30'))
+    assert.deepEqual([status, code, Number(seconds) > 60], [429, 'feed.too_many_keys', true])
+    assert.equal((await publish('bounded-30', 'Quotes')).status, 200, 'of another feed')
+    assert.equal((await server.send('POST', '/feeds/Orders/keys', { token: server.admin, body: '1' })).status, 200)
+  })
+
+  test('a DELETE that is repeated with its key gets the same reply, without one 404', async () => {
+    await server.publish('/feeds/Prices/gone', 1)
+    const remove = async (key?: string, topic = 'gone'): Promise<number> => {
+      const headers = key === undefined ? {} : { 'idempotency-key': key }
+      return (await server.send('DELETE', `/feeds/Prices/${topic}`, { headers })).status
+    }
+    assert.deepEqual([await remove('delete-1'), await remove('delete-1')], [204, 204])
+    assert.deepEqual([await remove(), await remove('delete-2')], [404, 404])
+    assert.equal(await remove('delete-1', 'another'), 422)
+    await server.publish('/feeds/Prices/gone', 2)
+    assert.equal(await remove('delete-1'), 204)
+    assert.equal((await read('/feeds/Prices/gone')).Data, 2, 'it was removed before')
   })
 
   test('what is refused says why', async () => {

@@ -32,12 +32,7 @@ interface Served {
   readonly counted: (route: string, status: number) => number
 }
 
-async function serve(
-  t: TestContext,
-  routes: readonly Route[],
-  isReady: Promise<void> = Promise.resolve(),
-  group: Partial<RouteGroup> = {},
-) {
+async function serve(t: TestContext, routes: readonly Route[], group: Partial<RouteGroup> = {}) {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const metrics = new Metrics()
@@ -52,10 +47,8 @@ async function serve(
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
   const groups = [{ at: ['/'], routes, ...group }]
-  void isReady.then(() =>
-    listener.answerWith(
-      new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
-    ),
+  listener.answerWith(
+    new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
   )
   return {
     port: listener.port,
@@ -157,7 +150,7 @@ for (const method of ['GET', 'POST'] as const)
       await checked
       return PRINCIPAL
     }
-    const { port, server, logged } = await serve(t, [route], undefined, { authenticate })
+    const { port, server, logged } = await serve(t, [route], { authenticate })
     const closed = new Promise<void>((done) =>
       server.once('request', (_request, response) => response.on('close', () => done())),
     )
@@ -278,30 +271,6 @@ test('pipelined requests that are answered are logged once', async (t) => {
     logged().map(([status]) => status),
     [200, 200, 200, 404],
   )
-})
-
-test('one that leaves while the server starts', async (t) => {
-  const { promise: isReady, resolve } = Promise.withResolvers<void>()
-  let calls = 0
-  const route: Route = {
-    method: 'GET',
-    path: '/early',
-    handle: (context) => {
-      calls++
-      context.json({})
-    },
-  }
-  const { port, server, logged } = await serve(t, [route], isReady)
-  const closed = new Promise<void>((done) =>
-    server.once('request', (_request, response) => response.on('close', () => done())),
-  )
-  const socket = await send(port, get('/early'))
-  await once(server, 'request')
-  socket.destroy()
-  await closed
-  resolve()
-  await until('it is logged', 1000, () => logged().length === 1)
-  assert.deepEqual([logged(), calls], [[[499, '/early']], 0])
 })
 
 const UPGRADE =

@@ -111,3 +111,17 @@ test('without nonces at all, also of a client whose clock is ahead', async () =>
   clock.advance(11_000)
   assert.equal((await query(token, ahead)).status, 401)
 })
+
+test('after the clock was set back to a time before the start, new proofs are accepted, once', async () => {
+  for (const nonce of ['public', 'all', 'off']) {
+    await restart(nonce)
+    clock.advance(-60_500)
+    const token = await newToken()
+    // The first request finds out.
+    const { nonce: first } = await query(token, prove(token))
+    clock.advance(1500)
+    const proof = prove(token, { nonce: nonce === 'all' ? first : undefined })
+    assert.deepEqual([(await query(token, proof)).status, (await query(token, proof)).status], [200, 401], nonce)
+    clock.advance(120_000)
+  }
+})

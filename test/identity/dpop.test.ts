@@ -273,6 +273,34 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     assert.match(bad.headers.get('www-authenticate') ?? '', /^DPoP .*invalid_dpop_proof/)
   })
 
+  test('FAPI: x-fapi-interaction-id comes back from resources, also with errors; bound tokens always get one', async () => {
+    const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+    const sent = '6f6dd5ae-6ed0-4f9b-9f0a-7cbf9f1f0c3e'
+    const plain = String((await gate.post('/connect/token', CREDENTIALS, SERVICE)).body.access_token)
+    const ask = async (path: string, headers: Record<string, string>) => {
+      const reply = await gate.get(path, headers)
+      return [reply.status, reply.headers.get('x-fapi-interaction-id')]
+    }
+    const bearer = { authorization: `Bearer ${plain}` }
+    for (const [path, status] of [
+      ['/feeds', 200],
+      ['/query?statement=SELECT%201%20AS%20n', 406],
+      ['/connect/userinfo', 403],
+      ['/admin/users', 403],
+    ] as const) {
+      assert.deepEqual(await ask(path, { ...bearer, 'x-fapi-interaction-id': sent }), [status, sent], path)
+      assert.deepEqual(await ask(path, bearer), [status, null], path)
+    }
+    assert.deepEqual(await ask('/feeds', { 'x-fapi-interaction-id': sent }), [401, sent])
+    const [, replaced] = await ask('/feeds', { ...bearer, 'x-fapi-interaction-id': 'no UUID' })
+    assert.match(String(replaced), UUID)
+    const token = await boundToken()
+    const proven = { authorization: `DPoP ${token}`, dpop: prove('/feeds', { accessToken: token }) }
+    const [status, made] = await ask('/feeds', proven)
+    assert.equal(status, 200)
+    assert.match(String(made), UUID)
+  })
+
   test('strangers who name a client cannot keep its stolen proofs out of the audit log', async () => {
     clock.advance(60_000)
     const token = await boundToken()

@@ -66,6 +66,20 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
   limitAdmin: budget('/admin/users'),
   limitFeeds: budget('/feeds'),
   limitScim: budget('/scim/v2/Users'),
+  feedPublisherKeys: {
+    values: ['1', '1000'],
+    seen: [
+      [200, 429],
+      [200, 200],
+    ],
+    async see({ send, token }) {
+      const publish = async (key: string) => {
+        const headers = { 'idempotency-key': `${key}-${Math.random()}` }
+        return send('/feeds/Probe/keys', { token: await token('c5'), body: '1', type: 'application/json', headers })
+      }
+      return [(await publish('first')).status, (await publish('second')).status]
+    },
+  },
   feedPublisherRate: {
     values: ['1', '1000'],
     seen: [

@@ -1,7 +1,7 @@
 /** A node that starts refuses connections until it can serve, so that clients and proxies try another one. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { lockStart } from '../../packages/server/src/store/cluster/start-lock.ts'
 import { openPlace } from '../support/engines.ts'
@@ -29,6 +29,29 @@ test('the ports of a node are closed while another one starts, and open once it 
   } finally {
     await unlock()
     await (await starting).stop()
+  }
+})
+
+test('a port that another program takes during the start is named, with its setting', async (t) => {
+  for (const [setting, expected] of [
+    ['--metrics-port', /^The metrics port \d+ on \S+ is in use: change GATEHOUSE_METRICS_PORT/],
+    ['--port', /EADDRINUSE/],
+  ] as const) {
+    const { place, leave } = await openPlace('sqlite')
+    t.after(leave)
+    const port = await freePort()
+    const unlock = await lockStart({ url: '', dataFolder: place.dataFolder })
+    const log: string[] = []
+    const starting = startTestServer(place, { flags: { '--demo': 'true', [setting]: String(port) }, log })
+    const failed = assert.rejects(starting, { message: expected })
+    // Once the ports have been checked, it waits for the lock.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const other = createServer().listen(port, '127.0.0.1')
+    await once(other, 'listening')
+    t.after(() => other.close())
+    await unlock()
+    await failed
+    assert.doesNotMatch(log.join(''), /could not be accepted/)
   }
 })
 

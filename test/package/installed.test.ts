@@ -201,6 +201,12 @@ test('docs/install.md: what root has installed is served by another user, and th
   }
   const unit = await readFile(join(prefix, 'lib/node_modules/gatehouse-server/systemd/gatehouse.service'), 'utf8')
   assert.equal(unit, await readFile(join(root, 'examples/systemd/gatehouse.service'), 'utf8'))
+  // The guides use them.
+  for (const file of ['examples/spa/server.js', 'examples/api/server.js', 'examples/react/hooks.js'])
+    assert.equal(
+      await readFile(join(prefix, 'lib/node_modules/gatehouse-server', file), 'utf8'),
+      await readFile(join(root, file), 'utf8'),
+    )
 })
 
 /** In an empty project of its own. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
+import { COMPRESSED_ARROW } from '../support/compressed-arrow.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { count, csv, filesIn, post } from './bulk-requests.ts'
@@ -90,12 +91,12 @@ test('an Arrow stream with compressed record batches is refused, and told how to
     server.url,
     '/query/t/insert',
     'application/vnd.apache.arrow.stream',
-    Buffer.from(COMPRESSED_ARROW, 'base64'),
+    COMPRESSED_ARROW,
   )
   assert.deepEqual([status, json.Code], [400, 'Request.BadBody'])
   assert.equal(
     json.detail,
-    'The record batches are compressed: write them without compression (in pyarrow that is the default, but for write_feather, which needs compression="uncompressed")',
+    'The record batches are compressed: write them without compression (in pyarrow and Polars that is the default, but for write_feather of pyarrow, which needs compression="uncompressed")',
   )
 })
 
@@ -112,6 +113,8 @@ test('a type that is not accepted gets the list of those that are; another delim
     'application/vnd.apache.arrow.file',
     'application/vnd.apache.parquet',
   ])
+  const untyped = await post(server.url, '/query/t/insert', 'application/octet-stream', COMPRESSED_ARROW)
+  assert.deepEqual([untyped.status, untyped.json.Expected], [415, xml.json.Expected], 'a file under another type')
   const select = await post(server.url, '/query/t/select', 'text/csv', 'id')
   assert.deepEqual(select.json.Expected, ['text/plain; charset=utf-8', 'application/json'])
   const semicolons = await post(server.url, '/query/t/insert', 'text/csv', 'id;a;b\n7;x;y\n')
@@ -122,7 +125,3 @@ test('a type that is not accepted gets the list of those that are; another delim
   const named = await post(server.url, '/query/t/insert?delimiter=semicolon', 'text/csv', 'id;a;b\n7;x;y\n')
   assert.deepEqual([named.status, named.json.RowsAffected], [200, 1], JSON.stringify(named.json))
 })
-
-/** A row (id 1, a 'a'), written by pyarrow with lz4. */
-const COMPRESSED_ARROW =
-  '/////6gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAIAAABAAAAABAAAANj///8AAAEFEAAAABgAAAAEAAAAAAAAAAEAAABhAAAABAAEAAQAAAAQABQACAAGAAcADAAAABAAEAAAAAAAAQIQAAAAHAAAAAQAAAAAAAAAAgAAAGlkAAAIAAwACAAHAAgAAAAAAAABQAAAAAAAAAD/////2AAAABQAAAAAAAAADAAYAAYABQAIAAwADAAAAAADBAAcAAAAWAAAAAAAAAAAAAAADAAcABAABAAIAAwADAAAAHgAAAAcAAAAFAAAAAEAAAAAAAAAAAAAAAQABAAEAAAABQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB8AAAAAAAAAIAAAAAAAAAAAAAAAAAAAACAAAAAAAAAAHwAAAAAAAABAAAAAAAAAABgAAAAAAAAAAAAAAAIAAAABAAAAAAAAAAAAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAgAAAAAAAAABCJNGGBAgggAAIABAAAAAAAAAAAAAAAACAAAAAAAAAAEIk0YYECCCAAAgAAAAAABAAAAAAAAAAABAAAAAAAAAAQiTRhgQIIBAACAYQAAAAD/////AAAAAA=='

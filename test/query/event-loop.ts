@@ -37,17 +37,35 @@ export async function longestTurn(
 }
 
 async function longest(act: () => Promise<void>): Promise<number> {
+  const turns = watchTurns()
+  await act()
+  return turns.end()
+}
+
+/** The longest turn until `end`, in milliseconds as an ordinary machine would take. */
+export function measureTurns(): { end(): Promise<number> } {
+  const before = calibrate()
+  const turns = watchTurns()
+  return {
+    end: async () => (await turns.end()) / Math.max(1, Math.max(before, calibrate()) / CALIBRATION_MS),
+  }
+}
+
+function watchTurns(): { end(): Promise<number> } {
   let longest = 0
   let before = process.threadCpuUsage()
   const timer = setInterval(() => {
     longest = Math.max(longest, cpuSince(before))
     before = process.threadCpuUsage()
   }, 1)
-  await act()
-  // The last turn is measured by the next one.
-  await sleep(5)
-  clearInterval(timer)
-  return longest
+  return {
+    async end() {
+      // The last turn is measured by the next one.
+      await sleep(5)
+      clearInterval(timer)
+      return longest
+    },
+  }
 }
 
 const CALIBRATION_TEXT = JSON.stringify(Array.from({ length: 2000 }, (_, id) => ({ id, text: `row ${id}` })))

@@ -29,7 +29,21 @@ interface Case {
   readonly postgres: string | number
 }
 
+/** Of the table `many`. */
+const COLUMNS = Array.from({ length: 600 }, (_, index) => `c${index}`)
+
 const CASES: readonly Case[] = [
+  ...[
+    ['a result', `SELECT ${many(1600, (index) => `CAST(:p AS Text) AS c${index}`, ', ')}`],
+    ['a row that is inserted', `INSERT INTO many (${COLUMNS.join()}) VALUES (${COLUMNS.map(() => ':p').join()})`],
+    ['rows that are updated', `UPDATE many SET ${COLUMNS.map((name) => `${name} = :p`).join()} ALL`],
+  ].map(([where, statement = '']) => ({
+    what: `one parameter in all columns of ${where}`,
+    statement,
+    parameters: { p: LONG.repeat(2) },
+    sqlite: 'Limit.Value',
+    postgres: 'Limit.Value',
+  })),
   {
     what: 'texts that are joined one after the other',
     statement: `SELECT id FROM long WHERE id = 9 ORDER BY ${chain(':p')} || t`,
@@ -138,6 +152,10 @@ onEveryEngineInLongRuns('texts that a statement holds', (place, engine) => {
     server = await startQueryServer(place(), { limits: { tempBytes: 100 * MIB } })
     assert.equal((await server.query('CREATE TABLE short (id Integer PRIMARY KEY, t Text UNIQUE)')).status, 200)
     assert.equal((await server.query('CREATE TABLE long (id Integer PRIMARY KEY, t Text)')).status, 200)
+    assert.equal(
+      (await server.query(`CREATE TABLE many (${COLUMNS.map((name) => `${name} Text`).join()})`)).status,
+      200,
+    )
     const stored = [
       { id: 1, t: 'x'.repeat(5_000_000) },
       { id: 2, t: LONG },

@@ -170,7 +170,7 @@ describe('the documentation', () => {
     for (const [query, url] of [
       ['upsert', '/docs/iql#writing'],
       ['pagination', '/docs/query#pagination'],
-      ['LDAP', '/docs/sign-in#ldap-saml-and-other-identity-providers'],
+      ['LDAP', '/docs/sign-in#other-identity-providers-scim-ldap-and-saml'],
       ['export configuration', '/docs/configuration#export-configuration'],
       ['time zone', '/docs/iql#time-zones'],
       ['sizing', '/docs/scaling#sizing'],

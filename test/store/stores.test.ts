@@ -210,7 +210,7 @@ onEveryEngine('stores', (place) => {
     const rotation = await refreshTokens.rotate(token, found, LIFETIMES)
     assert.ok(rotation.outcome === 'rotated')
     const repeated = await refreshTokens.rotate(token, found, LIFETIMES)
-    assert.deepEqual(repeated, { outcome: 'repeated', successor: rotation.successor })
+    assert.partialDeepStrictEqual(repeated, { outcome: 'repeated', successor: rotation.successor })
     assert.ok(await refreshTokens.find(rotation.successor))
     open.clock.advance(LIFETIMES.graceMs + 1)
     assert.equal((await refreshTokens.rotate(token, found, LIFETIMES)).outcome, 'reused')

@@ -20,11 +20,13 @@ export interface TestServerOptions {
   readonly flags?: Readonly<Record<string, string>>
   /** Makes tables and keys itself, as on its very first start. */
   readonly isFirstStart?: boolean
+  /** What is logged is added here, also if the start fails. */
+  readonly log?: string[]
 }
 
 export async function startTestServer(
   place: TestPlace,
-  { clock, flags = {}, isFirstStart = false }: TestServerOptions = {},
+  { clock, flags = {}, isFirstStart = false, log = [] }: TestServerOptions = {},
 ): Promise<TestServer> {
   // A clock of a test may be behind the keys of the template.
   if (clock === undefined && !isFirstStart) await copyTemplate(place, flags)
@@ -41,7 +43,6 @@ export async function startTestServer(
       ...flags,
     },
   })
-  const log: string[] = []
   const write = (line: string) => {
     log.push(line)
     keepWritten(line)

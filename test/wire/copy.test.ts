@@ -101,6 +101,32 @@ onEveryEngine('COPY', (place, engine) => {
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
+  test('a numeric in binary is read alike from COPY and from Bind: no digits above 9999, none beyond its scale', async () => {
+    await session.query('CREATE TABLE numerics (id Integer PRIMARY KEY, d Decimal(20, 4))')
+    const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])
+    const numeric = (groups: readonly number[], { weight = 0, sign = 0, scale = 4 } = {}): Buffer =>
+      Buffer.concat([groups.length, weight, sign, scale, ...groups].map(int16))
+    const cases: readonly (readonly [bytes: Buffer, value: string, sqlstate?: string])[] = [
+      [numeric([12, 3400]), '12.3400'],
+      [numeric([12, 3456], { scale: 2 }), '12.3400'],
+      [numeric([1, 0, 5], { weight: 1, sign: 0x4000 }), '-10000.0005'],
+      [numeric([10_000]), '', '22P03'],
+      [numeric([12, 0xffff - 0x10000]), '', '22P03'],
+      [numeric([12], { sign: 0x2000 }), '', '22P03'],
+      [numeric([12]).subarray(0, -1), '', '22P03'],
+      [numeric([], { sign: 0xc000 - 0x10000 }), '', '22P02'],
+    ]
+    for (const [bytes, value, sqlstate] of cases) {
+      const row = Buffer.concat([int16(2), int32(8), int32(0), int32(1), int32(bytes.length), bytes])
+      const copied = await copyIn('COPY numerics FROM STDIN BINARY', header, row)
+      const bound = await session.run('INSERT INTO numerics (id, d) VALUES (2, $1)', [bytes])
+      assert.deepEqual([copied.errors[0]?.C, bound.errors[0]?.C], [sqlstate, sqlstate], bytes.toString('hex'))
+      const stored = texts(await session.query('SELECT d FROM numerics ORDER BY id'))
+      assert.deepEqual(stored, sqlstate === undefined ? [[value], [value]] : [])
+      await session.query('DELETE FROM numerics WHERE id > 0')
+    }
+  })
+
   test('the line \\. ends CSV; the end of the message ends binary without a trailer', async () => {
     const marked = await copyIn('COPY target FROM STDIN (FORMAT csv)', '1,a\n2,"\n\\.\n"\n\\', '.\r\nnot, read, "\n')
     assert.deepEqual([marked.tags, marked.errors], [['COPY 2'], []])

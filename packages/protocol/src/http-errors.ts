@@ -225,6 +225,12 @@ export const HTTP_ERRORS = {
     title: 'Too many messages are published to the feed',
     advice: 'Retry after the seconds in `Retry-After`; an operator can raise `rate` of the feed.',
   },
+  'feed.too_many_keys': {
+    status: 429,
+    title: 'The publisher uses too many idempotency keys',
+    advice:
+      'Send several messages in one request, or retry after the seconds in `Retry-After`; an operator can raise `feed_publisher_keys`.',
+  },
   'feed.publisher_too_fast': {
     status: 429,
     title: 'The publisher sends too many messages',

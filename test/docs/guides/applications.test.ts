@@ -76,7 +76,7 @@ async function changes(page: Page, id: string): Promise<void> {
 /** On the page of the server. The page of the guide says so, and has a button to try again. */
 async function cancel(page: Page): Promise<void> {
   await page.locator('#sign-in-cancel').click()
-  await page.getByRole('alert').filter({ hasText: 'The person cancelled the sign-in' }).waitFor()
+  await page.getByRole('alert').filter({ hasText: 'The sign-in was cancelled' }).waitFor()
 }
 
 test('Your first application in ten minutes', async (t) => {

@@ -580,6 +580,20 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       /array_agg/,
       "write string_agg(CAST(x AS Text), ', '): IQL has no arrays",
     ],
+    [
+      'SELECT pg_terminate_backend(7)',
+      '       ^',
+      'UnknownFunction',
+      /pg_terminate_backend/,
+      'write pg_cancel_backend(pid) to end a statement; operators end connections with gatehouse wire kick',
+    ],
+    [
+      'SELECT quantile_cont(0.5) WITHIN GROUP (ORDER BY price) FROM trades',
+      '       ^',
+      'UnknownFunction',
+      /quantile_cont/,
+      'write percentile_cont(0.95, x), or percentile_cont(0.95) WITHIN GROUP (ORDER BY x)',
+    ],
     ['SELECT pg_sleep(1)', '       ^', 'UnknownFunction', /pg_sleep/, 'wait in your program; a query cannot'],
     [
       'SELECT date_trunc(:unit, ts) FROM trades',

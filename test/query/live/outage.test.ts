@@ -72,3 +72,26 @@ test('what is written in an outage arrives after it, and nothing is reset', asyn
     [0, 0, undefined, undefined],
   )
 })
+
+test('a result that is run again comes back as soon as the database does, however long it waited for it', async () => {
+  await write('DELETE FROM ticks ALL')
+  const sum = await LiveClient.follow(
+    server,
+    "SELECT count(*) AS n FROM ticks WHERE now() > TIMESTAMP '2020-01-01T00:00:00Z'",
+  )
+  await sum.holds([{ n: 0 }])
+  proxy.hold()
+  await write('INSERT INTO ticks VALUES (1, 1)')
+  // An evaluation waits for the silent database until it gives up, and others after it.
+  await until(
+    'the outage is noticed',
+    30_000,
+    async () => (await server.query('SELECT count(*) AS n FROM ticks')).status === 503,
+  )
+  await new Promise((resolve) => setTimeout(resolve, 4000))
+  proxy.mend()
+  const mended = performance.now()
+  await sum.holds([{ n: 1 }])
+  const took = performance.now() - mended
+  assert.ok(took < 5000, `it took ${Math.round(took)} ms`)
+})

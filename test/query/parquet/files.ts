@@ -1,5 +1,8 @@
 /** Parquet files in memory, read by the server's reader. */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   type IqlValue,
   readTime,
@@ -9,7 +12,10 @@ import {
   writeLocalTimestamp,
   writeTime,
 } from 'gatehouse-iql'
-import { type FileBytes, openParquet } from '../../../packages/server/src/query/bulk/parquet/file.ts'
+import { FairQueue } from '../../../packages/server/src/lib/fair-queue.ts'
+import { type FileBytes, openParquet, type ReadLimits } from '../../../packages/server/src/query/bulk/parquet/file.ts'
+import { BodyMemory, ReaderMemory } from '../../../packages/server/src/query/bulk/reader-memory.ts'
+import { type Spool, Spools } from '../../../packages/server/src/query/bulk/spools.ts'
 
 const MAX_BYTES = 64 * 1024 * 1024
 
@@ -20,10 +26,52 @@ export function inMemory(bytes: Uint8Array): FileBytes {
 export interface WholeFile {
   readonly types: Readonly<Record<string, string>>
   readonly values: ReadonlyMap<string, readonly IqlValue[]>
+  /** Whether pages were written to a file. */
+  readonly isSpooled: boolean
 }
 
-export async function readWhole(bytes: Uint8Array, maxBytes = MAX_BYTES): Promise<WholeFile> {
-  const file = await openParquet(inMemory(bytes), { maxBytes })
+export async function readWhole(
+  bytes: Uint8Array,
+  maxBytes = MAX_BYTES,
+  memory = new ReaderMemory().open('reader'),
+): Promise<WholeFile> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-parquet-'))
+  const spools = new Spools(folder, { importBytes: MAX_BYTES })
+  const files: Spool[] = []
+  const openFile = async (): Promise<Spool> => {
+    const spool = await spools.open('reader')
+    files.push(spool)
+    return spool
+  }
+  const { signal } = new AbortController()
+  try {
+    return { ...(await read(bytes, { maxBytes, memory, openFile, signal })), isSpooled: files.length > 0 }
+  } finally {
+    for (const spool of files) await spool.remove()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Without memory for pages. `memoryBytes` is what the sizes of their parts are computed from. */
+export function readSpooled(bytes: Uint8Array, memoryBytes: number): Promise<WholeFile> {
+  return readWhole(bytes, MAX_BYTES, new PartsMemory(memoryBytes))
+}
+
+/** There is memory for dictionaries and for parts of pages, of any length. */
+class PartsMemory extends BodyMemory {
+  constructor(most: number) {
+    super('reader', most, () => true, new FairQueue({ slots: 1, waiting: 1 }))
+  }
+
+  override take(): void {}
+
+  override tryTake(): boolean {
+    return false
+  }
+}
+
+async function read(bytes: Uint8Array, limits: ReadLimits): Promise<Omit<WholeFile, 'isSpooled'>> {
+  const file = await openParquet(inMemory(bytes), limits)
   const values = new Map<string, IqlValue[]>(file.columns.map(({ name }) => [name, []]))
   for await (const batch of file.batches())
     for (const [index, { name }] of file.columns.entries()) values.get(name)?.push(...(batch.columns[index] ?? []))
@@ -38,7 +86,7 @@ export async function readWhole(bytes: Uint8Array, maxBytes = MAX_BYTES): Promis
 export type PythonRows = Readonly<Record<string, readonly (string | boolean | null)[]>>
 
 /** The file may have only the first of the rows. */
-export function assertSame({ types, values }: WholeFile, rows: PythonRows): void {
+export function assertSame({ types, values }: Pick<WholeFile, 'types' | 'values'>, rows: PythonRows): void {
   for (const [column, found] of values) {
     const type = types[column] ?? ''
     const wanted = (rows[column] ?? []).slice(0, found.length).map((value) => expected(type, value))

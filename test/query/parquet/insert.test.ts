@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { zstdCompressSync } from 'node:zlib'
 import { onEveryEngine } from '../../support/engines.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { fileOfColumns } from './made-file.ts'
 
 const PARQUET = 'application/vnd.apache.parquet'
 const EVERY =
@@ -101,6 +103,26 @@ onEveryEngine('Parquet inserts', (place) => {
       nothing: null,
       fixed: 'YWJjZA==',
     })
+  })
+
+  test('pages that do not fit into memory together are read', async () => {
+    const columns = Array.from({ length: 10 }, (_, index) => `c${index}`)
+    await server.query(`CREATE TABLE large (${columns.map((name) => `${name} Text`).join()})`)
+    const rows = 1000
+    const page = (column: number) => {
+      const values = Array.from({ length: rows }, (_, row) => Buffer.from(`${column}-${row}-`.padEnd(4096, 'x')))
+      const plain = Buffer.concat(values.flatMap((value) => [Buffer.from([0, 16, 0, 0]), value]))
+      return { body: zstdCompressSync(plain), size: plain.length, header: {} }
+    }
+    const file = fileOfColumns(
+      rows,
+      columns.map((name, column) => [name, { pages: [page(column)], element: { converted_type: 'UTF8' } }]),
+    )
+    const { status, json } = await insert('large', file)
+    assert.deepEqual([status, json.RowsAffected], [200, rows], JSON.stringify(json))
+    const [row] = await rowsOf("SELECT * FROM large WHERE c0 LIKE '0-999-%'")
+    assert.deepEqual(row, Object.fromEntries(columns.map((name, column) => [name, `${column}-999-`.padEnd(4096, 'x')])))
+    assert.deepEqual(readdirSync(join(folder, 'bulk')), [])
   })
 
   test('what does not fit is refused with its row and column, and nothing stays, in the table or on disk', async () => {

@@ -1,6 +1,7 @@
 /** pyarrow and DuckDB read our Parquet files, and we read theirs: random columns and settings. Needs Python with the module venv, and PyPI. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +11,7 @@ import { root } from '../../support/clone.ts'
 import { IS_LONG_RUN, inLongRuns } from '../../support/engines.ts'
 import { createEvery, EVERY_TYPE } from '../every-type.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
-import { assertSame, readWhole } from './files.ts'
+import { assertSame, readSpooled, readWhole } from './files.ts'
 
 const FOLDER = join(root, 'test/query/parquet')
 const ENVIRONMENT = join(root, 'node_modules', '.cache', 'parquet')
@@ -48,9 +49,10 @@ for (const seed of SEEDS) {
       for (let number = 0; number < FILES; number++) {
         const read = (ending: string): Buffer => readFileSync(join(folder, `${number}.${ending}`))
         const rows = JSON.parse(read('json').toString())
-        const file = await readWhole(read('parquet'))
-        assert.equal(file.values.get('c0')?.length, rows.c0.length)
-        assertSame(file, rows)
+        for (const file of [await readWhole(read('parquet')), await readSpooled(read('parquet'), 64 * 1024)]) {
+          assert.equal(file.values.get('c0')?.length, rows.c0.length)
+          assertSame(file, rows)
+        }
       }
     }),
   )
@@ -89,6 +91,29 @@ inLongRuns('Parquet in other programs', (place) => {
     })
     return JSON.parse(output)
   }
+
+  test('a row group of DuckDB of 60 MB, one page for each column, is inserted', { skip }, () =>
+    inFolder(async (folder) => {
+      const [rows, names] = [125_000, Array.from({ length: 12 }, (_, index) => `c${index}`)]
+      const texts = names.map((name, index) => `md5((i * 12 + ${index})::VARCHAR) || 'abcdefgh' AS ${name}`)
+      const path = join(folder, 'large.parquet')
+      const copy = `COPY (SELECT i, ${texts.join()} FROM range(${rows}) t(i)) TO '${path}' (FORMAT parquet)`
+      execFileSync(PYTHON, ['-c', 'import sys, duckdb; duckdb.sql(sys.argv[1])', copy])
+      await server.query(`CREATE TABLE large (i Integer PRIMARY KEY, ${names.map((name) => `${name} Text`).join()})`)
+      const response = await fetch(`${server.url}/query/large/insert`, {
+        method: 'POST',
+        body: readFileSync(path),
+        headers: { authorization: 'Bearer admin', 'content-type': 'application/vnd.apache.parquet' },
+      })
+      const { RowsAffected } = (await response.json()) as { readonly RowsAffected?: number }
+      assert.deepEqual([response.status, RowsAffected], [200, rows])
+      const text = (number: number): string => `${createHash('md5').update(String(number)).digest('hex')}abcdefgh`
+      for (const i of [0, 1, 77_777, 122_879, 122_880, rows - 1]) {
+        const [row] = (await server.query(`SELECT * FROM large WHERE i = ${i}`)).json.Rows
+        assert.deepEqual(row, { i, ...Object.fromEntries(names.map((name, index) => [name, text(12 * i + index)])) })
+      }
+    }),
+  )
 
   test('every type, exactly', { skip }, async () => {
     const { pyarrow, duckdb } = await shown(

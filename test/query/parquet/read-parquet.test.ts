@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { readTimestamp } from 'gatehouse-iql'
 import { ParquetError } from '../../../packages/server/src/query/bulk/parquet/file.ts'
 import { IS_LONG_RUN } from '../../support/engines.ts'
-import { assertSame, type PythonRows, readWhole } from './files.ts'
+import { assertSame, type PythonRows, readSpooled, readWhole } from './files.ts'
 
 const FOLDER = new URL('./fixtures/', import.meta.url)
 const fixture = (name: string): Buffer => readFileSync(new URL(name, FOLDER))
@@ -38,6 +38,14 @@ for (const name of names.filter((each) => !SPECIAL.test(each))) {
     })
     assert.ok((values.get('id') ?? []).length >= 60)
     assertSame({ types, values }, rows)
+  })
+
+  test(`${name}: every value, exactly, from pages in a file`, async () => {
+    for (const memoryBytes of [1024, 4096]) {
+      const file = await readSpooled(fixture(name), memoryBytes)
+      assert.ok(file.isSpooled)
+      assertSame(file, rows)
+    }
   })
 }
 
@@ -92,6 +100,18 @@ test('a file that is cut off is refused, wherever it is cut', async () => {
   const whole = fixture('pyarrow-zstd.parquet')
   for (let length = 0; length < whole.length; length += 97)
     await assert.rejects(readWhole(whole.subarray(0, length)), ParquetError)
+})
+
+test('a footer the end of which is overwritten with zeros is refused, wherever they begin', async () => {
+  const whole = fixture('pyarrow-snappy.parquet')
+  const end = whole.length - 8
+  const start = end - whole.readUInt32LE(end)
+  for (let from = start; from < end - 1; from += 7) {
+    const file = Buffer.from(whole)
+    file.fill(0, from, end)
+    // Those of the last text, which says by which program, change nothing that is read.
+    if (end - from > 60) await assert.rejects(readWhole(file), ParquetError, `from ${from - start}`)
+  }
 })
 
 test('no byte of a file can make its reader fail with anything but a refusal', async () => {

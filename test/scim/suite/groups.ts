@@ -211,6 +211,9 @@ export function groupsOverScim(server: ScimServer): void {
     const { id } = await groupNamed('shared')
     assert.equal((await server.scim('PATCH', `/Groups/${id}`, add, { token })).status, 204)
     assert.equal((await server.scim('DELETE', `/Groups/${id}`)).status, 403)
+    const rename = { op: 'replace', path: 'displayName', value: 'Hidden from others' }
+    assert.equal((await server.patch(`/Groups/${id}`, rename)).status, 403)
+    assert.equal((await groupNamed('shared')).id, id)
     assert.deepEqual(await rolesOf(theirs), ['shared'])
     assert.equal((await server.scim('DELETE', `/Groups/${id}`, undefined, { token })).status, 204)
     assert.equal((await server.scim('DELETE', path)).status, 204)
@@ -232,6 +235,13 @@ export function groupsOverScim(server: ScimServer): void {
     assert.equal((await administer('DELETE', '/clients/short-lived')).status, 204)
     assert.deepEqual(await rolesOf(b), [])
     assert.equal((await server.scim('GET', '/Users', undefined, { token: issued.body.token })).status, 401)
+    // Nor has a later client of that name its groups, to which an operator may have given rights meanwhile.
+    assert.equal((await administer('POST', '/clients', client)).status, 201)
+    const { body: later } = await administer('POST', '/scim/short-lived/tokens', {})
+    const { body: groups } = await server.scim('GET', '/Groups', undefined, { token: later.token })
+    assert.ok(!JSON.stringify(groups.Resources).includes('Of a client'))
+    assert.equal((await administer('GET', '/roles/Of%20a%20client')).body.provisioned, undefined)
+    assert.equal((await administer('DELETE', '/clients/short-lived')).status, 204)
   })
 
   test('every change is in the audit log with its source, and requests are counted', async () => {

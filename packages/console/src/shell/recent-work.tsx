@@ -92,8 +92,8 @@ async function readSaved(signal: AbortSignal): Promise<readonly Recent[]> {
   if (!server.services.includes('query') || !may('Platform/')) return []
   const found: Recent[] = []
   for await (const { id, kind, name, username, updated } of gate.saved.list({ limit: LISTED }, { signal })) {
-    // What others have shared is not this user's work.
-    if (username !== user.peek()?.preferred_username) continue
+    // What others have shared is not this user's work, nor is what the demonstration comes with.
+    if (username !== user.peek()?.preferred_username || id.startsWith('demo-')) continue
     const isBoard = kind === 'board'
     found.push({
       id,

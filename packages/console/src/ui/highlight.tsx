@@ -24,7 +24,7 @@ function patternOf(keywords: string, flags: string): RegExp {
       /(?<variable>(?<!\w)\$\{?[A-Za-z_]\w*\}?|(?<![\w:]):[A-Za-z_][\w.]*)/,
       // Options of commands.
       /(?<option>(?<=\s)--?[A-Za-z][\w-]*)/,
-      /(?<number>(?<![\w.-])\d[\d_.]*(?![\w.-]))/,
+      /(?<number>(?<![\w.:/-])\d[\d_.]*(?![\w.-]))/,
       new RegExp(`(?<keyword>(?<![\\w$.-])(?:${keywords.replaceAll(' ', '|')})(?![\\w$-]))`),
       // A call of a function, or the command at the beginning of a line of a shell.
       /(?<call>(?<![\w$])[A-Za-z_]\w*(?=\()|(?<=^|\n)(?:curl|npm|npx|node|pip|python3|psql|gatehouse|export|echo|read)(?=\s))/,

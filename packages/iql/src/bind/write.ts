@@ -77,8 +77,20 @@ function namedColumns(binding: Binding, table: TableView, names: readonly Name[]
   return names.map((name) => columnOf(binding, table, name))
 }
 
+/** The columns of a table by their names in lower case: a table may have two thousand, and a statement may name all. */
+const COLUMNS = new WeakMap<TableView, ReadonlyMap<string, ColumnView>>()
+
+function columnsByName(table: TableView): ReadonlyMap<string, ColumnView> {
+  let columns = COLUMNS.get(table)
+  if (columns === undefined) {
+    columns = new Map(table.columns.map((column) => [column.name.toLowerCase(), column]))
+    COLUMNS.set(table, columns)
+  }
+  return columns
+}
+
 export function columnOf(binding: Binding, table: TableView, name: Name): ColumnView {
-  const column = table.columns.find((known) => sameName(known.name, name.text))
+  const column = columnsByName(table).get(name.text.toLowerCase())
   if (column !== undefined) return column
   const hint = didYouMean(
     name.text,

@@ -10,6 +10,7 @@ import type { Aggregate, BoundBody, BoundCall, BoundExpression, BoundQuery, Sour
 import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
 import type { TableView } from './catalogue-view.ts'
 import { timesOf } from './copied-operands.ts'
+import { findRowParameters, type RowParameters } from './row-parameters.ts'
 import { concatOperands, isGrowing, isShrinking, isSmallText } from './text-bound.ts'
 
 export interface TextWeight {
@@ -20,6 +21,8 @@ export interface TextWeight {
   /** How often the texts of parameters, by index, and of the columns of each source, by name, are held. */
   readonly parameters: ReadonlyMap<number, number>
   readonly columns: ReadonlyMap<number, ReadonlyMap<string, number>>
+  /** The parameters of rows that have one several times. */
+  readonly rows: readonly RowParameters[]
   /** min and max of texts of any length, of which each group holds one. */
   readonly inGroups: ReadonlySet<BoundExpression>
   /** IN (query) where the database joins the rows of the query, instead of holding a list of them. */
@@ -47,6 +50,7 @@ export function weigh(statement: Weighed, indexesOf: IndexesOf = () => []): Text
     literalBytes: total.get(BYTES) ?? 0,
     parameters,
     columns,
+    rows: findRowParameters(statement),
     inGroups: weigher.inGroups,
     joined: weigher.joined,
     isComputed: (column) => weigher.isComputed(column),

@@ -50,6 +50,8 @@ export const FOREIGN_FUNCTIONS: ReadonlyMap<string, string> = new Map(
     array_agg: "write string_agg(CAST(x AS Text), ', '): IQL has no arrays",
     unnest: 'IQL has no arrays: store a row for each element',
     random: 'IQL has no random numbers; for a sample take every hundredth row: WHERE id % 100 = 0',
+    pg_terminate_backend:
+      'write pg_cancel_backend(pid) to end a statement; operators end connections with gatehouse wire kick',
     pg_sleep: 'wait in your program; a query cannot',
     if: 'write CASE WHEN … THEN … ELSE … END',
     iif: 'write CASE WHEN … THEN … ELSE … END',

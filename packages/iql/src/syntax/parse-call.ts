@@ -165,7 +165,11 @@ function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {
   return [tokens.closing(value)]
 }
 
-const PERCENTILES: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
+/** Those of other dialects are parsed too, so that their error says which function IQL has instead. */
+const PERCENTILES: ReadonlySet<string> = new Set([
+  ...['percentile_cont', 'percentile_disc'],
+  ...['percentile', 'approx_percentile', 'quantile', 'quantile_cont', 'quantile_disc', 'approx_quantile'],
+])
 
 function parseFilter(tokens: TokenStream): Expression | undefined {
   if (tokens.token.key !== 'filter' || tokens.ahead(1).key !== '(') {

@@ -122,7 +122,9 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     positionals: ['FILE'],
     options: {
       '--table': { value: 'NAME', required: true, help: 'the table to insert the rows into' },
-      '--create': { help: 'create the table if it does not exist, with types guessed from the values' },
+      '--create': {
+        help: 'create the table if it does not exist: with the types of an Arrow or Parquet file, or guessed from the values of CSV',
+      },
       '--key': { value: 'COLUMN', repeatable: true, help: 'with --create: a column of the primary key; repeatable' },
       '--type': { value: 'COLUMN=TYPE', repeatable: true, help: 'with --create: the type of a column; repeatable' },
       '--date-format': {
@@ -167,12 +169,15 @@ and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
 a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be distinguished, nothing
 is written without --yes. An empty field is NULL, or the default of its column.
-NDJSON, Arrow and Parquet files are sent as they are, into a table that exists, and inserted as a whole or not at all. Arrow and
-Parquet are recognised by their first bytes. Of the options above, these take --duplicates, --time-zone and --dry-run only.
+NDJSON, Arrow and Parquet files are sent as they are, and inserted as a whole or not at all. Arrow and Parquet are recognised by
+their first bytes, and with --create the new table has their types.
+Of the options above, all three take --duplicates, --time-zone and --dry-run, and Arrow and Parquet --create, --key and --type.
+A new table can be read by everyone with a right of the platform; the command says so, and how to restrict it.
 ${LOGIN}`,
     examples: [
       'import trades.csv --table trades',
       'import trades.csv --table trades --create --key id --type price="Decimal(12, 4)"',
+      'import trades.parquet --table trades --create --key id',
     ],
     load: async () => (await import('./query/import.ts')).importRows,
   },

@@ -33,7 +33,7 @@ export const IDENTITY_SETTINGS = {
   refreshTokenGrace: setting(
     '10',
     parseSeconds,
-    'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+    'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs. If a node knows that the response did not reach the client, because the database did not answer or the client had left, it is half an hour, until the new token is used.',
   ),
   discovery: setting(
     'exact',

@@ -20,6 +20,7 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'limitStream',
   'limitFeeds',
   'feedPublisherRate',
+  'feedPublisherKeys',
   'limitAdmin',
   'limitScim',
   'limitExempt',

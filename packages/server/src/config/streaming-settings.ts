@@ -115,6 +115,11 @@ export const STREAMING_SETTINGS = {
   streamEcho: setting('false', parseBoolean, 'Serve /echo, which returns every message; for conformance suites only.'),
   streamControllers: setting('', parseText, 'Module, or folder of modules, with additional streaming controllers.'),
   streamSweepInterval: setting('0.25', parseSeconds, 'Seconds between timeout checks of streaming connections.'),
+  feedPublisherKeys: setting(
+    '1000000',
+    parseInteger,
+    'Idempotency keys that one user or client may use for one [feed](feeds.md) in 24 hours, on each node.',
+  ),
   feedPublisherRate: setting(
     '20000',
     parseInteger,

@@ -27,7 +27,9 @@ export const DEMO_DOCUMENTS = [
         },
         {
           title: 'Bid and ask of :symbol',
-          statement: `select quoted_at, bid, ask from quotes where symbol = :symbol and quoted_at ${RECENT} order by quoted_at`,
+          // Without now(), with which it would be read once a second, and be behind the table of prices beside it.
+          statement:
+            "select quoted_at, bid, ask from quotes where symbol = :symbol and quoted_at > (select max(quoted_at) from quotes where symbol = :symbol) - interval '15 minutes' order by quoted_at",
           parameters: { symbol: 'ACME' },
           view: 'line',
           x: 'quoted_at',

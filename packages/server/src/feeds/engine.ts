@@ -29,6 +29,8 @@ export interface FeedStore {
    * (`feed.topics`), too many bytes (`feed.full`) or a key that was used for another request (`feed.key_used`).
    */
   append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended>
+  /** Whether a request with this key was appended before. Throws a Refusal for a key that was used for another request. */
+  wasAppended(once: PublishOnce): Promise<boolean>
   /**
    * Messages with a higher `seq` than `after`, in order, of a feed that is stored. `kind` newest: only the newest message of each topic
    * (its state), topics in the order of these; otherwise the history.

@@ -11,16 +11,14 @@ import type { StepUp, StepUpRequest } from '../step-up/step-up.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
 import { type DroppedFeed, type Feed, isStored, topicChoice, topicFault } from './feed.ts'
-import { PublishRates } from './limits.ts'
+import { type PublisherLimits, PublishRates } from './limits.ts'
 import { LiveFeed } from './live-feed.ts'
 import type { FeedMessage } from './message.ts'
 import { refuse, refuseForNow } from './refusals.ts'
 import { mayRead, mayWrite, missingRight } from './rights.ts'
 import type { FeedSubscription, Start } from './subscription.ts'
 
-export interface FeedLimits {
-  /** Messages a second that one publisher may publish. */
-  readonly publisherRate: number
+export interface FeedLimits extends PublisherLimits {
   /** The `Data` of all messages that all feeds keep. */
   readonly bytes: number
 }
@@ -75,7 +73,7 @@ export class FeedService {
   constructor(options: FeedServiceOptions) {
     const { limits, monotonic = monotonicClock, metrics } = options
     this.#options = options
-    this.#rates = new PublishRates(limits.publisherRate, monotonic)
+    this.#rates = new PublishRates(limits, monotonic)
     metrics.watch('gatehouse_feed_subscriptions', () =>
       [...this.#feeds.values()].map(({ definition, subscriptions }) => [{ feed: definition.name }, subscriptions]),
     )
@@ -151,6 +149,7 @@ export class FeedService {
     const { definition } = feed
     for (const message of messages) checkMessage(definition, message)
     this.#rates.take(principal.subject, definition, messages.length)
+    if (once !== undefined) this.#rates.takeKey(principal.subject, definition)
     if (isStored(definition)) this.#checkBytes()
     return feed.append(messages, once)
   }
@@ -203,8 +202,8 @@ export class FeedService {
     if (this.#engine !== undefined) await (await this.#engine).check()
   }
 
-  setLimits({ publisherRate }: Pick<FeedLimits, 'publisherRate'>): void {
-    this.#rates.publisherRate = publisherRate
+  setLimits(limits: PublisherLimits): void {
+    this.#rates.setLimits(limits)
   }
 
   async close(): Promise<void> {

@@ -199,6 +199,16 @@ export class Context {
     if (response.writableLength >= LEAST_UNREAD_BYTES) this.#holdUntilRead(response, this.unread)
   }
 
+  /** For a reply that was begun: calls it if the client leaves before the reply is sent. */
+  whenUnsent(act: () => void): void {
+    const { response } = this
+    const check = (): void => {
+      if (!response.writableFinished) act()
+    }
+    if (response.closed) check()
+    else response.once('close', check)
+  }
+
   /** Counts bytes that wait in memory for the client, until they are released. Past the limit of the node, connections are closed. */
   holdUnread(bytes: number): () => void {
     return this.unread?.hold(this.holder, bytes, () => this.#closeUnread('queue')) ?? (() => {})

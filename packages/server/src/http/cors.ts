@@ -15,6 +15,7 @@ const REQUEST_HEADERS = [
   'Request-Id',
   'traceparent',
   'tracestate',
+  'x-fapi-interaction-id',
 ].join(', ')
 /** In addition to those that every page may read. `Date` lets a page compute how far its clock is off. */
 export const EXPOSED_HEADERS: readonly string[] = [
@@ -28,6 +29,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'Retry-After',
   'traceresponse',
   'WWW-Authenticate',
+  'x-fapi-interaction-id',
 ]
 const EXPOSED = EXPOSED_HEADERS.join(', ')
 /** The longest time that Chromium caches a preflight. A page of an origin that is no longer allowed cannot read the reply anyway. */

@@ -17,6 +17,7 @@ import { pendingReply } from './pending-reply.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
 import { type Authentication, authenticateRequest } from './request/authentication.ts'
 import { hasBody, readBody } from './request/body.ts'
+import { setInteractionId } from './request/interaction-id.ts'
 import type { CheckProof } from './request/proof.ts'
 import { checkHost, checkTargetLength, checkTransferCoding, localTarget } from './request/request-head.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
@@ -88,7 +89,7 @@ export class Pipeline {
       this.#finish(context, status)
       span?.end({ method: context.method, route: context.route, status, id: context.id })
     }
-    // The client left while the server was starting, or while earlier requests of its connection were served.
+    // The client left while earlier requests of its connection were served.
     if (response.closed || request.socket.destroyed) {
       observe()
       return
@@ -129,6 +130,7 @@ export class Pipeline {
     if (route.isProbe === true) context.logLevel = 'debug'
     if (params !== undefined) context.params = params
     if (group.headers !== undefined) context.setHeaders(group.headers)
+    if (route.access !== undefined) setInteractionId(context)
     this.#enter(context, group, () => {
       const inSpan = (act: () => void): void => (span === undefined ? act() : span.run(act))
       inSpan(() => this.#authorize(context, match, () => this.#readBody(context, match, inSpan)))

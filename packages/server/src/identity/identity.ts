@@ -2,6 +2,7 @@
 
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
+import type { Cluster } from '../events/cluster.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
 import type { CheckProof } from '../http/request/proof.ts'
 import { lazily } from '../lib/once.ts'
@@ -20,6 +21,7 @@ import { createClientKeys } from './clients/client-keys.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { Dpop, DpopOptions } from './dpop/dpop.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
+import { createUndeliveredTokens } from './grants/undelivered-tokens.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
 import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
@@ -35,6 +37,7 @@ export interface IdentityOptions {
   readonly stores: Stores
   readonly builtInClients: BuiltInClients
   readonly bus: Bus
+  readonly nodes: Pick<Cluster, 'handle' | 'callAny'>
   readonly audit: Audit
   readonly clock: Clock
   /** Encrypts the private signing keys at rest. */
@@ -51,6 +54,8 @@ export interface IdentityOptions {
   readonly pushed: PushedSettings
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** A token of this server begins later than now. Seconds since the epoch. */
+  readonly onEarlyToken?: (notBefore: number) => void
   /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
   readonly allowPrivateKeys: boolean
   /** Keys or metadata at this address could not be fetched. */
@@ -84,6 +89,7 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     revocationList,
     clock,
+    onEarly: options.onEarlyToken,
     async namesOf(userId) {
       const user = await users.findById(userId)
       return user === undefined
@@ -172,6 +178,7 @@ export async function openIdentity(options: IdentityOptions) {
       (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
+    undelivered: createUndeliveredTokens({ clock, graceMs: () => lifetimes.graceMs, nodes: options.nodes }),
     pushed: options.pushed,
     /** For tokens that are issued from now on. */
     setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),

@@ -1,6 +1,10 @@
 /** Awaits a promise, but rejects as soon as the signal aborts. The work behind the promise continues. */
 export async function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  signal.throwIfAborted()
+  if (signal.aborted) {
+    // Nobody waits for it: an error of it must not end the process.
+    work.catch(() => {})
+    throw signal.reason
+  }
   let abort = (): void => {}
   const aborted = new Promise<never>((_resolve, reject) => {
     abort = () => reject(signal.reason)

@@ -1,6 +1,5 @@
 /** What may be used once, such as DPoP proofs, remembered until it expires, in bounded memory. */
 import { hash, randomBytes } from 'node:crypto'
-import type { Clock } from 'gatehouse-protocol'
 
 /** What became of an id: `full` if there is no room to remember it. */
 export type Remembered = 'new' | 'used' | 'full'
@@ -18,7 +17,7 @@ export class ReplayMemories {
   readonly #short: ReplayMemory
   readonly #long: ReplayMemory
 
-  constructor(clock: Clock) {
+  constructor(clock: () => number) {
     this.#short = new ReplayMemory(clock, 60_000)
     this.#long = new ReplayMemory(clock, 5 * 60_000)
   }
@@ -38,14 +37,14 @@ const MOST = SLOTS * 0.75
 
 /** A set of digests for each slice of time in which the ids in it expire; a slice is dropped as a whole. */
 export class ReplayMemory {
-  readonly #clock: Clock
+  readonly #clock: () => number
   readonly #sliceMs: number
   readonly #most: number
   readonly #slices = new Map<number, DigestSet>()
   /** Nobody can choose ids whose digests are close together. */
   readonly #salt = randomBytes(16).toString('base64')
 
-  constructor(clock: Clock, sliceMs: number, most = MOST) {
+  constructor(clock: () => number, sliceMs: number, most = MOST) {
     this.#clock = clock
     this.#sliceMs = sliceMs
     this.#most = most

@@ -117,6 +117,12 @@ export const QUERY_ERRORS = {
     'The table cataloguetables lists the tables that you may read.',
   ),
   'Data.BadValue': entry(422, '22P02', 'A value does not fit its type', 'Correct the value that the message names.'),
+  'Data.BadBinary': entry(
+    422,
+    '22P03',
+    'A value is not in the binary format of its type',
+    "Send the value as PostgreSQL's binary format of the type has it.",
+  ),
   'Data.UniqueViolation': entry(
     409,
     '23505',
@@ -127,7 +133,7 @@ export const QUERY_ERRORS = {
     409,
     '23514',
     'A row does not meet a check of its table',
-    'Change the values so that the condition in the detail is not false. GET /catalogue/tables/{table} lists the checks.',
+    'Change the values so that the condition that the message names is not false. GET /catalogue/tables/{table} lists the checks.',
   ),
   'Data.TableExists': entry(409, '42P07', 'The name is taken', 'Choose another name.'),
   'Data.ReservedName': entry(
@@ -211,7 +217,7 @@ export const QUERY_ERRORS = {
     408,
     '57014',
     'The time limit was reached',
-    'Request less data, or raise the setting that the message names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
+    'Request less data, add an index to the tables that `detail` says are read whole, or raise the setting that it names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON, Arrow and Parquet.',
   ),
   'Limit.WriteTime': entry(
     408,

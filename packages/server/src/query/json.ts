@@ -10,7 +10,7 @@ import {
   parseInSteps,
   parseJson,
 } from '../lib/exact-json.ts'
-import type { Steps } from '../lib/turns.ts'
+import { atOnce, type Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 
 /** In one turn. */
@@ -27,7 +27,8 @@ const LONG_TEXT = 1024 * 1024
 const LONG_TEXT_OF_NUMBERS = 64 * 1024
 
 export function* readJsonInSteps(text: string): Steps<Json> {
-  const { mayLoseDigits } = yield* measureJson(text)
+  const { mayLoseDigits, problem } = yield* measureJson(text)
+  if (problem !== undefined) throw refuse(problem.code, `The body ${problem.text}`)
   yield
   if (text.length <= (mayLoseDigits ? LONG_TEXT_OF_NUMBERS : LONG_TEXT))
     return refuseSyntax(() => (mayLoseDigits ? parseExactly(text) : (parseJson(text) as Json)))
@@ -49,16 +50,22 @@ function refuseSyntax<Result>(read: () => Result): Result {
 }
 
 /** A value nested much deeper could not be serialized again. */
-const MAX_DEPTH = 500
+export const MAX_JSON_DEPTH = 500
 /** Parsing and reading more values would hold the event loop for too long. */
-const MAX_VALUES = 100_000
+export const MAX_JSON_VALUES = 100_000
 /** No type has as many digits. */
-const MAX_NUMBER_LENGTH = 1000
+export const MAX_NUMBER_LENGTH = 1000
 /** Characters that are measured in one step. */
 const STEP_LENGTH = 64 * 1024
 
-/** Refuses text that nests too deep or has too many values before anything is built from it. The text does not have to be JSON. */
-function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> {
+/** What bounds a text that is parsed. `problem` is worded to follow what the text is. */
+interface Measured {
+  readonly mayLoseDigits: boolean
+  readonly problem?: { readonly code: 'Request.BadJson' | 'Request.TooLarge'; readonly text: string }
+}
+
+/** Finds text that nests too deep or has too many values before anything is built from it. The text does not have to be JSON. */
+function* measureJson(text: string): Steps<Measured> {
   let depth = 0
   let values = 1
   let strings = 0
@@ -76,20 +83,29 @@ function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> 
     } else if (code === COMMA) values++
     else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
       values++
-      if (++depth > MAX_DEPTH) throw refuse('Request.BadJson', `The body nests more than ${MAX_DEPTH} levels deep`)
+      if (++depth > MAX_JSON_DEPTH) return beyond('Request.BadJson', `nests more than ${MAX_JSON_DEPTH} levels deep`)
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
     else if (code >= ZERO && code <= NINE) {
       const end = endOfNumber(text, at)
       if (end - at > MAX_NUMBER_LENGTH)
-        throw refuse('Request.BadJson', `The body has a number of more than ${MAX_NUMBER_LENGTH} characters`)
+        return beyond('Request.BadJson', `has a number of more than ${MAX_NUMBER_LENGTH} characters`)
       mayLoseDigits ||= losesDigits(text, at, end)
       at = end - 1
     }
     // A value has a name at most, and may itself be a string.
-    if (values > MAX_VALUES || strings > 2 * MAX_VALUES)
-      throw refuse('Request.TooLarge', `The body has more than ${MAX_VALUES} values; send fewer at once`)
+    if (values > MAX_JSON_VALUES || strings > 2 * MAX_JSON_VALUES)
+      return beyond('Request.TooLarge', `has more than ${MAX_JSON_VALUES} values; send fewer at once`)
   }
   return { mayLoseDigits }
+}
+
+function beyond(code: NonNullable<Measured['problem']>['code'], text: string): Measured {
+  return { mayLoseDigits: false, problem: { code, text } }
+}
+
+/** Why the text of a value is beyond the limits of JSON, if it is, worded to follow it. */
+export function findLimitProblem(text: string): string | undefined {
+  return atOnce(measureJson(text)).problem?.text
 }
 
 const [QUOTE, COMMA, ZERO, NINE] = [0x22, 0x2c, 0x30, 0x39]

@@ -49,8 +49,10 @@ export function limitConnections(
   const most = mostConnections(config, openFiles)
   if (areFew(most))
     logger.warn({ openFiles, connections: most }, 'the open-file limit is low: raise it (ulimit -n, LimitNOFILE)')
-  // Without a listener the process would end; the connection is lost, and the next one is accepted.
-  server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'))
+  // Without a listener the process would end; the connection is lost, and the next one is accepted. A port that cannot be opened fails the start.
+  server.on('error', (error) => {
+    if (server.listening) logger.error({ err: error }, 'a connection could not be accepted')
+  })
   const report = atMostEvery(REPORT_EVERY_MS, (refused) =>
     logger.error(
       { refused, openFiles, connections: most },

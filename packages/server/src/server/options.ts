@@ -70,7 +70,11 @@ export function liveLimitsOf(config: Config) {
 }
 
 export function feedLimitsOf(config: Config) {
-  return { publisherRate: config.feedPublisherRate, bytes: config.feedBytes }
+  return {
+    publisherRate: config.feedPublisherRate,
+    publisherKeys: config.feedPublisherKeys,
+    bytes: config.feedBytes,
+  }
 }
 
 export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {

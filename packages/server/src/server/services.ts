@@ -21,6 +21,7 @@ import { openMailIfSet, startMail } from './mail.ts'
 import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
 import type { Cleanup } from './watch/cleanup.ts'
+import { type ClockWatch, watchClock } from './watch/clock.ts'
 
 export interface Services {
   readonly query: QueryService | undefined
@@ -51,7 +52,8 @@ export async function openServices(
   const window = new SlidingWindow(clock)
   const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
   const stepUp = createStepUp({ clock, audit: resources.audit, metrics })
-  const identity = await openIdentityService(base, metrics)
+  const clockWatch = await watchClock(resources.database, base, cleanup)
+  const identity = await openIdentityService(base, metrics, clockWatch)
   cleanup.add(() => identity.close())
   const query = runs(config, 'query') ? await openQueryService(base, identity, stepUp) : undefined
   cleanup.add(() => query?.close())
@@ -115,11 +117,12 @@ function openQueryService(
   })
 }
 
-function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
+function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatch): Promise<Identity> {
   const { config, issuer, resources, builtInClients, bus, clock, logger } = base
   const { database, stores, audit, masterKey } = resources
   return openIdentity({
     ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
+    nodes: base.cluster,
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
     provisioning: config.scim,
@@ -135,6 +138,7 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     localSignIn: config.localSignIn,
     pushed: { lifetimeMs: config.parLifetime, required: config.requirePushedAuthorizationRequests },
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    onEarlyToken: (notBefore) => clockWatch.earlyToken(notBefore),
     allowPrivateKeys: config.clientJwksPrivate,
     onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })

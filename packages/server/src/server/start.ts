@@ -23,7 +23,7 @@ import { readinessChecks, ServerState } from './readiness.ts'
 import { routeGroups } from './routes.ts'
 import { type Front, type RunningServer, runServer } from './running.ts'
 import { openServices, runs, type Services } from './services.ts'
-import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
+import { listenForMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
 import { createNodeReplies } from './watch/node-status.ts'
@@ -84,7 +84,11 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       settings: () => running.settings,
     })
     wire?.serve()
-    await Promise.all([listener.listen(), metricsListener?.listen(), listenLater(wirePort, config, logger)])
+    await Promise.all([
+      listener.listen(),
+      listenForMetrics(metricsListener, config),
+      listenLater(wirePort, config, logger),
+    ])
     announceStart(base, services, listener, cleanup)
     return runServer(running, front)
   } catch (error) {

@@ -46,7 +46,7 @@ function onClosedPort(error: unknown, config: Config, logger: Logger): void {
   const [host, port] = [wireHostOf(config), wirePortOf(config)]
   if (config.wirePort !== 'auto')
     throw new BadSetting(`The wire port ${port} on ${host} ${text}: change GATEHOUSE_WIRE_PORT or GATEHOUSE_WIRE_HOST.`)
-  logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; set wire_port to another one`)
+  logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; choose another one with --wire-port`)
 }
 
 /** How tools reach the port, for the console; undefined where it is off. */

@@ -23,20 +23,21 @@ export function FilterField({
     label: 'Row filter',
     hint: 'A condition. Callers see the rows for which it is true, and can write no others. Ctrl-Space offers the columns and the variables of the caller.',
   }
-  // The editor is loaded when a form needs it.
-  if (Editor === undefined)
+  if (Editor === 'failed')
     return <TextArea {...field} rows={2} placeholder={PLACEHOLDER} value={value} onValue={onValue} />
   return (
     <Field {...field}>
       {() => (
         <div class="filter-editor">
-          <Editor
-            label={field.label}
-            value={value}
-            onChange={onValue}
-            expression={expression}
-            placeholder={PLACEHOLDER}
-          />
+          {Editor !== undefined && (
+            <Editor
+              label={field.label}
+              value={value}
+              onChange={onValue}
+              expression={expression}
+              placeholder={PLACEHOLDER}
+            />
+          )}
         </div>
       )}
     </Field>
@@ -59,13 +60,13 @@ async function loadAttributes(signal: AbortSignal): Promise<readonly { name: str
   return items.map(({ name, type }) => ({ name: `:attribute.${name}`, about: `Attribute of the caller: ${type}` }))
 }
 
-function useEditor(): ComponentType<EditorProps> | undefined {
-  const [loaded, setLoaded] = useState<{ readonly Editor: ComponentType<EditorProps> }>()
+/** Loaded when a form needs it; undefined until then. */
+function useEditor(): ComponentType<EditorProps> | 'failed' | undefined {
+  const [loaded, setLoaded] = useState<{ readonly Editor: ComponentType<EditorProps> | 'failed' }>()
   useEffect(() => {
     import('../../editor/editor.tsx').then(
       ({ Editor }) => setLoaded({ Editor }),
-      // The text field does, too.
-      () => {},
+      () => setLoaded({ Editor: 'failed' }),
     )
   }, [])
   return loaded?.Editor

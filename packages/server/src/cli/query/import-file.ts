@@ -1,13 +1,15 @@
 /** `gatehouse import` of NDJSON, Arrow or Parquet: the file is sent as it is, in one request, and inserted as a whole or not at all. */
 import { openAsBlob } from 'node:fs'
 import type { Duplicates } from 'gatehouse-csv'
+import { typeName } from 'gatehouse-iql'
 import { GatehouseError } from '../../../../client/src/index.ts'
-import { CommandError } from '../errors.ts'
+import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
 import { membersOf } from '../output/json.ts'
 import { printTable } from '../output/table.ts'
+import { columnsOfFile } from './file-types.ts'
 import type { FileFormat } from './import-format.ts'
-import { describeTable } from './import-target.ts'
+import { checkKeys, createTable, describeTable } from './import-target.ts'
 import { insertPath } from './insert-rows.ts'
 
 export interface FileImport {
@@ -17,12 +19,15 @@ export interface FileImport {
   readonly duplicates: Duplicates
   readonly zone: string | undefined
   readonly isDryRun: boolean
+  /** How the table is made if it does not exist; undefined without --create. */
+  readonly create:
+    | { readonly keys: readonly string[]; readonly types: readonly (readonly [string, string])[] }
+    | undefined
 }
 
 export async function importFile(gate: Gate, work: FileImport): Promise<void> {
   const { table, duplicates, zone, isDryRun } = work
-  if ((await describeTable(gate, table)) === undefined)
-    throw new CommandError(`There is no table ${table}: create it first; only CSV files can be imported with --create`)
+  if (!(await prepareTable(gate, work))) return
   const parameters = { duplicates, ...(zone === undefined ? {} : { timezone: zone }) }
   const reply = await send(gate, work, insertPath(table, isDryRun ? { ...parameters, dryrun: 'true' } : parameters))
   const [affected = 0, replaced = 0, skipped = 0] = [reply.RowsAffected, reply.Replaced, reply.Skipped].map((value) =>
@@ -30,6 +35,32 @@ export async function importFile(gate: Gate, work: FileImport): Promise<void> {
   )
   if (isDryRun) show(work, membersOf(reply.Columns), affected)
   else process.stdout.write(summaryOf({ inserted: affected - replaced, replaced, skipped }))
+}
+
+/** False for a dry run that would create the table: there is nothing more to try. */
+async function prepareTable(gate: Gate, { file, format, table, isDryRun, create }: FileImport): Promise<boolean> {
+  if ((await describeTable(gate, table)) !== undefined) return true
+  if (format.name === 'NDJSON')
+    throw new CommandError(`There is no table ${table}: create it first, since the lines of ${file} have no types`)
+  if (create === undefined && !isDryRun)
+    throw new UsageError(`There is no table ${table}; use --create to create it with the types of the file`)
+  const { keys, types } = create ?? { keys: [], types: [] }
+  const columns = await columnsOfFile(file, format, types)
+  checkKeys(
+    keys,
+    columns.map(({ name }) => name),
+  )
+  process.stdout.write(`format: ${format.name}\n`)
+  printTable(
+    ['COLUMN', 'TYPE'],
+    columns.map(({ name, type }) => [name, typeName(type)]),
+  )
+  if (!isDryRun) {
+    await createTable(gate, table, columns, keys)
+    return true
+  }
+  process.stdout.write(`There is no table ${table}, which --create creates like this; nothing was written\n`)
+  return false
 }
 
 async function send(

@@ -46,19 +46,24 @@ function formatOfBytes(file: string): 'arrow' | 'parquet' | undefined {
   return text === 'ARROW1' || text.startsWith('\xff\xff\xff\xff') ? 'arrow' : undefined
 }
 
+/** For a new table. The lines of NDJSON have no types, and their columns can differ. */
+const CREATE_OPTIONS: readonly OptionName[] = ['--create', '--key', '--type']
 const CSV_OPTIONS: readonly OptionName[] = [
-  ...(['--create', '--key', '--type', '--yes', '--date-format', '--number-format'] as const),
+  ...(['--yes', '--date-format', '--number-format'] as const),
   ...(['--null', '--delimiter', '--rejected', '--restart', '--batch'] as const),
 ]
 
 const REASONS: ReadonlyMap<string, string> = new Map([
-  ...['--create', '--key', '--type', '--yes'].map((option) => [option, 'create the table first'] as const),
+  ['--yes', 'its types are not guessed'],
   ...['--rejected', '--restart', '--batch'].map(
     (option) => [option, 'the file is inserted in one request, as a whole or not at all'] as const,
   ),
 ])
 
 function refuseCsvOptions(args: Arguments, file: string, { name }: FileFormat): void {
+  const creating = name === 'NDJSON' ? CREATE_OPTIONS.find((one) => args.has(one)) : undefined
+  if (creating !== undefined)
+    throw new UsageError(`${creating} is for CSV, Arrow and Parquet, and ${file} is ${name}: create the table first`)
   const option = CSV_OPTIONS.find((one) => args.has(one))
   if (option === undefined) return
   const reason = REASONS.get(option)

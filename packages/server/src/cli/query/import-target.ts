@@ -236,6 +236,10 @@ export async function createTable(
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.map(quoted).join(', ')})`)
   try {
     await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
+    process.stderr.write(
+      `Created the table ${table}. Everyone with a right of the platform can read it, and those with Platform/Admin can write to it. ` +
+        `To restrict that: ALTER TABLE ${quoted(table)} SET READ SCOPE 'Platform/Trading'\n`,
+    )
   } catch (error) {
     // Without a picture of the statement, for the same reason.
     if (!(error instanceof GatehouseError) || error.status !== 403) throw error

@@ -61,8 +61,12 @@ export async function importRows(args: Arguments): Promise<void> {
   if (zone !== undefined && !isZone(zone)) throw new UsageError(`--time-zone: unknown time zone ${zone}`)
   const isDryRun = args.has('--dry-run')
   const format = chooseFormat(args, file)
-  if (format !== undefined)
-    return withGate(args, (gate) => importFile(gate, { file, format, table, duplicates, zone, isDryRun }))
+  if (format !== undefined) {
+    const create = args.has('--create') ? { keys: args.values('--key'), types: [...args.pairs('--type')] } : undefined
+    if (create === undefined && (args.has('--key') || args.has('--type')))
+      throw new UsageError('--key and --type are for a new table: add --create')
+    return withGate(args, (gate) => importFile(gate, { file, format, table, duplicates, zone, isDryRun, create }))
+  }
   const source = await openCsv(file, await chooseDelimiter(args, file), new Set(args.values('--null')))
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   await withGate(

@@ -66,7 +66,7 @@ export function loginAuth(server: string): Auth<GrantedTokens> {
   const command = `${programName()} login --server ${server}`
   if (login === undefined) {
     const others = knownServers()
-    const known = others.length === 0 ? '' : `, but to ${others.join(', ')}, which --server names`
+    const known = others.length === 0 ? '' : ` (but to ${others.join(', ')}: choose such a server with --server)`
     throw new CommandError(`You are not logged in to ${server}${known}. Run: ${command}`)
   }
   const { clientId, refreshToken } = login
@@ -145,7 +145,7 @@ function startedBy(
 function hintOf(code: string, clientId: string): string | undefined {
   const grants = '--grant device_code --grant refresh_token'
   const command = (more: string) =>
-    `${programName()} client add ${clientId} --public ${grants}${more} --scope "openid profile offline_access …"`
+    `${programName()} client add ${clientId} --public ${grants}${more} --scope "openid profile offline_access Platform/Market"`
   if (code === 'invalid_client')
     return `is the client ${clientId} registered, and enabled? ${clientId === DEFAULT_CLIENT ? 'The setting cli_client of the server may be false. ' : ''}To register it, on the machine with the data: ${command('')}`
   if (code === 'unauthorized_client')

@@ -121,16 +121,15 @@ export class FeedEndpoints {
     const topic = topicOf(context)
     // A caller who may not remove a topic does not learn whether it exists.
     const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, originOf(context))
-    if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
-      throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+    const once = onceOf(context)
+    if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined) {
+      if (once === undefined || !(await feed.store.wasAppended(once)))
+        throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+      context.end(204)
+      return
+    }
     const { name } = feed.definition
-    await this.#env.feeds.publish(
-      name,
-      [{ topic, data: undefined }],
-      context.principal,
-      onceOf(context),
-      originOf(context),
-    )
+    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, once, originOf(context))
     context.end(204)
   }
 

@@ -50,6 +50,12 @@ export class CoreStore implements FeedStore {
     return { seq: 0, time, isRepeated: false }
   }
 
+  async wasAppended(once: PublishOnce): Promise<boolean> {
+    const known = await this.#env.keys.fingerprint(this.#feed.generation, once)
+    if (known !== undefined && known !== once.fingerprint) throw refuseAppend('key', this.#feed)
+    return known !== undefined
+  }
+
   /** Resolves when the server has all of them. */
   async #publish(messages: readonly NewMessage[], time: number): Promise<void> {
     const { nats } = this.#env

@@ -47,10 +47,7 @@ export class Keys {
 
   async begin(generation: string, { owner, key, fingerprint }: PublishOnce, time: number): Promise<Begun> {
     await this.#create()
-    const id = createHash('sha256')
-      .update(JSON.stringify([generation, owner, key]))
-      .digest('base64url')
-    const subject = `${KEYS_ROOT}.${encodeToken(generation)}.${id}`
+    const { id, subject } = placeOf(generation, owner, key)
     const begun = (start: number, isTakenOver: boolean): Begun => ({
       kind: 'begun',
       request: { subject, id, fingerprint, time: start, isTakenOver },
@@ -66,6 +63,12 @@ export class Keys {
       if (entry.seq !== undefined) return { kind: 'done', seq: entry.seq, time: entry.time }
       if (Date.now() >= deadline) return begun(entry.time, true)
     }
+  }
+
+  /** The fingerprint of the request that has used the key; undefined if there was none. */
+  async fingerprint(generation: string, { owner, key }: PublishOnce): Promise<string | undefined> {
+    await this.#create()
+    return (await this.#read(placeOf(generation, owner, key).subject))?.fingerprint
   }
 
   async finish({ subject, fingerprint, time }: KeyedRequest, seq: number): Promise<void> {
@@ -120,6 +123,13 @@ export class Keys {
       })
     await this.#created
   }
+}
+
+function placeOf(generation: string, owner: string, key: string): { readonly id: string; readonly subject: string } {
+  const id = createHash('sha256')
+    .update(JSON.stringify([generation, owner, key]))
+    .digest('base64url')
+  return { id, subject: `${KEYS_ROOT}.${encodeToken(generation)}.${id}` }
 }
 
 /** The error in the reply to a published message; undefined if it is stored. */

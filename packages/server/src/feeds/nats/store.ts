@@ -34,6 +34,10 @@ export class NatsFeedStore<Store extends FeedStore> implements FeedStore {
     return this.#store.append(messages, once)
   }
 
+  wasAppended(once: PublishOnce) {
+    return this.#store.wasAppended(once)
+  }
+
   readAfter(choice: TopicChoice, after: number, options: ReadOptions) {
     return this.#store.readAfter(choice, after, options)
   }

@@ -149,6 +149,12 @@ export class StreamStore implements FeedStore {
     return kept
   }
 
+  async wasAppended(once: PublishOnce): Promise<boolean> {
+    const known = await this.#env.keys.fingerprint(this.#feed.generation, once)
+    if (known !== undefined && known !== once.fingerprint) throw refuseAppend('key', this.#feed)
+    return known !== undefined
+  }
+
   readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
     return this.#reads.page(this.#feed, choice, after, options)
   }

@@ -113,6 +113,15 @@ export class PostgresFeedStore implements FeedStore {
     return this.#queue.append(messages, once)
   }
 
+  async wasAppended({ owner, key, fingerprint }: PublishOnce): Promise<boolean> {
+    const [known] = await this.#options.database.read<{ fingerprint: string }>(
+      `select fingerprint from ${SCHEMA}.requests where feed = $1 and owner = $2 and key = $3`,
+      [this.#id, owner, key],
+    )
+    if (known !== undefined && known.fingerprint !== fingerprint) throw refuseAppend('key', this.#feed)
+    return known !== undefined
+  }
+
   async readAfter(choice: TopicChoice, after: number, { kind, limit }: ReadOptions): Promise<Page> {
     if (kindOf(this.#feed) === KIND.notStored) return { messages: [], through: after, isLast: true, hasGap: false }
     const read = kind === 'newest' ? readNewest : readHistory

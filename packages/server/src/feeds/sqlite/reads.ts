@@ -43,6 +43,9 @@ export class Reads {
     const state = 'coalesce(data, (select m.data from messages m where m.feed = topics.feed and m.seq = topics.seq))'
     const newest = `seq, topic, time, removed, ${state} as data from topics`
     this.#sql = {
+      request: database.prepare<[string, string, string], { fingerprint: string }>(
+        'select fingerprint from requests where feed = ? and owner = ? and key = ?',
+      ),
       generations: database.prepare<[], { name: string }>('select name from feeds'),
       head: database.prepare<[string], Head>(
         'select id, epoch, last, forgotten, topics, bytes from feeds where name = ?',
@@ -83,6 +86,11 @@ export class Reads {
 
   generations(): readonly string[] {
     return this.#sql.generations.all().map(({ name }) => name)
+  }
+
+  /** What a request with this key was; undefined if there was none. */
+  fingerprint(generation: string, owner: string, key: string): string | undefined {
+    return this.#sql.request.get(generation, owner, key)?.fingerprint
   }
 
   head(generation: string): Head | undefined {

@@ -81,6 +81,12 @@ export class SqliteFeedStore implements FeedStore {
     return { seq, time, isRepeated }
   }
 
+  async wasAppended({ owner, key, fingerprint }: PublishOnce): Promise<boolean> {
+    const known = this.#env.reads.fingerprint(this.#feed.generation, owner, key)
+    if (known !== undefined && known !== fingerprint) throw refuseAppend('key', this.#feed)
+    return known !== undefined
+  }
+
   async readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
     const head = this.#head()
     const kind = this.#feed.history === undefined ? 'newest' : options.kind

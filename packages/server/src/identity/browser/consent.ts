@@ -100,7 +100,7 @@ const decide: FlowAction = async (context, flow, form, env) => {
   }
   if (!(await env.flows.finish(flow.handle))) throw expired()
   env.audit.record({ event: 'consent.refused', ...facts })
-  return refuseToClient(context, client, details.request, 'access_denied', 'The person declined', env)
+  return refuseToClient(context, client, details.request, 'access_denied', 'The request was denied', env)
 }
 
 /** Whether the page showed all of these scopes: the person may have been given more since. */

@@ -104,8 +104,12 @@ export function createDpop(options: DpopOptions) {
   const keys = new ProofKeys()
   const isAddressOf = createAddresses(options.issuer, options.publicOrigins)
   const usedProofs = options.usedProofs ?? rememberHere(clock, options.startedAt)
-  /** A clock that was set back must not make every proof too old. */
-  const since = (): number => Math.min(usedProofs.since, clock())
+  let began = usedProofs.since
+  /** Once the clock is seen before it, the memory begins there: otherwise every proof would be too old until the clock catches up. */
+  const since = (): number => {
+    began = Math.min(began, clock())
+    return began
+  }
   const nonces = createNonces(options.nonceKey, clock, since)
   const verifier = createVerifierOf(PROOFS, { onError: options.onError, ...WORKER })
   const observe = metrics.histogram('gatehouse_dpop_verify_seconds', {})

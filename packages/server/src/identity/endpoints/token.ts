@@ -57,16 +57,25 @@ export function tokenRoute(env: TokenEnv): Route {
     method: 'POST',
     path: '/connect/token',
     body: FORM,
-    handle: async (context) => context.json(await token(formOf(context, 'resource'), context, env)),
+    async handle(context) {
+      const { reply, noteUndelivered } = await token(formOf(context, 'resource'), context, env)
+      context.json(reply)
+      if (noteUndelivered !== undefined) context.whenUnsent(noteUndelivered)
+    },
   }
 }
 
-async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<TokenReply> {
+interface Answer extends Pick<Redeemed, 'noteUndelivered'> {
+  readonly reply: TokenReply
+}
+
+async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<Answer> {
   const grantType = required(form, 'grant_type')
   // First: a request that is answered with a nonce is repeated with the same assertion and code.
   const proof = await checkProof(form, caller, env)
   const client = await authenticateClient(caller, form, env)
   const began = env.clock()
+  let redeemed: Redeemed | undefined
   try {
     const redeem = grantFor(grantType, client)
     const boundKey = await useProof(proof, client)
@@ -75,10 +84,12 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
       env.rateLimits.countCaller('token', caller.address, { user: user.id })
     }
     const audience = audienceOf(form, grantType, client, env)
-    const redeemed = await redeem({ form, client, caller, boundKey, audience, countUser }, env)
+    redeemed = await redeem({ form, client, caller, boundKey, audience, countUser }, env)
     await refuseRevoked(redeemed, client, began, env)
-    return await issue(grantType, client, redeemed, boundKey, caller, env)
+    const reply = await issue(grantType, client, redeemed, boundKey, caller, env)
+    return { reply, ...(redeemed.noteUndelivered && { noteUndelivered: redeemed.noteUndelivered }) }
   } catch (error) {
+    redeemed?.noteUndelivered?.()
     recordRefusal(error, grantType, client, caller, env)
     throw error
   }

@@ -5,6 +5,7 @@ import { type Context, JSON_TYPE } from '../../http/context.ts'
 import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
 import { type Credentials, credentialsOn, proofOf } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
+import { setInteractionId } from '../../http/request/interaction-id.ts'
 import { bothSchemes, type CheckProof, proofChallenge } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -46,6 +47,7 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
 
   /** A known bearer token of a user read a moment ago is served in one turn, without a promise (`npm run bench -- userinfo`). */
   const handle = (context: Context): void | Promise<void> => {
+    setInteractionId(context)
     const credentials = tokenOf(context)
     const principal = authenticate(credentials.token)
     if (credentials.isProven || principal instanceof Promise) return handleLater(context, credentials, principal)

@@ -5,6 +5,7 @@ import type { RevocationList } from '../../events/revocation-list.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
+import type { Undelivered } from '../../store/authorizations/refresh-tokens.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Client, GrantType } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
@@ -23,6 +24,7 @@ export interface GrantEnv {
   readonly audit: Audit
   readonly clock: Clock
   readonly lifetimes: TokenLifetimes
+  readonly undelivered: Undelivered
 }
 
 export interface TokenLifetimes {
@@ -56,6 +58,8 @@ export interface Redeemed {
   readonly onBehalfOf?: { readonly user: User; readonly grant: Grant }
   /** May be a promise: the other tokens can be signed while this one is being stored. */
   readonly refreshToken?: string | Promise<string> | undefined
+  /** To be called if the reply does not reach the client: the refresh token may then be asked for again. */
+  readonly noteUndelivered?: () => void
   /** When the user consented, if before this request: a revocation since then may not have found a grant to revoke. */
   readonly asOf?: number | undefined
   /** Present if an ID token will be issued. */

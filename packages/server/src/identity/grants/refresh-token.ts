@@ -24,7 +24,8 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   const { scopes, target } = targetOf(request, grant, held, env)
   countUser(user)
 
-  const successor = succeed(token, found, client, caller, env)
+  const rotated = succeed(token, found, client, caller, env)
+  const successor = rotated.then((rotation) => rotation.successor)
   const isIdTokenAsked = requested !== undefined || grant.details.isOpenIdUnasked === undefined
   // The endpoint may refuse before it awaits this promise: a rejection must not go unhandled.
   successor.catch(() => {})
@@ -33,6 +34,11 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
     target,
     onBehalfOf: { user, grant },
     refreshToken: successor,
+    noteUndelivered: () =>
+      void rotated.then(
+        ({ digest }) => digest && env.undelivered.note(digest),
+        () => {},
+      ),
     ...(scopes.includes('openid') && isIdTokenAsked ? { idToken: {} } : {}),
   }
 }
@@ -47,7 +53,8 @@ function checkKey({ grant }: RefreshToken, { boundKey }: GrantRequest): void {
 }
 
 /**
- * Rotate before replying: losing a token to a crash is safer than accepting it twice. With the FAPI profile the same token stays (§5.3.2.1):
+ * Rotate before replying: losing a token to a crash is safer than accepting it twice. A successor that did not reach its client, as far as
+ * the nodes know, is given again while nobody has used it: a thief gains no more than by a token that was not rotated. With the FAPI profile the same token stays (§5.3.2.1):
  * nobody else can use it without the key of the client, and no lost response ends the grant.
  */
 async function succeed(
@@ -56,14 +63,14 @@ async function succeed(
   client: Client,
   caller: ClientRequest,
   env: GrantEnv,
-): Promise<string> {
+): Promise<{ readonly successor: string; readonly digest?: string }> {
   const { grant } = found
   const { refreshTokens } = env.stores
   if (client.profile === 'fapi2') {
-    if (await refreshTokens.renew(found, env.lifetimes)) return token
+    if (await refreshTokens.renew(found, env.lifetimes)) return { successor: token }
   } else {
-    const rotation = await refreshTokens.rotate(token, found, env.lifetimes)
-    if (rotation.outcome !== 'reused') return rotation.successor
+    const rotation = await refreshTokens.rotate(token, found, env.lifetimes, env.undelivered)
+    if (rotation.outcome !== 'reused') return rotation
   }
   await env.revocations.revokeGrant(grant.id)
   env.audit.record({

@@ -22,6 +22,8 @@ export interface AccessOptions {
   readonly signer: Pick<Signer, 'verify' | 'hasKey'>
   readonly revocationList: RevocationList
   readonly clock: Clock
+  /** A token with a valid signature begins later than now. Seconds since the epoch. */
+  readonly onEarly?: ((notBefore: number) => void) | undefined
   /** The names of a user; called once for each new token. */
   readonly namesOf: (
     userId: string,
@@ -47,7 +49,7 @@ const MAX_RECENT = 1_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
 
-export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions) {
+export function createAccess({ issuer, signer, revocationList, clock, namesOf, onEarly }: AccessOptions) {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
   let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
@@ -105,7 +107,9 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   }
 
   function isEarly(notBefore: unknown): boolean {
-    return typeof notBefore === 'number' && notBefore > seconds(clock()) + CLOCK_SKEW_SECONDS
+    if (typeof notBefore !== 'number' || notBefore <= seconds(clock()) + CLOCK_SKEW_SECONDS) return false
+    onEarly?.(notBefore)
+    return true
   }
 
   /** Undefined if there is no such user. */

@@ -3,6 +3,7 @@
  * inserts them, all or none. A slow sender holds no lock and no connection.
  */
 import { createHash } from 'node:crypto'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { findColumn } from '../catalogue/find-column.ts'
@@ -15,8 +16,9 @@ import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, w
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
 import { otherDelimiter } from './csv.ts'
 import { type BulkFormat, namesOf, openReader } from './formats.ts'
+import { keepBody } from './kept-body.ts'
 import { type BulkPlan, planBulk } from './plan.ts'
-import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
+import type { BodyStore, BulkReader, ByteSource } from './reader.ts'
 import { type Spool, SpoolRows, type Spools } from './spools.ts'
 
 export interface BulkCall {
@@ -93,20 +95,24 @@ interface Received {
 async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Received> {
   const hash = call.idempotencyKey === undefined ? undefined : createHash('sha256')
   const source = bounded(call, env.spools.importBytes, (part) => hash?.update(part))
-  const kept: Spool[] = []
-  const keep: KeepBody = async (body) => {
-    const file = await env.spools.open(ownerOf(call.principal))
-    kept.push(file)
-    for await (const part of body) await file.write(part)
+  const owner = ownerOf(call.principal)
+  const memory = env.spools.memory.open(owner)
+  const files: Spool[] = []
+  const openFile = async (): Promise<Spool> => {
+    const file = await env.spools.open(owner)
+    files.push(file)
     return file
   }
+  const { signal } = call.running
+  const store: BodyStore = { keep: (body) => keepBody(body, openFile), memory, openFile, signal }
   try {
-    const read = await readRows(call, env, spool, await openReader(call.format, source, call.columns, keep))
+    const read = await readRows(call, env, spool, await openReader(call.format, source, call.columns, store))
     // What follows the end that a format has.
     for await (const _ of source);
     return { digest: hash?.digest('base64url'), ...read }
   } finally {
-    for (const file of kept) await file.remove()
+    memory.end()
+    for (const file of files) await file.remove()
   }
 }
 
@@ -126,6 +132,8 @@ async function readRows(
     call.running.signal.throwIfAborted()
     checkBatch(batch, columns, rows.count)
     await rows.add(batch)
+    // To read and to encode a batch takes some milliseconds each.
+    await immediate()
   }
   await rows.end()
   return { rows: rows.count, columns, definition: table }

@@ -10,10 +10,12 @@ import {
   readValue,
 } from 'gatehouse-iql'
 import { builderOf, type ColumnBuilder } from '../columns/batch.ts'
+import { readNumeric } from '../columns/binary-numeric.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
-import { BATCH_BYTES, BATCH_ROWS, type BulkReader, type ByteSource, type ReadBatch } from './reader.ts'
+import { BATCH_BYTES, type BulkReader, type ByteSource, type ReadBatch } from './reader.ts'
+import { rowsPerTurn } from './row-sizes.ts'
 import { TextPieces } from './text-rows.ts'
-import { addValue } from './values.ts'
+import { addValue, uuidText } from './values.ts'
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 /** The signature, flags, and the length of what may follow them. */
@@ -34,7 +36,8 @@ export async function openCopyBinary(source: ByteSource): Promise<BulkReader> {
   }
 }
 
-type Read = ReturnType<typeof readValue>
+/** A value, or what is wrong with it: it does not fit the column, or its bytes are not those of the type. */
+type Field = ReturnType<typeof readValue> | { readonly malformed: string }
 
 class BinaryRows {
   readonly #columns: readonly NamedColumn[]
@@ -52,7 +55,7 @@ class BinaryRows {
   }
 
   get isFull(): boolean {
-    return this.count >= BATCH_ROWS || this.#bytes >= BATCH_BYTES
+    return this.count >= rowsPerTurn(this.#columns.length) || this.#bytes >= BATCH_BYTES
   }
 
   take(): ReadBatch {
@@ -121,7 +124,9 @@ class BinaryRows {
       const field = bytes.subarray(at, at + length)
       at += length
       const read = readField(field, column.type)
-      if ('problem' in read) throw badValue({ row: this.row }, column, field.toString('hex', 0, 40), read.problem)
+      const shown = field.toString('hex', 0, 40)
+      if ('malformed' in read) throw badValue({ row: this.row }, column, shown, read.malformed, 'Data.BadBinary')
+      if ('problem' in read) throw badValue({ row: this.row }, column, shown, read.problem)
       addValue(builder, read.value, column.type)
     }
     this.row++
@@ -132,7 +137,7 @@ class BinaryRows {
 const EPOCH_DAYS = 10_957n
 const MICROS_PER_DAY = 86_400_000_000n
 
-function readField(field: Buffer, type: IqlType): Read {
+function readField(field: Buffer, type: IqlType): Field {
   const isLong = (length: number): boolean => field.length === length
   switch (type.kind) {
     case 'Integer':
@@ -155,44 +160,30 @@ function readField(field: Buffer, type: IqlType): Read {
     case 'Time':
       return isLong(8) ? inRange(field.readBigInt64BE(), 0n, MICROS_PER_DAY - 1n) : wrongLength()
     case 'Uuid':
-      return isLong(16) ? readValue(type, uuidText(field)) : wrongLength()
+      return readUuid(field)
     case 'Binary':
       return { value: new Uint8Array(field) }
     case 'Decimal':
-      return readNumeric(field, type)
+      return readDecimal(field, type)
     default:
       return isUtf8(field) ? readValue(type, field.toString('utf8')) : { problem: 'is not UTF-8' }
   }
 }
 
-function wrongLength(): Read {
-  return { problem: 'does not have the length of the type' }
+function wrongLength(): Field {
+  return { malformed: 'does not have the length of the type' }
 }
 
-function inRange(value: bigint, least: bigint, most: bigint): Read {
+function inRange(value: bigint, least: bigint, most: bigint): Field {
   return value < least || value > most ? { problem: 'is out of range' } : { value }
 }
 
-function uuidText(bytes: Buffer): string {
-  const hex = bytes.toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+function readUuid(field: Buffer): Field {
+  const value = uuidText(field)
+  return value === undefined ? wrongLength() : { value }
 }
 
-/** Groups of four digits, the first of which has the weight 10000^weight. */
-function readNumeric(field: Buffer, type: IqlType): Read {
-  if (field.length < 8) return wrongLength()
-  const [count, weight, sign] = [field.readInt16BE(0), field.readInt16BE(2), field.readUInt16BE(4)]
-  if (field.length !== 8 + 2 * count || count < 0) return wrongLength()
-  if (sign !== 0 && sign !== 0x4000) return { problem: 'is not a number' }
-  if (weight > 20 || weight < -20 || count > 40) return { problem: 'has too many digits' }
-  const groups = Array.from({ length: count }, (_group, index) =>
-    String(field.readUInt16BE(8 + 2 * index)).padStart(4, '0'),
-  )
-  const whole = Array.from({ length: Math.max(0, weight + 1) }, (_group, index) => groups[index] ?? '0000').join('')
-  const zeros = '0000'.repeat(Math.max(0, -weight - 1))
-  const fraction = (zeros + groups.slice(Math.max(0, weight + 1)).join('')).replace(/0+$/, '')
-  return readValue(
-    type,
-    `${sign === 0x4000 ? '-' : ''}${whole === '' ? '0' : whole}${fraction === '' ? '' : `.${fraction}`}`,
-  )
+function readDecimal(field: Buffer, type: IqlType): Field {
+  const text = readNumeric(field)
+  return text === undefined ? { malformed: 'is not a numeric in binary' } : readValue(type, text)
 }

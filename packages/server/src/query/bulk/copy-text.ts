@@ -91,8 +91,10 @@ class CopyLines {
       if (column >= count) throw badBody(`The row has more than ${count} fields`, { line })
       const isNull = close - at === this.#null.length && this.#null.compare(bytes, at, close) === 0
       if (isNull) rows.addNull(column)
-      else if (hasEscape) rows.addText(column, unescaped(bytes.toString('latin1', at, close), line), line)
-      else rows.addBytes(column, bytes, at, close, line)
+      else if (hasEscape) {
+        const text = unescaped(bytes.subarray(at, close), line)
+        rows.addBytes(column, text, 0, text.length, line)
+      } else rows.addBytes(column, bytes, at, close, line)
       if (close >= end) break
       at = close + 1
     }
@@ -101,25 +103,45 @@ class CopyLines {
   }
 }
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['b', '\b'],
-  ['f', '\f'],
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-  ['v', '\v'],
-])
+const ESCAPES: ReadonlyMap<number, number> = new Map(
+  Object.entries({ b: 8, f: 12, n: 10, r: 13, t: 9, v: 11 }).map(([letter, byte]) => [letter.charCodeAt(0), byte]),
+)
+const LETTER_X = 120
 
 /** An escape may stand for a byte of a character, so the text is put together from bytes. */
-function unescaped(latin1: string, line: number): string {
-  const bytes = latin1.replace(/\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])/g, (_all, code: string) => {
-    if (/^x[0-9a-fA-F]/.test(code)) return String.fromCharCode(Number.parseInt(code.slice(1), 16))
-    if (/^[0-7]/.test(code)) return String.fromCharCode(Number.parseInt(code, 8) & 0xff)
-    return ESCAPES.get(code) ?? code
-  })
-  const whole = Buffer.from(bytes, 'latin1')
+function unescaped(field: Buffer, line: number): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(field.length)
+  let length = 0
+  for (let at = 0; at < field.length; ) {
+    const byte = field[at++] ?? 0
+    if (byte !== BACKSLASH || at === field.length) {
+      bytes[length++] = byte
+      continue
+    }
+    const code = field[at++] ?? 0
+    const isHex = code === LETTER_X && digitOf(field[at], 16) >= 0
+    const [base, most] = isHex ? [16, 2] : [8, 3]
+    if (!isHex && digitOf(code, 8) < 0) {
+      bytes[length++] = ESCAPES.get(code) ?? code
+      continue
+    }
+    if (!isHex) at--
+    let value = 0
+    for (let count = 0; count < most && digitOf(field[at], base) >= 0; count++)
+      value = value * base + digitOf(field[at++], base)
+    bytes[length++] = value & 0xff
+  }
+  const whole = bytes.subarray(0, length)
   checkText(whole, line)
-  return whole.toString('utf8')
+  return whole
+}
+
+/** -1 if it is none. */
+function digitOf(byte: number | undefined, base: number): number {
+  if (byte === undefined) return -1
+  const lower = byte | 0x20
+  const digit = byte >= 48 && byte <= 57 ? byte - 48 : lower >= 97 && lower <= 102 ? lower - 87 : -1
+  return digit < base ? digit : -1
 }
 
 /** Texts as PostgreSQL writes them: `t`, `\x00ff`, a timestamp with `+00`. */
@@ -154,10 +176,13 @@ const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind
   ],
   [
     'Binary',
-    (text) =>
-      /^\\x(?:[0-9a-fA-F]{2})*$/.test(text)
-        ? { value: new Uint8Array(Buffer.from(text.slice(2), 'hex')) }
-        : { problem: 'is not bytes in hexadecimal digits after \\x' },
+    (text) => {
+      const bytes = text.startsWith('\\x') ? Buffer.from(text.slice(2), 'hex') : undefined
+      // It ends before the first character that is no digit.
+      return bytes === undefined || 2 * bytes.length !== text.length - 2
+        ? { problem: 'is not bytes in hexadecimal digits after \\x' }
+        : { value: new Uint8Array(bytes) }
+    },
   ],
   ['Timestamp', (text, type) => readRoundedValue(type, withZone(text))],
   ['Uuid', (text, type) => readRoundedValue(type, withHyphens(text))],

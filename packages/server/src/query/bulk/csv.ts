@@ -1,7 +1,7 @@
 /** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
 import { delimiterName, delimiterOf } from 'gatehouse-csv'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
-import type { BulkReader, ByteSource } from './reader.ts'
+import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
 import type { TextColumn } from './values.ts'
 
@@ -81,6 +81,8 @@ export function otherDelimiter(fields: readonly string[], { delimiter }: CsvOpti
 class CsvFields {
   readonly #nulls: readonly Buffer[]
   readonly #options: CsvOptions
+  readonly #quote: number
+  readonly #escape: number
   #places = new Int32Array(64)
   count = 0
   bytes: Buffer = Buffer.alloc(0)
@@ -90,11 +92,14 @@ class CsvFields {
 
   constructor(options: CsvOptions) {
     this.#nulls = options.nulls.map((text) => Buffer.from(text))
+    this.#quote = options.quote.charCodeAt(0)
+    this.#escape = options.escape.charCodeAt(0)
     this.#options = options
   }
 
   /** `form`: 0 for a plain field, 1 for a quoted one, 2 for one with escaped quotes. */
   add(start: number, end: number, form: number): void {
+    if (this.count >= MAX_COLUMNS) throw badBody(`The row has more than ${MAX_COLUMNS} fields`, { line: this.line })
     const at = 3 * this.count++
     if (at + 3 > this.#places.length) {
       const places = new Int32Array(2 * this.#places.length)
@@ -115,7 +120,7 @@ class CsvFields {
   texts(): string[] {
     return Array.from({ length: this.count }, (_field, index) => {
       const [start = 0, end = 0, form = 0] = this.#places.subarray(3 * index)
-      return form === 2 ? this.#unescaped(start, end) : this.bytes.toString('utf8', start, end)
+      return form === 2 ? this.#unescaped(start, end).toString() : this.bytes.toString('utf8', start, end)
     })
   }
 
@@ -127,8 +132,10 @@ class CsvFields {
       const start = this.#places[3 * index] ?? 0
       const end = this.#places[3 * index + 1] ?? 0
       const form = this.#places[3 * index + 2]
-      if (form === 2) rows.addText(index, this.#unescaped(start, end), line)
-      else if (form === 0 && this.#isNull(start, end)) rows.addNull(index)
+      if (form === 2) {
+        const text = this.#unescaped(start, end)
+        rows.addBytes(index, text, 0, text.length, line)
+      } else if (form === 0 && this.#isNull(start, end)) rows.addNull(index)
       else rows.addBytes(index, bytes, start, end, line)
     }
     rows.endRow(line, this.length)
@@ -147,11 +154,20 @@ class CsvFields {
     return false
   }
 
-  #unescaped(start: number, end: number): string {
-    const text = this.bytes.toString('utf8', start, end)
-    const { escape: mark, quote } = this.#options
-    if (mark === quote) return text.replaceAll(quote + quote, quote)
-    return text.replace(new RegExp(`\\${mark}([\\${mark}\\${quote}])`, 'g'), '$1')
+  /** The field without its escapes. */
+  #unescaped(start: number, end: number): Buffer {
+    const { bytes } = this
+    const text = Buffer.allocUnsafeSlow(end - start)
+    let length = 0
+    for (let at = start; at < end; at++) {
+      const isEscape =
+        bytes[at] === this.#escape &&
+        at + 1 < end &&
+        (bytes[at + 1] === this.#quote || (this.#escape !== this.#quote && bytes[at + 1] === this.#escape))
+      if (isEscape) at++
+      text[length++] = bytes[at] ?? 0
+    }
+    return text.subarray(0, length)
   }
 }
 

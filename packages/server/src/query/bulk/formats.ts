@@ -1,7 +1,7 @@
 /** The formats of bulk inserts: a table. Each reader is loaded with the first body that has its format. */
 import { badBody } from '../columns/row-error.ts'
 import type { CsvOptions } from './csv.ts'
-import type { BulkReader, ByteSource, KeepBody } from './reader.ts'
+import type { BodyStore, BulkReader, ByteSource } from './reader.ts'
 import type { Zone } from './zone.ts'
 
 /** `columns`: names that the request gives, where the format does not. */
@@ -17,7 +17,7 @@ export async function openReader(
   format: BulkFormat,
   source: ByteSource,
   columns: readonly string[] | undefined,
-  keep: KeepBody,
+  store?: BodyStore,
 ): Promise<BulkReader> {
   switch (format.kind) {
     case 'csv':
@@ -25,9 +25,9 @@ export async function openReader(
     case 'ndjson':
       return (await import('./ndjson.ts')).openNdjson(source, columns, format.zone)
     case 'arrow':
-      return (await import('./arrow/arrow.ts')).openArrow(source, format.zone)
+      return (await import('./arrow/arrow.ts')).openArrow(source, needed(store), format.zone)
     case 'parquet':
-      return (await import('./parquet/parquet.ts')).openParquetBody(await keep(source), format.zone)
+      return (await import('./parquet/parquet.ts')).openParquetBody(source, needed(store), format.zone)
     case 'copy-text':
       return (await import('./copy-text.ts')).openCopyText(source, format)
     case 'copy-csv':
@@ -35,6 +35,11 @@ export async function openReader(
     case 'copy-binary':
       return (await import('./copy-binary.ts')).openCopyBinary(source)
   }
+}
+
+function needed(store: BodyStore | undefined): BodyStore {
+  if (store === undefined) throw new Error('A format that needs its whole body, which is not kept')
+  return store
 }
 
 /** The columns of the rows: those of the body, or those of the request. */

@@ -2,8 +2,8 @@
 import { didYouMean } from 'gatehouse-iql'
 import { parseExactly } from '../../lib/exact-json.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
-import { writeJson } from '../json.ts'
-import type { BulkReader, ByteSource } from './reader.ts'
+import { findLimitProblem, MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_NUMBER_LENGTH, writeJson } from '../json.ts'
+import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
 import { columnIn, type Zone } from './zone.ts'
 
@@ -76,16 +76,43 @@ class JsonLines {
     this.#given = new Float64Array(columns.length)
   }
 
+  /** The members of the object, whose values are read later. */
   namesOf(bytes: Buffer, end: number): string[] {
-    const text = bytes.toString('utf8', 0, end)
-    let value: unknown
-    try {
-      value = JSON.parse(text)
-    } catch {
-      throw badBody('The line is not JSON', { line: this.line })
+    const names: string[] = []
+    let at = skipSpace(bytes, 0, end)
+    if (bytes[at] !== OPEN) throw this.#notAnObject()
+    at = skipSpace(bytes, at + 1, end)
+    while (at < end && bytes[at] !== CLOSE) {
+      const close = bytes[at] === QUOTE ? stringEnd(bytes, at, end) : -1
+      if (close === -1) throw this.#notJson()
+      if (names.length >= MAX_COLUMNS)
+        throw badBody(`The first line names more than ${MAX_COLUMNS} columns`, { line: this.line })
+      names.push(this.#unescaped(bytes, at, close))
+      at = skipSpace(bytes, close + 1, end)
+      if (bytes[at] !== COLON) throw this.#notJson()
+      at = skipSpace(bytes, this.#valueEnd(bytes, skipSpace(bytes, at + 1, end), end), end)
+      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1, end)
+      else if (bytes[at] !== CLOSE) throw this.#notJson()
     }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw this.#notAnObject()
-    return Object.keys(value)
+    return names
+  }
+
+  #valueEnd(bytes: Buffer, start: number, end: number): number {
+    const byte = bytes[start]
+    if (byte === OPEN || byte === OPEN_LIST) return this.#nestedEnd(bytes, start, end)
+    if (byte === QUOTE) {
+      const close = stringEnd(bytes, start, end)
+      if (close === -1) throw this.#notJson()
+      return close + 1
+    }
+    return this.#tokenEnd(bytes, start, end)
+  }
+
+  #tokenEnd(bytes: Buffer, start: number, end: number): number {
+    let close = start
+    while (close < end && isTokenByte(bytes[close] ?? 0))
+      if (++close - start > MAX_NUMBER_LENGTH) throw this.#longNumber()
+    return close
   }
 
   read(bytes: Buffer, isLast: boolean, rows: TextRows): number {
@@ -168,24 +195,49 @@ class JsonLines {
       return close + 1
     }
     if (byte === OPEN || byte === OPEN_LIST) {
-      const close = nestedEnd(bytes, start, end)
-      if (close === -1) throw this.#notJson()
+      const close = this.#nestedEnd(bytes, start, end)
       const text = bytes.toString('utf8', start, close)
       const named = this.#columns[column]
       if (!isJson && named !== undefined) throw badValue({ line }, named, text, 'is an object or an array')
       rows.addText(column, this.#jsonText(text), line)
       return close
     }
-    let close = start
-    while (close < end && isTokenByte(bytes[close] ?? 0)) close++
+    const close = this.#tokenEnd(bytes, start, end)
     if (close - start === 4 && bytes.toString('latin1', start, close) === 'null') rows.addNull(column)
     else if (isToken(bytes, start, close)) rows.addBytes(column, bytes, start, close, line)
     else throw this.#notJson()
     return close
   }
 
+  /** After the bracket that ends the object or list; its content is checked when it is stored. */
+  #nestedEnd(bytes: Buffer, open: number, end: number): number {
+    let depth = 0
+    let values = 0
+    let word = 0
+    for (let at = open; at < end; at++) {
+      const byte = bytes[at] ?? 0
+      if (isTokenByte(byte)) {
+        if (++word > MAX_NUMBER_LENGTH) throw this.#longNumber()
+        continue
+      }
+      word = 0
+      if (byte === QUOTE) {
+        at = stringEnd(bytes, at, end)
+        if (at === -1) break
+      } else if (byte === COMMA) values++
+      else if (byte === OPEN || byte === OPEN_LIST) {
+        values++
+        if (++depth > MAX_JSON_DEPTH) throw this.#beyond(`nests more than ${MAX_JSON_DEPTH} levels deep`)
+      } else if ((byte === CLOSE || byte === CLOSE_LIST) && --depth === 0) return at + 1
+      if (values > MAX_JSON_VALUES) throw this.#beyond(`has more than ${MAX_JSON_VALUES} values`)
+    }
+    throw this.#notJson()
+  }
+
   /** As an Insert of JSON stores it: without the spaces between its parts. */
   #jsonText(text: string): string {
+    const problem = findLimitProblem(text)
+    if (problem !== undefined) throw this.#beyond(problem)
     try {
       return writeJson(parseExactly(text))
     } catch {
@@ -199,6 +251,14 @@ class JsonLines {
     } catch {
       throw this.#notJson()
     }
+  }
+
+  #longNumber(): Error {
+    return this.#beyond(`has a number of more than ${MAX_NUMBER_LENGTH} characters`)
+  }
+
+  #beyond(problem: string): Error {
+    return badBody(`The line ${problem}`, { line: this.line })
   }
 
   #notJson(): Error {
@@ -240,20 +300,6 @@ function hasEscape(bytes: Buffer, start: number, end: number): boolean {
 function hasControl(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) if ((bytes[at] ?? 0) < 32) return true
   return false
-}
-
-/** After the bracket that ends the object or list; its content is checked when it is stored. */
-function nestedEnd(bytes: Buffer, open: number, end: number): number {
-  let depth = 0
-  for (let at = open; at < end; at++) {
-    const byte = bytes[at]
-    if (byte === QUOTE) {
-      at = stringEnd(bytes, at, end)
-      if (at === -1) return -1
-    } else if (byte === OPEN || byte === OPEN_LIST) depth++
-    else if ((byte === CLOSE || byte === CLOSE_LIST) && --depth === 0) return at + 1
-  }
-  return -1
 }
 
 /** Letters of true, false and null, and the bytes of numbers. */

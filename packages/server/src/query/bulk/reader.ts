@@ -1,6 +1,8 @@
 /** What a bulk format is: it finds the columns of a body, then reads its rows as batches of columns. */
 import type { ColumnBatch } from '../columns/batch.ts'
 import type { NamedColumn } from '../columns/row-error.ts'
+import type { BodyMemory } from './reader-memory.ts'
+import type { Spool } from './spools.ts'
 
 /** Bytes of a body as they arrive. */
 export type ByteSource = AsyncIterable<Uint8Array>
@@ -23,8 +25,18 @@ export interface KeptBody {
   read(start: number, end: number): Promise<Uint8Array>
 }
 
-export type KeepBody = (source: ByteSource) => Promise<KeptBody>
+/** What the readers of binary formats need of the request. */
+export interface BodyStore {
+  keep(source: ByteSource): Promise<KeptBody>
+  /** For what is held for longer than a batch. */
+  readonly memory: BodyMemory
+  /** For what does not fit into memory. */
+  openFile(): Promise<Spool>
+  readonly signal: AbortSignal
+}
 
 /** A batch ends after this many rows or bytes. */
 export const BATCH_ROWS = 8192
 export const BATCH_BYTES = 1024 * 1024
+/** A table has fewer. */
+export const MAX_COLUMNS = 2000

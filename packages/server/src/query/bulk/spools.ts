@@ -6,6 +6,7 @@ import type { ColumnBatch } from '../columns/batch.ts'
 import type { SpoolEncoder } from '../columns/spool-file.ts'
 import { refuse } from '../errors.ts'
 import { release } from '../model/result.ts'
+import { ReaderMemory } from './reader-memory.ts'
 
 export interface SpoolLimits {
   /** The most bytes of the body of a bulk insert. */
@@ -29,6 +30,8 @@ export class Spools {
   readonly #folder: string
   readonly #limits: SpoolLimits
   readonly #byOwner = new Map<string, Use>()
+  /** Of the readers. */
+  readonly memory = new ReaderMemory()
   #files = 0
 
   constructor(dataFolder: string, limits: SpoolLimits) {
@@ -136,6 +139,13 @@ export class Spool {
       at += bytesRead
     }
     return bytes
+  }
+
+  /** Forgets all that was written. */
+  async clear(): Promise<void> {
+    this.#count(-this.#bytes)
+    this.#bytes = 0
+    await this.#file.truncate(0)
   }
 
   /** Deletes the file. */

@@ -3,7 +3,8 @@ import { isUtf8 } from 'node:buffer'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { badBody, badValue, type NamedColumn, type Place } from '../columns/row-error.ts'
-import { BATCH_BYTES, BATCH_ROWS, type ByteSource, type ReadBatch } from './reader.ts'
+import { BATCH_BYTES, type ByteSource, type ReadBatch } from './reader.ts'
+import { rowsPerTurn } from './row-sizes.ts'
 import { type TextColumn, textColumn } from './values.ts'
 
 /** Reads the rows at the beginning of the bytes, and returns how many bytes they take; 0 if the first one is not whole. */
@@ -71,6 +72,8 @@ export class TextPieces {
 export class TextRows {
   readonly columns: readonly NamedColumn[]
   readonly #cells: readonly TextColumn[]
+  /** A row of a few bytes may leave out all columns. */
+  readonly #most: number
   #lines = new Uint32Array(1024)
   #bytes = 0
   rows = 0
@@ -78,6 +81,7 @@ export class TextRows {
   constructor(columns: readonly NamedColumn[], cellOf: (column: NamedColumn) => TextColumn = columnOf) {
     this.columns = columns
     this.#cells = columns.map(cellOf)
+    this.#most = rowsPerTurn(columns.length)
   }
 
   addNull(column: number): void {
@@ -112,7 +116,7 @@ export class TextRows {
   }
 
   get isFull(): boolean {
-    return this.rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES
+    return this.rows >= this.#most || this.#bytes >= BATCH_BYTES
   }
 
   take(): ReadBatch {

@@ -1,6 +1,7 @@
 /** Reads texts as values of a column, exactly as IQL does: the usual forms from their bytes, all others by `readValue`. */
 import { type IqlType, type IqlValue, isWide, readValue } from 'gatehouse-iql'
 import { BytesBuilder, builderOf, type ColumnBuilder, DoubleBuilder, IntegerBuilder } from '../columns/batch.ts'
+import { findLimitProblem } from '../json.ts'
 
 /** What is wrong with a value, worded to follow it in a message; undefined for a value that was added. */
 export type Problem = string | undefined
@@ -16,14 +17,31 @@ export interface TextColumn {
 export function textColumn(type: IqlType, convert?: (text: string) => string): TextColumn {
   const builder = builderOf(type)
   const addText = (text: string): Problem => {
+    const beyond = type.kind === 'Json' ? findLimitProblem(text) : undefined
+    if (beyond !== undefined) return beyond
     const read = readValue(type, convert === undefined ? text : convert(text))
     if ('problem' in read) return read.problem
     addValue(builder, read.value, type)
     return undefined
   }
-  const slowly = (bytes: Buffer, start: number, end: number): Problem => addText(bytes.toString('utf8', start, end))
+  const most = LONG_KINDS.has(type.kind) ? Number.POSITIVE_INFINITY : MAX_SHORT_BYTES
+  const slowly = (bytes: Buffer, start: number, end: number): Problem =>
+    end - start > most ? `has more than ${most} bytes` : addText(bytes.toString('utf8', start, end))
   const addBytes = fastReader(type, builder, slowly) ?? slowly
   return { builder, addBytes, addText }
+}
+
+const LONG_KINDS: ReadonlySet<IqlType['kind']> = new Set(['Text', 'Json', 'Binary'])
+/** No number, time or Uuid has as many. */
+const MAX_SHORT_BYTES = 4096
+
+const UUID_BYTES = 16
+
+/** Undefined for another number of bytes. */
+export function uuidText(bytes: Uint8Array): string | undefined {
+  if (bytes.length !== UUID_BYTES) return undefined
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
 export function addValue(builder: ColumnBuilder, value: IqlValue, type: IqlType): void {

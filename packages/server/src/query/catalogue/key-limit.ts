@@ -11,10 +11,10 @@ export function keyLimitOf(
   indexes: readonly (readonly string[])[],
   column: string,
 ): number | undefined {
+  const keys = [primaryKey, ...uniques, ...indexes].filter((key) => key.includes(column))
+  // Most columns are in none, and this is asked for each of up to two thousand.
+  if (keys.length === 0) return undefined
   const long = new Set(columns.filter(({ type }) => isLongType(type)).map(({ name }) => name))
   if (!long.has(column)) return undefined
-  const counts = [primaryKey, ...uniques, ...indexes]
-    .filter((key) => key.includes(column))
-    .map((key) => key.filter((name) => long.has(name)).length)
-  return counts.length === 0 ? undefined : Math.floor(MAX_KEY_BYTES / Math.max(...counts))
+  return Math.floor(MAX_KEY_BYTES / Math.max(...keys.map((key) => key.filter((name) => long.has(name)).length)))
 }

@@ -37,8 +37,9 @@ export interface ColumnBatch {
   readonly columns: readonly Vector[]
 }
 
-const FIRST_ROWS = 1024
-const FIRST_BYTES = 16 * 1024
+/** A table may have two thousand columns, of each of which a batch has few values. */
+const FIRST_ROWS = 128
+const FIRST_BYTES = 1024
 
 /** The values of a column, added one by one. */
 export abstract class ColumnBuilder {
@@ -163,7 +164,9 @@ export class BytesBuilder extends ColumnBuilder {
     const at = this.#end
     this.#end += length
     if (this.#end > this.#data.length) {
-      const data = Buffer.allocUnsafeSlow(Math.max(2 * this.#data.length, this.#end))
+      const data = Buffer.allocUnsafeSlow(
+        Math.max(this.#data.length + Math.min(this.#data.length, KEPT_BYTES), this.#end),
+      )
       this.#data.copy(data, 0, 0, at)
       this.#data = data
     }
@@ -175,12 +178,22 @@ export class BytesBuilder extends ColumnBuilder {
     return this.#end
   }
 
+  #takeData(): Buffer {
+    const data = this.#data.subarray(0, this.#end)
+    if (this.#end <= KEPT_BYTES) return Buffer.from(data)
+    this.#data = Buffer.allocUnsafeSlow(FIRST_BYTES)
+    return data
+  }
+
   protected vector(length: number, nulls: Nulls): Vector {
-    const data = Buffer.from(this.#data.subarray(0, this.#end))
+    const data = this.#takeData()
     this.#end = 0
     return { kind: 'bytes', lengths: this.#lengths.slice(0, length), data, nulls }
   }
 }
+
+/** A batch has about as many bytes, unless one value has more: its memory is not kept. */
+const KEPT_BYTES = 2 * 1024 * 1024
 
 export function builderOf(type: IqlType): IntegerBuilder | DoubleBuilder | BytesBuilder {
   switch (vectorKind(type)) {

@@ -13,10 +13,16 @@ export interface NamedColumn {
 
 const MAX_SHOWN = 100
 
-export function badValue(place: Place, { name, type }: NamedColumn, text: string, problem: string): Refusal {
+export function badValue(
+  place: Place,
+  { name, type }: NamedColumn,
+  text: string,
+  problem: string,
+  code: 'Data.BadValue' | 'Data.BadBinary' = 'Data.BadValue',
+): Refusal {
   const shown = text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
   return refuse(
-    'Data.BadValue',
+    code,
     `${placeText(place)}: The value ${JSON.stringify(shown)} of the column ${name} (${typeName(type)}) ${problem}`,
     { members: { ...placeMembers(place), Column: name, Value: shown } },
   )

@@ -90,7 +90,7 @@ export const searchTooLongError = (): Refusal =>
     `A text and what is searched for in it are too long: their bytes, multiplied, may be at most ${MAX_SEARCH_STEPS}`,
     { members: { Hint: 'search for a shorter text, or search a part of the text, such as left(x, 100000)' } },
   )
-/** The texts of one row together are longer than a row of a result may be. */
+/** The texts of one row together are longer than a row of a result may be, which also bounds the rows that are written. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
 /** The copies of long texts that the statement makes for one row would take too much memory. */

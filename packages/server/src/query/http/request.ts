@@ -31,10 +31,13 @@ export function requirePlatformAccess(principal: Principal): void {
 
 /** The body of a call on a table; undefined if it is empty. `otherTypes`: those that the call accepts besides, and that are read elsewhere. */
 export function* readTableBody(context: Context, otherTypes: readonly string[] = []): Steps<Json | undefined> {
-  const text = bodyText(context)
+  const type = context.headers['content-type']
+  const text = bodyText(context, () => {
+    // For a file with a wrong type, the list of those that are accepted says more than that it is not text.
+    if (type !== undefined) checkContentType(type, otherTypes)
+  })
   yield
   if (text.trim() === '') return undefined
-  const type = context.headers['content-type']
   // RFC 9110 §8.3: without a type the recipient may assume one.
   if (type !== undefined) checkContentType(type, otherTypes)
   return yield* readJsonInSteps(text)
@@ -45,11 +48,12 @@ export function readWholeJson(context: Context): Json {
   return readJson(bodyText(context))
 }
 
-/** The bytes must be UTF-8. */
-export function bodyText({ body }: Context): string {
+/** The bytes must be UTF-8; `onOthers` may throw another error for those that are not. */
+export function bodyText({ body }: Context, onOthers?: () => void): string {
   try {
     return UTF8.decode(body)
   } catch {
+    onOthers?.()
     throw refuse('Request.Unsupported', 'The body is not text in UTF-8')
   }
 }

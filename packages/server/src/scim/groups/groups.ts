@@ -113,6 +113,7 @@ async function changeGroup(
     const names: string[] = []
     if (draft.displayName !== group.displayName) {
       await refuseTaken(draft.displayName, group.role, stores)
+      if (group.madeBy === undefined) await refuseOthersMembers(group, stores, caller)
       names.push('displayName')
     }
     const given = await writeMembers(group.role, draft, stores, effects, caller)

@@ -53,15 +53,21 @@ export async function openMetricsPort(
   opening: Opening,
 ): Promise<Listener | undefined> {
   if (port === undefined) return undefined
-  try {
-    return await openListener({ host, port, tls: undefined, opening })
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    const text = METRICS_PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
-    throw new BadSetting(
-      `The metrics port ${port} on ${host} ${text}: change GATEHOUSE_METRICS_PORT or GATEHOUSE_METRICS_HOST.`,
-    )
-  }
+  return await openListener({ host, port, tls: undefined, opening }).catch((error) => refusePort(error, host, port))
+}
+
+/** Opens the port if it was not opened at creation. */
+export async function listenForMetrics(listener: Listener | undefined, config: Config): Promise<void> {
+  const { metricsHost: host, metricsPort: port } = config
+  await listener?.listen().catch((error) => refusePort(error, host, port))
+}
+
+function refusePort(error: unknown, host: string, port: number | undefined): never {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  const text = METRICS_PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
+  throw new BadSetting(
+    `The metrics port ${port} on ${host} ${text}: change GATEHOUSE_METRICS_PORT or GATEHOUSE_METRICS_HOST.`,
+  )
 }
 
 const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([

@@ -179,7 +179,7 @@ function redeemCodes({ db }: Pick<Database, 'db'>, clock: Clock) {
 }
 
 function normalUserCode(text: string): string {
-  return text.replace(/[\s\-‐-―]/g, '').toUpperCase()
+  return text.replace(/[\s\-\u2010-\u2015]/g, '').toUpperCase()
 }
 
 function toRequest(row: Selectable<Schema['device_codes']>): DeviceRequest {

@@ -15,11 +15,20 @@ export interface RefreshToken {
 }
 
 export type Rotation =
-  | { readonly outcome: 'rotated'; readonly successor: string }
-  /** Used again within the grace period: the same successor again (a lost response, two tabs). */
-  | { readonly outcome: 'repeated'; readonly successor: string }
+  | { readonly outcome: 'rotated'; readonly successor: string; readonly digest: string }
+  /** Used again within the grace period, or not delivered: the same successor again (a lost response, two tabs). */
+  | { readonly outcome: 'repeated'; readonly successor: string; readonly digest: string }
   /** Used again after the grace period, or after its successor was used: the token was stolen. */
   | { readonly outcome: 'reused' }
+
+/** Successors that did not reach their client, by their digests. */
+export interface Undelivered {
+  note(digest: string): void
+  /** Whether it was noted, on any node: then it may be given again. */
+  claim(digest: string): Promise<boolean>
+}
+
+const ALL_DELIVERED: Undelivered = { note() {}, claim: async () => false }
 
 export interface RefreshLifetimes {
   /** Lifetime of an unused token. */
@@ -85,18 +94,28 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
      * A token is spent by inserting its successor: of concurrent attempts the unique index on the parent admits one.
      * The successor is stored masked with a pad derived from the parent, so that a repeated use can return the same token.
      */
-    async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
+    async rotate(
+      token: string,
+      found: RefreshToken,
+      { idleMs, graceMs }: RefreshLifetimes,
+      undelivered: Undelivered = ALL_DELIVERED,
+    ): Promise<Rotation> {
       const now = clock()
       const successor = withTime(newSecret(), now)
+      const digest = timedDigest(successor)
       const [inserted] = await insert({
-        digest: timedDigest(successor),
+        digest,
         grant_id: found.grant.id,
         parent_digest: found.digest,
         issued_at: now,
         expires_at: Math.min(now + idleMs, found.grant.expiresAt),
         sealed: maskSuccessor(successor.slice(0, SECRET_LENGTH), token),
+      }).catch((error: unknown) => {
+        // It may be committed all the same.
+        undelivered.note(digest)
+        throw error
       })
-      if (inserted !== undefined) return { outcome: 'rotated', successor }
+      if (inserted !== undefined) return { outcome: 'rotated', successor, digest }
 
       const child = await db
         .selectFrom('refresh_tokens as child')
@@ -104,11 +123,13 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
         .select(['child.digest', 'child.sealed', 'child.issued_at', 'grandchild.digest as used'])
         .where('child.parent_digest', '=', found.digest)
         .executeTakeFirst()
-      const within = child !== undefined && child.used === null && now - child.issued_at <= graceMs
-      if (!within || child.sealed === null) return { outcome: 'reused' }
+      if (child === undefined || child.used !== null || child.sealed === null) return { outcome: 'reused' }
+      const isLate = now - child.issued_at > graceMs
+      if (isLate && child.digest !== digest && !(await undelivered.claim(child.digest))) return { outcome: 'reused' }
       const secret = maskSuccessor(child.sealed, token)
       const isTimed = child.digest.length > SECRET_LENGTH
-      return { outcome: 'repeated', successor: isTimed ? withTime(secret, child.issued_at) : secret }
+      const again = isTimed ? withTime(secret, child.issued_at) : secret
+      return { outcome: 'repeated', successor: again, digest: child.digest }
     },
 
     /** The same token again, for clients that do not rotate; false if it was rotated before: then it was stolen. */

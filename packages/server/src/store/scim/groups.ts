@@ -76,6 +76,12 @@ export function createGroups(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('scim_groups').where('role', '=', role).execute()
     },
 
+    /** The roles that the client has made groups of. */
+    async madeBy(clientId: string): Promise<string[]> {
+      const rows = await db.selectFrom('scim_groups').select('role').where('made_by', '=', clientId).execute()
+      return rows.map(({ role }) => role)
+    },
+
     /** Changes the name for display, or only notes that something about the group has changed. */
     async touch(id: string, displayName?: string): Promise<void> {
       await db

@@ -17,7 +17,10 @@ async function unprovision(role: string, stores: Stores, revocations: Revocation
   await endGiven(stores, revocations, (source) => source.startsWith('scim:'), role)
 }
 
-/** For a client that is deleted: nobody else could take away what it gave. */
+/**
+ * For a client that is deleted: nobody else could take away what it gave, and a client that is registered later under its id must not have
+ * its groups. They are roles of the operator from now on.
+ */
 export async function removeScimClient(
   clientId: string,
   stores: Stores,
@@ -25,6 +28,7 @@ export async function removeScimClient(
 ): Promise<void> {
   if (!(await stores.scim.groups.exist())) return
   await endGiven(stores, revocations, (source) => source === scimSource(clientId))
+  for (const role of await stores.scim.groups.madeBy(clientId)) await stores.scim.groups.unmark(role)
 }
 
 async function endGiven(

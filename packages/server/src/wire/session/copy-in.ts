@@ -151,9 +151,7 @@ export class CopyIn {
 
   async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(this.#format, sourceOf(parts), this.#columns, () => {
-      throw new Error('COPY keeps no body')
-    })
+    const reader = await openReader(this.#format, sourceOf(parts), this.#columns)
     let rows = 0
     for await (const batch of reader.read(columns)) {
       signal.throwIfAborted()

@@ -52,9 +52,7 @@ export async function keepAsInserts(
   const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
   const statement = rowStatement(insertText(name, names), caller, env)
-  const reader = await openReader(format, sourceOf(parts), names, () => {
-    throw new Error('COPY keeps no body')
-  })
+  const reader = await openReader(format, sourceOf(parts), names)
   let count = 0
   for await (const batch of reader.read(columns)) {
     signal.throwIfAborted()

@@ -331,7 +331,7 @@ export class Runner {
     if (!this.#block.isOpen || reads(planned.bound.statement)) return
     throw new WireError(
       '0A000',
-      'In a transaction block, only INSERT … VALUES without RETURNING and ON CONFLICT can write',
+      'In a transaction block, only COPY … FROM STDIN, and INSERT … VALUES without RETURNING and ON CONFLICT, can write',
       AUTOCOMMIT,
     )
   }

@@ -151,10 +151,7 @@ class WireSession implements Session {
   #dispatch(message: FrontendMessage): Later {
     if (this.#commands.isCopying && message.kind !== 'terminate') {
       return this.#commands.copyMessage(message)?.then((isLast) => {
-        if (!isLast) return
-        const next = this.#afterCopy
-        this.#afterCopy = undefined
-        return next && this.#continueQuery(next)
+        return isLast ? this.#continueQuery() : undefined
       })
     }
     switch (message.kind) {
@@ -344,9 +341,11 @@ class WireSession implements Session {
   }
 
   /** After a COPY. An error ends the Query, although the message that led here was CopyDone. */
-  async #continueQuery(next: () => Later): Promise<void> {
+  async #continueQuery(): Promise<void> {
+    const next = this.#afterCopy
+    this.#afterCopy = undefined
     try {
-      await next()
+      await next?.()
     } catch (error) {
       this.#fail(error, REST_OF_QUERY)
     }

@@ -17,6 +17,7 @@ import {
   Table,
   useLoad,
 } from '../../../ui/index.ts'
+import { rightText } from '../../../ui/rights.tsx'
 import { StreamsTabs } from '../tabs.tsx'
 import { type FeedDefinition, type FeedInfo, infoOfUsable, keepText, readerText, type UsableFeed } from './feed.ts'
 
@@ -74,11 +75,15 @@ const DEFINED: readonly ColumnOf<FeedDefinition>[] = [
   { title: 'Feed', cell: ({ name, description }) => <FeedName name={name} description={description} /> },
   { title: 'Class', wide: true, cell: (feed) => <Badge>{feed.class}</Badge> },
   { title: 'Keeps', wide: true, cell: (feed) => <span class="whole">{keepText(feed)}</span> },
-  { title: 'Read', wide: true, cell: (feed) => <span class="whole">{readerText(feed.read)}</span> },
-  { title: 'Publish', wide: true, cell: ({ write }) => write },
+  { title: 'Read', wide: true, cell: ({ read: scope }) => <Reader of={scope} /> },
+  { title: 'Publish', wide: true, cell: ({ write }) => <Reader of={write} /> },
   { title: 'Topics', kind: 'number', cell: ({ usage }) => (usage ? count(usage.topics) : '–') },
   { title: 'Size', kind: 'number', cell: ({ usage }) => (usage ? bytes(usage.bytes) : '–') },
 ]
+
+function Reader({ of }: { readonly of: string }) {
+  return <span title={of}>{of === 'identity' ? readerText(of) : (rightText(of) ?? of)}</span>
+}
 
 function FeedName({ name, description }: Pick<FeedInfo, 'name'> & { readonly description: string | undefined }) {
   return (

@@ -239,7 +239,7 @@ async function cancel(context: BrowserContext, flow: FlowInteraction, env: Brows
   await env.flows.finish(flow.handle)
   const client = details.kind === 'authorize' ? await clientOf(details.request.clientId, env) : undefined
   if (details.kind !== 'authorize' || client === undefined) return context.http.redirect(`${env.pages.base}/sign-in`)
-  return refuseToClient(context, client, details.request, 'access_denied', 'The person cancelled the sign-in', env)
+  return refuseToClient(context, client, details.request, 'access_denied', 'The sign-in was cancelled', env)
 }
 
 async function clientOf(clientId: string, env: BrowserEnv): Promise<Client> {

@@ -1,15 +1,26 @@
 /** Turns arrays of Arrow into columns of a table, exactly or not at all. Values that are the same bytes in both stay where they are. */
 import { isUtf8 } from 'node:buffer'
-import { type IqlType, MAX_DATE, MAX_TIMESTAMP, MIN_DATE, MIN_TIMESTAMP, typeName, writeDecimal } from 'gatehouse-iql'
+import {
+  type IqlType,
+  MAX_DATE,
+  MAX_TIMESTAMP,
+  MIN_DATE,
+  MIN_TIMESTAMP,
+  typeName,
+  writeDecimal,
+  writeTime,
+  writeTimestamp,
+} from 'gatehouse-iql'
+import { parseFloat16 } from 'hyparquet/src/convert.js'
 import { builderOf, type Nulls, type Vector } from '../../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
-import { addValue } from '../values.ts'
+import { addValue, uuidText } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
-import { type ArrowArray, aligned, isValid } from './arrays.ts'
+import { type ArrowArray, aligned, bitAt, isValid } from './arrays.ts'
 import type { ArrowType } from './fields.ts'
 
 /** Reads values as the column: `first` is the number of the row of the first value, for messages. */
-export type ToVector = (array: ArrowArray, from: number, to: number, first: number) => Vector
+export type ToVector = (array: ArrowArray, first: number) => Vector
 
 export function toVector(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
   if (!canBecome(source, column.type))
@@ -18,7 +29,7 @@ export function toVector(source: ArrowType, column: NamedColumn, zone: Zone | un
     )
   const whole = isMoved(source, zone) ? undefined : taker(source, column.type)
   const each = eachValue(source, column, zone)
-  return (array, from, to, first) => whole?.(array, from, to) ?? each(array, from, to, first)
+  return (array, first) => whole?.(array) ?? each(array, first)
 }
 
 /** Whether values are times of clocks in the zone. */
@@ -37,7 +48,7 @@ const TARGETS: Readonly<Record<Exclude<ArrowType['kind'], 'null' | 'utf8'>, read
   float: NUMBERS,
   decimal: NUMBERS,
   bool: ['Boolean'],
-  binary: ['Binary', 'Text', 'Json'],
+  binary: ['Binary', 'Uuid', 'Text', 'Json'],
   fixed: ['Binary', 'Uuid'],
   date: ['Date', 'Timestamp'],
   time: ['Time'],
@@ -49,69 +60,64 @@ function nameOf(type: ArrowType): string {
 }
 
 /** Takes values that are the same bytes in both; undefined for a slice that has to be read value by value, if only for its error. */
-function taker(
-  source: ArrowType,
-  type: IqlType,
-): ((array: ArrowArray, from: number, to: number) => Vector | undefined) | undefined {
+function taker(source: ArrowType, type: IqlType): ((array: ArrowArray) => Vector | undefined) | undefined {
   if (source.kind === 'int' && source.bits === 64 && source.isSigned && type.kind === 'Integer')
-    return (array, from, to) => ({ kind: 'integers', values: longs(array, from, to), nulls: nullsOf(array, from, to) })
+    return (array) => ({ kind: 'integers', values: longs(array), nulls: nullsOf(array) })
   if (source.kind === 'int' && source.bits === 32 && source.isSigned && type.kind === 'Integer')
-    return (array, from, to) => ({ kind: 'integers', values: ints(array, from, to), nulls: nullsOf(array, from, to) })
+    return (array) => ({ kind: 'integers', values: ints(array), nulls: nullsOf(array) })
   if (source.kind === 'timestamp' && source.unit === 1_000_000n && type.kind === 'Timestamp')
-    return (array, from, to) => {
-      const values = longs(array, from, to)
+    return (array) => {
+      const values = longs(array)
       for (let index = 0; index < values.length; index++) {
         const value = values[index] ?? 0n
         if (value < MIN_TIMESTAMP || value > MAX_TIMESTAMP) return undefined
       }
-      return { kind: 'integers', values, nulls: nullsOf(array, from, to) }
+      return { kind: 'integers', values, nulls: nullsOf(array) }
     }
   if (source.kind === 'float' && source.bits === 64 && type.kind === 'Double')
-    return (array, from, to) => {
-      const given = doubles(array, from, to)
+    return (array) => {
+      const given = doubles(array)
       // There is no negative zero.
       const values = given.some((value) => Object.is(value, -0)) ? given.map((value) => value + 0) : given
-      return { kind: 'doubles', values, nulls: nullsOf(array, from, to) }
+      return { kind: 'doubles', values, nulls: nullsOf(array) }
     }
   return source.kind === 'utf8' && type.kind === 'Text' ? texts : undefined
 }
 
-function texts(array: ArrowArray, from: number, to: number): Vector | undefined {
-  const { offsets, data } = array
-  const start = Number(offsets[from] ?? 0)
-  const region = data.subarray(start, Number(offsets[to] ?? 0))
-  if (!isUtf8(region) || region.includes(0)) return undefined
-  const lengths = new Int32Array(to - from)
-  let last = start
-  for (let index = 0; index < lengths.length; index++) {
-    const next = Number(offsets[from + index + 1] ?? 0)
+function texts(array: ArrowArray): Vector | undefined {
+  const { offsets, data, length } = array
+  if (!isUtf8(data) || data.includes(0)) return undefined
+  const lengths = new Int32Array(length)
+  let last = 0
+  for (let index = 0; index < length; index++) {
+    const next = offsets[index + 1] ?? 0
     // A value must not begin within a character.
     if (next > last && ((data[last] ?? 0) & 0xc0) === 0x80) return undefined
     lengths[index] = next - last
     last = next
   }
-  return { kind: 'bytes', lengths, data: region, nulls: nullsOf(array, from, to) }
+  return { kind: 'bytes', lengths, data, nulls: nullsOf(array) }
 }
 
-function longs({ data }: ArrowArray, from: number, to: number): BigInt64Array {
+function longs({ data, length }: ArrowArray): BigInt64Array {
   const { buffer, byteOffset } = aligned(data)
-  return new BigInt64Array(buffer, byteOffset + 8 * from, to - from)
+  return new BigInt64Array(buffer, byteOffset, length)
 }
 
-function ints({ data }: ArrowArray, from: number, to: number): Int32Array {
+function ints({ data, length }: ArrowArray): Int32Array {
   const { buffer, byteOffset } = aligned(data)
-  return new Int32Array(buffer, byteOffset + 4 * from, to - from)
+  return new Int32Array(buffer, byteOffset, length)
 }
 
-function doubles({ data }: ArrowArray, from: number, to: number): Float64Array {
+function doubles({ data, length }: ArrowArray): Float64Array {
   const { buffer, byteOffset } = aligned(data)
-  return new Float64Array(buffer, byteOffset + 8 * from, to - from)
+  return new Float64Array(buffer, byteOffset, length)
 }
 
-function nullsOf(array: ArrowArray, from: number, to: number): Nulls {
+function nullsOf(array: ArrowArray): Nulls {
   if (array.validity === undefined) return undefined
-  const nulls = new Uint8Array(to - from)
-  for (let index = from; index < to; index++) nulls[index - from] = isValid(array, index) ? 0 : 1
+  const nulls = new Uint8Array(array.length)
+  for (let index = 0; index < nulls.length; index++) nulls[index] = isValid(array, index) ? 0 : 1
   return nulls
 }
 
@@ -123,17 +129,17 @@ type Cell =
 
 function eachValue(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
   const read = cellReader(source, column.type, isMoved(source, zone) ? zone : undefined)
-  return (array, from, to, first) => {
+  return (array, first) => {
     const builder = builderOf(column.type)
     const { builder: byText, addText } = columnIn(zone)(column)
     const target = isReadAsText(source, column.type) ? byText : builder
-    for (let index = from; index < to; index++) {
+    for (let index = 0; index < array.length; index++) {
       if (source.kind === 'null' || !isValid(array, index)) {
         target.addNull()
         continue
       }
       const cell = read(array, index)
-      const row = { row: first + index - from }
+      const row = { row: first + index }
       if ('bad' in cell) throw badValue(row, column, cell.text, cell.bad)
       if ('value' in cell) addValue(builder, cell.value, column.type)
       else {
@@ -146,7 +152,7 @@ function eachValue(source: ArrowType, column: NamedColumn, zone: Zone | undefine
 }
 
 function isReadAsText({ kind }: ArrowType, type: IqlType): boolean {
-  if (kind === 'binary') return type.kind !== 'Binary'
+  if (kind === 'binary') return type.kind !== 'Binary' && type.kind !== 'Uuid'
   return kind === 'int' || kind === 'float' || kind === 'decimal' || kind === 'utf8'
 }
 
@@ -160,42 +166,45 @@ function cellReader(source: ArrowType, type: IqlType, zone: Zone | undefined): R
       return ({ data }, index) => ({ text: String(integerAt(data, index, source)) })
     case 'float':
       // By its shortest decimal.
-      return ({ data }, index) => ({
-        text: floatText(source.bits === 64 ? data.readDoubleLE(8 * index) : data.readFloatLE(4 * index)),
-      })
+      return ({ data }, index) => ({ text: floatText(floatAt(data, index, source.bits)) })
     case 'decimal':
       return ({ data }, index) => {
-        const value = (data.readBigInt64LE(16 * index + 8) << 64n) | data.readBigUInt64LE(16 * index)
+        const value = signedAt(data, index, source.bits)
         return { text: source.scale >= 0 ? writeDecimal(value, source.scale) : `${value}e${-source.scale}` }
       }
     case 'bool':
-      return ({ data }, index) => ({ value: ((data[index >> 3] ?? 0) & (1 << (index & 7))) !== 0 })
+      return ({ data, bit }, index) => ({ value: bitAt(data, bit + index) })
     case 'utf8':
+      return textAt
     case 'binary':
-      return source.kind === 'binary' && type.kind === 'Binary' ? bytesAt : textAt
+      if (type.kind === 'Uuid') return (array, index) => uuidCell(bytesAt(array, index))
+      return type.kind === 'Binary' ? (array, index) => ({ value: bytesAt(array, index) }) : textAt
     case 'fixed':
       return ({ data }, index) => {
         const bytes = data.subarray(source.length * index, source.length * (index + 1))
-        if (type.kind === 'Binary') return { value: bytes }
-        return bytes.length === 16
-          ? { value: uuidText(bytes) }
-          : { bad: 'does not have the 16 bytes of a Uuid', text: bytes.toString('hex', 0, 20) }
+        return type.kind === 'Binary' ? { value: bytes } : uuidCell(bytes)
       }
     case 'date':
       return ({ data }, index) => {
-        const days =
-          source.unit === 'day'
-            ? BigInt(data.readInt32LE(4 * index))
-            : divided(data.readBigInt64LE(8 * index), 86_400_000n)
-        return timeCell(days, type, 'Date', zone)
+        if (source.unit === 'day') return timeCell(BigInt(data.readInt32LE(4 * index)), type, 'Date', zone)
+        const time = data.readBigInt64LE(8 * index)
+        const days = divided(time, 86_400_000n)
+        return days === undefined
+          ? { bad: 'is a date with a time of the day', text: `${time} ms` }
+          : timeCell(days, type, 'Date', zone)
       }
     case 'time':
       return ({ data }, index) => {
         const value = source.bits === 64 ? data.readBigInt64LE(8 * index) : BigInt(data.readInt32LE(4 * index))
-        return timeCell(micros(value, source.unit), type, 'Time')
+        const time = micros(value, source.unit)
+        return time === undefined ? tooFine(value, 'Time') : timeCell(time, type, 'Time')
       }
     case 'timestamp':
-      return ({ data }, index) => timeCell(micros(data.readBigInt64LE(8 * index), source.unit), type, 'Timestamp', zone)
+      return ({ data }, index) => {
+        const value = data.readBigInt64LE(8 * index)
+        const time = micros(value, source.unit)
+        return time === undefined ? tooFine(value, 'Timestamp') : timeCell(time, type, 'Timestamp', zone)
+      }
   }
 }
 
@@ -220,24 +229,43 @@ export function integerAt(
   return (isSigned ? INTEGERS : UNSIGNED)[bits]?.(data, (index * bits) / 8) ?? 0
 }
 
+function floatAt(data: Buffer, index: number, bits: 16 | 32 | 64): number {
+  if (bits === 64) return data.readDoubleLE(8 * index)
+  return bits === 32
+    ? data.readFloatLE(4 * index)
+    : (parseFloat16(data.subarray(2 * index, 2 * index + 2)) ?? Number.NaN)
+}
+
+/** Two's complement, the lowest word first. */
+function signedAt(data: Buffer, index: number, bits: 32 | 64 | 128 | 256): bigint {
+  if (bits === 32) return BigInt(data.readInt32LE(4 * index))
+  const words = bits / 64
+  const start = 8 * words * index
+  let value = data.readBigInt64LE(start + 8 * (words - 1))
+  for (let word = words - 2; word >= 0; word--) value = (value << 64n) | data.readBigUInt64LE(start + 8 * word)
+  return value
+}
+
 function floatText(value: number): string {
   // 1e21 and above have an exponent with a sign, which a Decimal reads too.
   return Object.is(value, -0) ? '0' : String(value)
 }
 
-function bytesAt({ offsets, data }: ArrowArray, index: number): Cell {
-  return { value: data.subarray(Number(offsets[index] ?? 0), Number(offsets[index + 1] ?? 0)) }
+function bytesAt({ offsets, data }: ArrowArray, index: number): Buffer {
+  return data.subarray(offsets[index] ?? 0, offsets[index + 1] ?? 0)
 }
 
-function textAt({ offsets, data }: ArrowArray, index: number): Cell {
-  const bytes = data.subarray(Number(offsets[index] ?? 0), Number(offsets[index + 1] ?? 0))
+function textAt(array: ArrowArray, index: number): Cell {
+  const bytes = bytesAt(array, index)
   const text = bytes.toString('utf8')
   return isUtf8(bytes) ? { text } : { bad: 'is not UTF-8', text }
 }
 
-function uuidText(bytes: Buffer): string {
-  const hex = bytes.toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+function uuidCell(bytes: Buffer): Cell {
+  const text = uuidText(bytes)
+  return text === undefined
+    ? { bad: 'does not have the 16 bytes of a Uuid', text: bytes.toString('hex', 0, 20) }
+    : { value: text }
 }
 
 /** Undefined where the value is no whole number of microseconds. */
@@ -251,13 +279,24 @@ function divided(value: bigint, by: bigint): bigint | undefined {
 
 const MICROS_PER_DAY = 86_400_000_000n
 
-function timeCell(
-  value: bigint | undefined,
-  type: IqlType,
-  from: 'Date' | 'Time' | 'Timestamp',
-  zone?: Zone | undefined,
-): Cell {
-  if (value === undefined) return { bad: 'has digits below a microsecond', text: '' }
+/** A number of nanoseconds. */
+function tooFine(value: bigint, kind: 'Time' | 'Timestamp'): Cell {
+  const fraction = ((value % NANOS) + NANOS) % NANOS
+  const seconds = ((value - fraction) / NANOS) * 1_000_000n
+  const isShown = kind === 'Time' ? seconds >= 0n && seconds < MICROS_PER_DAY : isTimestamp(seconds)
+  const digits = `.${String(fraction).padStart(9, '0')}`
+  const whole = kind === 'Time' ? writeTime : (time: bigint) => writeTimestamp(time).replace('Z', '')
+  const text = isShown ? `${whole(seconds)}${digits}${kind === 'Time' ? '' : 'Z'}` : `${value} ns`
+  return { bad: 'has digits below a microsecond: round it to microseconds', text }
+}
+
+const NANOS = 1_000_000_000n
+
+function isTimestamp(micros: bigint): boolean {
+  return micros >= MIN_TIMESTAMP && micros <= MAX_TIMESTAMP
+}
+
+function timeCell(value: bigint, type: IqlType, from: 'Date' | 'Time' | 'Timestamp', zone?: Zone | undefined): Cell {
   const same =
     from === type.kind ? value : type.kind === 'Timestamp' ? value * MICROS_PER_DAY : divided(value, MICROS_PER_DAY)
   if (same === undefined) return { bad: 'has a time, and the column a date only', text: String(value) }
@@ -268,7 +307,7 @@ function timeCell(
 
 /** A time that is out of range stays so. */
 function inUtc(local: bigint, zone: Zone): bigint {
-  return local < MIN_TIMESTAMP || local > MAX_TIMESTAMP ? local : zone.utc(local)
+  return isTimestamp(local) ? zone.utc(local) : local
 }
 
 const RANGES = {

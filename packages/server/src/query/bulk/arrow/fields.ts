@@ -1,16 +1,20 @@
 /** The fields of an Arrow schema (Schema.fbs), as far as they can be columns of a table. */
 import { badBody } from '../../columns/row-error.ts'
+import { MAX_COLUMNS } from '../reader.ts'
 import type { FlatTable } from './flatbuffer-reader.ts'
+
+/** Fields can share their names: a short schema could have gigabytes of them. */
+const MAX_NAME_BYTES = 4096
 
 export type ArrowType =
   | { readonly kind: 'null' }
   | { readonly kind: 'int'; readonly bits: 8 | 16 | 32 | 64; readonly isSigned: boolean }
-  | { readonly kind: 'float'; readonly bits: 32 | 64 }
+  | { readonly kind: 'float'; readonly bits: 16 | 32 | 64 }
   | { readonly kind: 'bool' }
-  /** `width`: the bytes of an offset. */
-  | { readonly kind: 'utf8' | 'binary'; readonly width: 4 | 8 }
+  /** `width`: the bytes of an offset, or that there are views. */
+  | { readonly kind: 'utf8' | 'binary'; readonly width: 4 | 8 | 'view' }
   | { readonly kind: 'fixed'; readonly length: number }
-  | { readonly kind: 'decimal'; readonly scale: number; readonly bits: 128 }
+  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number; readonly bits: 32 | 64 | 128 | 256 }
   | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
   | { readonly kind: 'time'; readonly bits: 32 | 64; readonly unit: TimeUnit }
   /** `isLocal`: without a time zone. */
@@ -29,8 +33,8 @@ export interface ArrowField {
 
 export function readFields(schema: FlatTable): ArrowField[] {
   if (schema.short(0) !== 0) throw badBody('The Arrow stream is big-endian, which is not supported')
-  return schema.tables(1).map((field) => {
-    const name = field.text(0) ?? ''
+  return schema.tables(1, MAX_COLUMNS).map((field) => {
+    const name = field.text(0, MAX_NAME_BYTES) ?? ''
     const type = typeOf(name, field.byte(2), field.table(3))
     const encoding = field.table(4)
     if (encoding === undefined) return { name, type, dictionary: undefined }
@@ -58,20 +62,23 @@ function typeOf(name: string, kind: number, table: FlatTable | undefined): Arrow
     }
     case 3: {
       const precision = table.short(0)
-      if (precision === 1 || precision === 2) return { kind: 'float', bits: precision === 1 ? 32 : 64 }
+      const bits = FLOAT_BITS[precision]
+      if (bits !== undefined) return { kind: 'float', bits }
       break
     }
     case 4:
-    case 19:
-      return { kind: 'binary', width: kind === 4 ? 4 : 8 }
+      return { kind: 'binary', width: 4 }
     case 5:
-    case 20:
-      return { kind: 'utf8', width: kind === 5 ? 4 : 8 }
+      return { kind: 'utf8', width: 4 }
     case 6:
       return { kind: 'bool' }
-    case 7:
-      if (table.int(2, 128) === 128) return { kind: 'decimal', scale: table.int(1), bits: 128 }
+    case 7: {
+      const bits = table.int(2, 128)
+      const scale = table.int(1)
+      if ((bits === 32 || bits === 64 || bits === 128 || bits === 256) && Math.abs(scale) <= MAX_SCALE)
+        return { kind: 'decimal', precision: table.int(0), scale, bits }
       break
+    }
     case 8:
       return { kind: 'date', unit: table.short(0, 1) === 0 ? 'day' : 'ms' }
     case 9: {
@@ -80,13 +87,46 @@ function typeOf(name: string, kind: number, table: FlatTable | undefined): Arrow
       break
     }
     case 10:
-      return { kind: 'timestamp', unit: unitOf(name, table.short(0)), isLocal: (table.text(1) ?? '') === '' }
+      return {
+        kind: 'timestamp',
+        unit: unitOf(name, table.short(0)),
+        isLocal: (table.text(1, MAX_NAME_BYTES) ?? '') === '',
+      }
     case 15:
       if (table.int(0) > 0) return { kind: 'fixed', length: table.int(0) }
       break
+    case 19:
+      return { kind: 'binary', width: 8 }
+    case 20:
+      return { kind: 'utf8', width: 8 }
+    case 23:
+      return { kind: 'binary', width: 'view' }
+    case 24:
+      return { kind: 'utf8', width: 'view' }
   }
-  throw unsupported(name)
+  throw unsupported(name, TYPE_NAMES.get(kind))
 }
+
+const FLOAT_BITS = [16, 32, 64] as const
+/** That of 256 bits. */
+const MAX_SCALE = 76
+
+/** Those of Schema.fbs that cannot be columns, or only with some of their parameters. */
+const TYPE_NAMES: ReadonlyMap<number, string> = new Map([
+  [2, 'Int of another width than 8 to 64 bits'],
+  [7, 'Decimal of an unknown width'],
+  [11, 'Interval'],
+  [12, 'List'],
+  [13, 'Struct'],
+  [14, 'Union'],
+  [16, 'FixedSizeList'],
+  [17, 'Map'],
+  [18, 'Duration'],
+  [21, 'LargeList'],
+  [22, 'RunEndEncoded'],
+  [25, 'ListView'],
+  [26, 'LargeListView'],
+])
 
 function unitOf(name: string, unit: number): TimeUnit {
   const found = UNITS[unit]
@@ -94,8 +134,8 @@ function unitOf(name: string, unit: number): TimeUnit {
   return found
 }
 
-function unsupported(name: string): Error {
+function unsupported(name: string, type?: string): Error {
   return badBody(
-    `The column ${JSON.stringify(name)} has a type that is not supported: write it as a number, a text, bytes, a date, a time or a timestamp`,
+    `The column ${JSON.stringify(name)} has ${type === undefined ? 'a type' : `the type ${type}`}, which is not supported: write it as a number, a text, bytes, a date, a time or a timestamp`,
   )
 }

@@ -53,32 +53,47 @@ export class FlatTable {
     return at === undefined ? undefined : new FlatTable(this.#bytes, at)
   }
 
-  text(index: number): string | undefined {
+  text(index: number, maxBytes: number): string | undefined {
     const at = this.#reference(index)
     if (at === undefined) return undefined
     const length = this.#bytes.readUInt32LE(inside(this.#bytes, at, 4))
+    if (length > maxBytes) throw badBody(`The Arrow stream has a name of more than ${maxBytes} bytes`)
     return this.#bytes.toString('utf8', inside(this.#bytes, at + 4, length), at + 4 + length)
   }
 
-  tables(index: number): FlatTable[] {
+  tables(index: number, most: number): FlatTable[] {
     const at = this.#reference(index)
     if (at === undefined) return []
     const count = this.#count(at, 4)
+    if (count > most) throw badBody(`The Arrow stream has ${count} columns, and may have ${most}`)
     return Array.from({ length: count }, (_item, item) => {
       const from = at + 4 + 4 * item
       return new FlatTable(this.#bytes, from + this.#bytes.readUInt32LE(from))
     })
   }
 
-  /** Structs of two 64-bit integers. */
-  pairs(index: number): (readonly [number, number])[] {
+  /** Structs of two 64-bit integers, one integer after the other. */
+  pairs(index: number): Float64Array {
+    return this.#integers(index, 2)
+  }
+
+  longs(index: number): Float64Array {
+    return this.#integers(index, 1)
+  }
+
+  #integers(index: number, each: number): Float64Array {
+    const at = this.#reference(index)
+    const count = at === undefined ? 0 : this.#count(at, 8 * each)
+    return Float64Array.from({ length: count * each }, (_item, item) => longAt(this.#bytes, (at ?? 0) + 4 + 8 * item))
+  }
+
+  /** The places of messages (Block of File.fbs: a place, a length of 32 bits, another of 64). */
+  blocks(index: number): number[] {
     const at = this.#reference(index)
     if (at === undefined) return []
-    const count = this.#count(at, 16)
-    return Array.from({ length: count }, (_item, item) => {
-      const from = at + 4 + 16 * item
-      return [longAt(this.#bytes, from), longAt(this.#bytes, from + 8)] as const
-    })
+    return Array.from({ length: this.#count(at, BLOCK_BYTES) }, (_item, item) =>
+      longAt(this.#bytes, at + 4 + BLOCK_BYTES * item),
+    )
   }
 
   #count(at: number, width: number): number {
@@ -92,6 +107,8 @@ export class FlatTable {
     return at === undefined ? undefined : at + this.#bytes.readUInt32LE(at)
   }
 }
+
+const BLOCK_BYTES = 24
 
 function longAt(bytes: Buffer, at: number): number {
   const value = Number(bytes.readBigInt64LE(at))

@@ -1,6 +1,10 @@
-/** The messages of an Arrow stream (Arrow columnar format, "Encapsulated message format"): metadata, and the bytes of their bodies. */
+/**
+ * The messages of an Arrow stream (Arrow columnar format, "Encapsulated message format"), or those that the footer of an Arrow file
+ * lists: their metadata, and where their bodies are. The bytes between the messages of a file mean nothing.
+ */
+import { setImmediate as immediate } from 'node:timers/promises'
 import { badBody } from '../../columns/row-error.ts'
-import type { ByteSource } from '../reader.ts'
+import type { KeptBody } from '../reader.ts'
 import { FlatTable } from './flatbuffer-reader.ts'
 
 export const MESSAGE = { schema: 1, dictionary: 2, batch: 3 } as const
@@ -8,86 +12,96 @@ export const MESSAGE = { schema: 1, dictionary: 2, batch: 3 } as const
 export interface ArrowMessage {
   readonly kind: number
   readonly header: FlatTable
-  readonly body: Buffer
+  /** Where its body is. */
+  readonly start: number
+  readonly length: number
+}
+
+export interface ArrowBody {
+  readonly schema: FlatTable
+  /** Dictionaries and record batches. */
+  readonly messages: AsyncIterable<ArrowMessage>
 }
 
 /** A schema of a thousand columns has some 100 KB. */
 const MAX_METADATA_BYTES = 4 * 1024 * 1024
-/** What a record batch may hold in memory. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024
-const FILE_START = Buffer.from('ARROW1\0\0')
+const FILE_MARK = 'ARROW1'
 const CONTINUATION = 0xffff_ffff
+const LENGTH_BYTES = 4
 
-export async function* readMessages(source: ByteSource): AsyncGenerator<ArrowMessage, void, void> {
-  const bytes = new ExactBytes(source)
-  for (let isStart = true; ; isStart = false) {
-    const first = await bytes.take(4)
-    // A file (Feather 2) is a stream between this and a footer.
-    if (isStart && first?.equals(FILE_START.subarray(0, 4))) {
-      if ((await bytes.must(4)).equals(FILE_START.subarray(4))) continue
-      throw badBody('The body is not an Arrow file')
-    }
-    // The end of the stream needs no marker.
-    if (first === undefined) return
-    const marker = first.readUInt32LE(0)
-    // Before version 0.15 there was no continuation marker.
-    const length = marker === CONTINUATION ? (await bytes.must(4)).readUInt32LE(0) : marker
-    if (length === 0) return
-    if (length > MAX_METADATA_BYTES)
-      throw badBody('The body is neither an Arrow stream nor an Arrow file: send one of the IPC formats')
-    const metadata = FlatTable.root(await bytes.must(length))
-    const header = metadata.table(2)
-    const bodyLength = metadata.long(3)
-    if (header === undefined) throw badBody('The Arrow stream is damaged: a message has no header')
-    if (bodyLength > MAX_BODY_BYTES)
-      throw badBody(
-        `A record batch has ${bodyLength} bytes, and may have ${MAX_BODY_BYTES}: write smaller ones (in pyarrow max_chunksize=100_000)`,
-      )
-    yield { kind: metadata.byte(1), header, body: bodyLength === 0 ? Buffer.alloc(0) : await bytes.must(bodyLength) }
+export async function readMessages(body: KeptBody): Promise<ArrowBody> {
+  const start = await bytesAt(body, 0, Math.min(body.length, FILE_MARK.length))
+  if (start.toString('latin1') === FILE_MARK) return readFile(body)
+  const messages = readStream(body)
+  const first = await messages.next()
+  if (first.done || first.value.kind !== MESSAGE.schema)
+    throw badBody('The body is not an Arrow stream: it does not begin with a schema')
+  return { schema: first.value.header, messages }
+}
+
+async function* readStream(body: KeptBody): AsyncGenerator<ArrowMessage, void, void> {
+  // The end of the stream needs no marker.
+  for (let at = 0; at < body.length; ) {
+    const message = await messageAt(body, at)
+    if (message === undefined) return
+    yield message
+    at = message.start + message.length
+    await immediate()
   }
 }
 
-/** Takes as many bytes as are asked for, at an aligned place of memory. */
-class ExactBytes {
-  readonly #source: AsyncIterator<Uint8Array>
-  #piece: Uint8Array = new Uint8Array(0)
+/** "IPC File Format": the footer has the schema and the places of all other messages. */
+async function readFile(body: KeptBody): Promise<ArrowBody> {
+  const markAt = body.length - FILE_MARK.length
+  const lengthAt = markAt - LENGTH_BYTES
+  const isWhole =
+    lengthAt >= FILE_MARK.length && (await bytesAt(body, markAt, body.length)).toString('latin1') === FILE_MARK
+  if (!isWhole) throw badBody('The Arrow file was cut off: it does not end with ARROW1')
+  const length = (await bytesAt(body, lengthAt, markAt)).readUInt32LE()
+  if (length > MAX_METADATA_BYTES || length > lengthAt)
+    throw badBody('The Arrow file is damaged: its footer has an impossible length')
+  const footer = FlatTable.root(await bytesAt(body, lengthAt - length, lengthAt))
+  const schema = footer.table(1)
+  if (schema === undefined) throw badBody('The Arrow file is damaged: its footer has no schema')
+  return { schema, messages: listed(body, [...footer.blocks(2), ...footer.blocks(3)]) }
+}
 
-  constructor(source: ByteSource) {
-    this.#source = source[Symbol.asyncIterator]()
-  }
-
-  /** Undefined at the end of the source. Memory grows with what has arrived, not with what is announced. */
-  async take(length: number): Promise<Buffer | undefined> {
-    let whole = Buffer.allocUnsafeSlow(Math.min(length, FIRST_BYTES))
-    let got = 0
-    while (got < length) {
-      if (this.#piece.length === 0) {
-        const { value, done } = await this.#source.next()
-        if (done) {
-          if (got === 0) return undefined
-          throw badBody('The Arrow stream ends within a message')
-        }
-        this.#piece = value
-        continue
-      }
-      const part = this.#piece.subarray(0, length - got)
-      if (got + part.length > whole.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.min(length, Math.max(2 * whole.length, got + part.length)))
-        whole.copy(larger, 0, 0, got)
-        whole = larger
-      }
-      whole.set(part, got)
-      got += part.length
-      this.#piece = this.#piece.subarray(part.length)
-    }
-    return whole
-  }
-
-  async must(length: number): Promise<Buffer> {
-    const taken = await this.take(length)
-    if (taken === undefined) throw badBody('The Arrow stream ends within a message')
-    return taken
+async function* listed(body: KeptBody, places: readonly number[]): AsyncGenerator<ArrowMessage, void, void> {
+  for (const place of places) {
+    const message = await messageAt(body, place)
+    if (message === undefined)
+      throw badBody('The Arrow file is damaged: its footer refers to a message that is not there')
+    yield message
+    await immediate()
   }
 }
 
-const FIRST_BYTES = 1024 * 1024
+/** Undefined for the mark that ends a stream. */
+async function messageAt(body: KeptBody, place: number): Promise<ArrowMessage | undefined> {
+  let at = place
+  const marker = (await bytesAt(body, at, at + LENGTH_BYTES)).readUInt32LE()
+  at += LENGTH_BYTES
+  // Before version 0.15 there was no continuation marker.
+  const length = marker === CONTINUATION ? (await bytesAt(body, at, at + LENGTH_BYTES)).readUInt32LE() : marker
+  if (marker === CONTINUATION) at += LENGTH_BYTES
+  if (length === 0) return undefined
+  if (length > MAX_METADATA_BYTES)
+    throw badBody('The body is neither an Arrow stream nor an Arrow file: send one of the IPC formats')
+  const metadata = FlatTable.root(await bytesAt(body, at, at + length))
+  const header = metadata.table(2)
+  if (header === undefined) throw badBody('The Arrow stream is damaged: a message has no header')
+  const start = at + length
+  const bodyLength = metadata.long(3)
+  if (start + bodyLength > body.length) throw endsEarly()
+  return { kind: metadata.byte(1), header, start, length: bodyLength }
+}
+
+async function bytesAt(body: KeptBody, start: number, end: number): Promise<Buffer> {
+  if (end > body.length) throw endsEarly()
+  const bytes = await body.read(start, end)
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+function endsEarly(): Error {
+  return badBody('The Arrow stream ends within a message')
+}

@@ -1,12 +1,17 @@
 /**
- * Reads Parquet files as columns of IQL's values, batch by batch, with bounded memory: at any time one page of each column is held.
- * Values are exact: what IQL cannot hold is refused. `hyparquet` decodes plain values and snappy; what a hostile file could abuse
- * (counts, lengths, nesting, expansion) is read here.
+ * Reads Parquet files as columns of IQL's values, batch by batch, with bounded memory: at any time one page of each column is held, or a part of it, and
+ * the values of one batch exist, whose size is known before. Values are exact: what IQL cannot hold is refused. `hyparquet` decodes plain
+ * values; what a hostile file could abuse (counts, lengths, nesting, expansion) is read here.
  */
 import type { IqlType, IqlValue } from 'gatehouse-iql'
+import type { BodyMemory } from '../reader-memory.ts'
+import { RowSizes, rowsPerTurn } from '../row-sizes.ts'
+import type { Decoded, Dictionary } from './encodings.ts'
 import { damaged, ParquetError, ValueError } from './error.ts'
 import { type FileBytes, type Footer, readFooter } from './footer.ts'
-import { type Page, PageReader, type Stored } from './pages.ts'
+import type { Page } from './page.ts'
+import { countOnes, PageSpool, type Scratch } from './page-spool.ts'
+import { PageReader } from './pages.ts'
 import { type ColumnType, columnTypeOf } from './values.ts'
 
 export { ParquetError } from './error.ts'
@@ -33,18 +38,18 @@ export interface ColumnBatch {
   readonly columns: readonly (readonly IqlValue[])[]
 }
 
-/** The most rows of a batch; it ends earlier once its values have about this many bytes. */
-const BATCH_ROWS = 8192
-const BATCH_BYTES = 4 * 1024 * 1024
-
 /** `maxBytes` bounds what the values of the file have, decompressed: a small file can hold any number of equal rows. */
-export async function openParquet(file: FileBytes, { maxBytes }: { readonly maxBytes: number }): Promise<ParquetFile> {
+export interface ReadLimits extends Scratch {
+  readonly maxBytes: number
+}
+
+export async function openParquet(file: FileBytes, limits: ReadLimits): Promise<ParquetFile> {
   const footer = await known(() => readFooter(file))
   const types = footer.fields.map(columnTypeOf)
   return {
     columns: footer.fields.map(({ name }, index) => ({ name, type: types[index]?.type ?? { kind: 'Null' } })),
     rows: footer.groups.reduce((rows, group) => rows + group.rows, 0),
-    batches: () => readBatches(file, footer, types, maxBytes),
+    batches: () => readBatches(file, footer, types, limits),
   }
 }
 
@@ -52,32 +57,40 @@ async function* readBatches(
   file: FileBytes,
   { fields, groups }: Footer,
   types: readonly ColumnType[],
-  maxBytes: number,
+  { maxBytes, ...scratch }: ReadLimits,
 ): AsyncGenerator<ColumnBatch, void, void> {
+  const { memory } = scratch
+  const most = rowsPerTurn(fields.length)
+  const spool = new PageSpool(scratch, fields.length, most)
+  const sizes = new RowSizes()
   let firstRow = 0
-  let bytes = 0
+  let sum = 0
   for (const group of groups) {
     const columns = fields.map((field, index) => {
       const [type, chunk] = [types[index], group.chunks[index]]
       if (type === undefined || chunk === undefined) throw damaged('a row group does not have all columns')
-      return new ColumnValues(type, (set) => new PageReader(file, field, chunk, set))
+      return new ColumnValues(type, new PageReader(file, field, chunk, memory, spool), memory)
     })
-    let batchRows = BATCH_ROWS
     for (let left = group.rows; left > 0; ) {
-      const rows = Math.min(left, batchRows)
-      const values: (readonly IqlValue[])[] = []
-      const before = bytes
-      for (const column of columns) {
-        const taken = await known(() => column.take(rows, firstRow))
-        bytes += taken.bytes
-        values.push(taken.values)
+      // Values of two pages of a column are never held together.
+      let rows = Math.min(left, most)
+      for (const column of columns) rows = Math.min(rows, await known(() => column.rowsAhead()))
+      sizes.begin(rows)
+      for (const column of columns) await known(async () => column.decode(rows, sizes))
+      for (let from = 0; from < rows; ) {
+        const { to, bytes } = sizes.cut(from, firstRow + 1)
+        sum += bytes
+        if (sum > maxBytes) throw new ParquetError(`The values of the file have more than ${maxBytes} bytes`)
+        const values: IqlValue[][] = []
+        for (const column of columns) values.push(await known(async () => column.take(from, to, firstRow)))
+        yield { rows: to - from, firstRow: firstRow + from, columns: values }
+        from = to
       }
-      if (bytes > maxBytes) throw new ParquetError(`The values of the file have more than ${maxBytes} bytes`)
-      yield { rows, firstRow, columns: values }
-      batchRows = Math.max(1, Math.min(BATCH_ROWS, Math.floor((BATCH_BYTES * rows) / (bytes - before + 1))))
       firstRow += rows
       left -= rows
     }
+    for (const column of columns) column.end()
+    await spool.clear()
   }
 }
 
@@ -85,73 +98,110 @@ async function* readBatches(
 class ColumnValues {
   readonly #type: ColumnType
   readonly #pages: PageReader
-  #dictionary: Stored = []
-  /** The entries of the dictionary that have been read. */
-  #entries: IqlValue[] = []
+  readonly #memory: BodyMemory
+  /** The entries of the dictionary that have been read, if there is memory for them. */
+  #entries: IqlValue[] | undefined
+  #entryBytes = 0
   #page: Page | undefined
-  /** The next row of the page, and the next of its values that are not NULL. */
+  /** The next row of the page. */
   #row = 0
-  #value = 0
+  /** Of the rows that were decoded last: which have values, and these. */
+  #levels: Uint32Array | undefined
+  #values: Decoded = { bytesAt: undefined, valueAt: () => 0 }
+  #next = 0
 
-  constructor(type: ColumnType, open: (setDictionary: (values: Stored) => void) => PageReader) {
+  constructor(type: ColumnType, pages: PageReader, memory: BodyMemory) {
     this.#type = type
-    this.#pages = open((values) => {
-      this.#dictionary = values
-      this.#entries = []
-    })
+    this.#pages = pages
+    this.#memory = memory
   }
 
-  /** `firstRow`: for messages. */
-  async take(rows: number, firstRow: number): Promise<{ readonly values: IqlValue[]; readonly bytes: number }> {
+  /** The rows of the current page that are not decoded yet; reads the next page if there are none. */
+  async rowsAhead(): Promise<number> {
+    if (this.#page === undefined || this.#row >= this.#page.rows) {
+      this.#page = await this.#pages.next()
+      this.#row = 0
+      if (this.#page === undefined) throw damaged('a column has fewer values than its row group has rows')
+      const { dictionary } = this.#pages
+      if (dictionary !== undefined && this.#entries === undefined && this.#entryBytes === 0)
+        this.#keepEntries(dictionary)
+    }
+    return this.#page.rows - this.#row
+  }
+
+  /** Decodes the next rows, but creates no values yet. */
+  decode(rows: number, sizes: RowSizes): void {
+    if (this.#page === undefined) throw new Error('A column without a page')
+    const { levels, values } = this.#page
+    this.#levels = levels?.next(rows)
+    const count = this.#levels === undefined ? rows : countOnes(this.#levels)
+    this.#row += rows
+    this.#next = 0
+    this.#values = values.kind === 'plain' ? values.reader.next(count) : this.#referred(values.indexes.next(count))
+    const { bytesAt } = this.#values
+    sizes.addToEach(bytesAt === undefined ? WORD_BYTES : 1)
+    if (bytesAt === undefined) return
+    for (let row = 0, value = 0; row < rows; row++)
+      if (this.#levels === undefined || this.#levels[row] === 1) sizes.add(row, bytesAt(value++))
+  }
+
+  /** The values of rows that were decoded, in turn. `firstRow`: for messages. */
+  take(from: number, to: number, firstRow: number): IqlValue[] {
     const values: IqlValue[] = []
-    let bytes = 0
-    while (values.length < rows) {
-      if (this.#page === undefined || this.#row >= this.#page.rows) {
-        this.#page = await this.#pages.next()
-        this.#row = 0
-        this.#value = 0
-        if (this.#page === undefined) throw damaged('a column has fewer values than its row group has rows')
-        continue
+    const isIndexed = this.#page?.values.kind === 'indexed'
+    const levels = this.#levels
+    const type = this.#type
+    const { valueAt } = this.#values
+    try {
+      for (let row = from; row < to; row++) {
+        if (levels !== undefined && levels[row] === 0) values.push(null)
+        else {
+          const value = valueAt(this.#next++)
+          values.push(isIndexed ? this.#entry(Number(value)) : type.read(value))
+        }
       }
-      try {
-        bytes += this.#takeFrom(this.#page, values, Math.min(rows - values.length, this.#page.rows - this.#row))
-      } catch (error) {
-        if (error instanceof ValueError) error.row = firstRow + values.length + 1
-        throw error
-      }
+    } catch (error) {
+      if (error instanceof ValueError) error.row = firstRow + from + values.length + 1
+      throw error
     }
-    return { values, bytes }
+    return values
   }
 
-  #takeFrom({ levels, values: stored, isIndexed }: Page, values: IqlValue[], count: number): number {
-    let bytes = 0
-    for (const end = this.#row + count; this.#row < end; this.#row++) {
-      if (levels !== undefined && levels[this.#row] === 0) {
-        values.push(null)
-        bytes++
-        continue
-      }
-      const raw = stored[this.#value++]
-      if (raw === undefined) throw damaged('a page has fewer values than its header says')
-      const value = isIndexed ? this.#entry(Number(raw)) : this.#type.read(raw)
-      bytes += typeof value === 'string' || value instanceof Uint8Array ? value.length : WORD_BYTES
-      values.push(value)
-    }
-    return bytes
+  end(): void {
+    this.#pages.end()
+    this.#memory.give(this.#entryBytes)
+    this.#entryBytes = 0
+  }
+
+  #keepEntries({ count, byteLength }: Dictionary): void {
+    const bytes = count * ENTRY_BYTES + 2 * byteLength
+    if (!this.#memory.tryTake(bytes)) return
+    this.#entryBytes = bytes
+    this.#entries = []
+  }
+
+  #referred(indexes: Uint32Array): Decoded {
+    const { dictionary } = this.#pages
+    if (dictionary === undefined) throw damaged('a column refers to a dictionary that it does not have')
+    for (const index of indexes)
+      if (index >= dictionary.count) throw damaged('a value refers to an entry that its dictionary does not have')
+    return { bytesAt: (at) => dictionary.bytesAt(indexes[at] ?? 0), valueAt: (at) => indexes[at] ?? 0 }
   }
 
   #entry(index: number): IqlValue {
-    const known = this.#entries[index]
+    const known = this.#entries?.[index]
     if (known !== undefined) return known
-    const stored = this.#dictionary[index]
-    if (stored === undefined) throw damaged('a value refers to an entry that its dictionary does not have')
-    const value = this.#type.read(stored)
-    this.#entries[index] = value
+    const { dictionary } = this.#pages
+    if (dictionary === undefined) throw new Error('A reference without a dictionary')
+    const value = this.#type.read(dictionary.valueAt(index))
+    if (this.#entries !== undefined) this.#entries[index] = value
     return value
   }
 }
 
 const WORD_BYTES = 8
+/** A value of JavaScript takes about this, besides the bytes of a text. */
+const ENTRY_BYTES = 40
 
 /** Errors of the libraries mean that the file is damaged. */
 async function known<Result>(read: () => Promise<Result>): Promise<Result> {

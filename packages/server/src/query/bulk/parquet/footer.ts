@@ -1,7 +1,16 @@
 /** The footer of a Parquet file (parquet-format, FileMetaData): its columns, and where their pages are. */
 import { CompressionCodecs, ParquetTypes } from 'hyparquet/src/constants.js'
 import { damaged, ParquetError } from './error.ts'
-import { countIn, structIn, structsIn, ThriftReader, type ThriftStruct, TruncatedError, textIn } from './thrift.ts'
+import {
+  countIn,
+  type Shape,
+  structIn,
+  structsIn,
+  ThriftReader,
+  type ThriftStruct,
+  TruncatedError,
+  textIn,
+} from './thrift.ts'
 
 export type PhysicalType = (typeof ParquetTypes)[number]
 export type Codec = (typeof CompressionCodecs)[number]
@@ -51,8 +60,8 @@ const ENCRYPTED_MAGIC = 'PARE'
 const TAIL_BYTES = 8
 /** That of a thousand row groups with forty columns has two megabytes. */
 const MAX_FOOTER_BYTES = 8 * 1024 * 1024
-/** About the size for two hundred row groups of forty columns. Reading them takes a tenth of a second, in which the event loop waits. */
-const MAX_FOOTER_VALUES = 300_000
+/** About those of four hundred row groups of forty columns. Reading them takes a few hundredths of a second, in which the event loop waits. */
+const MAX_FOOTER_VALUES = 600_000
 const MAX_COLUMNS = 1000
 
 export async function readFooter(file: FileBytes): Promise<Footer> {
@@ -72,9 +81,34 @@ export async function readFooter(file: FileBytes): Promise<Footer> {
   return footerOf(readMetadata(await file.read(end - length, end)), end - length)
 }
 
+const ALL = undefined
+/** What is read of FileMetaData. */
+const SCHEMA_ELEMENT: Shape = new Map([1, 2, 3, 4, 5, 6, 7, 8, 10].map((field) => [field, ALL]))
+const COLUMN_METADATA: Shape = new Map([4, 7, 9, 11].map((field) => [field, ALL]))
+const COLUMN_CHUNK: Shape = new Map([
+  [1, ALL],
+  [3, COLUMN_METADATA],
+])
+const ROW_GROUP: Shape = new Map([
+  [1, COLUMN_CHUNK],
+  [3, ALL],
+])
+const FILE: Shape = new Map([
+  [1, ALL],
+  [2, SCHEMA_ELEMENT],
+  [3, ALL],
+  [4, ROW_GROUP],
+])
+const REQUIRED = [1, 2, 3, 4]
+
 function readMetadata(bytes: Uint8Array): ThriftStruct {
   try {
-    return new ThriftReader(bytes, MAX_FOOTER_VALUES).struct()
+    const reader = new ThriftReader(bytes, MAX_FOOTER_VALUES)
+    const metadata = reader.struct(FILE)
+    // Overwritten with zeros, it would end where they begin.
+    if (reader.at !== bytes.length) throw damaged('its footer has another length than the file says')
+    if (!REQUIRED.every((field) => metadata.has(field))) throw damaged('its footer is incomplete')
+    return metadata
   } catch (error) {
     throw error instanceof TruncatedError ? damaged('its footer ends early') : error
   }
@@ -87,9 +121,22 @@ function footerOf(metadata: ThriftStruct, limit: number): Footer {
     if (chunks.length !== fields.length) throw damaged('a row group does not have all columns')
     return { rows: countIn(group, 3) ?? 0, chunks: chunks.map((chunk) => chunkOf(chunk, limit)) }
   })
+  refuseSharedPages(groups)
   const rows = groups.reduce((sum, group) => sum + group.rows, 0)
   if (rows !== (countIn(metadata, 3) ?? 0)) throw damaged('its row groups have another number of rows than its footer')
   return { fields, groups }
+}
+
+/** A short file could otherwise mean the same pages thousands of times. */
+function refuseSharedPages(groups: readonly RowGroup[]): void {
+  // Without rows, nothing is read, and pyarrow gives no place of the values.
+  const chunks = groups
+    .flatMap((group) => (group.rows > 0 ? group.chunks : []))
+    .sort((one, other) => one.start - other.start)
+  for (const [index, { start }] of chunks.entries()) {
+    const before = chunks[index - 1]
+    if (before !== undefined && before.end > start) throw damaged('two columns have the same pages')
+  }
 }
 
 function fieldsOf([root, ...elements]: readonly ThriftStruct[]): readonly Field[] {

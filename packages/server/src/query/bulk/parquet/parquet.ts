@@ -1,5 +1,4 @@
 /** Reads a Parquet file as the rows of a bulk insert: its columns become those of the table, exactly or not at all. */
-import { setImmediate as immediate } from 'node:timers/promises'
 import {
   type IqlType,
   type IqlValue,
@@ -14,8 +13,9 @@ import {
 import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
-import type { BulkReader, KeptBody, ReadBatch } from '../reader.ts'
-import { addValue } from '../values.ts'
+import { release } from '../../model/result.ts'
+import type { BodyStore, BulkReader, ByteSource, ReadBatch } from '../reader.ts'
+import { addValue, uuidText } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
 import { ParquetError, ValueError } from './error.ts'
 import { openParquet, type ParquetFile } from './file.ts'
@@ -23,13 +23,21 @@ import { openParquet, type ParquetFile } from './file.ts'
 /** What is read is spooled, and the bytes of spool files are bounded. This bounds the time that NULLs can take, which need hardly any. */
 const MAX_BYTES = 64 * 1024 * 1024 * 1024
 
-export async function openParquetBody(body: KeptBody, zone?: Zone): Promise<BulkReader> {
-  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES }))
+export async function openParquetBody(
+  source: ByteSource,
+  { keep, ...scratch }: BodyStore,
+  zone?: Zone,
+): Promise<BulkReader> {
+  const body = await keep(source)
+  const file = await refusing(() => openParquet(body, { maxBytes: MAX_BYTES, ...scratch }))
   return {
     names: file.columns.map(({ name }) => name),
     read: (columns) => readBatches(file, columns, zone),
   }
 }
+
+/** Larger values are not left to the garbage collector, which may wait for more of them. */
+const RELEASED_BYTES = 64 * 1024
 
 async function* readBatches(
   file: ParquetFile,
@@ -46,9 +54,10 @@ async function* readBatches(
     const next = await refusing(() => batches.next())
     if (next.done) return
     const { rows, firstRow, columns: values } = next.value
-    yield { rows, columns: fitters.map((fit, index) => fit(values[index] ?? [], firstRow + 1)) }
-    // Reading takes a few milliseconds for a batch.
-    await immediate()
+    const vectors = fitters.map((fit, index) => fit(values[index] ?? [], firstRow + 1))
+    yield { rows, columns: vectors }
+    for (const vector of vectors)
+      if (vector.kind === 'bytes' && vector.data.length >= RELEASED_BYTES) release(vector.data)
   }
 }
 
@@ -68,15 +77,15 @@ type Fit = (values: readonly IqlValue[], first: number) => Vector
 function fitter(type: IqlType, column: NamedColumn, zone: Zone | undefined): Fit {
   const same = sameValue(type, column, zone)
   if (same !== undefined) {
+    const builder = builderOf(column.type)
     return (values) => {
-      const builder = builderOf(column.type)
       for (const value of values) addValue(builder, value === null ? null : same(value), column.type)
       return builder.take()
     }
   }
   const toText = textOf(type, column)
+  const { builder, addText } = columnIn(zone)(column)
   return (values, first) => {
-    const { builder, addText } = columnIn(zone)(column)
     for (const [index, value] of values.entries()) {
       if (value === null) {
         builder.addNull()
@@ -155,6 +164,9 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
     case 'Binary':
       // Some programs write texts without saying that they are.
       if (column.type.kind === 'Text' || column.type.kind === 'Json') return (value) => utf8(value, column)
+      // Not all programs say that 16 bytes are a Uuid. Other bytes are refused as their text.
+      if (column.type.kind === 'Uuid')
+        return (value) => (value instanceof Uint8Array ? (uuidText(value) ?? hexOf(value)) : String(value))
       break
     case 'Timestamp':
     case 'LocalTimestamp':
@@ -166,6 +178,10 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
   throw badBody(
     `The column ${column.name} is ${typeName(column.type)}, and the Parquet file has ${typeName(from)} for it`,
   )
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, 20)).toString('hex')
 }
 
 function dateOrTime(micros: bigint): string {

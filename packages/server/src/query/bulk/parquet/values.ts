@@ -1,6 +1,7 @@
 /** What the columns of a Parquet file hold in IQL (parquet-format, LogicalTypes): exactly, or an error that names the column. */
 import { type DecimalType, type IqlType, type IqlValue, MAX_DATE, MICROS_PER_DAY, MIN_DATE } from 'gatehouse-iql'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
+import { uuidText } from '../values.ts'
 import { damaged, ParquetError, ValueError } from './error.ts'
 import type { Field } from './footer.ts'
 import { countIn, structIn } from './thrift.ts'
@@ -200,9 +201,7 @@ function day(field: Field, days: bigint): bigint {
 const UUID_BYTES = 16
 
 function uuid(bytes: number | bigint | boolean | Uint8Array): IqlValue {
-  if (!isBytes(bytes)) return null
-  const hex = Buffer.from(bytes).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  return isBytes(bytes) ? (uuidText(bytes) ?? null) : null
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -137,6 +137,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     const dirtySince = this.#dirtySince ?? this.#startedAt
     this.#dirtySince = undefined
     let ranFrom = this.#startedAt
+    let isOutage = false
     const onStart = (): void => {
       ranFrom = performance.now()
     }
@@ -150,9 +151,11 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     } catch (error) {
       for (const { reject } of waiting) reject(error)
       if (!this.#isClosed) this.#fail(error)
+      isOutage = asUnavailable(error) !== undefined
     }
     const now = performance.now()
-    if (this.method !== 'keys') this.#notBefore = Math.max(this.#notBefore, now + 2 * (now - ranFrom))
+    // An evaluation that waited for a database that was away says nothing about what the next one costs.
+    if (this.method !== 'keys' && !isOutage) this.#notBefore = Math.max(this.#notBefore, now + 2 * (now - ranFrom))
     this.#isRunning = false
     if (this.isRepeated) this.#dirtySince ??= now
     this.#schedule()

@@ -1,10 +1,10 @@
-/** PostgreSQL's numeric in binary: groups of four decimal digits. */
+/** PostgreSQL's numeric in binary, as Bind and COPY send it: groups of four decimal digits. */
 
 const NEGATIVE = 0x4000
 const NAN = 0xc000
 const HEADER_BYTES = 8
 
-/** The number as text, exactly; undefined if the bytes are not a numeric. */
+/** The number as text, exactly; undefined if the bytes are not a numeric. Digits beyond the scale are left out, as PostgreSQL does. */
 export function readNumeric(bytes: Buffer): string | undefined {
   if (bytes.length < HEADER_BYTES) return undefined
   const count = bytes.readUInt16BE(0)

@@ -1,0 +1,58 @@
+/** Which parameters the rows of a statement consist of: one that is sent once can stand in thousands of columns. */
+import { isLongType } from '../types/types.ts'
+import type { Delete, Insert, Update } from './bound.ts'
+import type { BoundBody, BoundExpression, BoundQuery } from './bound-query.ts'
+
+/** How often a row has each parameter, by its index. */
+export type RowParameters = ReadonlyMap<number, number>
+
+type Values = readonly (BoundExpression | { readonly kind: 'default' })[]
+
+/** For each row that is returned or written and has a long parameter several times. */
+export function findRowParameters(statement: BoundQuery | Insert | Update | Delete): readonly RowParameters[] {
+  return [...rowsOf(statement)].flatMap((values) => {
+    const uses = new Map<number, number>()
+    for (const value of values) {
+      const index = value.kind === 'default' ? undefined : parameterOf(value)
+      if (index !== undefined) uses.set(index, (uses.get(index) ?? 0) + 1)
+    }
+    return [...uses.values()].some((times) => times > 1) ? [uses] : []
+  })
+}
+
+function* rowsOf(statement: BoundQuery | Insert | Update | Delete): Generator<Values> {
+  switch (statement.kind) {
+    case 'query':
+      yield* rowsOfBody(statement.body)
+      break
+    case 'insert':
+      if (statement.rows.kind === 'query') yield* rowsOf(statement.rows.query)
+      else yield* statement.rows.rows
+      break
+    case 'update':
+      yield statement.set.map(({ value }) => value)
+      break
+    case 'delete':
+  }
+}
+
+function* rowsOfBody(body: BoundBody): Generator<Values> {
+  switch (body.kind) {
+    case 'query':
+      yield* rowsOf(body)
+      break
+    case 'set':
+      yield* rowsOfBody(body.left)
+      yield* rowsOfBody(body.right)
+      break
+    case 'select':
+      yield body.outputs.map(({ expression }) => expression)
+  }
+}
+
+/** Undefined if the value is not a long parameter itself. */
+function parameterOf(expression: BoundExpression): number | undefined {
+  if (!isLongType(expression.type)) return undefined
+  if (expression.kind === 'cast') return parameterOf(expression.operand)
+  return expression.kind === 'parameter' ? expression.index : undefined
+}
