@@ -20,7 +20,7 @@ for (const random = randomNumbers(seed); Date.now() < end; )
     for (const attack of attacks(longer, random)) {
       if (Date.now() >= end) break
       count++
-      const found = findSlow(longer, attack)
+      const found = await findSlow(longer, attack)
       if (found === undefined) continue
       slow++
       console.log(`${found.scanner}: ${Math.round(found.milliseconds)} ms for ${found.input}`)

@@ -40,6 +40,11 @@ test('the file may be JSON, also with tabs, or YAML', () => {
   )
 })
 
+test('a list or a map is no name, however deep', () => {
+  for (const text of ['? [users]\n: 1\n', 'users:\n  - { { a: 1 }: 2 }\n', '? '.repeat(400)])
+    assert.throws(() => read(text), /a name must be a text/)
+})
+
 test('a client may have all registered members', () => {
   const client = {
     ...WEB,

@@ -5,7 +5,7 @@
 
 export interface Scanner {
   readonly name: string
-  /** May throw: only its time counts. */
+  /** May throw or return a promise: only its time counts. */
   readonly scan: (text: string) => unknown
   /** What is repeated; at random also several of them together. */
   readonly tokens: readonly string[]
@@ -13,6 +13,8 @@ export interface Scanner {
   readonly around?: readonly (readonly [before: string, after: string])[]
   /** The longest text that a caller can send. */
   readonly most: number
+  /** How many times as long as others it may take for a byte; its time still has to grow as the length. */
+  readonly slowness?: number
 }
 
 export interface Finding {
@@ -46,7 +48,7 @@ function* mixtures(tokens: readonly string[], random: () => number): Generator<s
 }
 
 /** The first size at which this attack is too slow. */
-export function findSlow(scanner: Scanner, attack: (count: number) => string): Finding | undefined {
+export async function findSlow(scanner: Scanner, attack: (count: number) => string): Promise<Finding | undefined> {
   const pumpLength = Math.max(1, attack(2).length - attack(1).length)
   const counts = [
     ...FIRST_COUNTS,
@@ -59,11 +61,11 @@ export function findSlow(scanner: Scanner, attack: (count: number) => string): F
     const isSlow = (milliseconds: number): boolean => {
       const steps = Math.log(text.length / before.length) / Math.log(4)
       const grows = milliseconds > LEAST_MS && milliseconds > before.milliseconds * MOST_GROWTH ** Math.max(1, steps)
-      return grows || milliseconds > allowedMs(text.length)
+      return grows || milliseconds > allowedMs(text.length) * (scanner.slowness ?? 1)
     }
-    let milliseconds = measure(scanner, text)
+    let milliseconds = await measure(scanner, text)
     for (let run = 1; run < RUNS && isSlow(milliseconds); run++)
-      milliseconds = Math.min(milliseconds, measure(scanner, text))
+      milliseconds = Math.min(milliseconds, await measure(scanner, text))
     if (isSlow(milliseconds)) return { scanner: scanner.name, input: describe(text), milliseconds }
     // The rest of what is too fast to be measured is not taken for growth.
     before = { length: text.length, milliseconds: Math.max(milliseconds, LEAST_MS / MOST_GROWTH) }
@@ -71,10 +73,11 @@ export function findSlow(scanner: Scanner, attack: (count: number) => string): F
   return undefined
 }
 
-function measure({ scan }: Scanner, text: string): number {
+async function measure({ scan }: Scanner, text: string): Promise<number> {
   const before = process.threadCpuUsage()
   try {
-    scan(text)
+    const scanned = scan(text)
+    if (scanned instanceof Promise) await scanned
   } catch {
     // A refusal.
   }

@@ -25,6 +25,45 @@ export const CHARACTERS = [
   'é',
   '\u0000',
 ]
+export const JSON_TOKENS = [
+  ...[
+    '[',
+    '{',
+    '[]',
+    '{}',
+    '[],',
+    '{"a":',
+    '{"a":1},',
+    '"a":1,',
+    '"',
+    '""',
+    '"",',
+    '"\\',
+    '"\\"',
+    '\\',
+    '\\u0041',
+    '"\\u0041":1,',
+    '"a',
+  ],
+  ...[
+    '0',
+    '1',
+    '-',
+    '1.',
+    '1e',
+    '0.',
+    '00',
+    '1,',
+    ',',
+    ':',
+    ' ',
+    '\n',
+    'null,',
+    'true',
+    '"TransactionID":1.0,',
+    '"Transaction\\u0049D":1,',
+  ],
+]
 export const each =
   (...scans: readonly ((text: string) => unknown)[]): Scanner['scan'] =>
   (text) => {

@@ -41,47 +41,8 @@ import { CODECS } from '../../../packages/server/src/streaming/codec/codec.ts'
 import { readWebSocketHandshake } from '../../../packages/server/src/streaming/gateway/handshake.ts'
 import { readTraceParent } from '../../../packages/server/src/telemetry/trace.ts'
 import type { Scanner } from '../linear-time.ts'
-import { BODY, CHARACTERS, each, HEAD } from './attack-tokens.ts'
+import { BODY, CHARACTERS, each, HEAD, JSON_TOKENS } from './attack-tokens.ts'
 
-const JSON_TOKENS = [
-  ...[
-    '[',
-    '{',
-    '[]',
-    '{}',
-    '[],',
-    '{"a":',
-    '{"a":1},',
-    '"a":1,',
-    '"',
-    '""',
-    '"",',
-    '"\\',
-    '"\\"',
-    '\\',
-    '\\u0041',
-    '"\\u0041":1,',
-    '"a',
-  ],
-  ...[
-    '0',
-    '1',
-    '-',
-    '1.',
-    '1e',
-    '0.',
-    '00',
-    '1,',
-    ',',
-    ':',
-    ' ',
-    '\n',
-    'null,',
-    'true',
-    '"TransactionID":1.0,',
-    '"Transaction\\u0049D":1,',
-  ],
-]
 const AROUND_JSON = [
   ['', ''],
   ['[', '0]'],

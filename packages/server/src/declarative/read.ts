@@ -1,7 +1,7 @@
 /** Reads a declarative file, JSON or YAML, into a checked Declaration. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parseDocument } from 'yaml'
+import { type Document, isCollection, parseDocument, visit } from 'yaml'
 import type { Fault } from '../schema/check-schema.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkShape } from './check-shape.ts'
@@ -65,9 +65,22 @@ function parse(path: string, text: string): unknown {
     text: error.message.split('\n', 1)[0]?.replace(/:$/, '') ?? error.code,
   }))
   if (faults.length > 0) throw new BadDeclaration(path, faults)
+  // Such a name becomes a text, and so do all those in it, again at every level.
+  if (hasCollectionAsName(document)) throw new BadDeclaration(path, [{ path: '', text: 'a name must be a text' }])
   try {
     return document.toJS({ maxAliasCount: 100 })
   } catch (error) {
     throw new BadDeclaration(path, [{ path: '', text: error instanceof Error ? error.message : String(error) }])
   }
+}
+
+function hasCollectionAsName(document: Document): boolean {
+  let isFound = false
+  visit(document, {
+    Pair(_, { key }) {
+      isFound = isCollection(key)
+      return isFound ? visit.BREAK : undefined
+    },
+  })
+  return isFound
 }

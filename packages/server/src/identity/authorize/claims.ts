@@ -35,7 +35,10 @@ export function readSubjects(
   if (hinted !== undefined) allowed.push([hinted])
   const [first, ...others] = allowed
   if (first === undefined) return undefined
-  const left = first.filter((subject) => others.every((subjects) => subjects.includes(subject)))
+  const left = others.reduce((common, subjects) => {
+    const allowedToo = new Set(subjects)
+    return common.filter((subject) => allowedToo.has(subject))
+  }, first)
   if (left.length === 0) throw refuse('invalid_request', 'claims and id_token_hint exclude every user')
   return left
 }

@@ -23,14 +23,17 @@ export async function openNdjson(
   // The line stays in the bytes: it is read again as a row.
   while (names === undefined) {
     const isRead = await pieces.next((bytes, isLast) => {
-      const end = lineEnd(bytes, 0, isLast)
-      if (end === -1) return 0
-      if (isBlank(bytes, 0, end)) {
+      let start = 0
+      let end = lineEnd(bytes, start, isLast)
+      // All blank lines of a piece in one turn.
+      while (end !== -1 && start < bytes.length && isBlank(bytes, start, end)) {
         lines.line++
-        return Math.min(end + 1, bytes.length)
+        start = Math.min(end + 1, bytes.length)
+        end = lineEnd(bytes, start, isLast)
       }
-      names = lines.namesOf(bytes, end)
-      lines.first = Buffer.from(bytes.subarray(0, end))
+      if (end === -1 || start === bytes.length) return start
+      names = lines.namesOf(bytes.subarray(start, end), end - start)
+      lines.first = Buffer.from(bytes.subarray(start, end))
       return Math.min(end + 1, bytes.length)
     }, place)
     if (!isRead) throw badBody('The body is empty')
