@@ -14,18 +14,18 @@ import {
   refuse,
   requireStepUp,
 } from '../../query/index.ts'
-import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './block.ts'
+import type { Settings } from './commands/settings.ts'
 import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'
-import { type Execution, newExecution } from './execution.ts'
 import { WireError } from './failure.ts'
-import { constantRows, insertText, rowBytes, rowStatement } from './insert-values.ts'
-import { PortalRows, releaseAll } from './portal-rows.ts'
-import { encodeRows } from './returned-rows.ts'
-import type { Settings } from './settings.ts'
-import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement.ts'
+import { type Execution, newExecution } from './portal/execution.ts'
+import { watchSuspended } from './portal/suspension.ts'
+import { encodeRows } from './rows/returned-rows.ts'
+import { PortalRows, releaseAll } from './rows/row-stream.ts'
+import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement/iql-statement.ts'
 import { noteSpan } from './statement-span.ts'
-import { watchSuspended } from './suspension.ts'
+import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './transaction/block.ts'
+import { constantRows, insertText, rowBytes, rowStatement } from './transaction/insert-values.ts'
 
 /** Where replies go; rows in a stream wait until the client has read earlier ones. */
 export type RowOutput = Pick<SessionOutput, 'write' | 'drained' | 'hasSentAll'>

@@ -22,15 +22,23 @@ import {
   ownerOf,
   type Planned,
   type WireForm,
-} from '../../query/index.ts'
-import type { BindMessage, Format } from '../protocol/messages.ts'
-import { type ColumnField, rowDescription } from '../protocol/replies.ts'
-import { readArray } from '../types/arrays.ts'
-import { elementType, modifierOf, oidOf, POSTGRES_TYPES, postgresTypeOf, sizeOfType, typeNamed } from '../types/oids.ts'
-import { BadParameter, readParameter } from '../types/parameters.ts'
+} from '../../../query/index.ts'
+import type { BindMessage, Format } from '../../protocol/messages.ts'
+import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
+import { readArray } from '../../types/arrays.ts'
+import {
+  elementType,
+  modifierOf,
+  oidOf,
+  POSTGRES_TYPES,
+  postgresTypeOf,
+  sizeOfType,
+  typeNamed,
+} from '../../types/oids.ts'
+import { BadParameter, readParameter } from '../../types/parameters.ts'
+import type { SessionEnv } from '../env.ts'
+import { type SentText, WireError } from '../failure.ts'
 import { type ColumnOrigin, originsOf } from './column-origins.ts'
-import type { SessionEnv } from './env.ts'
-import { type SentText, WireError } from './failure.ts'
 
 type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
 
