@@ -3,12 +3,17 @@ import { reads } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { callerOf } from '../../http/limits/rate-limits.ts'
 import { inTurns } from '../../lib/turns.ts'
-import { refuse } from '../../query/errors.ts'
-import type { Encoding } from '../../query/model/result.ts'
-import { type QueryCall, type QueryResult, readSmall, requireStepUp } from '../../query/run/call.ts'
-import { execute } from '../../query/run/execution.ts'
-import type { RunningQuery } from '../../query/run/running.ts'
-import { logSlow } from '../../query/run/slow-log.ts'
+import {
+  type Encoding,
+  execute,
+  logSlow,
+  type QueryCall,
+  type QueryResult,
+  type RunningQuery,
+  readSmall,
+  refuse,
+  requireStepUp,
+} from '../../query/index.ts'
 import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './block.ts'
 import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'

@@ -13,10 +13,14 @@ import {
   TEXT,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
-import type { Encoding, WireForm } from '../../query/model/result.ts'
-import type { BuiltStatement, Planned } from '../../query/plan/planner.ts'
-import { ownerOf } from '../../query/run/call.ts'
+import {
+  type BuiltStatement,
+  type CatalogueSnapshot,
+  type Encoding,
+  ownerOf,
+  type Planned,
+  type WireForm,
+} from '../../query/index.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../protocol/replies.ts'
 import { readArray } from '../types/arrays.ts'
