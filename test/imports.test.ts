@@ -44,15 +44,16 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
   demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
-  declarative: ['lib', 'schema', 'store', 'config'],
-  admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
+  resources: ['lib', 'schema', 'store'],
+  declarative: ['lib', 'schema', 'store', 'config', 'resources'],
+  admin: [...DATA, 'schema', 'http', 'resources', 'declarative', 'config'],
   server: [
     ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['wire', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],
-  cli: [...BASE, 'store', 'query', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
+  cli: [...BASE, 'store', 'query', 'resources', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
 }
 
 /** The parts of the console, and the parts that each may import. */

@@ -267,6 +267,12 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     clock,
     publish,
   })
+  const reloads = new Map<string, () => Promise<void> | undefined>([
+    ['apis', identity.apis.reload],
+    ['attributes', parts.attributesChanged],
+    ['providers', identity.providers.load],
+    ['feeds', async () => parts.feeds?.service.reload()],
+  ])
   const env = {
     ...resources,
     issuer: identity.issuer.name,
@@ -281,10 +287,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
-    attributesChanged: parts.attributesChanged,
+    reload: async (section: string) => reloads.get(section)?.(),
     providerKey: providerParts(parts).providerKey,
-    providersChanged: identity.providers.load,
-    apisChanged: identity.apis.reload,
     provisioning: parts.scim,
     stopping,
   }

@@ -1,30 +1,28 @@
-/** An attribute as a file or a request declares it, and the values of users and clients: their schemas, checks and what follows from them. */
+/** Attributes: what users and clients can have besides the standard claims, such as a desk; and their values in a declaration. */
 import { isReservedClaim, nearest } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
-import { closed, either, flag, number, oneOf, text } from '../schema/builders.ts'
+import { closed, either, flag, number, oneOf, shortList, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { AttributeValue, AttributeValues } from '../store/accounts/user.ts'
-import type { KnownScopes } from '../store/apis/known-scopes.ts'
-import { parseAttributes } from '../store/attributes/attribute-values.ts'
-import {
-  ATTRIBUTE_TYPES,
-  type AttributeDefinition,
-  MOST_ATTRIBUTES,
-  MOST_VALUES,
-} from '../store/attributes/attributes.ts'
+import { MOST_VALUES, parseAttributes } from '../store/attributes/attribute-values.ts'
+import type { AttributeDefinition, AttributeType } from '../store/attributes/attributes.ts'
+import type { JsonObject, Known, Resource } from './define-resource.ts'
 
 export type DeclaredAttribute = XStatic<typeof ATTRIBUTE>
 export type DeclaredValues = XStatic<typeof ATTRIBUTE_VALUES>
 
-export const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/
+const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/
 /** A name, or a URI of one's own as RFC 7519 §4.2 advises. */
-export const CLAIM_NAME = /^[A-Za-z][A-Za-z0-9_.:/~-]*$/
+const CLAIM_NAME = /^[A-Za-z][A-Za-z0-9_.:/~-]*$/
 /** RFC 7644 §3.10: an attribute or one of its parts, after the URN of its schema unless that is the core schema. */
-export const SCIM_PATH = /^(?:urn:[A-Za-z0-9][A-Za-z0-9.:_-]*:)?[A-Za-z][A-Za-z0-9_$-]*(?:\.[A-Za-z][A-Za-z0-9_$-]*)?$/
+const SCIM_PATH = /^(?:urn:[A-Za-z0-9][A-Za-z0-9.:_-]*:)?[A-Za-z][A-Za-z0-9_$-]*(?:\.[A-Za-z][A-Za-z0-9_$-]*)?$/
 
-export const ATTRIBUTE = closed(['name', 'type'], {
+const TYPES = ['Text', 'Integer', 'Boolean', 'Date'] as const satisfies readonly AttributeType[]
+const MOST_ATTRIBUTES = 64
+
+const ATTRIBUTE = closed(['name', 'type'], {
   name: text({ pattern: ATTRIBUTE_NAME.source, description: 'In row filters: :attribute.name.' }),
-  type: oneOf(ATTRIBUTE_TYPES, 'Of the values. It cannot be changed.'),
+  type: oneOf(TYPES, 'Of the values. It cannot be changed.'),
   many: flag('Whether users and clients can have several values. It cannot be changed. Default: false.'),
   claim: text({
     pattern: CLAIM_NAME.source,
@@ -57,24 +55,95 @@ export const ATTRIBUTE_VALUES = {
   description: 'Values of declared attributes, such as {"desk": ["FX"]}.',
 } as const
 
-/** The messages of the patterns. */
-export const ATTRIBUTE_PATTERNS = [
-  [
-    ATTRIBUTE_NAME.source,
-    'must consist of up to 63 lower-case letters, digits and underscores, and begin with a letter',
+export const ATTRIBUTES = {
+  noun: 'attribute',
+  section: 'attributes',
+  key: 'name',
+  scope: 'Identity/Admin',
+  list: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),
+  patterns: [
+    [
+      ATTRIBUTE_NAME.source,
+      'must consist of up to 63 lower-case letters, digits and underscores, and begin with a letter',
+    ],
+    [CLAIM_NAME.source, 'must begin with a letter, and consist of letters, digits and the characters _ . : / ~ -'],
+    [SCIM_PATH.source, 'must be the path of a SCIM attribute, such as department or urn:…:User:department'],
   ],
-  [CLAIM_NAME.source, 'must begin with a letter, and consist of letters, digits and the characters _ . : / ~ -'],
-  [SCIM_PATH.source, 'must be the path of a SCIM attribute, such as department or urn:…:User:department'],
-] as const
+  toItem: ({ name, type, many = false, claim, scope, scim }) => ({ name, type, many, claim, scope, scim }),
+  present: ({ name, type, many, ...claim }) => ({ name, type, many, ...declareClaim(claim) }),
+  declare: ({ name, type, many, ...claim }) => ({ name, type, ...(many && { many }), ...declareClaim(claim) }),
+  refersTo: ['scopes'],
+  faults: attributeFaults,
+  faultsTogether: attributesFaults,
+  refusal: async (...change) => (await import('./attribute-uses.ts')).refuseUsed(...change),
+  isNamedByTables: true,
+  isNewerThanNodes: () => true,
+  store: ({ attributes }) => attributes,
+  changedEvent: 'attributes-changed',
+  routes: {
+    list: 'Lists the attributes, ordered by name.',
+    create: 'Declares an attribute. All nodes have it at once.',
+    show: 'Shows an attribute.',
+    change: 'Changes an attribute (JSON merge patch): its claim, scope or SCIM path. The name, type and `many` stay.',
+    remove:
+      'Removes an attribute with the values of all users. One that row filters, clients, APIs or providers use is not removed: the reply names them.',
+    instead: 'declare another attribute',
+  },
+  commands: {
+    argument: 'ATTRIBUTE',
+    options: {
+      '--type': {
+        member: 'type',
+        value: 'TYPE',
+        help: 'Text, Integer, Boolean or Date (default Text); it cannot be changed',
+        only: 'add',
+        default: 'Text',
+      },
+      '--many': {
+        member: 'many',
+        help: 'users and clients can have several values; it cannot be changed',
+        only: 'add',
+      },
+      '--claim': { member: 'claim', value: 'NAME', help: 'the claim in tokens and at userinfo' },
+      '--scope': { member: 'scope', value: 'SCOPE', help: 'the scope that includes the claim' },
+      '--scim-path': {
+        member: 'scim',
+        value: 'PATH',
+        help: 'the SCIM attribute that writes it, such as urn:…:User:department',
+      },
+      '--without': { resets: true, value: 'MEMBER', help: 'remove claim, scope or scim; repeatable' },
+    },
+    columns: ['name', 'type', 'many', 'claim', 'scope', 'scim'],
+    list: {
+      summary: 'Lists the attributes that users and clients can have.',
+      examples: ['attribute list', 'attribute list --json'],
+    },
+    show: { summary: 'Shows an attribute.', examples: ['attribute show desk'] },
+    add: {
+      summary: 'Declares an attribute, which row filters use as :attribute.NAME.',
+      examples: ['attribute add desk --many --claim desk --scope profile', 'attribute add level --type Integer'],
+    },
+    set: {
+      summary: 'Changes the claim, scope or SCIM path of an attribute.',
+      examples: ['attribute set desk --scope roles', 'attribute set desk --without scope'],
+    },
+    remove: {
+      summary: 'Removes an attribute and its values, unless row filters, clients, APIs or providers use it.',
+      examples: ['attribute remove desk --yes'],
+      confirm: (attribute) => `Remove the attribute ${attribute} with the values of all users?`,
+      done: (attribute) => `The attribute ${attribute} was removed.`,
+    },
+  },
+} as const satisfies Resource<AttributeDefinition, DeclaredAttribute>
 
-/** What one definition alone cannot have. `known` are the scopes that it may name. */
-export function attributeFaults({ claim, scope, scim }: DeclaredAttribute, known: KnownScopes): Fault[] {
+/** What one definition alone cannot have. */
+function attributeFaults({ claim, scope, scim }: DeclaredAttribute, known: Pick<Known, 'scopes'>): Fault[] {
   const faults: Fault[] = []
   const fault = (path: string, reason: string) => faults.push({ path, text: reason })
   if (claim !== undefined && isReservedClaim(claim)) fault('claim', `"${claim}" has a meaning already: choose another`)
   if (scope !== undefined && claim === undefined) fault('scope', 'needs a claim')
   // offline_access asks for a refresh token and nothing else.
-  const scopes = known.scopes().filter((name) => name !== 'offline_access')
+  const scopes = known.scopes.scopes().filter((name) => name !== 'offline_access')
   if (scope !== undefined && !scopes.includes(scope)) {
     const near = nearest(scope, scopes)
     fault('scope', `unknown scope "${scope}"${near === undefined ? '' : `; did you mean "${near}"?`}`)
@@ -97,11 +166,8 @@ function isOwnScimPath(path: string): boolean {
   return OWN_SCIM_ATTRIBUTES.has(inCore.split('.', 1)[0] ?? '')
 }
 
-/**
- * What the attributes `after` a change cannot be together. `before` are those in the database: their types stay. `pathOf` gives the path of
- * an attribute in the file.
- */
-export function attributesFaults(
+/** The types stay. */
+function attributesFaults(
   after: readonly AttributeDefinition[],
   before: ReadonlyMap<string, AttributeDefinition>,
   pathOf: (name: string) => string,
@@ -150,10 +216,6 @@ function unknownAttribute(name: string, definitions: ReadonlyMap<string, Attribu
   return `unknown attribute "${name}"${near === undefined ? '; declare it first' : `; did you mean "${near}"?`}`
 }
 
-export function attributeTarget({ name, type, many, claim, scope, scim }: DeclaredAttribute): AttributeDefinition {
-  return { name, type, many: many ?? false, claim, scope, scim }
-}
-
 /** Lists in the order in which they are stored. The values have no faults. */
 export function attributeValuesTarget(values: DeclaredValues): AttributeValues {
   return Object.fromEntries(
@@ -168,20 +230,7 @@ function sortedValues(values: readonly AttributeValue[]): AttributeValue[] {
   return [...new Set(values)].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Every member that has a value, by its declared name. */
-export function presentAttribute(attribute: AttributeDefinition): Readonly<Record<string, unknown>> {
-  const { name, type, many, claim, scope, scim } = attribute
-  return { name, type, many, ...declaredOf({ claim, scope, scim }) }
-}
-
-/** The same without defaults, as in a file. */
-export function declaredAttribute(attribute: AttributeDefinition): Readonly<Record<string, unknown>> {
-  const { name, type, many, claim, scope, scim } = attribute
-  return { name, type, ...(many && { many }), ...declaredOf({ claim, scope, scim }) }
-}
-
-function declaredOf(members: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  )
+function declareClaim(members: Pick<AttributeDefinition, 'claim' | 'scope' | 'scim'>): JsonObject {
+  const { claim, scope, scim } = members
+  return Object.fromEntries(Object.entries({ claim, scope, scim }).filter(([, value]) => value !== undefined))
 }
