@@ -1,7 +1,8 @@
 /** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row, but refuses files whose rows cannot be read. */
 import type { IqlType } from 'gatehouse-iql'
+import type { ArrowType } from '../types/arrow-type.ts'
 import { requireUncompressed } from './arrow/arrays.ts'
-import { type ArrowType, readFields } from './arrow/fields.ts'
+import { readFields } from './arrow/fields.ts'
 import { MESSAGE, readMessages } from './arrow/messages.ts'
 import { type FileBytes, readFooter } from './parquet/footer.ts'
 import { columnTypeOf } from './parquet/values.ts'

@@ -2,9 +2,9 @@
 import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../../query/engines/bounded-rows.ts'
 import { type Encoding, wireForm } from '../../query/model/result.ts'
-import { TextBytes } from '../../query/results/text-bytes.ts'
 import { wireRowWriter } from '../../query/results/wire-rows.ts'
 import type { QueryResult } from '../../query/run/call.ts'
+import { TextBytes } from '../../query/types/text-bytes.ts'
 
 export function* encodeRows(
   { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,

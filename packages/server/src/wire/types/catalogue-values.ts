@@ -1,9 +1,10 @@
 /** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
 import { DEFAULT_LIMITS } from 'gatehouse-iql'
-import { TextBytes } from '../../query/results/text-bytes.ts'
-import { wireCellWriter } from '../../query/results/wire-cells.ts'
+import { POSTGRES_TYPES, type PostgresTypeName } from '../../query/types/postgres-types.ts'
+import { TextBytes } from '../../query/types/text-bytes.ts'
+import { representation } from '../../query/types/types.ts'
 import { readArray } from './arrays.ts'
-import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
+import { elementType, typeNamed } from './oids.ts'
 import { BadParameter, binaryText, textOf } from './parameters.ts'
 
 /** PostgreSQL's text form of a parameter. */
@@ -65,7 +66,7 @@ function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array 
     default: {
       const out = new TextBytes()
       const form = type === 'timestamptz' ? text.replace(' ', 'T').replace(/\+00$/, 'Z') : text
-      wireCellWriter(POSTGRES_TYPES[type].iql, true)(out, form)
+      representation(POSTGRES_TYPES[type].iql).wire.addBinary(out, form)
       return out.take()
     }
   }
