@@ -305,10 +305,7 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) {
-    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
-    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
-  }
+  if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
   if (feeds !== undefined) described.push(...(await import('../feeds/http/openapi.ts')).describeFeeds())
   if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())

@@ -1,7 +1,6 @@
 /** Transaction blocks: their states, savepoints, and the rows that are kept until COMMIT. Nothing is locked. */
 import type { IqlValue } from 'gatehouse-iql'
-import { whenPlanned } from '../../query/plan/long-plans.ts'
-import type { Planned } from '../../query/plan/planner.ts'
+import { type Planned, whenPlanned } from '../../query/index.ts'
 import type { ConnectionMemory } from '../protocol/kept-memory.ts'
 import type { TransactionStatus } from '../protocol/replies.ts'
 import type { Command } from './command.ts'

@@ -1,5 +1,5 @@
 /** Parses COPY: of a table or a query TO STDOUT, or of a table FROM STDIN, with its options in both spellings. */
-import type { CopyForm } from '../../query/model/result.ts'
+import type { CopyForm } from '../../query/index.ts'
 import { WireError } from './failure.ts'
 import { type TextPart, TokenReader } from './token-reader.ts'
 

@@ -1,9 +1,7 @@
 /** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked and kept until COMMIT. */
 import type { TableView } from 'gatehouse-iql'
-import { bulkInsert, checkBulk } from '../../query/bulk/bulk.ts'
-import { type BulkFormat, openReader } from '../../query/bulk/formats.ts'
-import { findColumn } from '../../query/catalogue/find-column.ts'
-import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
+import { type BulkFormat, bulkInsert, checkBulk, openReader } from '../../query/codecs.ts'
+import { findColumn, requireTable, viewFor } from '../../query/index.ts'
 import { commandComplete, copyInResponse } from '../protocol/replies.ts'
 import { AUTOCOMMIT, type Block, MAX_KEPT_BYTES } from './block.ts'
 import type { SessionCaller } from './contract.ts'

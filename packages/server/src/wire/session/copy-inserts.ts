@@ -1,8 +1,7 @@
 /** The rows of a COPY FROM as INSERTs: a block that has both writes them as one. A COPY that is alone in its block stays on the bulk path. */
 import { type IqlType, type IqlValue, isWide } from 'gatehouse-iql'
-import { openReader } from '../../query/bulk/formats.ts'
-import { requireTable, viewFor } from '../../query/catalogue/snapshot.ts'
-import type { Vector } from '../../query/columns/batch.ts'
+import { openReader, type Vector } from '../../query/codecs.ts'
+import { requireTable, viewFor } from '../../query/index.ts'
 import type { Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'
 import type { SessionEnv } from './env.ts'

@@ -1,7 +1,7 @@
 /** COPY … TO STDOUT: of a query or a table, in text, CSV or binary. */
 
 import { reads } from 'gatehouse-iql'
-import { copyHeader } from '../../query/results/wire-rows.ts'
+import { copyHeader } from '../../query/codecs.ts'
 import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../protocol/replies.ts'
 import type { Block } from './block.ts'
 import type { SessionCaller } from './contract.ts'

@@ -1,6 +1,6 @@
 /** The execution of a statement: what is known of it from its first message to its last row. */
 import type { Principal } from 'gatehouse-protocol'
-import type { RunningQuery } from '../../query/run/running.ts'
+import type { RunningQuery } from '../../query/index.ts'
 import type { PortalRows } from './portal-rows.ts'
 
 export interface Execution {

@@ -1,10 +1,7 @@
 /** The few rows that a write returns, or those of EXPLAIN and SHOW, as messages. */
 import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
-import { CHUNK_BYTES } from '../../query/engines/bounded-rows.ts'
-import { type Encoding, wireForm } from '../../query/model/result.ts'
-import { wireRowWriter } from '../../query/results/wire-rows.ts'
-import type { QueryResult } from '../../query/run/call.ts'
-import { TextBytes } from '../../query/types/text-bytes.ts'
+import { CHUNK_BYTES, TextBytes, wireRowWriter } from '../../query/codecs.ts'
+import { type Encoding, type QueryResult, wireForm } from '../../query/index.ts'
 
 export function* encodeRows(
   { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,

@@ -3,12 +3,17 @@ import { reads } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { callerOf } from '../../http/limits/rate-limits.ts'
 import { inTurns } from '../../lib/turns.ts'
-import { refuse } from '../../query/errors.ts'
-import type { Encoding } from '../../query/model/result.ts'
-import { type QueryCall, type QueryResult, readSmall, requireStepUp } from '../../query/run/call.ts'
-import { execute } from '../../query/run/execution.ts'
-import type { RunningQuery } from '../../query/run/running.ts'
-import { logSlow } from '../../query/run/slow-log.ts'
+import {
+  type Encoding,
+  execute,
+  logSlow,
+  type QueryCall,
+  type QueryResult,
+  type RunningQuery,
+  readSmall,
+  refuse,
+  requireStepUp,
+} from '../../query/index.ts'
 import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './block.ts'
 import type { SessionCaller, SessionOutput } from './contract.ts'
 import type { SessionEnv } from './env.ts'
@@ -95,7 +100,10 @@ export class Runner {
   }
 
   get #readLimits() {
-    return { rows: Number.MAX_SAFE_INTEGER, bytes: this.#env.limits.resultBytes, skip: 0 }
+    const { resultBytes } = this.#env.limits
+    // A write is refused before its commit if the connection has no memory for what it returns.
+    const returnedBytes = this.#caller.memory.available
+    return { rows: Number.MAX_SAFE_INTEGER, bytes: resultBytes, skip: 0, returnedBytes }
   }
 
   /** Rows of a small result, at once; otherwise undefined. */
@@ -110,7 +118,8 @@ export class Runner {
     const running = this.#begin(execution)
     const result = await this.#watched(running, async () => {
       const ran = await execute({ ...call, running }, this.#env)
-      this.hold(execution, await this.#rowsOf(ran, call.encoding))
+      const isCommitted = ran.kind === 'rows' && ran.rowsAffected !== undefined
+      this.hold(execution, await this.#rowsOf(ran, call.encoding), isCommitted)
       return ran
     })
     if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
@@ -122,9 +131,11 @@ export class Runner {
   }
 
   /** The rows of the execution, of which those that are ready take memory. */
-  hold(execution: Execution, rows: PortalRows): void {
+  hold(execution: Execution, rows: PortalRows, isCommitted = false): void {
     execution.rows = rows
-    this.#caller.memory.take(rows.readyBytes)
+    const { memory } = this.#caller
+    if (isCommitted) memory.takeAnyway(rows.readyBytes)
+    else memory.take(rows.readyBytes)
     execution.kept = rows.readyBytes
   }
 

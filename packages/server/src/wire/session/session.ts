@@ -1,8 +1,7 @@
 /** A session after sign-in: the simple and the extended protocol. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
-import { refuse } from '../../query/errors.ts'
-import { PlanPending, whenPlanned } from '../../query/plan/long-plans.ts'
+import { PlanPending, refuse, whenPlanned } from '../../query/index.ts'
 import type { BindMessage, FrontendMessage, ParseMessage } from '../protocol/messages.ts'
 import {
   BIND_COMPLETE,

@@ -6,18 +6,24 @@ import {
   expandArrays,
   type IqlType,
   type IqlValue,
+  mayNeedLikeEscape,
   parse,
   type ResultColumn,
   type Statement,
   sameType,
   TEXT,
+  withLikeEscapes,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
-import type { Encoding, WireForm } from '../../query/model/result.ts'
-import type { BuiltStatement, Planned } from '../../query/plan/planner.ts'
-import { ownerOf } from '../../query/run/call.ts'
-import { POSTGRES_TYPES } from '../../query/types/postgres-types.ts'
+import { POSTGRES_TYPES } from '../../query/codecs.ts'
+import {
+  type BuiltStatement,
+  type CatalogueSnapshot,
+  type Encoding,
+  ownerOf,
+  type Planned,
+  type WireForm,
+} from '../../query/index.ts'
 import type { BindMessage, Format } from '../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../protocol/replies.ts'
 import { readArray } from '../types/arrays.ts'
@@ -56,7 +62,7 @@ export class IqlStatement {
   readonly parameterTypes: readonly number[]
   readonly #declared: readonly number[]
   readonly #arrays: ReadonlySet<string>
-  /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays. */
+  /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays or PostgreSQL's patterns. */
   readonly #isOwnPlan: boolean
   readonly #facts: PlanFacts
   #encodings: Map<string, Encoding> | undefined
@@ -67,7 +73,8 @@ export class IqlStatement {
     this.sent = sent
     this.#declared = declared
     this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
-    const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
+    const isPlain = this.#arrays.size === 0 && !mayNeedLikeEscape(text)
+    const plain = isPlain ? this.#planAsIs(principal, env) : undefined
     this.#isOwnPlan = plain === undefined
     const { bound, snapshot } = plain ?? this.#planOwn(inTurns(principal, env), env, () => 1)
     if (bound.columns.length > MAX_COLUMNS)
@@ -101,7 +108,7 @@ export class IqlStatement {
       text: this.text,
       items: names.reduce((sum, name) => sum + (lengthOf(name) ?? 0), 0),
       statement: (): Statement => {
-        const parsed = parse(this.text, limitsOf(env))
+        const parsed = withLikeEscapes(parse(this.text, limitsOf(env)))
         return this.#arrays.size === 0 ? parsed : expandArrays(parsed, lengthOf)
       },
       options: { anyNames: true, declaredType: (name) => this.#declaredType(name) },

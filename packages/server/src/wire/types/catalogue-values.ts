@@ -1,8 +1,6 @@
 /** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
 import { DEFAULT_LIMITS } from 'gatehouse-iql'
-import { POSTGRES_TYPES, type PostgresTypeName } from '../../query/types/postgres-types.ts'
-import { TextBytes } from '../../query/types/text-bytes.ts'
-import { representation } from '../../query/types/types.ts'
+import { POSTGRES_TYPES, type PostgresTypeName, representation, TextBytes } from '../../query/codecs.ts'
 import { readArray } from './arrays.ts'
 import { elementType, typeNamed } from './oids.ts'
 import { BadParameter, binaryText, textOf } from './parameters.ts'

@@ -1,7 +1,6 @@
 /** PostgreSQL's types by their names and object ids, and the type of each IQL type. */
 import type { IqlType } from 'gatehouse-iql'
-import { POSTGRES_TYPES, type PostgresType, type PostgresTypeName } from '../../query/types/postgres-types.ts'
-import { representation } from '../../query/types/types.ts'
+import { POSTGRES_TYPES, type PostgresType, type PostgresTypeName, representation } from '../../query/codecs.ts'
 
 const BY_NAME: ReadonlyMap<string, PostgresType> = new Map<string, PostgresType>([
   ...Object.entries(POSTGRES_TYPES),

@@ -4,10 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { FORMS, type IqlType, type IqlValue, readDigits, writeValue } from 'gatehouse-iql'
-import { booleanWord } from '../../query/types/boolean.ts'
-import { readNumeric } from '../../query/types/decimal.ts'
-import { POSTGRES_TYPES, type PostgresTypeName } from '../../query/types/postgres-types.ts'
-import { representation } from '../../query/types/types.ts'
+import { booleanWord, POSTGRES_TYPES, type PostgresTypeName, readNumeric, representation } from '../../query/codecs.ts'
 import { postgresTypeOf } from './oids.ts'
 
 /** A value that cannot be decoded, or does not fit. */

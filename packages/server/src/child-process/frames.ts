@@ -2,7 +2,7 @@
 import { readSync, writeSync, writevSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
-import { release } from '../../../model/result.ts'
+import { release } from '../lib/release.ts'
 
 /**
  * A process is ready once it has started; then it replies to jobs. A write is prepared when its rows are written and its reply is sent:

@@ -1,11 +1,14 @@
-/** The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row, but refuses files whose rows cannot be read. */
+/**
+ * The columns of an Arrow or Parquet file, with the types that a table for its rows has. Reads no row, but refuses files whose rows cannot
+ * be read. It is an entry of its own: the command that imports files has no query service.
+ */
 import type { IqlType } from 'gatehouse-iql'
-import type { ArrowType } from '../types/arrow-type.ts'
-import { requireUncompressed } from './arrow/arrays.ts'
-import { readFields } from './arrow/fields.ts'
-import { MESSAGE, readMessages } from './arrow/messages.ts'
-import { type FileBytes, readFooter } from './parquet/footer.ts'
-import { columnTypeOf } from './parquet/values.ts'
+import { requireUncompressed } from './bulk/arrow/arrays.ts'
+import { readFields } from './bulk/arrow/fields.ts'
+import { MESSAGE, readMessages } from './bulk/arrow/messages.ts'
+import { type FileBytes, readFooter } from './bulk/parquet/footer.ts'
+import { columnTypeOf } from './bulk/parquet/values.ts'
+import type { ArrowType } from './types/arrow-type.ts'
 
 export interface FileSchemaColumn {
   readonly name: string

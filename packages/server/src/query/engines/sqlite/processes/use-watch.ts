@@ -1,39 +1,17 @@
-/** Limits the memory and the temporary files of a process that runs queries. SQLite itself limits neither. */
-import { existsSync } from 'node:fs'
+/** Watches what a query process uses while it runs a statement: memory and temporary files. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import type { Refusal } from 'gatehouse-protocol'
+import { residentKib } from '../../../../child-process/limits.ts'
 import { memoryError } from '../../runtime-error.ts'
 import type { TempAccount } from './temp-budget.ts'
 
 /** The heap of JavaScript has a limit of its own; this leaves SQLite about 256 MiB in addition. */
 const MAX_RESIDENT_KIB = 640 * 1024
-/** Counts memory that is writable, used or not: V8 alone reserves 1 GiB for the code of its two threads. */
-const MAX_DATA_KIB = 1856 * 1024
 const CHECK_MS = 100
-/** The unit of `ulimit -f` (POSIX). */
+/** The unit of st_blocks (POSIX). */
 const BLOCK_BYTES = 512
 
-const SHELL = '/bin/sh'
 const IS_LINUX = process.platform === 'linux'
-const hasShell = process.platform !== 'win32' && existsSync(SHELL)
-
-/**
- * The command with limits of the operating system, past which allocations (RLIMIT_DATA) and writes to a file (RLIMIT_FSIZE) fail;
- * unchanged where there is no shell. A process that writes to the database itself has no file limit.
- */
-export function withLimits(program: string, args: readonly string[], fileBytes?: number): [string, readonly string[]] {
-  if (!hasShell) return [program, args]
-  const limits = [
-    ...(IS_LINUX ? [`ulimit -d ${MAX_DATA_KIB} 2>/dev/null`] : []),
-    ...(fileBytes === undefined ? [] : [`ulimit -f ${Math.ceil(fileBytes / BLOCK_BYTES)} 2>/dev/null`]),
-  ]
-  return [SHELL, ['-c', [...limits, 'exec "$0" "$@"'].join('; '), program, ...args]]
-}
-
-/** The exit codes of a shell that cannot run the program. */
-export function couldNotRun(exitCode: number | null): boolean {
-  return hasShell && (exitCode === 126 || exitCode === 127)
-}
 
 /** Watches a process while it runs a statement, on Linux. */
 export class UseWatch {
@@ -62,12 +40,6 @@ export class UseWatch {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
-}
-
-/** Memory of the process's own, without pages of files; 0 if it is gone. */
-export async function residentKib(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '')
-  return Number(/^RssAnon:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0)
 }
 
 /** The bytes that it has written to files and pipes; 0 if it is gone. */
