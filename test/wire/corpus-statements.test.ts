@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { floatText } from '../../packages/server/src/query/results/wire-cells.ts'
+import { floatText } from '../../packages/server/src/query/types/double.ts'
 import { type Block, readCorpus } from '../query/corpus.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { IS_LONG_RUN, onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'

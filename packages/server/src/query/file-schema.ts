@@ -4,10 +4,11 @@
  */
 import type { IqlType } from 'gatehouse-iql'
 import { requireUncompressed } from './bulk/arrow/arrays.ts'
-import { type ArrowType, readFields } from './bulk/arrow/fields.ts'
+import { readFields } from './bulk/arrow/fields.ts'
 import { MESSAGE, readMessages } from './bulk/arrow/messages.ts'
 import { type FileBytes, readFooter } from './bulk/parquet/footer.ts'
 import { columnTypeOf } from './bulk/parquet/values.ts'
+import type { ArrowType } from './types/arrow-type.ts'
 
 export interface FileSchemaColumn {
   readonly name: string

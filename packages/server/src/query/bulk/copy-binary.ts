@@ -1,21 +1,13 @@
 /** Reads the binary format of PostgreSQL's COPY: a signature, then rows of fields with their lengths. */
-import { isUtf8 } from 'node:buffer'
-import {
-  type IqlType,
-  MAX_DATE,
-  MAX_RESULT_ROW_BYTES,
-  MAX_TIMESTAMP,
-  MIN_DATE,
-  MIN_TIMESTAMP,
-  readValue,
-} from 'gatehouse-iql'
+import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { builderOf, type ColumnBuilder } from '../columns/batch.ts'
-import { readNumeric } from '../columns/binary-numeric.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
+import type { BinaryRead } from '../types/representation.ts'
+import { representation } from '../types/types.ts'
 import { BATCH_BYTES, type BulkReader, type ByteSource, type ReadBatch } from './reader.ts'
 import { rowsPerTurn } from './row-sizes.ts'
 import { TextPieces } from './text-rows.ts'
-import { addValue, uuidText } from './values.ts'
+import { addValue } from './values.ts'
 
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 /** The signature, flags, and the length of what may follow them. */
@@ -36,12 +28,10 @@ export async function openCopyBinary(source: ByteSource): Promise<BulkReader> {
   }
 }
 
-/** A value, or what is wrong with it: it does not fit the column, or its bytes are not those of the type. */
-type Field = ReturnType<typeof readValue> | { readonly malformed: string }
-
 class BinaryRows {
   readonly #columns: readonly NamedColumn[]
   readonly #builders: readonly ColumnBuilder[]
+  readonly #readers: readonly ((field: Buffer) => BinaryRead)[]
   hasBegun = false
   hasEnded = false
   /** The number of the next row. */
@@ -52,6 +42,7 @@ class BinaryRows {
   constructor(columns: readonly NamedColumn[]) {
     this.#columns = columns
     this.#builders = columns.map(({ type }) => builderOf(type))
+    this.#readers = columns.map(({ type }) => representation(type).wire.readBinary)
   }
 
   get isFull(): boolean {
@@ -116,74 +107,21 @@ class BinaryRows {
       const length = bytes.readInt32BE(at)
       at += 4
       const builder = this.#builders[index]
-      if (builder === undefined) throw new Error('A column without a builder')
+      const read = this.#readers[index]
+      if (builder === undefined || read === undefined) throw new Error('A column without a builder')
       if (length < 0) {
         builder.addNull()
         continue
       }
       const field = bytes.subarray(at, at + length)
       at += length
-      const read = readField(field, column.type)
+      const value = read(field)
       const shown = field.toString('hex', 0, 40)
-      if ('malformed' in read) throw badValue({ row: this.row }, column, shown, read.malformed, 'Data.BadBinary')
-      if ('problem' in read) throw badValue({ row: this.row }, column, shown, read.problem)
-      addValue(builder, read.value, column.type)
+      if ('malformed' in value) throw badValue({ row: this.row }, column, shown, value.malformed, 'Data.BadBinary')
+      if ('problem' in value) throw badValue({ row: this.row }, column, shown, value.problem)
+      addValue(builder, value.value, column.type)
     }
     this.row++
     this.count++
   }
-}
-
-const EPOCH_DAYS = 10_957n
-const MICROS_PER_DAY = 86_400_000_000n
-
-function readField(field: Buffer, type: IqlType): Field {
-  const isLong = (length: number): boolean => field.length === length
-  switch (type.kind) {
-    case 'Integer':
-      if (isLong(8)) return { value: field.readBigInt64BE() }
-      return isLong(4)
-        ? { value: BigInt(field.readInt32BE()) }
-        : isLong(2)
-          ? { value: BigInt(field.readInt16BE()) }
-          : wrongLength()
-    case 'Double':
-      return isLong(8) ? { value: field.readDoubleBE() } : isLong(4) ? { value: field.readFloatBE() } : wrongLength()
-    case 'Boolean':
-      return isLong(1) ? { value: field[0] !== 0 } : wrongLength()
-    case 'Timestamp':
-      return isLong(8)
-        ? inRange(field.readBigInt64BE() + EPOCH_DAYS * MICROS_PER_DAY, MIN_TIMESTAMP, MAX_TIMESTAMP)
-        : wrongLength()
-    case 'Date':
-      return isLong(4) ? inRange(BigInt(field.readInt32BE()) + EPOCH_DAYS, MIN_DATE, MAX_DATE) : wrongLength()
-    case 'Time':
-      return isLong(8) ? inRange(field.readBigInt64BE(), 0n, MICROS_PER_DAY - 1n) : wrongLength()
-    case 'Uuid':
-      return readUuid(field)
-    case 'Binary':
-      return { value: new Uint8Array(field) }
-    case 'Decimal':
-      return readDecimal(field, type)
-    default:
-      return isUtf8(field) ? readValue(type, field.toString('utf8')) : { problem: 'is not UTF-8' }
-  }
-}
-
-function wrongLength(): Field {
-  return { malformed: 'does not have the length of the type' }
-}
-
-function inRange(value: bigint, least: bigint, most: bigint): Field {
-  return value < least || value > most ? { problem: 'is out of range' } : { value }
-}
-
-function readUuid(field: Buffer): Field {
-  const value = uuidText(field)
-  return value === undefined ? wrongLength() : { value }
-}
-
-function readDecimal(field: Buffer, type: IqlType): Field {
-  const text = readNumeric(field)
-  return text === undefined ? { malformed: 'is not a numeric in binary' } : readValue(type, text)
 }

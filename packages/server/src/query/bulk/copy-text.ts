@@ -1,10 +1,10 @@
 /** Reads the formats text and csv of PostgreSQL's COPY, whose values are written as PostgreSQL does. */
-import { type IqlType, readRoundedValue, type readValue, withHyphens } from 'gatehouse-iql'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
+import { representation } from '../types/types.ts'
 import { type CsvOptions, openCsv } from './csv.ts'
 import type { BulkReader, ByteSource } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
-import { addValue, type Problem, type TextColumn, textColumn } from './values.ts'
+import { type TextColumn, textColumn } from './values.ts'
 
 export interface CopyTextOptions {
   readonly delimiter: string
@@ -146,45 +146,5 @@ function digitOf(byte: number | undefined, base: number): number {
 
 /** Texts as PostgreSQL writes them: `t`, `\x00ff`, a timestamp with `+00`. */
 function postgresColumn({ type }: NamedColumn): TextColumn {
-  const plain = textColumn(type)
-  const convert = CONVERSIONS.get(type.kind)
-  if (convert === undefined) return plain
-  const { builder } = plain
-  const addText = (text: string): Problem => {
-    const read = convert(text, type)
-    if ('problem' in read) return read.problem
-    addValue(builder, read.value, type)
-    return undefined
-  }
-  return { builder, addText, addBytes: (bytes, start, end) => addText(bytes.toString('utf8', start, end)) }
+  return textColumn(type, representation(type).wire.readText)
 }
-
-type Convert = (text: string, type: IqlType) => ReturnType<typeof readValue>
-
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ...['t', 'true', 'y', 'yes', 'on', '1'].map((word) => [word, true] as const),
-  ...['f', 'false', 'n', 'no', 'off', '0'].map((word) => [word, false] as const),
-])
-
-const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind'], Convert>([
-  [
-    'Boolean',
-    (text) => {
-      const value = BOOLEANS.get(text.trim().toLowerCase())
-      return value === undefined ? { problem: 'is not a boolean' } : { value }
-    },
-  ],
-  [
-    'Binary',
-    (text) => {
-      const bytes = text.startsWith('\\x') ? Buffer.from(text.slice(2), 'hex') : undefined
-      // It ends before the first character that is no digit.
-      return bytes === undefined || 2 * bytes.length !== text.length - 2
-        ? { problem: 'is not bytes in hexadecimal digits after \\x' }
-        : { value: new Uint8Array(bytes) }
-    },
-  ],
-  ['Timestamp', (text, type) => readRoundedValue(type, text)],
-  ['Uuid', (text, type) => readRoundedValue(type, withHyphens(text))],
-  ['Time', (text, type) => readRoundedValue(type, text)],
-])

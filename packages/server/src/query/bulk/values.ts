@@ -1,5 +1,5 @@
 /** Reads texts as values of a column, exactly as IQL does: the usual forms from their bytes, all others by `readValue`. */
-import { type IqlType, type IqlValue, isWide, readValue } from 'gatehouse-iql'
+import { type IqlType, type IqlValue, isWide, type Read, readValue } from 'gatehouse-iql'
 import { BytesBuilder, builderOf, type ColumnBuilder, DoubleBuilder, IntegerBuilder } from '../columns/batch.ts'
 import { findLimitProblem } from '../json.ts'
 
@@ -13,15 +13,15 @@ export interface TextColumn {
   addText(text: string): Problem
 }
 
-/** `convert`: to a form that IQL reads, where a text is not a usual form of the type. */
-export function textColumn(type: IqlType, convert?: (text: string) => string): TextColumn {
+/** `read`: for texts that are not a usual form of the type. */
+export function textColumn(type: IqlType, read: (text: string) => Read = (text) => readValue(type, text)): TextColumn {
   const builder = builderOf(type)
   const addText = (text: string): Problem => {
     const beyond = type.kind === 'Json' ? findLimitProblem(text) : undefined
     if (beyond !== undefined) return beyond
-    const read = readValue(type, convert === undefined ? text : convert(text))
-    if ('problem' in read) return read.problem
-    addValue(builder, read.value, type)
+    const value = read(text)
+    if ('problem' in value) return value.problem
+    addValue(builder, value.value, type)
     return undefined
   }
   const most = LONG_KINDS.has(type.kind) ? Number.POSITIVE_INFINITY : MAX_SHORT_BYTES
@@ -34,15 +34,6 @@ export function textColumn(type: IqlType, convert?: (text: string) => string): T
 const LONG_KINDS: ReadonlySet<IqlType['kind']> = new Set(['Text', 'Json', 'Binary'])
 /** No number, time or Uuid has as many. */
 const MAX_SHORT_BYTES = 4096
-
-const UUID_BYTES = 16
-
-/** Undefined for another number of bytes. */
-export function uuidText(bytes: Uint8Array): string | undefined {
-  if (bytes.length !== UUID_BYTES) return undefined
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
-}
 
 export function addValue(builder: ColumnBuilder, value: IqlValue, type: IqlType): void {
   if (value === null) builder.addNull()

@@ -1,5 +1,6 @@
 /** The time zone of a bulk insert: times that name none are those of its clocks. */
 import { inZone, isZone, toUtc } from 'gatehouse-csv'
+import { readValue } from 'gatehouse-iql'
 import type { NamedColumn } from '../columns/row-error.ts'
 import { type TextColumn, textColumn } from './values.ts'
 
@@ -19,5 +20,8 @@ export function findZone(name: string): Zone | undefined {
 
 /** Reads texts of a column. */
 export function columnIn(zone: Zone | undefined): (column: NamedColumn) => TextColumn {
-  return ({ type }) => textColumn(type, type.kind === 'Timestamp' ? zone?.text : undefined)
+  return ({ type }) =>
+    zone === undefined || type.kind !== 'Timestamp'
+      ? textColumn(type)
+      : textColumn(type, (text) => readValue(type, zone.text(text)))
 }

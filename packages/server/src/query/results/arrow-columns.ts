@@ -5,20 +5,9 @@
  */
 import type { IqlType } from 'gatehouse-iql'
 import type { Cell } from '../model/result.ts'
-import {
-  grown,
-  type Put,
-  putDate,
-  putDecimal,
-  putDouble,
-  putDuration,
-  putInteger,
-  putMonths,
-  putTime,
-  putTimestamp,
-  type Words,
-  wordsOf,
-} from './value-words.ts'
+import type { WordLayout } from '../types/representation.ts'
+import { representation } from '../types/types.ts'
+import { grown, type PutWords, type Words, wordsIn } from '../types/words.ts'
 
 export interface ArrowColumn {
   add(cell: Cell): void
@@ -34,27 +23,9 @@ export interface ColumnData {
 }
 
 export function arrowColumn(type: IqlType): ArrowColumn {
-  switch (type.kind) {
-    case 'Integer':
-      return new WordColumn(2, putInteger)
-    case 'Decimal':
-      return new WordColumn(4, putDecimal)
-    case 'Timestamp':
-    case 'LocalTimestamp':
-      return new WordColumn(2, putTimestamp)
-    case 'Time':
-      return new WordColumn(2, putTime)
-    case 'Date':
-      return new WordColumn(1, putDate)
-    case 'Double':
-      return new WordColumn(2, putDouble)
-    case 'Interval':
-      return type.months ? new WordColumn(4, putMonths) : new WordColumn(2, putDuration)
-    case 'Boolean':
-      return new BooleanColumn()
-    default:
-      return new BytesColumn()
-  }
+  const { layout } = representation(type).arrow
+  if (layout === 'bits') return new BooleanColumn()
+  return layout === 'bytes' ? new BytesColumn() : new WordColumn(layout)
 }
 
 const FIRST_ROWS = 1024
@@ -102,20 +73,20 @@ const EMPTY = new Uint8Array(0)
 /** Values of one, two or four 32-bit words. */
 class WordColumn implements ArrowColumn {
   readonly #width: number
-  readonly #put: Put
+  readonly #put: PutWords
   readonly #validity = new Validity()
   #words: Words
   #at = 0
 
-  constructor(width: number, put: Put) {
-    this.#width = width
+  constructor({ words, put }: WordLayout) {
+    this.#width = words
     this.#put = put
-    this.#words = wordsOf(new ArrayBuffer(FIRST_ROWS * width * 4))
+    this.#words = wordsIn(new ArrayBuffer(FIRST_ROWS * words * 4))
   }
 
   add(cell: Cell): void {
     if (this.#at + this.#width > this.#words.int32.length)
-      this.#words = wordsOf(grown(new Uint8Array(this.#words.int32.buffer)).buffer)
+      this.#words = wordsIn(grown(new Uint8Array(this.#words.int32.buffer)).buffer)
     const isValid = cell !== null && this.#put(this.#words, this.#at, cell)
     if (!isValid) this.#words.int32.fill(0, this.#at, this.#at + this.#width)
     this.#validity.add(isValid)

@@ -2,8 +2,10 @@
  * The encoder of Arrow streams (Arrow columnar format, "Encapsulated message format"): the schema, then record batches with exact
  * types. It is loaded with the first such result.
  */
-import type { IqlType, ResultColumn } from 'gatehouse-iql'
+import type { ResultColumn } from 'gatehouse-iql'
 import type { RowEncoder } from '../model/result.ts'
+import type { ArrowResultType } from '../types/arrow-type.ts'
+import { representation } from '../types/types.ts'
 import { arrowColumn, type ColumnData } from './arrow-columns.ts'
 import { integer, type Node, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
 
@@ -87,7 +89,7 @@ function padded(length: number): number {
 
 function schemaOf(columns: readonly ResultColumn[]): Node {
   const fields = columns.map(({ name, type, nullable }) => {
-    const [kind, ...slots] = arrowType(type)
+    const [kind, ...slots] = typeSlots(representation(type).arrow.type)
     // Readers require the list of children, even if it is empty.
     const children: Node = { kind: 'tables', tables: [] }
     const text: Node = { kind: 'text', text: name }
@@ -97,33 +99,35 @@ function schemaOf(columns: readonly ResultColumn[]): Node {
 }
 
 /** The number of the type in the union `Type` of Schema.fbs, and the slots of its table. */
-function arrowType(type: IqlType): readonly [kind: number, ...slots: Slot[]] {
+function typeSlots(type: ArrowResultType): readonly [kind: number, ...slots: Slot[]] {
   switch (type.kind) {
-    case 'Integer':
-      return [2, integer(4, 64), integer(1, 1)]
-    case 'Double':
-      return [3, integer(2, 2)]
-    case 'Binary':
+    case 'int':
+      return [2, integer(4, type.bits), integer(1, 1)]
+    case 'float':
+      return [3, integer(2, DOUBLE)]
+    case 'binary':
       return [4]
-    case 'Boolean':
+    case 'bool':
       return [6]
-    case 'Decimal':
-      return [7, integer(4, type.precision), integer(4, type.scale), integer(4, 128)]
-    case 'Date':
+    case 'decimal':
+      return [7, integer(4, type.precision), integer(4, type.scale), integer(4, type.bits)]
+    case 'date':
       return [8, integer(2, DAYS)]
-    case 'Time':
-      return [9, integer(2, MICROSECONDS), integer(4, 64)]
-    case 'LocalTimestamp':
-      return [10, integer(2, MICROSECONDS)]
-    case 'Timestamp':
-      return [10, integer(2, MICROSECONDS), { kind: 'text', text: 'UTC' }]
-    case 'Interval':
-      return type.months ? [11, integer(2, MONTHS_DAYS_NANOSECONDS)] : [18, integer(2, MICROSECONDS)]
+    case 'time':
+      return [9, integer(2, MICROSECONDS), integer(4, type.bits)]
+    case 'timestamp':
+      return [10, integer(2, MICROSECONDS), ...(type.isLocal ? [] : [UTC])]
+    case 'interval':
+      return [11, integer(2, MONTHS_DAYS_NANOSECONDS)]
+    case 'duration':
+      return [18, integer(2, MICROSECONDS)]
     default:
       return [5]
   }
 }
 
+const UTC: Slot = { kind: 'text', text: 'UTC' }
+const DOUBLE = 2
 const DAYS = 0
 const MICROSECONDS = 2
 const MONTHS_DAYS_NANOSECONDS = 2

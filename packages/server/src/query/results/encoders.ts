@@ -1,6 +1,9 @@
 /** The text formats: rows of small results as strings, and what stands before and after rows. `byte-encoder.ts` has long results. */
-import { doubleText, type ResultColumn, typeName } from 'gatehouse-iql'
+import { type ResultColumn, typeName } from 'gatehouse-iql'
 import type { Cell, Encoding, ReadOutcome, TextRowEncoder } from '../model/result.ts'
+import { csvText } from '../types/csv-form.ts'
+import { jsonText } from '../types/json-form.ts'
+import { representation } from '../types/types.ts'
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
 export class TextEncoders {
@@ -18,7 +21,7 @@ export class TextEncoders {
   create(encoding: Encoding): TextRowEncoder {
     const { format } = encoding
     const form = textForm(encoding, this.columns, format === 'json' ? this.jsonHead : undefined)
-    const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
+    const writeRow = format === 'csv' ? csvRowWriter(this.columns) : this.#jsonRowWriter(encoding)
     return new RowText(form.header, form.between, form.after, writeRow)
   }
 
@@ -120,7 +123,7 @@ export function jsonRowWriter(encoding: JsonForm, columns: readonly ResultColumn
   const arrays = encoding.rows === 'arrays'
   const parts = columns.map((column, index) => ({
     lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),
-    write: jsonCellWriter(column, encoding),
+    write: representation(column.type).json.write(encoding.integers),
   }))
   const [open, close] = arrays ? ['[', ']'] : ['{', '}']
   return (row) => {
@@ -136,80 +139,22 @@ export function jsonRowWriter(encoding: JsonForm, columns: readonly ResultColumn
   }
 }
 
-export function jsonCellWriter(column: ResultColumn, encoding: JsonForm): (cell: NonNullable<Cell>) => string {
-  switch (column.type.kind) {
-    case 'Integer':
-      return encoding.integers === 'strings' ? quoted : jsonInteger
-    case 'Double':
-      return jsonDouble
-    case 'Boolean':
-      return String
-    case 'Json':
-      // Line breaks would break NDJSON. JSON strings contain none, so they can only be whitespace.
-      return (cell) => String(cell).replace(/[\r\n]/g, ' ')
-    case 'Binary':
-      return (cell) => (cell instanceof Uint8Array ? `"${Buffer.from(cell).toString('base64')}"` : JSON.stringify(cell))
-    case 'Text':
-      return jsonText
-    default:
-      return quoted
-  }
-}
-
-/** Most integers are small, and converting a number is faster than converting a bigint. */
-function jsonInteger(cell: NonNullable<Cell>): string {
-  if (typeof cell === 'string') return cell
-  const number = Number(cell)
-  return Number.isSafeInteger(number) ? String(number) : String(cell)
-}
-
-/** Printable ASCII without characters that JSON escapes. Testing for it is faster than JSON.stringify. */
-const UNESCAPED = /^[ !#-[\]-~]*$/
-
-export function jsonText(cell: NonNullable<Cell>): string {
-  return typeof cell === 'string' && UNESCAPED.test(cell) ? `"${cell}"` : JSON.stringify(cell)
-}
-
-/** For values whose text never contains a character that JSON escapes. */
-function quoted(cell: NonNullable<Cell>): string {
-  return `"${cell}"`
-}
-
-function jsonDouble(cell: NonNullable<Cell>): string {
-  return typeof cell === 'number' && Number.isFinite(cell) ? doubleText(cell) : `"${cell}"`
-}
-
 /** CSV (RFC 4180) with a header line. NULL is an empty field and the empty text a quoted one, so that they differ. */
 function csvHeader(columns: readonly ResultColumn[]): string {
   return `${columns.map((column) => csvText(column.name)).join(',')}\r\n`
 }
 
-function csvRowWriter(width: number): RowWriter {
+function csvRowWriter(columns: readonly ResultColumn[]): RowWriter {
+  const writers = columns.map(({ type }) => representation(type).csv.write)
   return (row) => {
     let line = ''
-    for (let index = 0; index < width; index++) {
+    for (let index = 0; index < writers.length; index++) {
       if (index > 0) line += ','
-      line += csvField(row[index] ?? null)
+      const cell = row[index]
+      if (cell !== null && cell !== undefined) line += writers[index]?.(cell) ?? ''
     }
     return line
   }
-}
-
-export function csvField(cell: Cell): string {
-  if (cell === null) return ''
-  if (typeof cell === 'string') return csvText(cell)
-  if (cell instanceof Uint8Array) return csvText(Buffer.from(cell).toString('base64'))
-  return typeof cell === 'number' ? doubleText(cell) : String(cell)
-}
-
-const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/
-
-function csvText(text: string): string {
-  return needsQuotes(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-export function needsQuotes(text: string): boolean {
-  return text === '' || NEEDS_QUOTES.test(text)
 }
 
 export interface ResultEnd {

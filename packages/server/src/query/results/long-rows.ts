@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { isLongType, type ResultColumn } from 'gatehouse-iql'
 import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
-import { needsQuotes } from './encoders.ts'
+import { needsQuotes } from '../types/csv-form.ts'
+import { withoutLineBreaks } from '../types/json.ts'
 
 /** Longer values are encoded in pieces of this length: at most 10 ms for each, if every character has to be escaped. */
 const PIECE_LENGTH = 256 * 1024
@@ -118,7 +119,6 @@ function isLong(cell: Cell | undefined): cell is LongValue {
 }
 
 const escaped = (piece: string): string => JSON.stringify(piece).slice(1, -1)
-const withoutLineBreaks = (piece: string): string => piece.replace(/[\r\n]/g, ' ')
 
 /** Never cut between the two halves of a surrogate pair, which would then be escaped separately. */
 function* piecesOf(text: string): Generator<string> {

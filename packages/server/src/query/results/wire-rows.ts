@@ -4,8 +4,10 @@
  */
 import { type ResultColumn, TEXT } from 'gatehouse-iql'
 import type { Cell, CopyForm, RowEncoder, WireForm } from '../model/result.ts'
-import { TextBytes } from './text-bytes.ts'
-import { type WireCellWriter, wireCellWriter } from './wire-cells.ts'
+import { hexText } from '../types/binary.ts'
+import type { AddCell } from '../types/representation.ts'
+import { TextBytes } from '../types/text-bytes.ts'
+import { representation } from '../types/types.ts'
 
 type RowWriter = (out: TextBytes, row: readonly Cell[]) => void
 
@@ -13,9 +15,9 @@ type RowWriter = (out: TextBytes, row: readonly Cell[]) => void
 export function wireRowWriter(form: WireForm, columns: readonly ResultColumn[]): RowWriter {
   switch (form.kind) {
     case 'rows':
-      return message(DATA_ROW, binaryRow(writersOf(columns, (index) => form.binary[index] === true)))
+      return message(DATA_ROW, binaryRow(cellWriters(columns, (index) => form.binary[index] === true)))
     case 'copy-binary':
-      return message(COPY_DATA, binaryRow(writersOf(columns, () => true)))
+      return message(COPY_DATA, binaryRow(cellWriters(columns, () => true)))
     case 'copy-text':
       return message(COPY_DATA, textRow(form, columns))
     case 'copy-csv':
@@ -52,12 +54,15 @@ function message(type: number, addBody: RowWriter): RowWriter {
   }
 }
 
-function writersOf(columns: readonly ResultColumn[], isBinary: (index: number) => boolean): readonly WireCellWriter[] {
-  return columns.map(({ type }, index) => wireCellWriter(type, isBinary(index)))
+function cellWriters(columns: readonly ResultColumn[], isBinary: (index: number) => boolean): readonly AddCell[] {
+  return columns.map(({ type }, index) => {
+    const { addBinary, addText } = representation(type).wire
+    return isBinary(index) ? addBinary : addText
+  })
 }
 
 /** The number of values, then each with its length. */
-function binaryRow(writers: readonly WireCellWriter[]): RowWriter {
+function binaryRow(writers: readonly AddCell[]): RowWriter {
   const width = writers.length
   return (out, row) => {
     out.addInt16(width)
@@ -77,24 +82,20 @@ function binaryRow(writers: readonly WireCellWriter[]): RowWriter {
 
 const LINE_FEED = 0x0a
 
-/** Values that can hold any character; the text of every other type holds neither a backslash nor a line break. */
-function isFree({ type: { kind } }: ResultColumn): boolean {
-  return kind === 'Text' || kind === 'Json' || kind === 'Null' || kind === 'Binary'
-}
-
 type TextCopy = Extract<CopyForm, { kind: 'copy-text' }>
 
 function textRow({ delimiter, absent }: TextCopy, columns: readonly ResultColumn[]): RowWriter {
   const between = Buffer.from(delimiter)
   const noValue = Buffer.from(absent)
   const special = new RegExp(`[\\b\\f\\n\\r\\t\\v\\\\${escaped(delimiter)}]`, 'g')
-  const addEscaped: WireCellWriter = (out, cell) =>
-    out.addText(textOf(cell).replace(special, (character) => ESCAPES.get(character) ?? `\\${character}`))
+  const addEscaped: AddCell = (out, cell) =>
+    out.addText(freeText(cell).replace(special, (character) => ESCAPES.get(character) ?? `\\${character}`))
   // A delimiter such as a digit can be in any value.
   const needsCare = /[\w.:+-]| /.test(delimiter)
-  const writers = columns.map((column) =>
-    isFree(column) ? addEscaped : needsCare ? rewritten(column, addEscaped) : wireCellWriter(column.type, false),
-  )
+  const writers = columns.map(({ type }) => {
+    const { isFreeText, addText } = representation(type).wire
+    return isFreeText ? addEscaped : needsCare ? rewritten(addText, addEscaped) : addText
+  })
   return (out, row) => {
     for (let index = 0; index < writers.length; index++) {
       if (index > 0) out.addBytes(between)
@@ -116,13 +117,12 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\\', '\\\\'],
 ])
 
-function textOf(cell: NonNullable<Cell>): string {
-  return cell instanceof Uint8Array ? `\\x${Buffer.from(cell).toString('hex')}` : String(cell)
+function freeText(cell: NonNullable<Cell>): string {
+  return cell instanceof Uint8Array ? hexText(cell) : String(cell)
 }
 
 /** Writes the text of a value with another writer. */
-function rewritten({ type }: ResultColumn, write: WireCellWriter): WireCellWriter {
-  const plain = wireCellWriter(type, false)
+function rewritten(plain: AddCell, write: AddCell): AddCell {
   const text = new TextBytes()
   return (out, cell) => {
     plain(text, cell)
@@ -139,9 +139,10 @@ type CsvCopy = Extract<CopyForm, { kind: 'copy-csv' }>
 function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
   const between = Buffer.from(form.delimiter)
   const noValue = Buffer.from(form.absent)
-  const writers = columns.map((column, index) => {
+  const writers = columns.map(({ type }, index): AddCell => {
     const add = csvWriter(form, form.quoted[index] === true, columns.length === 1)
-    return isFree(column) ? (out: TextBytes, cell: NonNullable<Cell>) => add(out, textOf(cell)) : rewritten(column, add)
+    const { isFreeText, addText } = representation(type).wire
+    return isFreeText ? (out, cell) => add(out, freeText(cell)) : rewritten(addText, add)
   })
   return (out, row) => {
     for (let index = 0; index < writers.length; index++) {
@@ -154,11 +155,7 @@ function csvRow(form: CsvCopy, columns: readonly ResultColumn[]): RowWriter {
   }
 }
 
-function csvWriter(
-  { delimiter, absent, quote, ...form }: CsvCopy,
-  isQuoted: boolean,
-  isAlone: boolean,
-): WireCellWriter {
+function csvWriter({ delimiter, absent, quote, ...form }: CsvCopy, isQuoted: boolean, isAlone: boolean): AddCell {
   const special = new RegExp(`[\\n\\r${escaped(delimiter)}${escaped(quote)}]`)
   const doubled = new RegExp(`[${escaped(quote)}${escaped(form.escape)}]`, 'g')
   return (out, cell) => {

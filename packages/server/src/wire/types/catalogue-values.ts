@@ -1,8 +1,8 @@
 /** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
 import { DEFAULT_LIMITS } from 'gatehouse-iql'
-import { TextBytes, wireCellWriter } from '../../query/codecs.ts'
+import { POSTGRES_TYPES, type PostgresTypeName, representation, TextBytes } from '../../query/codecs.ts'
 import { readArray } from './arrays.ts'
-import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
+import { elementType, typeNamed } from './oids.ts'
 import { BadParameter, binaryText, textOf } from './parameters.ts'
 
 /** PostgreSQL's text form of a parameter. */
@@ -64,7 +64,7 @@ function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array 
     default: {
       const out = new TextBytes()
       const form = type === 'timestamptz' ? text.replace(' ', 'T').replace(/\+00$/, 'Z') : text
-      wireCellWriter(POSTGRES_TYPES[type].iql, true)(out, form)
+      representation(POSTGRES_TYPES[type].iql).wire.addBinary(out, form)
       return out.take()
     }
   }

@@ -3,9 +3,10 @@
  * long the values are, then these. Every length is checked: the bytes come from a client.
  */
 import { badBody } from '../../columns/row-error.ts'
+import type { ArrowType } from '../../types/arrow-type.ts'
 import type { KeptBody } from '../reader.ts'
 import type { Sizes } from '../row-sizes.ts'
-import type { ArrowField, ArrowType } from './fields.ts'
+import type { ArrowField } from './fields.ts'
 import type { FlatTable } from './flatbuffer-reader.ts'
 import type { ArrowMessage } from './messages.ts'
 

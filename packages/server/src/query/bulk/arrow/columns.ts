@@ -14,10 +14,11 @@ import {
 import { parseFloat16 } from 'hyparquet/src/convert.js'
 import { builderOf, type Nulls, type Vector } from '../../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
-import { addValue, uuidText } from '../values.ts'
+import type { ArrowType } from '../../types/arrow-type.ts'
+import { uuidText } from '../../types/uuid.ts'
+import { addValue } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'
 import { type ArrowArray, aligned, bitAt, isValid } from './arrays.ts'
-import type { ArrowType } from './fields.ts'
 
 /** Reads values as the column: `first` is the number of the row of the first value, for messages. */
 export type ToVector = (array: ArrowArray, first: number) => Vector

@@ -1,28 +1,11 @@
 /** The fields of an Arrow schema (Schema.fbs), as far as they can be columns of a table. */
 import { badBody } from '../../columns/row-error.ts'
+import { type ArrowType, TIME_UNITS, type TimeUnit } from '../../types/arrow-type.ts'
 import { MAX_COLUMNS } from '../reader.ts'
 import type { FlatTable } from './flatbuffer-reader.ts'
 
 /** Fields can share their names: a short schema could have gigabytes of them. */
 const MAX_NAME_BYTES = 4096
-
-export type ArrowType =
-  | { readonly kind: 'null' }
-  | { readonly kind: 'int'; readonly bits: 8 | 16 | 32 | 64; readonly isSigned: boolean }
-  | { readonly kind: 'float'; readonly bits: 16 | 32 | 64 }
-  | { readonly kind: 'bool' }
-  /** `width`: the bytes of an offset, or that there are views. */
-  | { readonly kind: 'utf8' | 'binary'; readonly width: 4 | 8 | 'view' }
-  | { readonly kind: 'fixed'; readonly length: number }
-  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number; readonly bits: 32 | 64 | 128 | 256 }
-  | { readonly kind: 'date'; readonly unit: 'day' | 'ms' }
-  | { readonly kind: 'time'; readonly bits: 32 | 64; readonly unit: TimeUnit }
-  /** `isLocal`: without a time zone. */
-  | { readonly kind: 'timestamp'; readonly unit: TimeUnit; readonly isLocal: boolean }
-
-/** How many of the unit a second has. */
-export type TimeUnit = 1n | 1000n | 1_000_000n | 1_000_000_000n
-const UNITS: readonly TimeUnit[] = [1n, 1000n, 1_000_000n, 1_000_000_000n]
 
 export interface ArrowField {
   readonly name: string
@@ -129,7 +112,7 @@ const TYPE_NAMES: ReadonlyMap<number, string> = new Map([
 ])
 
 function unitOf(name: string, unit: number): TimeUnit {
-  const found = UNITS[unit]
+  const found = TIME_UNITS[unit]
   if (found === undefined) throw unsupported(name)
   return found
 }

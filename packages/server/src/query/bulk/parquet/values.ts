@@ -1,7 +1,7 @@
 /** What the columns of a Parquet file hold in IQL (parquet-format, LogicalTypes): exactly, or an error that names the column. */
 import { type DecimalType, type IqlType, type IqlValue, MAX_DATE, MICROS_PER_DAY, MIN_DATE } from 'gatehouse-iql'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import { uuidText } from '../values.ts'
+import { uuidText } from '../../types/uuid.ts'
 import { damaged, ParquetError, ValueError } from './error.ts'
 import type { Field } from './footer.ts'
 import { countIn, structIn } from './thrift.ts'

@@ -1,5 +1,5 @@
 /** Byte arrays in the encoding PLAIN of Parquet: each after its length, in one buffer. */
-import { grown } from '../value-words.ts'
+import { grown } from '../../types/words.ts'
 
 const FIRST_BYTES = 16 * 1024
 /** A larger buffer is not kept for the next page. */

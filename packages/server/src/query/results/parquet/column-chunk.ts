@@ -6,10 +6,10 @@ import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writePageHeader } from 'hyparquet-writer/src/datapage.js'
 import { writeRleBitPackedHybrid } from 'hyparquet-writer/src/encoding.js'
 import type { Cell } from '../../model/result.ts'
-import { grown } from '../value-words.ts'
+import { grown } from '../../types/words.ts'
 import { parquetColumn } from './columns.ts'
 import type { PageValues, ParquetColumn } from './parquet-column.ts'
-import { schemaOf } from './schema.ts'
+import { parquetSchema } from './schema.ts'
 
 /** The size at which a page ends. Compressing it takes about a millisecond, in which the event loop waits (PostgreSQL). */
 const PAGE_BYTES = 256 * 1024
@@ -55,7 +55,7 @@ export class ColumnChunkWriter {
     const { name } = this.#column
     const dictionary = this.#dictionaryBytes === 0 ? {} : { dictionary_page_offset: BigInt(start) }
     const metadata: ColumnMetaData = {
-      type: schemaOf([this.#column])[1]?.type ?? 'BYTE_ARRAY',
+      type: parquetSchema([this.#column])[1]?.type ?? 'BYTE_ARRAY',
       encodings: ['RLE', ...this.#encodings],
       path_in_schema: [name],
       codec: 'ZSTD',

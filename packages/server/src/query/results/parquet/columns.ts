@@ -1,47 +1,26 @@
 /** Columns of a Parquet row group: the values since the last page, in the encoding PLAIN, or as indexes of a dictionary. */
 import type { IqlType } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
-import {
-  grown,
-  type Put,
-  putDate,
-  putDecimal,
-  putDouble,
-  putInteger,
-  putShortDecimal,
-  putTime,
-  putTimestamp,
-  type Words,
-  wordsOf,
-} from '../value-words.ts'
+import type { WordLayout } from '../../types/representation.ts'
+import { representation } from '../../types/types.ts'
+import { grown, type PutWords, type Words, wordsIn } from '../../types/words.ts'
 import { ByteValues } from './byte-values.ts'
 import type { PageValues, ParquetColumn } from './parquet-column.ts'
-import { isShortDecimal } from './schema.ts'
 import { TextColumn } from './text-column.ts'
 
 export function parquetColumn(type: IqlType): ParquetColumn {
-  switch (type.kind) {
-    case 'Integer':
-      return new WordColumn(2, putInteger)
-    case 'Decimal':
-      return isShortDecimal(type) ? new WordColumn(2, putShortDecimal) : new WideDecimalColumn()
-    case 'Timestamp':
-    case 'LocalTimestamp':
-      return new WordColumn(2, putTimestamp)
-    case 'Time':
-      return new WordColumn(2, putTime)
-    case 'Date':
-      return new WordColumn(1, putDate)
-    case 'Double':
-      return new WordColumn(2, putDouble)
-    case 'Boolean':
+  const { layout } = representation(type).parquet
+  switch (layout) {
+    case 'bits':
       return new BooleanColumn()
-    case 'Uuid':
-      return new UuidColumn()
-    case 'Binary':
+    case 'hex':
+      return new HexColumn()
+    case 'bytes':
       return new BinaryColumn()
-    default:
+    case 'texts':
       return new TextColumn()
+    default:
+      return layout.isBigEndian === true ? new BigEndianColumn(layout) : new WordColumn(layout)
   }
 }
 
@@ -51,14 +30,14 @@ const FIRST_ROWS = 1024
 class WordColumn implements ParquetColumn {
   readonly isOnePage = false
   readonly #width: number
-  readonly #put: Put
+  readonly #put: PutWords
   #words: Words
   #at = 0
 
-  constructor(width: number, put: Put) {
-    this.#width = width
+  constructor({ words, put }: WordLayout) {
+    this.#width = words
     this.#put = put
-    this.#words = wordsOf(new ArrayBuffer(FIRST_ROWS * width * 4))
+    this.#words = wordsIn(new ArrayBuffer(FIRST_ROWS * words * 4))
   }
 
   get size(): number {
@@ -68,7 +47,7 @@ class WordColumn implements ParquetColumn {
   add(cell: Cell): boolean {
     if (cell === null) return false
     if (this.#at + this.#width > this.#words.int32.length)
-      this.#words = wordsOf(grown(new Uint8Array(this.#words.int32.buffer)).buffer)
+      this.#words = wordsIn(grown(new Uint8Array(this.#words.int32.buffer)).buffer)
     if (!this.#put(this.#words, this.#at, cell)) return false
     this.#at += this.#width
     return true
@@ -82,11 +61,7 @@ class WordColumn implements ParquetColumn {
 }
 
 /** 128 bits, big-endian. */
-class WideDecimalColumn extends WordColumn {
-  constructor() {
-    super(4, putDecimal)
-  }
-
+class BigEndianColumn extends WordColumn {
   override take(): PageValues {
     const page = super.take()
     const words = Buffer.from(page.values.buffer, 0, page.values.length).swap64()
@@ -126,8 +101,8 @@ class BooleanColumn implements ParquetColumn {
   }
 }
 
-/** 16 bytes each. */
-class UuidColumn implements ParquetColumn {
+/** Uuids: 16 bytes each. */
+class HexColumn implements ParquetColumn {
   readonly isOnePage = false
   readonly #bytes = new ByteValues()
 

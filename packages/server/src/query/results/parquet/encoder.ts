@@ -9,7 +9,7 @@ import { ByteWriter } from 'hyparquet-writer/src/bytewriter.js'
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js'
 import type { Cell, RowEncoder } from '../../model/result.ts'
 import { ColumnChunkWriter } from './column-chunk.ts'
-import { schemaOf } from './schema.ts'
+import { parquetSchema } from './schema.ts'
 
 /** A row group ends at whichever of these comes first. The bytes are those before compression. */
 const GROUP_ROWS = 100_000
@@ -84,7 +84,7 @@ export class ParquetEncoder implements RowEncoder {
     writeMetadata(writer, {
       version: 2,
       created_by: 'gatehouse',
-      schema: schemaOf(this.#columns),
+      schema: parquetSchema(this.#columns),
       num_rows: BigInt(this.#allRows),
       row_groups: this.#groups,
       metadata_length: 0,

@@ -15,6 +15,7 @@ import {
   withLikeEscapes,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
+import { POSTGRES_TYPES } from '../../../query/codecs.ts'
 import {
   type BuiltStatement,
   type CatalogueSnapshot,
@@ -26,15 +27,7 @@ import {
 import type { BindMessage, Format } from '../../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
 import { readArray } from '../../types/arrays.ts'
-import {
-  elementType,
-  modifierOf,
-  oidOf,
-  POSTGRES_TYPES,
-  postgresTypeOf,
-  sizeOfType,
-  typeNamed,
-} from '../../types/oids.ts'
+import { elementType, modifierOf, oidOf, postgresTypeOf, sizeOfType, typeNamed } from '../../types/oids.ts'
 import { BadParameter, readParameter } from '../../types/parameters.ts'
 import type { SessionEnv } from '../env.ts'
 import { type SentText, WireError } from '../failure.ts'

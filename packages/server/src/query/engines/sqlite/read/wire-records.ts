@@ -4,9 +4,12 @@
  */
 import type { IqlType, ResultColumn } from 'gatehouse-iql'
 import type { WireForm } from '../../../model/result.ts'
-import { TextBytes } from '../../../results/text-bytes.ts'
-import { addDoubleText, addMoment, addMomentText, DAYS_TO_2000, wireCellWriter } from '../../../results/wire-cells.ts'
 import { COPY_DATA, createWireEncoder, DATA_ROW } from '../../../results/wire-rows.ts'
+import { DAYS_TO_2000 } from '../../../types/date.ts'
+import { addPostgresText as addDoubleText } from '../../../types/double.ts'
+import { TextBytes } from '../../../types/text-bytes.ts'
+import { addBinary as addMoment, addPostgresText as addMomentText } from '../../../types/timestamp.ts'
+import { representation } from '../../../types/types.ts'
 import { longCellDecoder } from '../representation.ts'
 import { plainText } from './plain-texts.ts'
 import type { Record } from './records.ts'
@@ -60,7 +63,8 @@ type CellWriter = (out: TextBytes, record: Record) => void
 
 function cellWriter(column: ResultColumn, isBinary: boolean): CellWriter {
   const decode = longCellDecoder(column)
-  const write = wireCellWriter(column.type, isBinary)
+  const { addBinary, addText } = representation(column.type).wire
+  const write = isBinary ? addBinary : addText
   return (out, record) => {
     const start = out.length
     out.addInt32(NULL_LENGTH)
@@ -183,6 +187,7 @@ function ofInteger(write: (out: TextBytes, value: number) => void): ValueWriter 
 /** Of at most 18 digits; others are stored as bytes. */
 function decimalWriter(type: IqlType, isBinary: boolean): ValueWriter {
   const textOf = plainText(type)
-  const write = wireCellWriter(type, isBinary)
+  const { addBinary, addText } = representation(type).wire
+  const write = isBinary ? addBinary : addText
   return textOf === undefined ? asCell : ofInteger((out, unscaled) => write(out, textOf(unscaled) ?? ''))
 }
