@@ -1,7 +1,7 @@
 /** The rows of a portal: messages that are ready, and those that a stream still delivers. */
 
-import { release } from '../../lib/release.ts'
-import type { ReadOutcome } from '../../query/index.ts'
+import { release } from '../../../lib/release.ts'
+import type { ReadOutcome } from '../../../query/index.ts'
 
 export type RowChunks = AsyncGenerator<Uint8Array, ReadOutcome, void>
 

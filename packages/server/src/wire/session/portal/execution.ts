@@ -1,7 +1,7 @@
 /** The execution of a statement: what is known of it from its first message to its last row. */
 import type { Principal } from 'gatehouse-protocol'
-import type { RunningQuery } from '../../query/index.ts'
-import type { PortalRows } from './portal-rows.ts'
+import type { RunningQuery } from '../../../query/index.ts'
+import type { PortalRows } from '../rows/row-stream.ts'
 
 export interface Execution {
   readonly requestId: string

@@ -1,6 +1,6 @@
 /** Reads the tokens of a command of the session, after its first word. */
-import { WireError } from './failure.ts'
-import { type CommandToken, skipBlank, skipToken, tokenAt } from './split.ts'
+import { WireError } from '../failure.ts'
+import { type CommandToken, skipBlank, skipToken, tokenAt } from '../statement/split.ts'
 
 /** A part of the text, and where it begins. */
 export interface TextPart {

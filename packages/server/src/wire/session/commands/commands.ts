@@ -1,20 +1,25 @@
 /** Runs the commands of a session: transactions, settings, prepared statements and COPY. */
 import { type ResultColumn, TEXT } from 'gatehouse-iql'
-import type { Format, FrontendMessage } from '../protocol/messages.ts'
-import { commandComplete, dataRow, noticeResponse, rowDescription } from '../protocol/replies.ts'
-import type { Block } from './block.ts'
+import type { Format, FrontendMessage } from '../../protocol/messages.ts'
+import { commandComplete, dataRow, noticeResponse, rowDescription } from '../../protocol/replies.ts'
+import type { CopyCommand } from '../copy/copy-command.ts'
+import { CopyIn, type CopyInEnv, insertKept } from '../copy/copy-in.ts'
+import { WireError } from '../failure.ts'
+import type { CommandColumns, CommandPortal } from '../portal/portal.ts'
+import type { Portals } from '../portal/portals.ts'
+import type { Replies } from '../replies.ts'
+import type { Runner } from '../runner.ts'
+import { columnFields } from '../statement/iql-statement.ts'
+import {
+  type CommandStatement,
+  isCounted,
+  type Prepared,
+  type PreparedStatements,
+} from '../statement/prepared-statement.ts'
+import type { Block } from '../transaction/block.ts'
 import type { Command, TransactionModes } from './command.ts'
-import type { CopyCommand } from './copy-command.ts'
-import { CopyIn, type CopyInEnv, insertKept } from './copy-in.ts'
-import { WireError } from './failure.ts'
 import type { NamedCommands } from './named-commands.ts'
-import type { CommandColumns, CommandPortal } from './portal.ts'
-import type { Portals } from './portals.ts'
-import { type CommandStatement, isCounted, type Prepared, type PreparedStatements } from './prepared.ts'
-import type { Replies } from './replies.ts'
-import type { Runner } from './runner.ts'
 import type { Settings } from './settings.ts'
-import { columnFields } from './statement.ts'
 
 export interface CommandsEnv {
   readonly settings: Settings

@@ -1,8 +1,8 @@
 /** An INSERT with one row of parameters, and the values of rows for it: many rows share its plan, which would take far more memory than they do. */
 import { type Bound, type IqlValue, printName, sameType } from 'gatehouse-iql'
-import type { SessionCaller } from './contract.ts'
-import type { SessionEnv } from './env.ts'
-import { IqlStatement } from './statement.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { IqlStatement } from '../statement/iql-statement.ts'
 
 type BoundInsert = Extract<Bound['statement'], { readonly kind: 'insert' }>
 

@@ -1,5 +1,5 @@
 /** The settings of a session: one table for SET, SHOW, RESET and the start-up packet. */
-import { WireError } from './failure.ts'
+import { WireError } from '../failure.ts'
 
 interface Setting {
   readonly name: string

@@ -1,17 +1,17 @@
 /** COPY … TO STDOUT: of a query or a table, in text, CSV or binary. */
 
 import { reads } from 'gatehouse-iql'
-import { copyHeader } from '../../query/codecs.ts'
-import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../protocol/replies.ts'
-import type { Block } from './block.ts'
-import type { SessionCaller } from './contract.ts'
+import { copyHeader } from '../../../query/codecs.ts'
+import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../../protocol/replies.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { outcomeOf, type SentText, WireError } from '../failure.ts'
+import { UNBOUND } from '../portal/portal.ts'
+import type { Replies } from '../replies.ts'
+import type { Runner } from '../runner.ts'
+import { IqlStatement, wireEncoding } from '../statement/iql-statement.ts'
+import type { Block } from '../transaction/block.ts'
 import { type CopyCommand, copyFormOf } from './copy-command.ts'
-import type { SessionEnv } from './env.ts'
-import { outcomeOf, type SentText, WireError } from './failure.ts'
-import { UNBOUND } from './portal.ts'
-import type { Replies } from './replies.ts'
-import type { Runner } from './runner.ts'
-import { IqlStatement, wireEncoding } from './statement.ts'
 
 /** The signature, no flags, no extension. */
 const BINARY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])

@@ -1,7 +1,7 @@
 /** Parses COPY: of a table or a query TO STDOUT, or of a table FROM STDIN, with its options in both spellings. */
-import type { CopyForm } from '../../query/index.ts'
-import { WireError } from './failure.ts'
-import { type TextPart, TokenReader } from './token-reader.ts'
+import type { CopyForm } from '../../../query/index.ts'
+import { type TextPart, TokenReader } from '../commands/token-reader.ts'
+import { WireError } from '../failure.ts'
 
 export interface CopyCommand {
   readonly kind: 'copy'

@@ -1,6 +1,6 @@
 /** A portal that the client has not continued yet: it ends when it is stopped, as by an operator or its time limit, or when others wait. */
-import { refuse } from '../../query/index.ts'
-import type { SessionEnv } from './env.ts'
+import { refuse } from '../../../query/index.ts'
+import type { SessionEnv } from '../env.ts'
 
 /** Calls `end` with the reason, until the returned function is called. `signal` is that of the running statement. */
 export function watchSuspended(

@@ -1,7 +1,7 @@
 /** The few rows that a write returns, or those of EXPLAIN and SHOW, as messages. */
-import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
-import { CHUNK_BYTES, TextBytes, wireRowWriter } from '../../query/codecs.ts'
-import { type Encoding, type QueryResult, wireForm } from '../../query/index.ts'
+import { STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
+import { CHUNK_BYTES, TextBytes, wireRowWriter } from '../../../query/codecs.ts'
+import { type Encoding, type QueryResult, wireForm } from '../../../query/index.ts'
 
 export function* encodeRows(
   { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,

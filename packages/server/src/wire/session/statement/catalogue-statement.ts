@@ -1,16 +1,16 @@
 /** Statements on the catalogue in a session: described and run in the process of the catalogue, listed and cancelled as others are. */
-import { inTurns } from '../../lib/turns.ts'
-import type { Catalogue, CatalogueCaller, CatalogueColumn, CatalogueDescription } from '../catalogue/contract.ts'
-import type { BindMessage } from '../protocol/messages.ts'
-import { parameterText } from '../types/catalogue-values.ts'
-import { catalogueRows } from './catalogue-rows.ts'
-import type { SessionCaller } from './contract.ts'
-import type { SessionEnv } from './env.ts'
-import type { Execution } from './execution.ts'
-import { outcomeOf, WireError } from './failure.ts'
-import { PortalRows } from './portal-rows.ts'
-import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared.ts'
-import type { Runner } from './runner.ts'
+import { inTurns } from '../../../lib/turns.ts'
+import type { Catalogue, CatalogueCaller, CatalogueColumn, CatalogueDescription } from '../../catalogue/contract.ts'
+import type { BindMessage } from '../../protocol/messages.ts'
+import { parameterText } from '../../types/catalogue-values.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { outcomeOf, WireError } from '../failure.ts'
+import type { Execution } from '../portal/execution.ts'
+import { catalogueRows } from '../rows/catalogue-rows.ts'
+import { PortalRows } from '../rows/row-stream.ts'
+import type { Runner } from '../runner.ts'
+import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared-statement.ts'
 
 export type BoundValues = Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
 

@@ -1,5 +1,5 @@
 /** The rows of a COPY FROM that a block keeps until COMMIT. */
-import type { BulkFormat } from '../../query/codecs.ts'
+import type { BulkFormat } from '../../../query/codecs.ts'
 
 export interface KeptCopy {
   readonly table: string

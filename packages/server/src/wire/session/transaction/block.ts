@@ -1,12 +1,12 @@
 /** Transaction blocks: their states, savepoints, and the rows that are kept until COMMIT. Nothing is locked. */
 import type { IqlValue } from 'gatehouse-iql'
-import { type Planned, whenPlanned } from '../../query/index.ts'
-import type { ConnectionMemory } from '../protocol/kept-memory.ts'
-import type { TransactionStatus } from '../protocol/replies.ts'
-import type { Command } from './command.ts'
-import { WireError } from './failure.ts'
-import type { KeptCopy } from './kept-copy.ts'
-import { type IqlStatement, PLAN_TIMES } from './statement.ts'
+import { type Planned, whenPlanned } from '../../../query/index.ts'
+import type { ConnectionMemory } from '../../protocol/kept-memory.ts'
+import type { TransactionStatus } from '../../protocol/replies.ts'
+import type { Command } from '../commands/command.ts'
+import type { KeptCopy } from '../copy/kept-copy.ts'
+import { WireError } from '../failure.ts'
+import { type IqlStatement, PLAN_TIMES } from '../statement/iql-statement.ts'
 
 /** The bytes that all rows of a block may have. */
 export const MAX_KEPT_BYTES = 64 * 1024 * 1024

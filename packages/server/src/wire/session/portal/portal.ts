@@ -1,10 +1,10 @@
 /** What a portal is: a bound statement, how far it has run, and how its rows are delivered. */
-import type { CatalogueColumn } from '../catalogue/contract.ts'
-import type { BindMessage, Format } from '../protocol/messages.ts'
-import type { BoundValues } from './catalogue-statements.ts'
+import type { CatalogueColumn } from '../../catalogue/contract.ts'
+import type { BindMessage, Format } from '../../protocol/messages.ts'
+import type { BoundValues } from '../statement/catalogue-statement.ts'
+import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from '../statement/iql-statement.ts'
+import type { CatalogueStatement, CommandStatement, Prepared } from '../statement/prepared-statement.ts'
 import type { Execution } from './execution.ts'
-import type { CatalogueStatement, CommandStatement, Prepared } from './prepared.ts'
-import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from './statement.ts'
 
 /** Of a value, besides its bytes. */
 const VALUE_BYTES = 120

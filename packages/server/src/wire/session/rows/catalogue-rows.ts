@@ -1,10 +1,10 @@
 /** The rows of statements on the catalogue as messages. */
-import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
-import type { CatalogueColumn, CatalogueResult } from '../catalogue/contract.ts'
-import type { Format } from '../protocol/messages.ts'
-import { dataRow, rowDescription } from '../protocol/replies.ts'
-import { binaryOf } from '../types/catalogue-values.ts'
-import { sizeOfType } from '../types/oids.ts'
+import { STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
+import type { CatalogueColumn, CatalogueResult } from '../../catalogue/contract.ts'
+import type { Format } from '../../protocol/messages.ts'
+import { dataRow, rowDescription } from '../../protocol/replies.ts'
+import { binaryOf } from '../../types/catalogue-values.ts'
+import { sizeOfType } from '../../types/oids.ts'
 
 export function catalogueDescription(columns: readonly CatalogueColumn[], formats: readonly Format[]): Buffer {
   return rowDescription(

@@ -1,11 +1,11 @@
 /** What Parse and Query make of a text: nothing, a command of the session, a statement on the catalogue, or a statement of IQL. */
 import type { Principal } from 'gatehouse-protocol'
-import type { CatalogueDescription } from '../catalogue/contract.ts'
-import type { ConnectionMemory } from '../protocol/kept-memory.ts'
-import { type Command, parseCommand } from './command.ts'
-import type { SessionEnv } from './env.ts'
-import { type SentText, WireError } from './failure.ts'
-import { IqlStatement } from './statement.ts'
+import type { CatalogueDescription } from '../../catalogue/contract.ts'
+import type { ConnectionMemory } from '../../protocol/kept-memory.ts'
+import { type Command, parseCommand } from '../commands/command.ts'
+import type { SessionEnv } from '../env.ts'
+import { type SentText, WireError } from '../failure.ts'
+import { IqlStatement } from './iql-statement.ts'
 
 export type Prepared = EmptyStatement | CommandStatement | CatalogueStatement | IqlStatement
 

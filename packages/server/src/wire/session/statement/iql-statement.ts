@@ -6,11 +6,13 @@ import {
   expandArrays,
   type IqlType,
   type IqlValue,
+  mayNeedLikeEscape,
   parse,
   type ResultColumn,
   type Statement,
   sameType,
   TEXT,
+  withLikeEscapes,
 } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import {
@@ -20,15 +22,23 @@ import {
   ownerOf,
   type Planned,
   type WireForm,
-} from '../../query/index.ts'
-import type { BindMessage, Format } from '../protocol/messages.ts'
-import { type ColumnField, rowDescription } from '../protocol/replies.ts'
-import { readArray } from '../types/arrays.ts'
-import { elementType, modifierOf, oidOf, POSTGRES_TYPES, postgresTypeOf, sizeOfType, typeNamed } from '../types/oids.ts'
-import { BadParameter, readParameter } from '../types/parameters.ts'
+} from '../../../query/index.ts'
+import type { BindMessage, Format } from '../../protocol/messages.ts'
+import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
+import { readArray } from '../../types/arrays.ts'
+import {
+  elementType,
+  modifierOf,
+  oidOf,
+  POSTGRES_TYPES,
+  postgresTypeOf,
+  sizeOfType,
+  typeNamed,
+} from '../../types/oids.ts'
+import { BadParameter, readParameter } from '../../types/parameters.ts'
+import type { SessionEnv } from '../env.ts'
+import { type SentText, WireError } from '../failure.ts'
 import { type ColumnOrigin, originsOf } from './column-origins.ts'
-import type { SessionEnv } from './env.ts'
-import { type SentText, WireError } from './failure.ts'
 
 type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
 
@@ -59,7 +69,7 @@ export class IqlStatement {
   readonly parameterTypes: readonly number[]
   readonly #declared: readonly number[]
   readonly #arrays: ReadonlySet<string>
-  /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays. */
+  /** Its parameters have no type but the declared one, or its columns repeat a name, or it has arrays or PostgreSQL's patterns. */
   readonly #isOwnPlan: boolean
   readonly #facts: PlanFacts
   #encodings: Map<string, Encoding> | undefined
@@ -70,7 +80,8 @@ export class IqlStatement {
     this.sent = sent
     this.#declared = declared
     this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
-    const plain = this.#arrays.size > 0 ? undefined : this.#planAsIs(principal, env)
+    const isPlain = this.#arrays.size === 0 && !mayNeedLikeEscape(text)
+    const plain = isPlain ? this.#planAsIs(principal, env) : undefined
     this.#isOwnPlan = plain === undefined
     const { bound, snapshot } = plain ?? this.#planOwn(inTurns(principal, env), env, () => 1)
     if (bound.columns.length > MAX_COLUMNS)
@@ -104,7 +115,7 @@ export class IqlStatement {
       text: this.text,
       items: names.reduce((sum, name) => sum + (lengthOf(name) ?? 0), 0),
       statement: (): Statement => {
-        const parsed = parse(this.text, limitsOf(env))
+        const parsed = withLikeEscapes(parse(this.text, limitsOf(env)))
         return this.#arrays.size === 0 ? parsed : expandArrays(parsed, lengthOf)
       },
       options: { anyNames: true, declaredType: (name) => this.#declaredType(name) },

@@ -1,16 +1,22 @@
 /** Runs PREPARE, EXECUTE and DEALLOCATE on prepared statements, and DECLARE, FETCH, MOVE and CLOSE on cursors, which are portals. */
-import { commandComplete } from '../protocol/replies.ts'
-import type { Block } from './block.ts'
-import type { SessionCaller } from './contract.ts'
-import type { SessionEnv } from './env.ts'
-import { outcomeOf, type SentText, WireError } from './failure.ts'
+import { commandComplete } from '../../protocol/replies.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { outcomeOf, type SentText, WireError } from '../failure.ts'
+import { type CommandPortal, type RowsPortal, UNBOUND } from '../portal/portal.ts'
+import type { Portals } from '../portal/portals.ts'
+import type { Replies } from '../replies.ts'
+import type { Runner } from '../runner.ts'
+import { IqlStatement, TEXT_ROWS } from '../statement/iql-statement.ts'
+import {
+  type CommandStatement,
+  isCounted,
+  markCounted,
+  type Prepared,
+  type PreparedStatements,
+} from '../statement/prepared-statement.ts'
+import type { Block } from '../transaction/block.ts'
 import type { NamedCommand } from './named-command.ts'
-import { type CommandPortal, type RowsPortal, UNBOUND } from './portal.ts'
-import type { Portals } from './portals.ts'
-import { type CommandStatement, isCounted, markCounted, type Prepared, type PreparedStatements } from './prepared.ts'
-import type { Replies } from './replies.ts'
-import type { Runner } from './runner.ts'
-import { IqlStatement, TEXT_ROWS } from './statement.ts'
 import type { TextPart } from './token-reader.ts'
 
 export interface NamedCommandsEnv {

@@ -1,6 +1,6 @@
 /** Commands of the session, which no engine runs: transactions, settings, prepared statements, cursors, COPY. */
-import { type CopyCommand, parseCopy } from './copy-command.ts'
-import { WireError } from './failure.ts'
+import { type CopyCommand, parseCopy } from '../copy/copy-command.ts'
+import { WireError } from '../failure.ts'
 import { isNamedCommand, NAMED_COMMANDS, type NamedCommand, parseNamed } from './named-command.ts'
 import { TokenReader } from './token-reader.ts'
 

@@ -1,7 +1,7 @@
 /** The columns of tables that the columns of a result come from, as RowDescription tells them. */
 import type { Bound, BoundBody, BoundExpression, BoundQuery, BoundStatement, Source, TableView } from 'gatehouse-iql'
-import type { CatalogueSnapshot } from '../../query/index.ts'
-import { tableOid } from '../catalogue/database/objects.ts'
+import type { CatalogueSnapshot } from '../../../query/index.ts'
+import { tableOid } from '../../catalogue/database/objects.ts'
 
 /** The table's object id, and the number of its column from 1. */
 export interface ColumnOrigin {

@@ -1,17 +1,17 @@
 /** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked and kept until COMMIT. */
 import type { TableView } from 'gatehouse-iql'
-import { type BulkFormat, bulkInsert, checkBulk, openReader } from '../../query/codecs.ts'
-import { findColumn, requireTable, viewFor } from '../../query/index.ts'
-import { commandComplete, copyInResponse } from '../protocol/replies.ts'
-import { AUTOCOMMIT, type Block, MAX_KEPT_BYTES } from './block.ts'
-import type { SessionCaller } from './contract.ts'
+import { type BulkFormat, bulkInsert, checkBulk, openReader } from '../../../query/codecs.ts'
+import { findColumn, requireTable, viewFor } from '../../../query/index.ts'
+import { commandComplete, copyInResponse } from '../../protocol/replies.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { outcomeOf, WireError } from '../failure.ts'
+import type { Replies } from '../replies.ts'
+import type { Runner } from '../runner.ts'
+import { AUTOCOMMIT, type Block, MAX_KEPT_BYTES } from '../transaction/block.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
 import { keepAsInserts, sourceOf, spreadCopy } from './copy-inserts.ts'
-import type { SessionEnv } from './env.ts'
-import { outcomeOf, WireError } from './failure.ts'
 import type { KeptCopy } from './kept-copy.ts'
-import type { Replies } from './replies.ts'
-import type { Runner } from './runner.ts'
 
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128

@@ -1,14 +1,14 @@
 /** The rows of a COPY FROM as INSERTs: a block that has both writes them as one. A COPY that is alone in its block stays on the bulk path. */
 import { type IqlType, type IqlValue, isWide } from 'gatehouse-iql'
-import { openReader, type Vector } from '../../query/codecs.ts'
-import { requireTable, viewFor } from '../../query/index.ts'
-import type { Block } from './block.ts'
-import type { SessionCaller } from './contract.ts'
-import type { SessionEnv } from './env.ts'
-import { outcomeOf } from './failure.ts'
-import { insertText, rowBytes, rowStatement } from './insert-values.ts'
+import { openReader, type Vector } from '../../../query/codecs.ts'
+import { requireTable, viewFor } from '../../../query/index.ts'
+import type { SessionCaller } from '../contract.ts'
+import type { SessionEnv } from '../env.ts'
+import { outcomeOf } from '../failure.ts'
+import type { Runner } from '../runner.ts'
+import type { Block } from '../transaction/block.ts'
+import { insertText, rowBytes, rowStatement } from '../transaction/insert-values.ts'
 import type { KeptCopy } from './kept-copy.ts'
-import type { Runner } from './runner.ts'
 
 /** Kept bytes are read in such pieces, after each of which other work gets a turn. */
 const PIECE_BYTES = 64 * 1024

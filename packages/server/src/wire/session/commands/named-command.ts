@@ -1,6 +1,6 @@
 /** Parses the commands on prepared statements and cursors: PREPARE, EXECUTE, DEALLOCATE, DECLARE, FETCH, MOVE, CLOSE. */
-import { oidNamed } from '../types/oids.ts'
-import { WireError } from './failure.ts'
+import { oidNamed } from '../../types/oids.ts'
+import { WireError } from '../failure.ts'
 import { type TextPart, TokenReader } from './token-reader.ts'
 
 export type NamedCommand =
