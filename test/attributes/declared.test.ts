@@ -107,7 +107,7 @@ onEveryEngineInLongRuns('declared attributes', (place) => {
 
   test('the export gives a file that changes nothing', async () => {
     const definitions = await readDefinitions(query.tables)
-    const file = await exportDeclaration(stores, { users: true, definitions, controllers: false, feeds: false })
+    const file = await exportDeclaration(stores, { users: true, definitions, operator: false })
     assert.deepEqual(file.attributes, [DESK])
     const { clients, ...rest } = file
     assert.deepEqual(await applied(rest as Declaration), [])

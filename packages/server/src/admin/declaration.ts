@@ -21,8 +21,7 @@ export const declarationRoutes: readonly AdminRoute[] = [
       const declaration = await exportDeclaration(stores, {
         users: users === 'true',
         definitions,
-        feeds: isOperator,
-        controllers: isOperator,
+        operator: isOperator,
       })
       return { body: { declaration, omitted: definitions?.omitted ?? [] } }
     },

@@ -19,157 +19,264 @@ import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
+/** What a kind has besides its definition. */
+export interface ResourceSpecials<Item> {
+  /** Members that are shown with one, but cannot be changed here. */
+  details?(item: Item, env: AdminEnv): Promise<JsonObject>
+  /** Whether a list has them too. */
+  readonly hasDetailsInList?: true
+  /** Refuses what a change or removal has led to, in its transaction. */
+  require?(env: AdminEnv, stores: Stores): Promise<void>
+}
+
 export function resourceRoutes<Item extends object, Declared extends object>(
-  resource: Resource<Item, Declared>,
+  definition: Resource<Item, Declared>,
+  specials: ResourceSpecials<Item> = {},
 ): readonly AdminRoute[] {
-  const { noun, section, scope, list, routes } = resource
+  const { noun, section, scope, list, routes } = definition
   const [collection, one] = [`/admin/${section}`, `/admin/${section}/{${noun}}`] as const
+  const { create, change: patch, replace, pages, replies = {} } = routes
+  const title = resourceTitle(definition)
   const body: JsonSchema = { ...list.items }
-  const title = resourceTitle(resource)
+  const kind = { definition, specials }
   return [
     {
       method: 'GET',
       path: collection,
       scope,
       summary: routes.list,
-      ...(routes.pages && { query: pageQuery(routes.pages.things, resource.key) }),
-      reply: routes.pages === undefined ? '{"items": […]}' : PAGE_REPLY,
-      run: (call, env) => listItems(resource, call, env),
+      ...(pages && { query: pageQuery(pages.things, definition.key) }),
+      reply: pages === undefined ? '{"items": […]}' : PAGE_REPLY,
+      run: (call, env) => listItems(kind, call, env),
     },
-    {
+    ...only(create, (summary) => ({
       method: 'POST',
       path: collection,
       scope,
-      summary: routes.create,
+      summary,
       body,
-      reply: routes.replies?.create ?? `The ${title}.`,
+      reply: replies.create ?? `The ${title}.`,
       status: 201,
-      run: (call, env) => createItem(resource, call, env),
-    },
+      run: (call, env) => createItem(kind, call, env),
+    })),
     {
       method: 'GET',
       path: one,
       scope,
       summary: routes.show,
-      reply: routes.replies?.show ?? `The ${title}.`,
-      run: async (call, { stores }) => tagged(resource.present(await findItem(resource, call, stores))),
+      reply: replies.show ?? `The ${title}.`,
+      run: (call, env) => showItem(kind, call, env),
     },
-    {
+    ...only(replace, (summary) => ({
+      method: 'PUT',
+      path: one,
+      scope,
+      summary,
+      body: { ...body, required: list.items.required.filter((member) => member !== definition.key) },
+      reply: replies.replace ?? `The ${title}; 201 if it is new.`,
+      run: (call, env) => replaceItem(kind, call, env),
+    })),
+    ...only(patch, (summary) => ({
       method: 'PATCH',
       path: one,
       scope,
-      summary: routes.change,
+      summary,
       body,
-      reply: routes.replies?.change ?? `The changed ${title}.`,
-      run: (call, env) => changeItem(resource, call, env),
-    },
+      reply: replies.change ?? `The changed ${title}.`,
+      run: (call, env) => changeItem(kind, call, env),
+    })),
     {
       method: 'DELETE',
       path: one,
       scope,
       summary: routes.remove,
-      run: (call, env) => removeItem(resource, call, env),
+      run: (call, env) => removeItem(kind, call, env),
     },
   ]
 }
 
+/** The route, if there is a text for it. */
+function only(summary: string | undefined, route: (summary: string) => AdminRoute): readonly AdminRoute[] {
+  return summary === undefined ? [] : [route(summary)]
+}
+
+interface Kind<Item extends object, Declared extends object = never> {
+  readonly definition: Resource<Item, Declared>
+  readonly specials: ResourceSpecials<Item>
+}
+
 async function listItems<Item extends object>(
-  resource: Resource<Item, never>,
+  { definition, specials }: Kind<Item>,
   call: AdminCall,
-  { stores }: AdminEnv,
+  env: AdminEnv,
 ): Promise<AdminReply> {
-  const store = resource.store(stores)
-  if (resource.routes.pages === undefined) return { body: { items: (await store.list()).map(resource.present) } }
+  const store = definition.store(env.stores)
+  const show = async (item: Item) => ({
+    key: readKey(definition, item),
+    shown: {
+      ...definition.present(item),
+      ...(specials.hasDetailsInList === true && (await specials.details?.(item, env))),
+    },
+  })
+  if (definition.routes.pages === undefined) {
+    const items = await Promise.all((await store.list()).map(show))
+    return { body: { items: items.map(({ shown }) => shown) } }
+  }
   const page = readPage(call)
-  return pageReply(`/admin/${resource.section}`, call, page, await store.list(page), {
-    keyOf: (item) => readKey(resource, item),
-    present: resource.present,
+  const items = await Promise.all((await store.list(page)).map(show))
+  return pageReply(`/admin/${definition.section}`, call, page, items, {
+    keyOf: ({ key }) => key,
+    present: ({ shown }) => shown,
   })
 }
 
+async function showItem<Item extends object>(
+  { definition, specials }: Kind<Item>,
+  call: AdminCall,
+  env: AdminEnv,
+): Promise<AdminReply> {
+  const item = await findItem(definition, part(call, definition.noun), env.stores)
+  return tagged(definition.present(item), await specials.details?.(item, env))
+}
+
 async function createItem<Item extends object, Declared extends object>(
-  resource: Resource<Item, Declared>,
+  { definition }: Kind<Item, Declared>,
   call: AdminCall,
   env: AdminEnv,
 ): Promise<AdminReply> {
   const body = readObject(call.body)
-  if (resource.isNewerThanNodes?.(body) === true) await requireUpgraded(env)
+  if (definition.isNewerThanNodes?.(body) === true) await requireUpgraded(env)
   const item = await change(env, async (stores, effects) => {
-    const wanted = await readItem(resource, body, stores, env)
-    const key = readKey(resource, wanted)
-    if ((await resource.store(stores).find(key)) !== undefined)
-      throw conflict(`The ${resourceTitle(resource)} ${key} exists already`)
-    await refuseConflict(resource, wanted, stores)
-    await putItem(resource, wanted, stores, effects)
-    return wanted
+    const wanted = await readItem(definition, body, stores, env)
+    const key = readKey(definition, wanted)
+    if ((await definition.store(stores).find(key)) !== undefined)
+      throw conflict(`The ${resourceTitle(definition)} ${key} exists already`)
+    return putItem(definition, wanted, 'created', stores, effects)
   })
-  const key = readKey(resource, item)
-  record(env, call, { event: `${resource.noun}.created`, target: key, details: { source: 'admin' } })
-  await env.reload(resource.section)
-  return created(resource.present(item), `/admin/${resource.section}/${encodeURIComponent(key)}`)
+  return replyCreated(definition, item, call, env)
 }
 
-async function changeItem<Item extends object, Declared extends object>(
-  resource: Resource<Item, Declared>,
+/** Without If-Match, whether there is one or not. */
+async function replaceItem<Item extends object, Declared extends object>(
+  { definition }: Kind<Item, Declared>,
   call: AdminCall,
   env: AdminEnv,
 ): Promise<AdminReply> {
-  const { noun, section, key, routes } = resource
-  const patch = readObject(call.body)
+  const { noun, section, key } = definition
   const name = part(call, noun)
+  const body = readObject(call.body)
+  if (Object.hasOwn(body, key) && body[key] !== name)
+    throw badBody([{ path: key, text: 'must be the name in the address' }])
+  const { before, item } = await change(env, async (stores, effects) => {
+    const wanted = await readItem(definition, { ...body, [key]: name }, stores, env)
+    const found = await definition.store(stores).find(name)
+    if (call.ifMatch !== undefined)
+      checkMatch(call, definition.present(found ?? (await findItem(definition, name, stores))))
+    const kind = found === undefined ? 'created' : 'changed'
+    return { before: found, item: await putItem(definition, wanted, kind, stores, effects) }
+  })
+  if (before === undefined) return replyCreated(definition, item, call, env)
+  const changed = changedMembers(definition.present(before), definition.present(item))
+  const details = { ...definition.auditDetails?.(item), changed, source: 'admin' }
+  if (changed.length > 0) record(env, call, { event: `${noun}.changed`, target: name, details })
+  await env.reload(section)
+  return tagged(definition.present(item))
+}
+
+async function replyCreated<Item extends object>(
+  definition: Resource<Item, never>,
+  item: Item,
+  call: AdminCall,
+  env: AdminEnv,
+): Promise<AdminReply> {
+  const { noun, section } = definition
+  const key = readKey(definition, item)
+  const details = { ...definition.auditDetails?.(item), source: 'admin' }
+  record(env, call, { event: `${noun}.created`, target: key, details })
+  await env.reload(section)
+  return created(definition.present(item), `/admin/${section}/${encodeURIComponent(key)}`)
+}
+
+async function changeItem<Item extends object, Declared extends object>(
+  { definition, specials }: Kind<Item, Declared>,
+  call: AdminCall,
+  env: AdminEnv,
+): Promise<AdminReply> {
+  const { noun, section, key, routes } = definition
+  const name = part(call, noun)
+  const patch = readObject(call.body)
   if (Object.hasOwn(patch, key) && patch[key] !== name)
     throw badBody([{ path: key, text: `cannot be changed: ${routes.instead}` }])
-  refuseUnknownMembers(resource, patch)
-  if (resource.isNewerThanNodes?.(patch) === true) await requireUpgraded(env)
-  const tables = await readTables(resource, env)
+  refuseUnknownMembers(definition, patch)
+  if (definition.isNewerThanNodes?.(patch) === true) await requireUpgraded(env)
+  const tables = await readTables(definition, env)
   const item = await change(env, async (stores, effects) => {
-    const before = await findItem(resource, call, stores)
-    requireMatch(call, resource.present(before))
-    const after = await readItem(resource, merged(resource.present(before), patch), stores, env)
-    refuse(await resource.refusal?.(before, after, { stores, tables }))
-    await putItem(resource, after, stores, effects)
-    return after
+    const before = await findItem(definition, name, stores)
+    requireMatch(call, definition.present(before))
+    const members = merged(definition.present(before), definition.readPatch?.(patch) ?? patch)
+    const after = await readItem(definition, members, stores, env)
+    refuse(await definition.refusal?.(before, after, { stores, tables }))
+    const changed = await putItem(definition, after, 'changed', stores, effects)
+    await specials.require?.(env, stores)
+    return changed
   })
-  const details = { changed: Object.keys(patch), source: 'admin' }
+  const details = { ...definition.auditDetails?.(item), changed: Object.keys(patch), source: 'admin' }
   record(env, call, { event: `${noun}.changed`, target: name, details })
   await env.reload(section)
-  return tagged(resource.present(item))
+  return tagged(definition.present(item))
 }
 
 async function removeItem<Item extends object>(
-  resource: Resource<Item, never>,
+  { definition, specials }: Kind<Item>,
   call: AdminCall,
   env: AdminEnv,
 ): Promise<undefined> {
-  const { noun, section, changedEvent } = resource
+  const { noun, section } = definition
   const name = part(call, noun)
-  const tables = await readTables(resource, env)
-  await change(env, async (stores, { publish }) => {
-    const before = await findItem(resource, call, stores)
-    checkMatch(call, resource.present(before))
-    refuse(await resource.refusal?.(before, undefined, { stores, tables }))
-    await resource.store(stores).remove(name)
-    if (changedEvent !== undefined) await publish({ kind: changedEvent })
+  const tables = await readTables(definition, env)
+  await change(env, async (stores, effects) => {
+    const before = await findItem(definition, name, stores)
+    checkMatch(call, definition.present(before))
+    refuse(await definition.refusal?.(before, undefined, { stores, tables }))
+    await definition.store(stores).remove(name)
+    await specials.require?.(env, stores)
+    await settle(definition, 'changed', stores, effects)
   })
   record(env, call, { event: `${noun}.deleted`, target: name, details: { source: 'admin' } })
   await env.reload(section)
 }
 
+/** Returns it as it is stored. */
 async function putItem<Item extends object>(
-  resource: Resource<Item, never>,
+  definition: Resource<Item, never>,
   item: Item,
+  kind: 'created' | 'changed',
   stores: Stores,
-  { publish }: Effects,
+  effects: Effects,
+): Promise<Item> {
+  await refuseTogether(definition, item, stores)
+  refuse(await definition.conflict?.(item, stores))
+  const { revocations } = effects
+  await (definition.put?.(item, { stores, revocations }) ?? definition.store(stores).put(item))
+  await settle(definition, kind, stores, effects)
+  return findItem(definition, readKey(definition, item), stores)
+}
+
+async function settle(
+  { changedEvent, ...definition }: Pick<Resource<never, never>, 'changedEvent' | 'settle'>,
+  kind: 'created' | 'changed',
+  stores: Stores,
+  { publish, revocations }: Effects,
 ): Promise<void> {
-  await refuseTogether(resource, item, stores)
-  await resource.store(stores).put(item)
-  if (resource.changedEvent !== undefined) await publish({ kind: resource.changedEvent })
+  await definition.settle?.(kind, { stores, revocations })
+  if (changedEvent !== undefined) await publish({ kind: changedEvent })
 }
 
 /** A null removes a member, so that the check of the result would not see it. */
 function refuseUnknownMembers({ list }: Pick<Resource<never, never>, 'list'>, patch: JsonObject): void {
-  const unknown = Object.keys(patch).filter((member) => !Object.hasOwn(list.items.properties, member))
-  if (unknown.length > 0) throw badBody(unknown.map((path) => ({ path, text: 'is unknown' })))
+  const removed = Object.keys(patch).filter((member) => patch[member] === null)
+  const unknown = removed.filter((member) => !Object.hasOwn(list.items.properties, member))
+  if (unknown.length > 0) throw badBody(unknown.map((path) => ({ path, text: 'unknown member' })))
 }
 
 /** The item that a body describes, which has no faults of its own. */
@@ -214,14 +321,6 @@ async function refuseTogether<Item extends object>(
   if (faults.length > 0) throw badBody(faults)
 }
 
-async function refuseConflict<Item extends object>(
-  resource: Resource<Item, never>,
-  item: Item,
-  stores: Stores,
-): Promise<void> {
-  refuse(await resource.conflict?.(item, stores))
-}
-
 function refuse(reason: string | undefined): void {
   if (reason !== undefined) throw conflict(reason)
 }
@@ -237,12 +336,18 @@ async function readTables(
 }
 
 async function findItem<Item extends object>(
-  resource: Resource<Item, never>,
-  call: AdminCall,
+  definition: Resource<Item, never>,
+  name: string,
   stores: Stores,
 ): Promise<Item> {
-  const name = part(call, resource.noun)
-  const item = await resource.store(stores).find(name)
-  if (item === undefined) throw notFound(resourceTitle(resource), name)
+  const item = await definition.store(stores).find(name)
+  if (item === undefined) throw notFound(resourceTitle(definition), name)
   return item
+}
+
+function changedMembers(before: JsonObject, after: JsonObject): string[] {
+  const former = new Map(Object.entries(before))
+  return Object.entries(after).flatMap(([member, value]) =>
+    JSON.stringify(former.get(member)) === JSON.stringify(value) ? [] : [member],
+  )
 }

@@ -1,11 +1,13 @@
 /** All administration routes. */
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
+import { CONTROLLERS } from '../resources/controllers.ts'
+import { FEEDS } from '../resources/feeds.ts'
+import { ROLES } from '../resources/roles.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
-import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
@@ -13,13 +15,13 @@ import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
 import { providerRoutes } from './providers.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
+import { scopeRoutes } from './scopes.ts'
 import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
-import { userRoutes } from './users.ts'
+import { requireBreakGlass, userRoutes } from './users.ts'
 import { wireRoutes } from './wire.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
@@ -31,11 +33,19 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...mailRoutes,
   ...clientRoutes,
   ...scimRoutes,
-  ...roleRoutes,
+  ...resourceRoutes(ROLES, {
+    details: async ({ name }, { stores }) => ({ users: await stores.users.countWith(name) }),
+    require: requireBreakGlass,
+  }),
+  ...scopeRoutes,
   ...resourceRoutes(APIS),
   ...resourceRoutes(ATTRIBUTES),
   ...providerRoutes,
-  ...controllerRoutes,
+  ...resourceRoutes(CONTROLLERS),
+  ...resourceRoutes(FEEDS, {
+    details: async ({ name }, { feeds }) => ({ usage: (await feeds?.usage(name)) ?? null }),
+    hasDetailsInList: true,
+  }),
   ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,

@@ -2,6 +2,7 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import type { ChangeInside } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
@@ -11,7 +12,8 @@ import { secretDigest } from '../store/clients/clients.ts'
 import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
-import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
+import type { DefinitionStore } from '../store/database/definitions.ts'
+import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
@@ -82,8 +84,9 @@ async function createAttributes(changes: readonly Change[], env: ApplyEnv): Prom
       await work(stores)
       await publish({ kind: 'attributes-changed' })
     })
-  await inTransaction(async (stores) => {
-    for (const creation of creations) await applyResource(creation, stores)
+  await inTransaction(async ({ attributes }) => {
+    const store: DefinitionStore<object> = attributes
+    for (const { target } of creations) await store.put(target)
   })
   await tables.refresh()
   return () =>
@@ -173,19 +176,8 @@ async function applyIdentity(
 ): Promise<void> {
   const affected = new Set<string>()
   const cut: string[] = []
-  let roles: 'created' | 'changed' | undefined
   for (const change of changes) {
     switch (change.what) {
-      case 'role':
-        if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
-        await (change.action === 'remove'
-          ? stores.roles.remove(change.name)
-          : putRole(change.target, stores, revocations))
-        break
-      case 'api':
-      case 'attribute':
-        await applyResource(change, stores)
-        break
       case 'user': {
         const applied = await applyUser(change, stores.users, hashes.get(change))
         if (applied?.isCut === true) cut.push(applied.id)
@@ -197,41 +189,38 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
-      case 'controller':
-        await (change.action === 'remove'
-          ? stores.controllers.remove(change.name)
-          : stores.controllers.put(change.target))
-        break
-      case 'feed':
-        await (change.action === 'remove' ? stores.feeds.remove(change.name) : stores.feeds.put(change.target))
-        break
       case 'provider':
         for (const userId of await applyProvider(change, stores, env.providerKey, revocations)) affected.add(userId)
         break
       case 'table':
       case 'view':
         break
+      default:
+        await applyResource(change, { stores, revocations })
     }
   }
   for (const { noun, changedEvent } of listResources())
     if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
       await stores.events.append({ kind: changedEvent })
-  if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
-  if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
   await revocations.revokeUsers(cut)
-  if (roles !== undefined) await revocations.limitRoles(stores, roles)
+  for (const { noun, settle } of listResources()) {
+    const made = changes.filter(({ what }) => what === noun)
+    const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
+    if (made.length > 0) await settle?.(kind, { stores, revocations })
+  }
   for (const userId of affected) {
     const user = await stores.users.findById(userId)
     if (user !== undefined) await revocations.limitUserRights(user)
   }
 }
 
-async function applyResource(change: ResourceChange, stores: Stores): Promise<void> {
+async function applyResource(change: ResourceChange, inside: ChangeInside): Promise<void> {
   const resource = listResources().find(({ noun }) => noun === change.what)
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
-  const store = resource.store(stores)
-  await (change.action === 'remove' ? store.remove(change.name) : store.put(change.target))
+  const store = resource.store(inside.stores)
+  if (change.action === 'remove') return store.remove(change.name)
+  await (resource.put?.(change.target, inside) ?? store.put(change.target))
 }
 
 interface AppliedUser {

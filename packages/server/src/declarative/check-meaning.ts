@@ -1,19 +1,10 @@
 /** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
-import {
-  COMMON_TOPIC_NAMES,
-  calledAddressFault,
-  nearest,
-  originFault,
-  PROVISIONING_SCOPE,
-  redirectUriFault,
-  secureAddressFault,
-  webAddressFault,
-} from 'gatehouse-protocol'
-import { readDuration } from '../lib/duration.ts'
-import { APIS, notOneOf } from '../resources/apis.ts'
+import { originFault, redirectUriFault, secureAddressFault, webAddressFault } from 'gatehouse-protocol'
+import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES, valueFaults } from '../resources/attributes.ts'
-import { nameFault, sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
-import { byKey } from '../resources/define-resource.ts'
+import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
+import { byKey, duplicates } from '../resources/define-resource.ts'
+import { unknownName } from '../resources/names.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
@@ -25,19 +16,10 @@ import { hasSecret } from '../store/clients/client-metadata.ts'
 import { wantedScopes } from './api-changes.ts'
 import { assertionFaults } from './declared-assertions.ts'
 import { exchangeFaults } from './declared-exchange.ts'
-import { feedFaults } from './declared-feed.ts'
 import { profileFaults } from './declared-profile.ts'
 import { providerFaults } from './declared-provider.ts'
-import { duplicates, repeatedKeys, sectionFaults, togetherFaults, within } from './sections.ts'
-import type {
-  Declaration,
-  DeclaredClient,
-  DeclaredController,
-  DeclaredRole,
-  DeclaredTable,
-  DeclaredUser,
-  DeclaredView,
-} from './shape.ts'
+import { repeatedKeys, sectionFaults, togetherFaults, within } from './sections.ts'
+import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 
 const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
 
@@ -74,27 +56,21 @@ export function checkMeaning(
   const all = { scopes: known, roles: roleNames, attributes: definitions, controllers: taken }
   return [
     ...listResources().flatMap((resource) => repeatedKeys(resource, declaration)),
-    ...duplicates('roles', 'name', roles),
     ...duplicates('users', 'username', users, ({ username }) => usernameKey(username)),
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, ({ name }) => name.toLowerCase()),
     ...duplicates('views', 'name', views, ({ name }) => name.toLowerCase()),
-    ...duplicates('controllers', 'name', controllers),
-    ...duplicates('feeds', 'name', feeds),
     ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
     ...listResources().flatMap((resource) => sectionFaults(resource, declaration, all)),
     ...togetherFaults(APIS, declaration, byKey(APIS, existingApis)),
-    ...roles.flatMap((role, index) => within(`roles[${index}]`, roleFaults(role, known))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client, known))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, valueFaults(client.attributes, definitions))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table, known))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables, known))),
-    ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken, known))),
     ...providers.flatMap((each, index) => within(`providers[${index}]`, providerFaults(each, roleNames, definitions))),
-    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken, known))),
   ]
 }
 
@@ -113,7 +89,7 @@ function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[]
     ),
     ...repeated('roles', user.roles),
     ...(user.roles ?? []).flatMap((role, index) =>
-      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames, index) }],
+      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknownName('role', role, roleNames, index) }],
     ),
   ]
 }
@@ -149,7 +125,7 @@ function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
   const scopes = new Set<string>()
   for (const scope of client.scope?.split(' ') ?? []) {
     if (scope === '') fault('scope', 'scopes must be separated by single spaces')
-    else if (!known.has(scope)) fault('scope', unknown('scope', scope, known.scopes(), faults.length))
+    else if (!known.has(scope)) fault('scope', unknownName('scope', scope, known.scopes(), faults.length))
     else if (scopes.has(scope)) fault('scope', `"${scope}" is listed twice`)
     scopes.add(scope)
   }
@@ -218,31 +194,6 @@ function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[], known:
   ]
 }
 
-/** Milliseconds. A client whose ActionTimeout is shorter waits for no longer than that. */
-const [SHORTEST_TIMEOUT, LONGEST_TIMEOUT] = [100, 3_600_000]
-
-function controllerFaults(
-  { name, url, topics, timeout }: DeclaredController,
-  taken: TakenNames,
-  known: KnownScopes,
-): Fault[] {
-  const faults: Fault[] = []
-  const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
-  fault('name', nameFault(name, taken))
-  fault('url', calledAddressFault(url))
-  for (const [index, topic] of topics.entries()) {
-    const path = `topics[${index}]`
-    if (COMMON_TOPIC_NAMES.includes(topic.name)) fault(`${path}.name`, `every controller has a topic ${topic.name}`)
-    const rights = known.rights().filter((scope) => known.targetOf(scope) === BUILT_IN)
-    if (topic.needs !== 'identity' && !rights.includes(topic.needs))
-      fault(`${path}.needs`, unknown('scope', topic.needs, ['identity', ...rights], index))
-  }
-  const milliseconds = timeout === undefined ? undefined : readDuration(timeout)
-  if (milliseconds !== undefined && (milliseconds < SHORTEST_TIMEOUT || milliseconds > LONGEST_TIMEOUT))
-    fault('timeout', 'must be from 100 milliseconds to 1 hour')
-  return [...faults, ...duplicates('topics', 'name', topics)]
-}
-
 /** A scope of an API is in no token for the built-in services. */
 function scopeFaults(path: string, scope: string | null | undefined, known: KnownScopes): Fault[] {
   if (typeof scope !== 'string') return []
@@ -250,16 +201,7 @@ function scopeFaults(path: string, scope: string | null | undefined, known: Know
   if (builtIn.includes(scope)) return []
   const api = known.apiOf(scope)?.resource
   const isOfApi = `"${scope}" is a scope of ${api}: name one of the platform`
-  return [{ path, text: api === undefined ? unknown('scope', scope, builtIn) : isOfApi }]
-}
-
-function roleFaults({ scopes = [] }: DeclaredRole, known: KnownScopes): Fault[] {
-  return scopes.flatMap((scope, index) => {
-    const path = `scopes[${index}]`
-    if (scope === PROVISIONING_SCOPE)
-      return [{ path, text: `${scope} cannot be given by a role: register the client for it` }]
-    return known.has(scope) ? [] : [{ path, text: notOneOf(scope, known.scopes()) }]
-  })
+  return [{ path, text: api === undefined ? unknownName('scope', scope, builtIn) : isOfApi }]
 }
 
 function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
@@ -276,14 +218,6 @@ function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
 
 /** The number of digits of a Decimal column. */
 const MOST_DIGITS = 38
-
-/** Finding the nearest name takes time: only the first of many faults in a list get it. */
-const MOST_SUGGESTIONS = 10
-
-function unknown(what: string, name: string, known: Iterable<string>, before = 0): string {
-  const near = before < MOST_SUGGESTIONS ? nearest(name, known) : undefined
-  return `unknown ${what} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
-}
 
 function repeated(
   list: string,

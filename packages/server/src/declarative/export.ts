@@ -1,19 +1,17 @@
 /** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { APIS } from '../resources/apis.ts'
-import { ATTRIBUTES } from '../resources/attributes.ts'
 import { readAllClients } from '../resources/client-lists.ts'
+import { type AnyResource, readKey } from '../resources/define-resource.ts'
+import { isHeldByUsers, listResources } from '../resources/resources.ts'
 import { declaredStepUp } from '../resources/step-up-members.ts'
-import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
-import { declaredFeed } from './declared-feed.ts'
 import { declaredProvider } from './declared-provider.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
-import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
+import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
 
 /** The definitions of the query service. */
 export interface Definitions {
@@ -27,8 +25,8 @@ export interface ExportOptions {
   readonly users: boolean
   /** Undefined: the file says nothing about tables and views. */
   readonly definitions: Definitions | undefined
-  readonly controllers: boolean
-  readonly feeds: boolean
+  /** Whether the file also has what takes `Platform/Admin` to see. */
+  readonly operator: boolean
 }
 
 const PAGE = 500
@@ -49,14 +47,15 @@ export type ExportedFile = Readonly<Record<string, readonly object[]>>
 /** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
 export async function exportDeclaration(
   stores: Stores,
-  { users, definitions, feeds, controllers }: ExportOptions,
+  { users, definitions, operator }: ExportOptions,
 ): Promise<ExportedFile> {
   const clients = await readAllClients(stores)
-  const apis = await stores.apis.list()
+  const isExported = ({ scope }: AnyResource) => operator || scope !== 'Platform/Admin'
+  const [first, last] = [true, false].map((isFirst) =>
+    listResources().filter((resource) => isHeldByUsers(resource) === isFirst && isExported(resource)),
+  )
   return {
-    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(APIS.declare) }),
-    roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
-    ...(await declaredAttributes(stores)),
+    ...(await exportSections(first, stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
     clients: declaredClients(clients),
     ...(definitions && {
@@ -64,12 +63,21 @@ export async function exportDeclaration(
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
     ...(await declaredProviders(stores)),
-    ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
-    ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
+    ...(await exportSections(last, stores)),
   }
 }
 
-/** Only where there are any: files of those who use none stay as they are. */
+async function exportSections(resources: readonly AnyResource[] = [], stores: Stores): Promise<ExportedFile> {
+  const sections: [section: string, items: readonly object[]][] = []
+  for (const resource of resources) {
+    const items = (await resource.store(stores).list()).toSorted(by((item) => readKey(resource, item)))
+    // Files of those who use none stay as they are.
+    if (items.length > 0 || resource.isExportedIfAny !== true)
+      sections.push([resource.section, items.map((item) => resource.declare(item))])
+  }
+  return Object.fromEntries(sections)
+}
+
 /** Their secrets are sealed, so a file names a variable for each. */
 async function declaredProviders({ providers }: Stores): Promise<{ providers?: object[] }> {
   const all = await providers.list()
@@ -79,11 +87,6 @@ async function declaredProviders({ providers }: Stores): Promise<{ providers?: o
     ...(provider.authMethod === 'client_secret' && { client_secret: { env: variableFor(provider.id, used) } }),
   }))
   return all.length === 0 ? {} : { providers: declared }
-}
-
-async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
-  const all = await attributes.list()
-  return all.length === 0 ? {} : { attributes: all.map(ATTRIBUTES.declare) }
 }
 
 async function allUsers({ users }: Stores): Promise<User[]> {
@@ -98,16 +101,6 @@ async function allUsers({ users }: Stores): Promise<User[]> {
         409,
         `There are more than ${MOST_USERS} users: leave them out with users=false, or --without-users`,
       )
-  }
-}
-
-function declaredRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): object {
-  return {
-    name,
-    ...(description !== '' && { description }),
-    scopes: [...scopes],
-    ...(requireSecondFactor && { require_second_factor: true }),
-    ...(provisioned === true && { provisioned }),
   }
 }
 

@@ -1,31 +1,26 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 
-import { RESOURCES } from '../resources/resources.ts'
+import type { AnyResource } from '../resources/define-resource.ts'
+import { isHeldByUsers, listResources, type ResourceStates } from '../resources/resources.ts'
+import { ROLES } from '../resources/roles.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { Api } from '../store/apis/apis.ts'
-import type { AttributeDefinition } from '../store/attributes/attributes.ts'
-import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import type { Provider, StoredProvider } from '../store/providers/providers.ts'
-import { feedTarget, presentFeed } from './declared-feed.ts'
 import { declaredProvider, providerTarget } from './declared-provider.ts'
 import { differences, isSameValue } from './differences.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
-  planRemovals as planRemovalsOf,
   planSection,
+  planSectionRemovals,
   type Removal,
   type ResourceChange,
+  stateFor,
   type Upsert,
   upsert,
 } from './sections.ts'
 import {
   type BoundView,
   type ClientTarget,
-  type ControllerTarget,
   clientTarget,
-  controllerTarget,
-  type RoleTarget,
-  roleTarget,
   type TableTarget,
   tableTarget,
   type UserTarget,
@@ -33,16 +28,11 @@ import {
 } from './targets.ts'
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
-export interface CurrentState {
-  readonly apis: ReadonlyMap<string, Api>
-  readonly roles: ReadonlyMap<string, RoleTarget>
-  readonly attributes: ReadonlyMap<string, AttributeDefinition>
+export interface CurrentState extends ResourceStates {
   readonly users: ReadonlyMap<string, UserState>
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
-  readonly controllers: ReadonlyMap<string, ControllerTarget>
-  readonly feeds: ReadonlyMap<string, FeedDefinition>
   readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
@@ -79,23 +69,17 @@ export type NewPassword = { readonly digest: string } & (
 
 export type Change =
   | ResourceChange
-  | Upsert<'role', RoleTarget>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
-  | Upsert<'controller', ControllerTarget>
-  | Upsert<'feed', FeedDefinition>
   | (Upsert<'provider', Provider> & {
       readonly secret: { readonly value: string; readonly digest: string } | undefined
     })
   | Removal<'provider'>
-  | Removal<'role'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
-  | Removal<'controller'>
-  | Removal<'feed'>
   | (Removal<'view'> & { readonly before: BoundView })
 
 /**
@@ -108,29 +92,19 @@ export function plan(
   rules: PlanRules,
   views: readonly BoundView[] = [],
 ): Change[] {
+  const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state))
   return [
-    ...planSection(RESOURCES.apis, declaration, state.apis),
-    ...planRoles(declaration, state),
-    ...planSection(RESOURCES.attributes, declaration, state.attributes),
+    ...listResources().filter(isHeldByUsers).flatMap(planned),
     ...planUsers(declaration, state, rules),
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
     ...planViews(views, state),
-    ...planControllers(declaration, state),
-    ...planFeeds(declaration, state),
+    ...listResources()
+      .filter((resource) => !isHeldByUsers(resource))
+      .flatMap(planned),
     ...planProviders(declaration, state, rules),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
   ]
-}
-
-function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return roles.map(roleTarget).flatMap(({ provisioned, ...rest }) => {
-    const before = state.roles.get(rest.name)
-    const is = before?.provisioned ?? false
-    // Whether it is a group of SCIM stays as it is unless the file says so.
-    const marked = provisioned === false && is ? { provisioned } : provisioned || is ? { provisioned: true } : {}
-    return upsert('role', rest.name, before, { ...rest, ...marked }) ?? []
-  })
 }
 
 /** A file that does not say whether an address is verified leaves it to the links that are mailed. */
@@ -195,21 +169,6 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
   })
 }
 
-function planControllers({ controllers = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return controllers
-    .map(controllerTarget)
-    .flatMap((target) => upsert('controller', target.name, state.controllers.get(target.name), target) ?? [])
-}
-
-/** The differences are in the words of the file. */
-function planFeeds({ feeds = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return feeds.map(feedTarget).flatMap((target): Change[] => {
-    const before = state.feeds.get(target.name)
-    const change = upsert('feed', target.name, before && presentFeed(before), presentFeed(target))
-    return change === undefined ? [] : [{ ...change, target }]
-  })
-}
-
 /** A secret of the file replaces the stored one only when it is another than the file had before. */
 function planProviders({ providers = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return providers.flatMap((declared): Change[] => {
@@ -262,17 +221,15 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, clients, feeds, controllers, providers } = declaration
+  const { users, clients, providers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
+  const others = listResources().filter((resource) => resource !== ROLES)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
-    ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
+    ...planSectionRemovals(ROLES, declaration, state.roles),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
-    ...planRemovalsOf(RESOURCES.apis, declaration, state.apis),
-    ...planRemovalsOf(RESOURCES.attributes, declaration, state.attributes),
-    ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
-    ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
+    ...others.flatMap((resource) => planSectionRemovals(resource, declaration, stateFor(resource, state))),
     ...absentFrom(
       state.providers,
       providers?.map(({ id }) => id),

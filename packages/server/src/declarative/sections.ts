@@ -1,5 +1,13 @@
 /** The sections of the declarative file that follow from resource definitions: their checks and what they plan. Pure. */
-import { type AnyResource, byKey, foldedKey, type Known, type Resource, readKey } from '../resources/define-resource.ts'
+import {
+  type AnyResource,
+  byKey,
+  duplicates,
+  foldedKey,
+  type Known,
+  type Resource,
+  readKey,
+} from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { differences } from './differences.ts'
 
@@ -74,17 +82,18 @@ export interface Removal<What extends string> {
 }
 
 export type ResourceChange = Upsert<ResourceNoun, object> | Removal<ResourceNoun>
-export type ResourceNoun = 'api' | 'attribute'
+export type ResourceNoun = AnyResource['noun']
 
 export function planSection(
-  resource: AnyResource & { readonly noun: ResourceNoun },
+  resource: AnyResource,
   declaration: object,
   existing: ReadonlyMap<string, object>,
 ): ResourceChange[] {
   const compared = (item: object) => (resource.compare ?? resource.present)(item)
   return (declaredIn(declaration, resource) ?? []).flatMap((declared) => {
-    const target = resource.toItem(declared)
-    const before = existing.get(foldedKey(resource, target))
+    const item = resource.toItem(declared)
+    const before = existing.get(foldedKey(resource, item))
+    const target = resource.keepFrom?.(item, before) ?? item
     const change = upsert(resource.noun, readKey(resource, target), before && compared(before), compared(target))
     return change === undefined ? [] : [{ ...change, target }]
   })
@@ -103,9 +112,14 @@ export function upsert<What extends string, Target extends object>(
   return all.length === 0 ? undefined : { action: 'update', what, name, target, differences: all }
 }
 
+/** Those in the database. */
+export function stateFor({ section }: Pick<AnyResource, 'section'>, state: object): ReadonlyMap<string, object> {
+  return Reflect.get(state, section)
+}
+
 /** Of a list that is in the file. */
-export function planRemovals(
-  resource: AnyResource & { readonly noun: ResourceNoun },
+export function planSectionRemovals(
+  resource: AnyResource,
   declaration: object,
   existing: ReadonlyMap<string, object>,
 ): ResourceChange[] {
@@ -115,28 +129,6 @@ export function planRemovals(
   return [...existing]
     .filter(([key]) => !kept.has(key))
     .map(([, item]) => ({ action: 'remove', what: resource.noun, name: readKey(resource, item) }))
-}
-
-export function duplicates<Item extends object>(
-  list: string,
-  key: string,
-  items: readonly Item[],
-  fold: (item: Item) => string = (item) => readKey({ key }, item),
-): Fault[] {
-  const first = new Map<string, number>()
-  return items.flatMap((item, index) => {
-    const name = fold(item)
-    const earlier = first.get(name)
-    if (earlier === undefined) first.set(name, index)
-    return earlier === undefined
-      ? []
-      : [
-          {
-            path: `${list}[${index}].${key}`,
-            text: `"${readKey({ key }, item)}" is already the name of ${list}[${earlier}]`,
-          },
-        ]
-  })
 }
 
 export function within(path: string, faults: readonly Fault[]): Fault[] {

@@ -1,34 +1,25 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
-import {
-  NAME as anyName,
-  CONTROLLER_NAME,
-  FEED_CLASSES,
-  LONGEST_AGE,
-  LONGEST_NAME,
-  LONGEST_TOPIC,
-  SCOPES,
-} from 'gatehouse-protocol'
+import { NAME as anyName, LONGEST_AGE, LONGEST_NAME } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
-import { DURATION } from '../lib/duration.ts'
 import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
-import { APIS, LONGEST_SCOPE, SCOPE_NAME } from '../resources/apis.ts'
+import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTE_VALUES, ATTRIBUTES } from '../resources/attributes.ts'
+import { CONTROLLERS } from '../resources/controllers.ts'
+import { FEEDS } from '../resources/feeds.ts'
 import { listResources } from '../resources/resources.ts'
+import { NAME_PATTERN, ROLES } from '../resources/roles.ts'
 import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
-import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
-export type DeclaredRole = XStatic<typeof ROLE>
 export type DeclaredUser = XStatic<typeof USER>
 export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredView = XStatic<typeof VIEW>
-export type DeclaredController = XStatic<typeof CONTROLLER>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = anyName.source
@@ -39,27 +30,19 @@ const COLUMN_TYPE =
   /^\s*(?:Text|Integer|Double|Boolean|Timestamp|Date|Time|Uuid|Json|Binary|Decimal\s*\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))\s*$/
     .source
 
-/** Topics, or all topics with a prefix: `Price/*`. */
-const TOPIC = /^[^*\p{C}]+$|^[^*/\p{C}]+\/\*$/u.source
-
 const EMAIL = /^[^\s@]+@[^\s@]+$/.source
 const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
 const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.source
 
 /** The error message for each pattern. */
 export const PATTERNS: ReadonlyMap<string, string> = new Map([
-  [NAME, 'must not contain control characters, or begin or end with a space'],
+  NAME_PATTERN,
   [CLIENT_ID, 'must contain only visible ASCII characters'],
   [TABLE_NAME, 'must consist of up to 63 letters, digits and underscores, and not begin with a digit'],
   [
     COLUMN_TYPE,
     'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
-  [CONTROLLER_NAME.source, 'must consist of letters, digits, underscores and dots, and begin with a letter'],
-  [TOPIC, 'must not contain control characters, nor * except as Prefix/*'],
-  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
-  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
-  [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
   ...PROVIDER_PATTERNS,
   ...listResources().flatMap(({ patterns = [] }) => patterns),
   [EMAIL, 'must be an e-mail address'],
@@ -77,17 +60,6 @@ const SECRET = either(
     }),
   }),
 )
-
-const ROLE = closed(['name'], {
-  name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
-  scopes: shortList(
-    text({ pattern: SCOPE_NAME.source, maxLength: LONGEST_SCOPE, examples: SCOPES }),
-    'The scopes that the role gives: built-in ones, and those of APIs.',
-  ),
-  description: words('The purpose of the role.'),
-  require_second_factor: flag('Users with this role must sign in with a second factor.'),
-  provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
-})
 
 const USER = closed(['username'], {
   username: text({ pattern: NAME, maxLength: LONGEST_NAME, description: 'Case-insensitive.' }),
@@ -279,37 +251,6 @@ const VIEW = closed(['name', 'query'], {
   read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
 })
 
-const CONTROLLER = closed(['name', 'url', 'topics'], {
-  name: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'The Controller in messages.' }),
-  class: oneOf(FEED_CLASSES, 'The class of its feed for clients of version 2. Default: Channel.'),
-  url: text({
-    minLength: 1,
-    maxLength: 2048,
-    description: 'Where each request is posted, and the audience of its token.',
-  }),
-  topics: {
-    ...shortList(
-      closed(['name', 'needs'], {
-        name: text({
-          pattern: TOPIC,
-          maxLength: LONGEST_TOPIC,
-          description: 'Prefix/* is every topic with the prefix.',
-        }),
-        needs: words('A scope, or identity: any signed-in caller.'),
-        ...STEP_UP_MEMBERS,
-      }),
-      'What can be requested, and by whom.',
-    ),
-    minItems: 1,
-  },
-  timeout: text({ pattern: DURATION.source, description: 'From 100 milliseconds to 1 hour. Default: 10 seconds.' }),
-  concurrency: number('integer', {
-    minimum: 1,
-    maximum: 10_000,
-    description: 'Requests at once, from each node. Default: 64.',
-  }),
-})
-
 const SETTING = either(
   text(),
   number('number'),
@@ -329,15 +270,15 @@ export const DECLARATION = {
       description: 'Settings by their names in a file, such as log_level.',
     },
     apis: APIS.list,
-    roles: list(ROLE),
+    roles: ROLES.list,
     attributes: ATTRIBUTES.list,
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),
     views: list(VIEW),
-    controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
+    controllers: CONTROLLERS.list,
     providers: shortList(PROVIDER, 'Other OpenID providers through which people sign in.'),
-    feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
+    feeds: FEEDS.list,
     prune: flag(
       'Remove APIs, roles, attributes, users, clients, tables, views, providers, feeds and controllers that are not in this file, of each list that is.',
     ),

@@ -1,5 +1,6 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
 
+import { readResources } from '../resources/resources.ts'
 import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
 import type { Users } from '../store/accounts/users.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
@@ -17,17 +18,12 @@ export async function readState(
   stores: Stores,
   tables: TablesPort | undefined,
 ): Promise<CurrentState> {
-  const roles = await stores.roles.list()
   const users = await readUsers(declaration, stores.users)
   return {
-    apis: new Map((await stores.apis.list()).map((api) => [api.resource, api])),
-    roles: new Map(roles.map((role) => [role.name, role])),
-    attributes: new Map((await stores.attributes.list()).map((attribute) => [attribute.name, attribute])),
+    ...(await readResources(stores)),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
-    controllers: new Map((await stores.controllers.list()).map((controller) => [controller.name, controller])),
     providers: new Map((await stores.providers.list()).map((provider) => [provider.id, provider])),
-    feeds: new Map((await stores.feeds.list()).map((feed) => [feed.name, feed])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
   }

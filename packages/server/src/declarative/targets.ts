@@ -1,18 +1,13 @@
-/** The desired state of a role, user, client, table, view or controller: the declaration with its defaults filled in. */
+/** The desired state of a user, client, table or view: the declaration with its defaults filled in. */
 
 import type { StepUpRules } from 'gatehouse-protocol'
-import { readDuration, writeDuration } from '../lib/duration.ts'
 import { attributeValuesTarget } from '../resources/attributes.ts'
-import { declaredStepUp, stepUpTarget } from '../resources/step-up-members.ts'
-import type { Role } from '../store/accounts/roles.ts'
+import { stepUpTarget } from '../resources/step-up-members.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
-import type { RemoteController } from '../store/controllers/controllers.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
-import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
+import type { DeclaredTable, DeclaredView } from './shape.ts'
 
-export type RoleTarget = Role
-export type ControllerTarget = RemoteController
 export type UserTarget = Pick<User, 'username' | 'profile' | 'breakGlass' | 'roles' | 'attributes' | 'disabled'>
 
 /** As registered. Defaults of absent members are applied when it is read. */
@@ -55,16 +50,6 @@ export interface ViewTarget {
 export interface BoundView extends ViewTarget {
   /** The types of the columns, such as `Decimal(18,4) NOT NULL`. */
   readonly types: readonly string[]
-}
-
-export function roleTarget(role: DeclaredRole): RoleTarget {
-  return {
-    name: role.name,
-    scopes: role.scopes ?? [],
-    description: role.description ?? '',
-    requireSecondFactor: role.require_second_factor ?? false,
-    ...(role.provisioned !== undefined && { provisioned: role.provisioned }),
-  }
 }
 
 /** A user disabled by an operator stays disabled, and keeps the attributes that others gave, unless the file says otherwise. */
@@ -120,38 +105,4 @@ export function viewTarget(view: DeclaredView): ViewTarget {
     columns: view.columns ?? [],
     query: view.query,
   }
-}
-
-const DEFAULT_TIMEOUT_MS = 10_000
-const DEFAULT_CONCURRENCY = 64
-
-export function controllerTarget(controller: DeclaredController): ControllerTarget {
-  const { name, class: feedClass = 'Channel', url, topics, timeout = '', concurrency } = controller
-  return {
-    name,
-    feedClass,
-    url,
-    topics: topics.map((topic) => {
-      const stepUp = stepUpTarget(topic)?.read
-      return { name: topic.name, needs: topic.needs, ...(stepUp && { stepUp }) }
-    }),
-    timeoutMs: readDuration(timeout) ?? DEFAULT_TIMEOUT_MS,
-    concurrency: concurrency ?? DEFAULT_CONCURRENCY,
-  }
-}
-
-/** The same without the defaults, as it is written in a file. */
-export function declaredController({ name, feedClass, url, topics, timeoutMs, concurrency }: ControllerTarget): object {
-  return {
-    name,
-    ...(feedClass !== 'Channel' && { class: feedClass }),
-    url,
-    topics: topics.map(declaredTopic),
-    ...(timeoutMs !== DEFAULT_TIMEOUT_MS && { timeout: writeDuration(timeoutMs) }),
-    ...(concurrency !== DEFAULT_CONCURRENCY && { concurrency }),
-  }
-}
-
-export function declaredTopic({ name, needs, stepUp }: ControllerTarget['topics'][number]): object {
-  return { name, needs, ...declaredStepUp(stepUp && { read: stepUp }) }
 }

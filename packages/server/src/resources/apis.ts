@@ -74,6 +74,7 @@ export const APIS = {
   isNewerThanNodes: () => true,
   store: ({ apis }) => apis,
   changedEvent: 'apis-changed',
+  isExportedIfAny: true,
   routes: {
     list: 'Lists APIs page by page, ordered by resource.',
     pages: { things: 'APIs' },

@@ -80,6 +80,7 @@ export const ATTRIBUTES = {
   isNewerThanNodes: () => true,
   store: ({ attributes }) => attributes,
   changedEvent: 'attributes-changed',
+  isExportedIfAny: true,
   routes: {
     list: 'Lists the attributes, ordered by name.',
     create: 'Declares an attribute. All nodes have it at once.',

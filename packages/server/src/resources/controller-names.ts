@@ -1,6 +1,14 @@
 /** Which names are taken among the controllers of streams: the one place that knows every kind of them. */
-import { BUILT_IN_CONTROLLERS } from 'gatehouse-protocol'
+import { BUILT_IN_CONTROLLERS, CONTROLLER_NAME } from 'gatehouse-protocol'
+import { DURATION } from '../lib/duration.ts'
 import type { Fault } from '../schema/check-schema.ts'
+
+/** The error messages of patterns of feeds and remote controllers. */
+export const CONTROLLER_NAME_PATTERN = [
+  CONTROLLER_NAME.source,
+  'must consist of letters, digits, underscores and dots, and begin with a letter',
+] as const
+export const DURATION_PATTERN = [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'] as const
 
 /** What has each name, in words. */
 export type TakenNames = ReadonlyMap<string, string>

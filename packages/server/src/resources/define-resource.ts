@@ -9,6 +9,7 @@ import type { AuditEventName } from 'gatehouse-protocol'
 import { type Fault, findFaults } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
+import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import type { TakenNames } from './controller-names.ts'
@@ -17,7 +18,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 export interface Resource<Item extends object, Declared extends object> {
   /** Of its commands, its audit events and the parameter of its path: `gatehouse api add`, `api.created`, `{api}`. */
-  readonly noun: AuditedNoun
+  readonly noun: Exclude<AuditedNoun, SpecialNoun>
   /** In sentences, where it differs: `API`. */
   readonly title?: string
   /** The name of its list in the declarative file and below /admin. */
@@ -41,6 +42,11 @@ export interface Resource<Item extends object, Declared extends object> {
   /** What the plan of a file compares, if it is not what a reply has. */
   compare?(item: Item): object
 
+  /** With what a file leaves as it is unless it says so. */
+  keepFrom?(item: Item, before: Item | undefined): Item
+  /** A patch as it is merged, where a null does not return to the default. */
+  readPatch?(patch: JsonObject): JsonObject
+
   /** What `faults` and `faultsTogether` need to know; other names are not read. */
   readonly refersTo?: readonly (keyof KnownLists)[]
   /** What is wrong with one declaration that has the schema. */
@@ -60,11 +66,26 @@ export interface Resource<Item extends object, Declared extends object> {
   isNewerThanNodes?(body: JsonObject): boolean
 
   store(stores: Stores): DefinitionStore<Item>
+  /** Writes one, where that is more than to store it. */
+  put?(item: Item, change: ChangeInside): Promise<void>
+  /** What follows from all changes of a transaction together. */
+  settle?(kind: 'created' | 'changed', change: ChangeInside): Promise<void>
   /** Published with every change. */
   readonly changedEvent?: ChangedEvent
 
+  /** What the audit log records of one besides its key. */
+  auditDetails?(item: Item): Readonly<Record<string, string>>
+  /** Whether an exported file has the section only if there is one. */
+  readonly isExportedIfAny?: true
+
   readonly routes: ResourceRouteTexts
   readonly commands: ResourceCommandTexts
+}
+
+/** What a change of a resource can use. */
+export interface ChangeInside {
+  readonly stores: Stores
+  readonly revocations: RevocationsInside
 }
 
 /** Of any kind. */
@@ -77,6 +98,9 @@ type ChangedEvent =
   | 'controllers-changed'
   | 'feeds-changed'
   | 'providers-changed'
+
+/** Kinds whose changes are planned and applied in a way of their own: see declarative/plan.ts. */
+type SpecialNoun = 'user' | 'client' | 'provider'
 
 /** The nouns that have the three events in the audit log: `api.created`, `api.changed`, `api.deleted`. */
 export type AuditedNoun = {
@@ -100,6 +124,7 @@ export interface ItemSchema {
 export interface MemberSchema {
   readonly type?: string
   readonly description?: string
+  readonly properties?: Readonly<Record<string, MemberSchema>>
 }
 
 /** What a declaration may refer to. */
@@ -134,16 +159,18 @@ export interface NamingTable {
 /** One line for each route, for the documentation and OpenAPI. */
 export interface ResourceRouteTexts {
   readonly list: string
-  readonly create: string
   readonly show: string
-  readonly change: string
   readonly remove: string
+  /** POST, and PATCH; what to do instead of changing the key. */
+  readonly create?: string
+  readonly change?: string
+  readonly instead?: string
+  /** PUT, where one is declared or replaced as a whole. */
+  readonly replace?: string
   /** Whether the list comes page by page; `things` are its items in a sentence. */
   readonly pages?: { readonly things: string }
   /** What replies are, where they are not "The attribute." and "The changed attribute." */
-  readonly replies?: { readonly create?: string; readonly show?: string; readonly change?: string }
-  /** What to do instead of changing the key. */
-  readonly instead: string
+  readonly replies?: { readonly [route in 'create' | 'show' | 'change' | 'replace']?: string }
 }
 
 export interface CommandText {
@@ -166,7 +193,7 @@ export interface ResourceCommandTexts {
 
 /** An option of `add` and `set`, or of one of them. */
 export interface MemberOption {
-  /** The member that it sets; absent where a function reads it. */
+  /** The member that it sets, such as `history.time`; absent where a function reads it. */
   readonly member?: string
   readonly value?: string
   readonly repeatable?: true
@@ -206,4 +233,27 @@ export function checkItemShape<Declared extends object>(
 ): { readonly declared: Declared } | { readonly faults: readonly Fault[] } {
   const faults = findFaults(value, { schema: list.items, patterns: new Map(patterns) })
   return faults.length === 0 ? { declared: value as Declared } : { faults }
+}
+
+/** Keys of a list that are there twice. */
+export function duplicates<Item extends object>(
+  list: string,
+  key: string,
+  items: readonly Item[],
+  fold: (item: Item) => string = (item) => readKey({ key }, item),
+): Fault[] {
+  const first = new Map<string, number>()
+  return items.flatMap((item, index) => {
+    const name = fold(item)
+    const earlier = first.get(name)
+    if (earlier === undefined) first.set(name, index)
+    return earlier === undefined
+      ? []
+      : [
+          {
+            path: `${list}[${index}].${key}`,
+            text: `"${readKey({ key }, item)}" is already the name of ${list}[${earlier}]`,
+          },
+        ]
+  })
 }

@@ -3,16 +3,8 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning, type KnownApis } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
-import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
 import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
-import {
-  DECLARATION,
-  type Declaration,
-  type DeclaredClient,
-  type DeclaredController,
-  type DeclaredRole,
-  type DeclaredUser,
-} from '../../declarative/shape.ts'
+import { DECLARATION, type Declaration, type DeclaredClient, type DeclaredUser } from '../../declarative/shape.ts'
 import type { JsonSchema } from '../../http/openapi.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
@@ -23,7 +15,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type { JsonObject }
 
-const { users, clients, roles, feeds, controllers, providers } = DECLARATION.properties
+const { users, clients, providers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -40,12 +32,9 @@ export const INVITED_SCHEMA: JsonSchema = {
   required: [],
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
-export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
 export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
   client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
 })
-export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
-export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
 
 /** A time in a response. */
 export function instant(milliseconds: number): string
@@ -129,21 +118,9 @@ export function readClient(
   return client
 }
 
-export function readRole(value: unknown, known: KnownApis): DeclaredRole {
-  return one('roles', check({ roles: [value] }, [], undefined, undefined, known).roles)
-}
-
 /** Without the secret, which is read separately. */
 export function readProvider(value: unknown, { roles: known, attributes: declared }: KnownNames): DeclaredProvider {
   return one('providers', check({ providers: [value] }, known, undefined, declared).providers)
-}
-
-export function readController(value: unknown, taken: TakenNames, known: KnownApis): DeclaredController {
-  return one('controllers', check({ controllers: [value] }, [], taken, undefined, known).controllers)
-}
-
-export function readFeed(value: unknown, taken: TakenNames, known: KnownApis): DeclaredFeed {
-  return one('feeds', check({ feeds: [value] }, [], taken, undefined, known).feeds)
 }
 
 /** The member Faults has them all. */

@@ -38,6 +38,14 @@ export function create(path: string | PathOf, bodyOf: BodyOf): Run {
   }
 }
 
+/** Creates a resource or replaces it as a whole. */
+export function replace(collection: string, bodyOf: BodyOf): Run {
+  return async ({ args, request }) => {
+    const given = await bodyOf(args, request)
+    return { kind: 'object', body: (await request('PUT', named(collection)(args), { body: given })).body }
+  }
+}
+
 /** Changes a resource. A given list replaces the previous one; the removed entries are printed. */
 export function change(collection: string, bodyOf: BodyOf): Run {
   return async (call) => {

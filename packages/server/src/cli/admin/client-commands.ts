@@ -1,13 +1,12 @@
-/** `gatehouse client …`, `gatehouse role …`, `gatehouse scope …` */
+/** `gatehouse client …` */
 import type { Arguments, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { type JsonObject, parseJson } from '../output/json.ts'
-import { change, create, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
+import { change, create, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
 import { readValues, VALUES } from './attribute-values.ts'
 
 const CLIENTS = '/admin/clients'
-const ROLES = '/admin/roles'
 const SHORT_GRANTS: ReadonlyMap<string, string> = new Map([
   ['device_code', 'urn:ietf:params:oauth:grant-type:device_code'],
   ['token_exchange', 'urn:ietf:params:oauth:grant-type:token-exchange'],
@@ -50,13 +49,6 @@ const METADATA: OptionTable = {
     help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
   },
   '--set': { value: 'MEMBER=JSON', repeatable: true, help: 'any other member of the metadata; repeatable' },
-}
-
-const ROLE: OptionTable = {
-  '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the role grants; repeatable' },
-  '--description': { value: 'TEXT', help: 'what the role is for' },
-  '--second-factor': { value: 'true|false', help: 'whether users with this role need a second factor' },
-  '--provisioned': { value: 'true|false', help: 'whether SCIM clients see it as a group, and may give it to users' },
 }
 
 export const CLIENT_COMMANDS: readonly AdminCommand[] = [
@@ -148,43 +140,6 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       ),
     ),
   },
-  {
-    name: 'role list',
-    options: PAGE_OPTIONS,
-    summary: 'Lists roles.',
-    examples: ['role list'],
-    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'provisioned', 'description']),
-  },
-  {
-    name: 'role add',
-    positionals: ['ROLE'],
-    options: ROLE,
-    summary: 'Creates a role.',
-    examples: ['role add trader --scope Platform/Trading --scope Platform/Market'],
-    run: create(ROLES, (args) => ({ name: args.positionals[0], ...readRole(args) })),
-  },
-  {
-    name: 'role set',
-    positionals: ['ROLE'],
-    options: ROLE,
-    summary: 'Changes a role, with immediate effect for the users who have it.',
-    examples: ['role set trader --scope Platform/Trading'],
-    run: change(ROLES, readRole),
-  },
-  {
-    name: 'role remove',
-    positionals: ['ROLE'],
-    summary: 'Deletes a role; users who have it lose its scopes.',
-    examples: ['role remove trader --yes'],
-    confirm: ([role]) => `Delete the role ${role} and withdraw its scopes from all users who have it?`,
-    run: remove(ROLES, (role) => `The role ${role} was deleted.`),
-  },
-  {
-    name: 'scope list',
-    summary: 'Lists the scopes, the resource of each, and the roles that grant it.',
-    examples: ['scope list'],
-    run: list('/admin/scopes', ['name', 'resource', 'roles']),
-  },
 ]
 
 function readMetadata(args: Arguments): JsonObject {
@@ -225,13 +180,4 @@ function readMember(name: string, text: string): unknown {
   const value = parseJson(text)
   if (value === undefined) throw new UsageError(`--set ${name}=… takes JSON: a "text" in quotes, true, 60, ["a", "b"]`)
   return value
-}
-
-function readRole(args: Arguments): JsonObject {
-  return withoutUndefined({
-    scopes: readList(args, '--scope'),
-    description: args.value('--description'),
-    require_second_factor: readBoolean(args, '--second-factor'),
-    provisioned: readBoolean(args, '--provisioned'),
-  })
 }

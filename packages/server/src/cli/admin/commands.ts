@@ -1,12 +1,16 @@
 /** The administration commands, as commands of the program. */
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
+import { CONTROLLERS } from '../../resources/controllers.ts'
+import { FEEDS } from '../../resources/feeds.ts'
+import { ROLES } from '../../resources/roles.ts'
 import type { Command } from '../command.ts'
+import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { readApiScopes } from './api-scopes.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
-import { CONTROLLER_COMMANDS } from './controller-commands.ts'
+import { readControllerTopics } from './controller-topics.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
@@ -21,11 +25,19 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...LINK_COMMANDS,
   ...MAIL_COMMANDS,
   ...CLIENT_COMMANDS,
+  ...resourceCommands(ROLES),
+  {
+    name: 'scope list',
+    summary: 'Lists the scopes, the resource of each, and the roles that grant it.',
+    examples: ['scope list'],
+    run: list('/admin/scopes', ['name', 'resource', 'roles']),
+  },
   ...resourceCommands(APIS, (args) => ({ scopes: readApiScopes(args) })),
   ...SCIM_COMMANDS,
   ...resourceCommands(ATTRIBUTES),
   ...PROVIDER_COMMANDS,
-  ...CONTROLLER_COMMANDS,
+  ...resourceCommands(CONTROLLERS, (args) => ({ topics: readControllerTopics(args) })),
+  ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,

@@ -1,8 +1,8 @@
 /** The commands that follow from a resource definition: `list`, `show`, `add`, `set` and `remove`. */
 import type { AnyResource, MemberOption, MemberSchema } from '../../resources/define-resource.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
-import type { JsonObject } from '../output/json.ts'
-import { change, create, list, listPage, remove, show } from './actions.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
+import { change, create, list, listPage, remove, replace, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
 
 /** `readOthers` reads the options that set no single member. */
@@ -33,7 +33,10 @@ export function resourceCommands(
       positionals,
       options: optionTable(resource, 'add'),
       ...commands.add,
-      run: create(collection, (args) => ({ [key]: args.positionals[0], ...body(args, 'add') })),
+      run:
+        routes.replace === undefined
+          ? create(collection, (args) => ({ [key]: args.positionals[0], ...body(args, 'add') }))
+          : replace(collection, (args) => body(args, 'add')),
     },
     ...(commands.set === undefined
       ? []
@@ -77,19 +80,29 @@ function optionTable(resource: AnyResource, command: 'add' | 'set'): OptionTable
 }
 
 function readMembers(resource: AnyResource, args: Arguments, command: 'add' | 'set'): JsonObject {
-  const { properties } = resource.list.items
-  const members: [name: string, value: unknown][] = []
+  const members = new Map<string, unknown>()
   for (const [name, option] of memberOptions(resource, command)) {
-    const { member } = option
-    if (option.resets === true) members.push(...args.values(name).map((each): [string, null] => [each, null]))
-    else if (member !== undefined && Object.hasOwn(properties, member))
-      members.push([member, readOption(args, name, option, properties[member]) ?? defaultValue(option, command)])
+    if (option.resets === true) for (const member of args.values(name)) members.set(member, null)
+    if (option.member === undefined) continue
+    const [member = '', part] = option.member.split('.', 2)
+    const schema = memberSchema(resource.list.items, member)
+    if (part === undefined) members.set(member, readOption(args, name, option, schema) ?? defaultValue(option, command))
+    else {
+      const value = readOption(args, name, option, memberSchema(schema, part))
+      if (value !== undefined) members.set(member, { ...membersOf(members.get(member)), [part]: value })
+    }
   }
   return withoutUndefined(Object.fromEntries(members))
 }
 
+function memberSchema({ properties = {} }: Pick<MemberSchema, 'properties'>, member: string): MemberSchema {
+  const schema = Object.hasOwn(properties, member) ? properties[member] : undefined
+  if (schema === undefined) throw new Error(`The schema has no member ${member}`)
+  return schema
+}
+
 /** As the type of the member says. */
-function readOption(args: Arguments, name: OptionName, option: MemberOption, schema: MemberSchema = {}): unknown {
+function readOption(args: Arguments, name: OptionName, option: MemberOption, schema: MemberSchema): unknown {
   if (option.value === undefined) return args.has(name) ? true : undefined
   if (option.repeatable === true) return readList(args, name)
   if (schema.type === 'integer') return args.integer(name)

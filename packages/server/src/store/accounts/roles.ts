@@ -1,5 +1,5 @@
 /** Roles: named sets of scopes, assigned to users. */
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
 export interface Role {
@@ -14,25 +14,24 @@ export interface Role {
 export type Roles = ReturnType<typeof createRoles>
 
 export function createRoles(db: Kysely<Schema>) {
+  const rows = () =>
+    db
+      .selectFrom('roles')
+      .leftJoin('scim_groups', 'scim_groups.role', 'roles.name')
+      .selectAll('roles')
+      .select('scim_groups.id as group_id')
   return {
     /** All, or one page; ordered by name. */
     async list({ after, limit }: { after?: string; limit?: number } = {}): Promise<Role[]> {
-      let query = db
-        .selectFrom('roles')
-        .leftJoin('scim_groups', 'scim_groups.role', 'roles.name')
-        .selectAll('roles')
-        .select('scim_groups.id as group_id')
-        .orderBy('name')
+      let query = rows().orderBy('name')
       if (after !== undefined) query = query.where('name', '>', after)
       if (limit !== undefined) query = query.limit(limit)
-      const rows = await query.execute()
-      return rows.map((row) => ({
-        name: row.name,
-        scopes: JSON.parse(row.scopes),
-        description: row.description,
-        requireSecondFactor: row.require_second_factor === 1,
-        ...(row.group_id !== null && { provisioned: true }),
-      }))
+      return (await query.execute()).map(readRow)
+    },
+
+    async find(name: string): Promise<Role | undefined> {
+      const row = await rows().where('name', '=', name).executeTakeFirst()
+      return row && readRow(row)
     },
 
     /** Whether the role is provisioned is written elsewhere: see scim/groups.ts. */
@@ -64,5 +63,15 @@ export function createRoles(db: Kysely<Schema>) {
       const rows = await db.selectFrom('user_roles').select('user_id').where('role', '=', name).execute()
       return rows.map(({ user_id }) => user_id)
     },
+  }
+}
+
+function readRow(row: Selectable<Schema['roles']> & { readonly group_id: string | null }): Role {
+  return {
+    name: row.name,
+    scopes: JSON.parse(row.scopes),
+    description: row.description,
+    requireSecondFactor: row.require_second_factor === 1,
+    ...(row.group_id !== null && { provisioned: true }),
   }
 }

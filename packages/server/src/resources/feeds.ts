@@ -1,14 +1,14 @@
-/** A feed as a file or a request declares it: its schema, the checks that a schema cannot make, and the definition that follows from it. */
+/** Feeds: messages that programs publish, and streams pass on to subscribers. */
 import { CONTROLLER_NAME, FEED_CLASSES, PLATFORM_SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
-import { LONGEST_SCOPE, notOneOf } from '../resources/apis.ts'
-import { nameFault, type TakenNames } from '../resources/controller-names.ts'
-import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
-import { closed, number, oneOf, text, words } from '../schema/builders.ts'
+import { closed, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { FeedDefinition } from '../store/feeds/feeds.ts'
+import { LONGEST_SCOPE, notOneOf } from './apis.ts'
+import { CONTROLLER_NAME_PATTERN, DURATION_PATTERN, nameFault } from './controller-names.ts'
+import type { JsonObject, Known, Resource } from './define-resource.ts'
+import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './step-up-members.ts'
 
 export type DeclaredFeed = XStatic<typeof FEED>
 
@@ -33,11 +33,11 @@ const LONGEST_HISTORY = 30 * DAY
 const LONGEST_STATE = 365 * DAY
 
 /** Names and `>`, whose tokens are the topic. Subjects that begin with `$` are those of NATS itself. */
-export const NATS_SUBJECT = /^[^$\s\x00-\x1f\x7f.*>][^\s\x00-\x1f\x7f.*>]*(?:\.[^\s\x00-\x1f\x7f.*>]+)*\.>$/
+const NATS_SUBJECT = /^[^$\s\x00-\x1f\x7f.*>][^\s\x00-\x1f\x7f.*>]*(?:\.[^\s\x00-\x1f\x7f.*>]+)*\.>$/
 /** Where the server has the subjects of its own feeds. */
 const OWN_SUBJECTS = /^gatehouse\./
 
-export const FEED = closed(['name'], {
+const FEED = closed(['name'], {
   name: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'The Controller in messages.' }),
   description: words('What is published.'),
   class: oneOf(FEED_CLASSES, `The class of the feed for clients of version 2. Default: ${DEFAULTS.class}.`),
@@ -75,6 +75,132 @@ export const FEED = closed(['name'], {
   }),
 })
 
+export const FEEDS = {
+  noun: 'feed',
+  section: 'feeds',
+  key: 'name',
+  scope: 'Platform/Admin',
+  list: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
+  patterns: [
+    CONTROLLER_NAME_PATTERN,
+    DURATION_PATTERN,
+    [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
+  ],
+  toItem: toFeed,
+  present: presentFeed,
+  declare: declareFeed,
+  refersTo: ['scopes'],
+  faults: feedFaults,
+  conflict: async ({ name }, { controllers }) =>
+    (await controllers.find(name)) && `${name} is the name of a remote controller: choose another`,
+  store: ({ feeds }) => feeds,
+  changedEvent: 'feeds-changed',
+  routes: {
+    list: 'Lists feeds page by page, ordered by name, each with its usage as for one feed.',
+    pages: { things: 'Feeds' },
+    create: 'Declares a feed. All nodes have it at once.',
+    show: 'Shows a feed, and how much of it is kept.',
+    change:
+      'Changes a feed (JSON merge patch). Callers that may no longer read it lose their subscriptions, and what exceeds its bounds is deleted, at once.',
+    remove: 'Deletes a feed with all its messages. Its subscriptions end at once.',
+    instead: 'declare another feed',
+    replies: {
+      create: 'The feed, with its defaults.',
+      show: 'The feed, with usage: {"topics", "bytes"}, which is null where this node does not know it.',
+    },
+  },
+  commands: {
+    argument: 'FEED',
+    options: {
+      '--description': { member: 'description', value: 'TEXT', help: 'what is published' },
+      '--class': { member: 'class', value: 'CLASS', help: 'the class for clients of version 2 (default Channel)' },
+      '--read': {
+        member: 'read',
+        value: 'SCOPE',
+        help: 'who may subscribe: a scope, or identity: any signed-in caller (default identity)',
+      },
+      '--write': { member: 'write', value: 'SCOPE', help: 'the scope that publishing needs (default Platform/Admin)' },
+      '--require-acr': {
+        member: 'require_acr',
+        value: '1|2',
+        help: 'subscribers need a sign-in with 1 or 2 factors (step-up)',
+      },
+      '--require-age': {
+        member: 'require_age',
+        value: 'SECONDS',
+        help: 'how long ago subscribers may have signed in (step-up)',
+      },
+      '--write-require-acr': { member: 'write_require_acr', value: '1|2', help: 'the same for publishers' },
+      '--write-require-age': { member: 'write_require_age', value: 'SECONDS', help: 'the same for publishers' },
+      '--keep': {
+        member: 'keep',
+        value: 'latest|all',
+        help: 'whether the newest message of a topic is its state, or all count (default latest)',
+      },
+      '--history-messages': {
+        member: 'history.messages',
+        value: 'COUNT',
+        help: 'how many messages of each topic are kept (default: none, or 1000 with --history-time)',
+      },
+      '--history-time': {
+        member: 'history.time',
+        value: 'TIME',
+        help: 'how long they are kept, such as "1 day" (default: "1 hour" with --history-messages)',
+      },
+      '--state-time': {
+        member: 'state_time',
+        value: 'TIME',
+        help: 'how long a topic has its state after its newest message, such as "1 day" (default: no limit)',
+      },
+      '--message-bytes': { member: 'message_bytes', value: 'BYTES', help: 'the longest message (default 65536)' },
+      '--topics': {
+        member: 'topics',
+        value: 'COUNT',
+        help: 'topics that may hold a state or history (default 100000)',
+      },
+      '--bytes': {
+        member: 'bytes',
+        value: 'BYTES',
+        help: 'the size of all messages that are kept (default 1073741824)',
+      },
+      '--rate': { member: 'rate', value: 'COUNT', help: 'messages per second (default 100000)' },
+      '--nats-subject': {
+        member: 'nats_subject',
+        value: 'SUBJECT',
+        help: 'the existing subject of NATS that the feed offers',
+      },
+      '--default': {
+        resets: true,
+        value: 'MEMBER',
+        help: 'return to the default of history, state_time or another member; repeatable',
+      },
+    },
+    columns: ['name', 'class', 'read', 'write', 'keep', 'history', 'description'],
+    list: { summary: 'Lists feeds.', examples: ['feed list', 'feed list --json'] },
+    show: {
+      summary: 'Shows a feed and, with --server, how much of it is stored.',
+      examples: ['feed show Prices'],
+    },
+    add: {
+      summary: 'Declares a feed; a running server has it within a second.',
+      examples: [
+        'feed add Prices --class Market --read Platform/Market',
+        'feed add Orders --keep all --history-messages 10000 --history-time "7 days" --read Platform/Trading',
+      ],
+    },
+    set: {
+      summary: 'Changes a feed, with immediate effect for its publishers and subscribers.',
+      examples: ['feed set Prices --read identity', 'feed set Orders --default history'],
+    },
+    remove: {
+      summary: 'Deletes a feed with all its messages.',
+      examples: ['feed remove Prices --yes'],
+      confirm: (feed) => `Delete the feed ${feed} with all its messages?`,
+      done: (feed) => `The feed ${feed} was deleted.`,
+    },
+  },
+} as const satisfies Resource<FeedDefinition, DeclaredFeed>
+
 /** A built-in scope, or one of your own of the platform. */
 function scope(examples: readonly string[], description: string) {
   return text({ minLength: 1, maxLength: LONGEST_SCOPE, examples, description })
@@ -88,14 +214,13 @@ function time(example: string, description: string) {
   return text({ pattern: DURATION.source, examples: [example], description })
 }
 
-/** `taken` are the names of other controllers, `known` the scopes that it may name. */
-export function feedFaults(feed: DeclaredFeed, taken: TakenNames, known: KnownScopes): Fault[] {
+function feedFaults(feed: DeclaredFeed, { scopes, controllers }: Pick<Known, 'scopes' | 'controllers'>): Fault[] {
   const { bytes = DEFAULTS.bytes, message_bytes: messageBytes = DEFAULTS.message_bytes } = feed
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
-  fault('name', nameFault(feed.name, taken))
-  fault('read', scopeFault(feed.read, ['identity', ...known.platformRights()]))
-  fault('write', scopeFault(feed.write, known.platformRights()))
+  fault('name', nameFault(feed.name, controllers))
+  fault('read', scopeFault(feed.read, ['identity', ...scopes.platformRights()]))
+  fault('write', scopeFault(feed.write, scopes.platformRights()))
   fault('history.time', timeFault(feed.history?.time, LONGEST_HISTORY))
   fault('state_time', timeFault(feed.state_time, LONGEST_STATE))
   if (feed.state_time !== undefined && feed.keep === 'all')
@@ -123,8 +248,7 @@ function timeFault(text: string | undefined, longest: number): string | undefine
   return `must be from 1 second to ${writeDuration(longest)}`
 }
 
-/** With the defaults. The declaration has no faults. */
-export function feedTarget(feed: DeclaredFeed): FeedDefinition {
+function toFeed(feed: DeclaredFeed): FeedDefinition {
   const { history, state_time, nats_subject, message_bytes, ...others } = feed
   const { require_acr, require_age, write_require_acr, write_require_age, ...rest } = others
   const stepUp = stepUpTarget(feed)
@@ -144,7 +268,7 @@ export function feedTarget(feed: DeclaredFeed): FeedDefinition {
 }
 
 /** Every member that has a value, by its declared name. */
-export function presentFeed(feed: FeedDefinition): Readonly<Record<string, unknown>> {
+function presentFeed(feed: FeedDefinition): JsonObject {
   const { name, description, history, stateTime, natsSubject } = feed
   return {
     name,
@@ -164,8 +288,7 @@ export function presentFeed(feed: FeedDefinition): Readonly<Record<string, unkno
   }
 }
 
-/** The same without the members that have their default, as in a file. */
-export function declaredFeed(feed: FeedDefinition): Readonly<Record<string, unknown>> {
+function declareFeed(feed: FeedDefinition): JsonObject {
   const defaults = new Map<string, unknown>(Object.entries(DEFAULTS))
   return Object.fromEntries(
     Object.entries(presentFeed(feed)).filter(([member, value]) => defaults.get(member) !== value),
