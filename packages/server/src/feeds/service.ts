@@ -151,7 +151,7 @@ export class FeedService {
     this.#rates.take(principal.subject, definition, messages.length)
     if (once !== undefined) this.#rates.takeKey(principal.subject, definition)
     if (isStored(definition)) this.#checkBytes()
-    return feed.append(messages, once)
+    return feed.append(messages, once, principal.subject)
   }
 
   subscribe(
