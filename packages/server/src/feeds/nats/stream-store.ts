@@ -24,7 +24,7 @@ import { StreamFollower } from './follower.ts'
 import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
 import { checkTopics, type Published, type PublishOptions, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
-import { type FeedStream, newEpoch, openOwnStream } from './stream.ts'
+import { type FeedStream, newEpoch, type OwnStreamOptions, openOwnStream } from './stream.ts'
 import { Sweeper } from './sweep.ts'
 import { StreamTopics } from './topics.ts'
 
@@ -34,10 +34,7 @@ export interface StoreEnv extends ReadEnv {
   readonly onError: (error: unknown) => void
 }
 
-interface StreamEnv extends StoreEnv {
-  /** Copies of each message in a cluster of NATS. */
-  readonly replicas: number
-}
+interface StreamEnv extends StoreEnv, OwnStreamOptions {}
 
 /** A request with a key is repeated for so long while NATS is away: its messages are stored once. */
 const RETRY_MS = 8_000
@@ -71,7 +68,7 @@ export class StreamStore implements FeedStore {
     this.#bounds = new Bounds(stream, this.#topics, env.clock)
     if (stream.isOurs)
       stream.restore = async () => {
-        await openOwnStream(env.nats, this.#feed, env.replicas)
+        await openOwnStream(env.nats, this.#feed, env)
       }
     this.#sweeper = stream.isOurs ? new Sweeper(env, stream, this.#topics) : undefined
     this.#sweeper?.start(feed)
