@@ -28,30 +28,32 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   telemetry: [],
   schema: ['lib'],
+  'child-process': ['lib'],
   http: BASE,
   'step-up': BASE,
   store: BASE,
   events: [...BASE, 'store'],
   identity: [...DATA, 'http'],
   streaming: [...DATA, 'http', 'step-up'],
-  query: [...DATA, 'http', 'schema', 'step-up'],
+  query: [...DATA, 'http', 'schema', 'step-up', 'child-process'],
   feeds: [...DATA, 'http', 'step-up'],
-  wire: [...DATA, 'http', 'step-up', 'query'],
+  wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
   mail: [...BASE, 'store'],
   scim: [...DATA, 'http'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
   demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
-  declarative: ['lib', 'schema', 'store', 'config'],
-  admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
+  resources: ['lib', 'schema', 'store'],
+  declarative: ['lib', 'schema', 'store', 'config', 'resources'],
+  admin: [...DATA, 'schema', 'http', 'resources', 'declarative', 'config'],
   server: [
     ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['wire', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
   move: ['store', 'query'],
-  cli: [...BASE, 'store', 'query', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
+  cli: [...BASE, 'store', 'query', 'resources', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
 }
 
 /** The parts of the console, and the parts that each may import. */
@@ -111,6 +113,25 @@ test('a package imports only the packages it may, and by their names', () => {
 
 test('every import is allowed for its folder', () => {
   assert.deepEqual([...violationsOf('server', SERVER), ...violationsOf('console', CONSOLE)], [])
+})
+
+/** The files of a folder that the others may import. */
+const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
+}
+
+test('a folder with entries is imported by them only', () => {
+  const violations: string[] = []
+  for (const [folder, entries] of Object.entries(ENTRIES)) {
+    const paths = new Set(entries.map((entry) => `${folder}/${entry}`))
+    for (const file of imports.keys()) {
+      if (file.startsWith(`${folder}/`)) continue
+      for (const target of importedFiles(file))
+        if (target.startsWith(`${folder}/`) && !paths.has(target)) violations.push(`${file} imports ${target}`)
+    }
+    for (const path of paths) assert.ok(imports.has(path), path)
+  }
+  assert.deepEqual(violations, [])
 })
 
 test('an area of the console does not import another', () => {

@@ -10,25 +10,26 @@ import { fileURLToPath } from 'node:url'
 import { isBuilt, STATE_FILE, sourcesState } from './bin/program.js'
 
 const root = dirname(fileURLToPath(import.meta.url))
+const packages = dirname(root)
 const dist = join(root, 'dist')
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const KEPT_MS = 7 * 86_400_000
 
 /** The commands, in files that share what several of them need: each loads its part. And what custom controllers import. */
-const COMMANDS = { main: 'cli/main.ts', controller: 'streaming/topics/controller.ts' }
+const COMMANDS = { main: 'server/src/cli/main.ts', controller: 'server/src/streaming/topics/controller.ts' }
 /**
  * A server, a worker, and the processes and threads that they start: one file each, which loads faster than ninety and with less
  * memory. What is imported when it is needed is in the file too, but is not run before.
  */
 const SERVERS = {
-  serve: 'cli/main.ts',
-  worker: 'cli/serve/worker.ts',
-  'verifier-thread': 'identity/tokens/verifier-thread.ts',
-  'proof-thread': 'identity/dpop/proof-thread.ts',
-  'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
-  'catalogue-process-main': 'wire/catalogue/process/catalogue-process-main.ts',
-  'split-thread': 'query/engines/sqlite/read/split-thread.ts',
-  'writer-thread': 'feeds/sqlite/writer-thread.ts',
+  serve: 'server/src/cli/main.ts',
+  worker: 'server/src/cli/serve/worker.ts',
+  'verifier-thread': 'server/src/identity/tokens/verifier-thread.ts',
+  'proof-thread': 'server/src/identity/dpop/proof-thread.ts',
+  'query-process-main': 'server/src/query/engines/sqlite/processes/query-process-main.ts',
+  'catalogue-process-main': 'server/src/wire/catalogue/process/catalogue-process-main.ts',
+  'split-thread': 'server/src/query/engines/sqlite/read/split-thread.ts',
+  'writer-thread': 'server/src/feeds/sqlite/writer-thread.ts',
 }
 /** The names of the files that a build has written. */
 const FILES_FILE = join(dist, 'files.json')
@@ -68,7 +69,7 @@ const ONE_FILE = {
 
 async function bundle(programs, { plugins = [], ...options }) {
   const { build } = await import('esbuild')
-  const entries = Object.entries(programs).map(([name, file]) => [name, join(root, 'src', file)])
+  const entries = Object.entries(programs).map(([name, file]) => [name, join(packages, file)])
   const { outputFiles } = await build({
     entryPoints: Object.fromEntries(entries),
     absWorkingDir: root,
@@ -94,7 +95,10 @@ async function bundle(programs, { plugins = [], ...options }) {
   return outputFiles
 }
 
-/** Files beside a source are found where they are; only its entry points are beside the bundle. */
+/**
+ * Entry points are next to the bundle. Everything else is as far from a source as before: those of other packages count as sources of
+ * this one, which has all that is installed for them.
+ */
 function keepPlaces(build) {
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     const names = new Set(Object.values(SERVERS).map((entry) => basename(entry)))
@@ -104,7 +108,7 @@ function keepPlaces(build) {
       )
       .replace(
         /import\.meta\.url(?! \/\* bundle)/g,
-        `new URL('../${slashes(relative(root, path))}', import.meta.url).href`,
+        `new URL('../src/${slashes(relative(packages, path)).replace(/^[^/]+\/src\//, '')}', import.meta.url).href`,
       )
     return { contents: source, loader: 'ts' }
   })

@@ -119,9 +119,10 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     what: 'a backslash in a pattern of `LIKE` without `ESCAPE`',
-    here: 'a character like any other',
+    here: "a character like any other; [over PostgreSQL's protocol](wire-statements.md#protocol) the escape character",
     postgres: 'the escape character',
-    examples: ["'a%c' LIKE 'a\\%c'", "'a\\c' LIKE 'a\\\\c'", "'a\\bc' LIKE 'a\\%'"],
+    // They are asked over PostgreSQL's protocol, where nothing differs.
+    examples: [],
   },
   {
     what: '`upper`, `lower` and `ILIKE`',

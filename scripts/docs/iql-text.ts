@@ -31,7 +31,8 @@ differ from zero are errors.
 NULL, except \`count\`, which is 0.
 
 **Text** is compared by code point, without the rules of any language. \`LIKE\` is case-sensitive, \`ILIKE\` is not. \`%\` matches
-any characters and \`_\` exactly one. There is no escape character unless \`ESCAPE\` names one.
+any characters and \`_\` exactly one. There is no escape character unless \`ESCAPE\` names one; in a statement over
+[PostgreSQL's protocol](wire-statements.md#protocol) it is the backslash then.
 
 **Time** is UTC with microseconds; see [time zones](#time-zones). A day has 24 hours. Adding a month keeps the day of the month, or takes the last day of a
 shorter month. Intervals without months can be compared.

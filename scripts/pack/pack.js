@@ -22,6 +22,10 @@ const STAGED = {
     systemd: 'examples/systemd',
     // The guides use them.
     examples: 'examples',
+    'pages/fonts': 'packages/server/src/identity/pages/fonts',
+    'pages/scripts': 'packages/server/src/identity/pages/scripts',
+    'pages/styles': 'packages/server/src/identity/pages/styles',
+    'zones.txt': 'packages/server/src/query/zones/zones.txt',
   },
 }
 /** What is written for the package of the server. */
@@ -43,7 +47,7 @@ function stage() {
   if (name !== 'server') return
   const materials = billOfMaterials(root)
   writeFileSync(MATERIALS, `${JSON.stringify(materials, null, 2)}\n`)
-  const typefaces = readFileSync(join(folder, 'src/identity/pages/fonts/LICENSE.txt'), 'utf8')
+  const typefaces = readFileSync(join(folder, 'pages/fonts/LICENSE.txt'), 'utf8')
   writeFileSync(NOTICES, [...noticesOf(root, materials.components), typefaces].join('\n\n'))
   mkdirSync(TYPES)
   writeControllerTypes(root, TYPES)
@@ -68,6 +72,6 @@ function patternsOf(files) {
 
 function clean() {
   const written = name === 'server' ? [MATERIALS, NOTICES, TYPES, IGNORED] : []
-  for (const path of [...Object.keys(STAGED[name]).map((to) => join(folder, to)), ...written])
+  for (const path of [...Object.keys(STAGED[name]).map((to) => join(folder, to.split('/')[0])), ...written])
     rmSync(path, { recursive: true, force: true })
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
+import { EMPTY, onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { startTestServer } from '../support/server.ts'
 
@@ -63,7 +63,7 @@ controllers:
     concurrency: 4
 `
 
-onEveryEngineInLongRuns('exporting a declarative file', (place) => {
+onEveryEngineInLongRuns('exporting a declarative file', EMPTY, (place) => {
   test('an empty installation to which the file is applied gives the same file again, which has no secret', async (t) => {
     const other = await openPlace(place().databaseUrl === '' ? 'sqlite' : 'postgres')
     t.after(() => other.leave())

@@ -3,12 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import {
-  decodePayload,
-  encodeFrame,
-  FRAME,
-  PipeReader,
-} from '../../packages/server/src/query/engines/sqlite/processes/frames.ts'
+import { decodePayload, encodeFrame, FRAME, PipeReader } from '../../packages/server/src/child-process/frames.ts'
 
 test('frames arrive complete and in order, however the pipe splits them', async () => {
   const values = Array.from({ length: 200 }, (_item, at) => randomBytes(at % 10 === 0 ? randomInt(200_000) : at))

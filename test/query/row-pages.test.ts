@@ -311,3 +311,17 @@ test('a statement reads one state of the database, and the next one the changes 
   await change((database) => database.exec(`INSERT INTO numbers VALUES (5000, 1, 'new')`))
   assert.equal(await compare(PAIR, statement), 1001)
 })
+
+test('an error of an aggregate refuses the statement, and the next one runs', needsPages, async () => {
+  const columns: ResultColumn[] = [{ name: 'x', type: INTEGER, nullable: true } as ResultColumn]
+  const failing = [
+    ['SELECT (SELECT gh_single(a) FROM numbers) AS c0', /more than one row/],
+    ['SELECT gh_ema(a, 0) OVER (ORDER BY id) AS c0 FROM numbers', /at least one row/],
+    ['SELECT gh_locf(a) OVER (ORDER BY id ROWS 1 PRECEDING) AS c0 FROM numbers', /moving frame/],
+  ] as const
+  for (const [sql, reason] of failing) {
+    for (const way of ['pages', 'rows'] as const)
+      await assert.rejects(readWith(way, ROWS, columns, { sql, parameters: [] }), reason, `${way}: ${sql}`)
+    assert.equal(await compare(columns, { sql: 'SELECT id AS c0 FROM numbers LIMIT 3', parameters: [] }), 3)
+  }
+})

@@ -101,6 +101,41 @@ onEveryEngine('COPY', (place, engine) => {
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
+  test('a date alone is the midnight of a Timestamp in UTC, in COPY as in a literal, a parameter and bulk inserts', async () => {
+    await session.query('CREATE TABLE moments (id Integer PRIMARY KEY, t Timestamp)')
+    await session.query("INSERT INTO moments (id, t) VALUES (1, '2026-01-02')")
+    await session.run('INSERT INTO moments (id, t) VALUES ($1, $2)', ['2', '2026-01-02'])
+    const inText = await copyIn('COPY moments FROM STDIN', '3\t2026-01-02\n4\t2026-01-02 01:00:00+01\n')
+    const inCsv = await copyIn(
+      'COPY moments FROM STDIN CSV',
+      '5,2026-01-02\n6,2026-01-01 23:30-0030\n7,2026-01-02 00:00\n',
+    )
+    assert.deepEqual([inText.tags, inCsv.tags], [['COPY 2'], ['COPY 3']])
+    const fields = { grant_type: 'password', client_id: 'demo-cli', ...ADMIN }
+    const granted = await fetch(`http://127.0.0.1:${server.port}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+    })
+    const { access_token: token } = (await granted.json()) as { access_token: string }
+    const bulk = async (type: string, body: string) => {
+      const headers = { 'content-type': type, authorization: `Bearer ${token}` }
+      const reply = await fetch(`http://127.0.0.1:${server.port}/query/moments/insert`, {
+        method: 'POST',
+        headers,
+        body,
+      })
+      assert.ok(reply.ok, await reply.text())
+    }
+    await bulk('text/csv', 'id,t\n8,2026-01-02\n')
+    await bulk('application/x-ndjson', '{"id":9,"t":"2026-01-02"}\n')
+    await bulk('application/json', '[{"id":10,"t":"2026-01-02"}]')
+    const distinct = await session.query('SELECT t, count(*) AS n FROM moments GROUP BY t')
+    assert.deepEqual(texts(distinct), [['2026-01-02 00:00:00+00', '10']])
+    const wrong = await copyIn('COPY moments FROM STDIN', '11\t2026-01-02Z\n')
+    assert.equal(wrong.errors[0]?.C, '22P02')
+    await session.query('DROP TABLE moments')
+  })
+
   test('a numeric in binary is read alike from COPY and from Bind: no digits above 9999, none beyond its scale', async () => {
     await session.query('CREATE TABLE numerics (id Integer PRIMARY KEY, d Decimal(20, 4))')
     const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])

@@ -30,6 +30,53 @@ test('a Query returns its rows, a tag, and the state', async () => {
   assert.deepEqual([answer.tags, answer.status], [['SELECT 1'], 'I'])
 })
 
+test("PostgreSQL's rule for LIKE holds in statements, with literals and parameters, and IQL's in views and over HTTP", async () => {
+  const rows = ["('1', '100%')", "('2', '1000')", String.raw`('3', 'a\b')`]
+  await session.query('CREATE TABLE patterns (id Text PRIMARY KEY, v Text)')
+  await session.query(`INSERT INTO patterns (id, v) VALUES ${rows.join()}`)
+  const ids = async (where: string, values: readonly string[] = []) =>
+    texts(await session.run(`SELECT id FROM patterns WHERE ${where} ORDER BY id`, values)).join()
+  const [escaped, doubled] = [String.raw`%100\%%`, String.raw`a\\b`]
+  assert.equal(await ids(`v LIKE '${escaped}'`), '1')
+  assert.equal(await ids('v LIKE $1', [escaped]), '1')
+  assert.equal(await ids('v ILIKE $1 AND id = $2', [escaped, '1']), '1')
+  assert.equal(await ids('v NOT LIKE $1', [escaped]), '2,3')
+  assert.equal(await ids('v LIKE $1', [doubled]), '3')
+  assert.equal(await ids('v LIKE $1 AND id = ANY($2)', [escaped, '{1,2}']), '1')
+  assert.equal(await ids("v LIKE $1 ESCAPE '!'", [String.raw`a\b`]), '3')
+  assert.equal(await ids("v LIKE '100%'"), '1,2')
+  const copied = await session.query(`COPY (SELECT id FROM patterns WHERE v LIKE '${escaped}') TO STDOUT`)
+  assert.equal(copied.copied.toString(), '1\n')
+  assert.equal((await session.query(`SELECT id FROM patterns WHERE v LIKE '%\\'`)).errors[0]?.C, '22P02')
+  const overHttp = async (statement: string) => {
+    const reply = await fetch(`http://127.0.0.1:${server.port}/query`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${await adminToken()}` },
+      body: JSON.stringify({ Statement: statement }),
+    })
+    return JSON.stringify(await reply.json())
+  }
+  // A view that was defined over HTTP is IQL, also for readers over the wire. One that is defined here has its ESCAPE written out.
+  const created = await overHttp(`CREATE VIEW by_iql AS SELECT id FROM patterns WHERE v LIKE '${escaped}'`)
+  assert.doesNotMatch(created, /Code/)
+  assert.deepEqual((await session.query('SELECT id FROM by_iql')).rows, [])
+  assert.deepEqual((await session.query(`SELECT id FROM by_iql WHERE id LIKE '\\1'`)).rows, [])
+  await session.query(`CREATE VIEW by_wire AS SELECT id FROM patterns WHERE v LIKE '${escaped}'`)
+  assert.deepEqual(texts(await session.query('SELECT id FROM by_wire')), [['1']])
+  assert.match(await overHttp('SELECT id FROM by_wire'), /"1"/)
+  for (const statement of ['DROP VIEW by_iql', 'DROP VIEW by_wire', 'DROP TABLE patterns'])
+    await session.query(statement)
+})
+
+async function adminToken(): Promise<string> {
+  const fields = { grant_type: 'password', client_id: 'demo-cli', ...ADMIN }
+  const reply = await fetch(`http://127.0.0.1:${server.port}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams(fields),
+  })
+  return ((await reply.json()) as { access_token: string }).access_token
+}
+
 test('RowDescription names the table and the column that a column comes from, and none for expressions and views', async () => {
   const client = new pg.Client({
     ...{ host: '127.0.0.1', port: server.wirePort, database: 'gatehouse' },

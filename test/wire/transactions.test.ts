@@ -206,6 +206,22 @@ onEveryEngine('transactions', (place) => {
     assert.deepEqual((await session.query('DELETE FROM kept WHERE id = 1')).tags, ['DELETE 1'])
   })
 
+  test('a write whose returned rows do not fit in the memory of the connection is refused, and nothing is written', async () => {
+    const long = 'x'.repeat(40_000)
+    const rows = Array.from({ length: 100 }, (_, id) => `(${id + 1}, '')`)
+    await session.query(`INSERT INTO kept (id, v) VALUES ${rows.join()}`)
+    const big = `UPDATE kept SET v = '${long}' WHERE id > 0 RETURNING id, v`
+    const count = "SELECT count(*) AS n FROM kept WHERE v <> ''"
+    const simple = await session.query(big)
+    assert.deepEqual([simple.errors[0]?.C, simple.rows.length, simple.status], ['54000', 0, 'I'])
+    assert.deepEqual(texts(await session.query(count)), [['0']])
+    assert.equal((await session.run(big)).errors[0]?.C, '54000')
+    assert.deepEqual(texts(await session.query(count)), [['0']])
+    const fitting = await session.query(`UPDATE kept SET v = '${long}' WHERE id <= 20 RETURNING id, v`)
+    assert.deepEqual([fitting.tags, fitting.rows.length], [['UPDATE 20'], 20])
+    await clear()
+  })
+
   test('what a user keeps in memory is bounded: statements, portals, savepoints, rows of blocks and of COPY', async () => {
     const long = 'x'.repeat(50_000)
     const refusedAfter = async (send: (count: number) => Promise<{ errors: readonly Record<string, string>[] }>) => {

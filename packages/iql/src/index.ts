@@ -56,6 +56,7 @@ export {
   zoneIndex,
 } from './functions/functions.ts'
 export { arrayParameters, elementName, expandArrays } from './rewrite/expand-arrays.ts'
+export * from './rewrite/like-escape.ts'
 export type { BindOptions } from './scope/binding.ts'
 export type { Statement } from './syntax/ast.ts'
 export {

@@ -1,6 +1,7 @@
 /** Arrays as parameters: `x = ANY($1)` and `x <> ALL($1)` become IN lists with a parameter for each element. */
 import type { Statement } from '../syntax/ast.ts'
 import type { Expression, InList } from '../syntax/ast-query.ts'
+import { mapNodes } from './map-nodes.ts'
 
 /** The names of the parameters whose values are arrays. */
 export function arrayParameters(statement: Statement): ReadonlySet<string> {
@@ -36,15 +37,8 @@ export function elementName(name: string, index: number): string {
 
 type MapArray = (list: InList, name: string) => Expression
 
-function mapArrays<Node>(node: Node, map: MapArray): Node {
-  return mapNode(node, map) as Node
-}
-
-function mapNode(node: unknown, map: MapArray): unknown {
-  if (Array.isArray(node)) return node.map((item) => mapNode(item, map))
-  if (typeof node !== 'object' || node === null) return node
-  const mapped = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, mapNode(value, map)]))
-  return isArrayList(mapped) ? map(mapped, mapped.array) : mapped
+function mapArrays(statement: Statement, map: MapArray): Statement {
+  return mapNodes(statement, (node) => (isArrayList(node) ? map(node, node.array) : node))
 }
 
 function isArrayList(node: object): node is InList & { readonly array: string } {

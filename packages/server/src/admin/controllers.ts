@@ -1,7 +1,8 @@
 /** Administration of remote controllers, to whose programs requests of streams are posted. */
-import { takenNames } from '../declarative/controller-names.ts'
+
 import { controllerTarget, declaredTopic } from '../declarative/targets.ts'
 import { writeDuration } from '../lib/duration.ts'
+import { takenNames } from '../resources/controller-names.ts'
 import type { RemoteController } from '../store/controllers/controllers.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CONTROLLER_SCHEMA, type JsonObject, readController, readObject } from './request/body.ts'

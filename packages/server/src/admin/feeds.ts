@@ -1,7 +1,7 @@
 /** Administration of feeds: their definitions, and how to delete their messages. */
 import { Refusal } from 'gatehouse-protocol'
-import { takenNames } from '../declarative/controller-names.ts'
 import { feedTarget, presentFeed } from '../declarative/declared-feed.ts'
+import { takenNames } from '../resources/controller-names.ts'
 import type { Feed, FeedDefinition } from '../store/feeds/feeds.ts'
 import type { Stores } from '../store/stores.ts'
 import type { FeedUsage } from './ports.ts'
@@ -47,7 +47,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'feeds-changed' })
       })
       record(env, call, { event: 'feed.created', target: feed.name, details: { source: 'admin' } })
-      await env.feeds?.reload()
+      await env.reload('feeds')
       return created(presentFeed(feed), `/admin/feeds/${encodeURIComponent(feed.name)}`)
     },
   },
@@ -91,7 +91,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         target: name,
         details: { changed: Object.keys(patch), source: 'admin' },
       })
-      await env.feeds?.reload()
+      await env.reload('feeds')
       return tagged(presentFeed(feed))
     },
   },
@@ -108,7 +108,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'feeds-changed' })
       })
       record(env, call, { event: 'feed.deleted', target: name, details: { source: 'admin' } })
-      await env.feeds?.reload()
+      await env.reload('feeds')
     },
   },
   {

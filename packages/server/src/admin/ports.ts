@@ -117,8 +117,6 @@ export interface ActivityItems {
 
 /** The messages of feeds, as far as an administrator has to do with them. */
 export interface FeedMessages {
-  /** Resolves when this node has taken over the definitions; others do so by themselves. */
-  reload(): Promise<void>
   /** Forgets all messages of a feed, on every node. */
   purge(feed: string): Promise<void>
   /** Undefined where it is not known. */

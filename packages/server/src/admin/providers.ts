@@ -41,7 +41,7 @@ export const providerRoutes: readonly AdminRoute[] = [
         return find(stores, provider.id)
       })
       record(env, call, { event: 'provider.created', target: stored.id, details: { source: 'admin' } })
-      await env.providersChanged()
+      await env.reload('providers')
       return created(present(stored, env), `/admin/providers/${stored.id}`)
     },
   },
@@ -85,7 +85,7 @@ export const providerRoutes: readonly AdminRoute[] = [
       })
       const changed = [...Object.keys(patch), ...(secret === undefined ? [] : ['client_secret'])]
       record(env, call, { event: 'provider.changed', target: id, details: { changed, source: 'admin' } })
-      await env.providersChanged()
+      await env.reload('providers')
       return tagged(present(stored, env))
     },
   },
@@ -102,7 +102,7 @@ export const providerRoutes: readonly AdminRoute[] = [
         await removeProvider(id, stores, effects)
       })
       record(env, call, { event: 'provider.deleted', target: id, details: { source: 'admin' } })
-      await env.providersChanged()
+      await env.reload('providers')
     },
   },
   {
@@ -122,7 +122,7 @@ export const providerRoutes: readonly AdminRoute[] = [
       })
       const kid = String(pair.publicJwk.kid)
       record(env, call, { event: 'provider.key_created', target: id, details: { kid, source: 'admin' } })
-      await env.providersChanged()
+      await env.reload('providers')
       return tagged(present(stored, env))
     },
   },

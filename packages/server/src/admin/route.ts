@@ -68,10 +68,8 @@ export interface AdminEnv {
   readonly activity: ClusterActivity
   /** The tables and views; undefined where the query service does not run here. */
   definitions(): Promise<Definitions | undefined>
-  /** Resolves when this node uses the attributes as they are declared now; others do so by themselves. */
-  attributesChanged(): Promise<void>
-  /** The same for APIs. */
-  apisChanged(): Promise<void>
+  /** Resolves when this node uses the definitions of a section as they are now, such as those of `apis`; others do so by themselves. */
+  reload(section: string): Promise<void>
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   /** The names of the streaming controllers that this node has loaded. */
@@ -82,8 +80,6 @@ export interface AdminEnv {
   readonly mail: MailAdministration | undefined
   /** Seals the secrets of providers. */
   readonly providerKey: Buffer
-  /** Resolves when this node uses the providers as they are declared now. */
-  providersChanged(): Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -1,7 +1,7 @@
 /** All administration routes. */
+import { APIS } from '../resources/apis.ts'
+import { ATTRIBUTES } from '../resources/attributes.ts'
 import { activityRoutes } from './activity.ts'
-import { apiRoutes } from './apis.ts'
-import { attributeRoutes } from './attributes.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
@@ -12,6 +12,7 @@ import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
 import { providerRoutes } from './providers.ts'
+import { resourceRoutes } from './resource-routes.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
@@ -31,8 +32,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...clientRoutes,
   ...scimRoutes,
   ...roleRoutes,
-  ...apiRoutes,
-  ...attributeRoutes,
+  ...resourceRoutes(APIS),
+  ...resourceRoutes(ATTRIBUTES),
   ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,

@@ -1,18 +1,12 @@
-/** The APIs as a declarative file wants them, and what it cannot do: remove scopes that something else still names. */
-import { wordsOf } from '../lib/words.ts'
+/** The scopes that a declarative file may refer to, and those that it cannot remove because something else still names them. */
+import { APIS } from '../resources/apis.ts'
+import { clientsOfApis, removedScopes, type ScopeUsers, usersOfScopes } from '../resources/scope-uses.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes, type KnownScopesOptions } from '../store/apis/known-scopes.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
-import { apisFaults, apiTarget } from './declared-api.ts'
 import type { CurrentState } from './plan.ts'
+import { wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
-
-/** The APIs as they will be, by resource. */
-export function wantedApis({ prune, apis }: Declaration, existing: Iterable<Api>): ReadonlyMap<string, Api> {
-  const kept = prune === true && apis !== undefined ? [] : [...existing]
-  return new Map([...kept, ...(apis ?? []).map(apiTarget)].map((api) => [api.resource, api]))
-}
 
 /** The scopes to which the declaration may refer. */
 export function wantedScopes(
@@ -20,57 +14,7 @@ export function wantedScopes(
   existing: Iterable<Api>,
   options: KnownScopesOptions = {},
 ): KnownScopes {
-  return new KnownScopes([...wantedApis(declaration, existing).values()], options)
-}
-
-export function apiChangeFaults(declaration: Declaration, existing: Iterable<Api>): Fault[] {
-  const index = new Map((declaration.apis ?? []).map(({ resource }, at) => [resource, at]))
-  const pathOf = (resource: string) => (index.has(resource) ? `apis[${index.get(resource)}].` : 'apis.')
-  return apisFaults([...wantedApis(declaration, existing).values()], pathOf).map(({ path, text }) => ({
-    path: path === '' ? 'apis' : path,
-    text,
-  }))
-}
-
-/** What can name scopes. */
-export interface ScopeUsers {
-  readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
-  readonly clients: readonly Pick<ClientMetadata, 'client_id' | 'scope' | 'exchange_scope' | 'api'>[]
-  readonly attributes: readonly { readonly name: string; readonly scope: string | undefined }[]
-  readonly feeds: readonly { readonly name: string; readonly read: string; readonly write: string }[]
-  readonly controllers: readonly { readonly name: string; readonly topics: readonly { readonly needs: string }[] }[]
-  readonly tables: readonly {
-    readonly name: string
-    readonly readScope: string | null
-    readonly writeScope?: string | null
-  }[]
-}
-
-/** Who names these scopes, in words. */
-export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): string[] {
-  const names = (...some: readonly (string | null | undefined)[]) => some.some((scope) => scopes.has(scope ?? ''))
-  return [
-    ...users.roles.filter((role) => names(...role.scopes)).map(({ name }) => `the role ${name}`),
-    ...users.clients
-      .filter(({ scope, exchange_scope: exchanged }) => names(...wordsOf(scope ?? ''), ...wordsOf(exchanged ?? '')))
-      .map((one) => `the client ${one.client_id}`),
-    ...users.attributes.filter(({ scope }) => names(scope)).map(({ name }) => `the attribute ${name}`),
-    ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),
-    ...users.controllers
-      .filter(({ topics }) => names(...topics.map(({ needs }) => needs)))
-      .map(({ name }) => `the controller ${name}`),
-    ...users.tables.filter((table) => names(table.readScope, table.writeScope)).map(({ name }) => `the table ${name}`),
-  ]
-}
-
-/** The clients that are one of these APIs (RFC 8693), in words. */
-export function clientsOfApis(resources: ReadonlySet<string>, clients: ScopeUsers['clients']): string[] {
-  return clients.filter(({ api }) => resources.has(api ?? '')).map((one) => `the client ${one.client_id}`)
-}
-
-/** The scopes that exist no longer. */
-export function removedScopes(before: Iterable<Api>, after: KnownScopes): ReadonlySet<string> {
-  return new Set([...before].flatMap(({ scopes }) => scopes.map(({ name }) => name)).filter((name) => !after.has(name)))
+  return new KnownScopes([...wantedItems(APIS, declaration, existing).values()], options)
 }
 
 /**
@@ -117,7 +61,7 @@ export function scopeRemovalFaults(
       ...byName(state.views.values(), declaration.views).map(({ name, readScope }) => ({ name, readScope })),
     ],
   })
-  const wanted = wantedApis(declaration, state.apis.values())
+  const wanted = wantedItems(APIS, declaration, state.apis.values())
   const gone = new Set([...state.apis.keys()].filter((resource) => !wanted.has(resource)))
   const ofApis = clientsOfApis(gone, otherClients)
   if (ofApis.length > 0)

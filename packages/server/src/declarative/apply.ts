@@ -2,6 +2,7 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
@@ -16,6 +17,7 @@ import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
 import { applyProvider } from './provider-changes.ts'
+import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
@@ -70,23 +72,23 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
 /** Row filters of the tables may use new attributes, so these come first. Returns a function that undoes it. */
 async function createAttributes(changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
   const { tables } = env
-  const targets = changes.flatMap((change) =>
-    change.what === 'attribute' && change.action === 'create' ? [change.target] : [],
+  const creations = changes.flatMap((change) =>
+    change.what === 'attribute' && change.action === 'create' ? [change] : [],
   )
-  if (tables === undefined || targets.length === 0 || !changes.some(({ what }) => what === 'table'))
+  if (tables === undefined || creations.length === 0 || !changes.some(({ what }) => what === 'table'))
     return async () => {}
-  const inTransaction = (work: (attributes: Stores['attributes']) => Promise<void>) =>
+  const inTransaction = (work: (stores: Stores) => Promise<void>) =>
     transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
-      await work(stores.attributes)
+      await work(stores)
       await publish({ kind: 'attributes-changed' })
     })
-  await inTransaction(async (attributes) => {
-    for (const target of targets) await attributes.put(target)
+  await inTransaction(async (stores) => {
+    for (const creation of creations) await applyResource(creation, stores)
   })
   await tables.refresh()
   return () =>
-    inTransaction(async (attributes) => {
-      for (const { name } of targets) await attributes.remove(name)
+    inTransaction(async ({ attributes }) => {
+      for (const { name } of creations) await attributes.remove(name)
     })
 }
 
@@ -181,12 +183,8 @@ async function applyIdentity(
           : putRole(change.target, stores, revocations))
         break
       case 'api':
-        await (change.action === 'remove' ? stores.apis.remove(change.name) : stores.apis.put(change.target))
-        break
       case 'attribute':
-        await (change.action === 'remove'
-          ? stores.attributes.remove(change.name)
-          : stores.attributes.put(change.target))
+        await applyResource(change, stores)
         break
       case 'user': {
         const applied = await applyUser(change, stores.users, hashes.get(change))
@@ -215,8 +213,9 @@ async function applyIdentity(
         break
     }
   }
-  if (changes.some(({ what }) => what === 'api')) await stores.events.append({ kind: 'apis-changed' })
-  if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
+  for (const { noun, changedEvent } of listResources())
+    if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
+      await stores.events.append({ kind: changedEvent })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
@@ -226,6 +225,13 @@ async function applyIdentity(
     const user = await stores.users.findById(userId)
     if (user !== undefined) await revocations.limitUserRights(user)
   }
+}
+
+async function applyResource(change: ResourceChange, stores: Stores): Promise<void> {
+  const resource = listResources().find(({ noun }) => noun === change.what)
+  if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
+  const store = resource.store(stores)
+  await (change.action === 'remove' ? store.remove(change.name) : store.put(change.target))
 }
 
 interface AppliedUser {

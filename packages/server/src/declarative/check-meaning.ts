@@ -10,6 +10,11 @@ import {
   webAddressFault,
 } from 'gatehouse-protocol'
 import { readDuration } from '../lib/duration.ts'
+import { APIS, notOneOf } from '../resources/apis.ts'
+import { ATTRIBUTES, valueFaults } from '../resources/attributes.ts'
+import { nameFault, sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
+import { byKey } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import type { Api } from '../store/apis/apis.ts'
@@ -17,15 +22,13 @@ import { BUILT_IN, type KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { hasSecret } from '../store/clients/client-metadata.ts'
-import { apiChangeFaults, wantedScopes } from './api-changes.ts'
-import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
-import { apiFaults, notOneOf } from './declared-api.ts'
+import { wantedScopes } from './api-changes.ts'
 import { assertionFaults } from './declared-assertions.ts'
-import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { exchangeFaults } from './declared-exchange.ts'
 import { feedFaults } from './declared-feed.ts'
 import { profileFaults } from './declared-profile.ts'
 import { providerFaults } from './declared-provider.ts'
+import { duplicates, repeatedKeys, sectionFaults, togetherFaults, within } from './sections.ts'
 import type {
   Declaration,
   DeclaredClient,
@@ -54,7 +57,6 @@ export function checkMeaning(
 ): Fault[] {
   const known = wantedScopes(declaration, existingApis, { provisioning })
   const {
-    apis = [],
     roles = [],
     attributes = [],
     users = [],
@@ -67,24 +69,23 @@ export function checkMeaning(
   } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
-    [...existingAttributes, ...attributes.map(attributeTarget)].map((definition) => [definition.name, definition]),
+    [...existingAttributes, ...attributes.map(ATTRIBUTES.toItem)].map((definition) => [definition.name, definition]),
   )
+  const all = { scopes: known, roles: roleNames, attributes: definitions, controllers: taken }
   return [
-    ...duplicates('apis', 'resource', apis),
+    ...listResources().flatMap((resource) => repeatedKeys(resource, declaration)),
     ...duplicates('roles', 'name', roles),
-    ...duplicates('attributes', 'name', attributes),
-    ...duplicates('users', 'username', users, usernameKey),
+    ...duplicates('users', 'username', users, ({ username }) => usernameKey(username)),
     ...duplicates('clients', 'client_id', clients),
-    ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
-    ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
+    ...duplicates('tables', 'name', tables, ({ name }) => name.toLowerCase()),
+    ...duplicates('views', 'name', views, ({ name }) => name.toLowerCase()),
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
     ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
-    ...apis.flatMap((api, index) => within(`apis[${index}]`, apiFaults(api, definitions.values()))),
-    ...(apis.length === 0 ? [] : apiChangeFaults(declaration, existingApis)),
+    ...listResources().flatMap((resource) => sectionFaults(resource, declaration, all)),
+    ...togetherFaults(APIS, declaration, byKey(APIS, existingApis)),
     ...roles.flatMap((role, index) => within(`roles[${index}]`, roleFaults(role, known))),
-    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each, known))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client, known))),
@@ -201,7 +202,7 @@ function addressFaults(
 
 function tableFaults(table: DeclaredTable, known: KnownScopes): Fault[] {
   return [
-    ...duplicates('columns', 'name', table.columns, (name) => name.toLowerCase()),
+    ...duplicates('columns', 'name', table.columns, ({ name }) => name.toLowerCase()),
     ...table.columns.flatMap((column, index) => within(`columns[${index}]`, columnFaults(column))),
     ...scopeFaults('read_scope', table.read_scope, known),
     ...scopeFaults('write_scope', table.write_scope, known),
@@ -284,23 +285,6 @@ function unknown(what: string, name: string, known: Iterable<string>, before = 0
   return `unknown ${what} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }
 
-function duplicates<Key extends string, Item extends { readonly [name in Key]: string }>(
-  list: string,
-  key: Key,
-  items: readonly Item[],
-  fold: (name: string) => string = (name) => name,
-): Fault[] {
-  const first = new Map<string, number>()
-  return items.flatMap((item, index) => {
-    const name = fold(item[key])
-    const earlier = first.get(name)
-    if (earlier === undefined) first.set(name, index)
-    return earlier === undefined
-      ? []
-      : [{ path: `${list}[${index}].${key}`, text: `"${item[key]}" is already the name of ${list}[${earlier}]` }]
-  })
-}
-
 function repeated(
   list: string,
   items: readonly string[] = [],
@@ -312,8 +296,4 @@ function repeated(
     seen.add(fold(item))
     return []
   })
-}
-
-function within(path: string, faults: readonly Fault[]): Fault[] {
-  return faults.map((fault) => ({ path: `${path}.${fault.path}`, text: fault.text }))
 }

@@ -2,13 +2,13 @@
 import { CONTROLLER_NAME, FEED_CLASSES, PLATFORM_SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
+import { LONGEST_SCOPE, notOneOf } from '../resources/apis.ts'
+import { nameFault, type TakenNames } from '../resources/controller-names.ts'
+import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
 import { closed, number, oneOf, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { FeedDefinition } from '../store/feeds/feeds.ts'
-import { nameFault, type TakenNames } from './controller-names.ts'
-import { LONGEST_SCOPE, notOneOf } from './declared-api.ts'
-import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
 
 export type DeclaredFeed = XStatic<typeof FEED>
 

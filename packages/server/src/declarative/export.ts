@@ -1,15 +1,16 @@
 /** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
 
 import { Refusal } from 'gatehouse-protocol'
+import { APIS } from '../resources/apis.ts'
+import { ATTRIBUTES } from '../resources/attributes.ts'
+import { readAllClients } from '../resources/client-lists.ts'
+import { declaredStepUp } from '../resources/step-up-members.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
-import { declaredApi } from './declared-api.ts'
-import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { declaredProvider } from './declared-provider.ts'
-import { declaredStepUp } from './declared-step-up.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
@@ -33,7 +34,6 @@ export interface ExportOptions {
 const PAGE = 500
 /** More would be neither a file that people edit nor a reply that a server should hold in memory. */
 const MOST_USERS = 10_000
-const MOST_CLIENTS = 10_000
 
 export async function readDefinitions(tables: TableChecks): Promise<Definitions> {
   return {
@@ -51,10 +51,10 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clients = await allClients(stores)
+  const clients = await readAllClients(stores)
   const apis = await stores.apis.list()
   return {
-    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(declaredApi) }),
+    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(APIS.declare) }),
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
     ...(await declaredAttributes(stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
@@ -83,28 +83,7 @@ async function declaredProviders({ providers }: Stores): Promise<{ providers?: o
 
 async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
   const all = await attributes.list()
-  return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
-}
-
-export async function allClients(stores: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
-  const ids = await allClientIds(stores)
-  const found = await Promise.all(ids.map((id) => stores.clients.metadata(id)))
-  return found.filter((client) => client !== undefined)
-}
-
-async function allClientIds({ clients }: Pick<Stores, 'clients'>): Promise<string[]> {
-  const all: string[] = []
-  for (;;) {
-    const page = await clients.listIds({ after: all.at(-1) ?? '', limit: PAGE })
-    all.push(...page)
-    if (page.length < PAGE) return all
-    if (all.length > MOST_CLIENTS)
-      throw new Refusal(
-        'admin.conflict',
-        409,
-        `There are more than ${MOST_CLIENTS} clients: a file of so many cannot be exported; list them with GET /admin/clients`,
-      )
-  }
+  return all.length === 0 ? {} : { attributes: all.map(ATTRIBUTES.declare) }
 }
 
 async function allUsers({ users }: Stores): Promise<User[]> {

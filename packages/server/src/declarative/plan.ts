@@ -1,14 +1,23 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
+
+import { RESOURCES } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { FeedDefinition } from '../store/feeds/feeds.ts'
 import type { Provider, StoredProvider } from '../store/providers/providers.ts'
-import { apiTarget, presentApi } from './declared-api.ts'
-import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
 import { declaredProvider, providerTarget } from './declared-provider.ts'
+import { differences, isSameValue } from './differences.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
+import {
+  planRemovals as planRemovalsOf,
+  planSection,
+  type Removal,
+  type ResourceChange,
+  type Upsert,
+  upsert,
+} from './sections.ts'
 import {
   type BoundView,
   type ClientTarget,
@@ -68,25 +77,9 @@ export type NewPassword = { readonly digest: string } & (
   | { readonly kind: 'kept' }
 )
 
-interface Upsert<What extends string, Target> {
-  readonly action: 'create' | 'update'
-  readonly what: What
-  readonly name: string
-  readonly target: Target
-  /** One line per changed member, without secrets. */
-  readonly differences: readonly string[]
-}
-
-interface Removal<What extends string> {
-  readonly action: 'remove'
-  readonly what: What
-  readonly name: string
-}
-
 export type Change =
-  | Upsert<'api', Api>
+  | ResourceChange
   | Upsert<'role', RoleTarget>
-  | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
@@ -97,9 +90,7 @@ export type Change =
       readonly secret: { readonly value: string; readonly digest: string } | undefined
     })
   | Removal<'provider'>
-  | Removal<'api'>
   | Removal<'role'>
-  | Removal<'attribute'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
@@ -118,9 +109,9 @@ export function plan(
   views: readonly BoundView[] = [],
 ): Change[] {
   return [
-    ...planApis(declaration, state),
+    ...planSection(RESOURCES.apis, declaration, state.apis),
     ...planRoles(declaration, state),
-    ...planAttributes(declaration, state),
+    ...planSection(RESOURCES.attributes, declaration, state.attributes),
     ...planUsers(declaration, state, rules),
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
@@ -132,27 +123,6 @@ export function plan(
   ]
 }
 
-/** Undefined if nothing differs. */
-function upsert<What extends string, Target extends object>(
-  what: What,
-  name: string,
-  before: object | undefined,
-  target: Target,
-  others: readonly string[] = [],
-): Upsert<What, Target> | undefined {
-  if (before === undefined) return { action: 'create', what, name, target, differences: [] }
-  const differences = [...differencesOf(before, target), ...others]
-  return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
-}
-
-function planApis({ apis = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return apis.map(apiTarget).flatMap((target): Change[] => {
-    const before = state.apis.get(target.resource)
-    const change = upsert('api', target.resource, before && presentApi(before), presentApi(target))
-    return change === undefined ? [] : [{ ...change, target }]
-  })
-}
-
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
   return roles.map(roleTarget).flatMap(({ provisioned, ...rest }) => {
     const before = state.roles.get(rest.name)
@@ -160,14 +130,6 @@ function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Ch
     // Whether it is a group of SCIM stays as it is unless the file says so.
     const marked = provisioned === false && is ? { provisioned } : provisioned || is ? { provisioned: true } : {}
     return upsert('role', rest.name, before, { ...rest, ...marked }) ?? []
-  })
-}
-
-function planAttributes({ attributes = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return attributes.map(attributeTarget).flatMap((target) => {
-    const before = state.attributes.get(target.name)
-    const change = upsert('attribute', target.name, before && presentAttribute(before), presentAttribute(target))
-    return change === undefined ? [] : { ...change, target }
   })
 }
 
@@ -210,7 +172,7 @@ function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState,
     const { client_id: name, client_secret: secret } = client
     const before = state.clients.get(name)
     const wanted = secret === undefined ? [] : [rules.secretDigest(name, secret)]
-    const others = sameValue(before?.declaredSecrets, wanted) ? [] : ['client_secret: changed']
+    const others = isSameValue(before?.declaredSecrets, wanted) ? [] : ['client_secret: changed']
     const target = clientTarget(client, before?.target.disabled)
     const change = upsert('client', name, before?.target, target, others)
     return change === undefined ? [] : [{ ...change, secret }]
@@ -280,7 +242,7 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
     const wanted = target.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
     if (wanted === undefined)
       return [{ path, text: `the table has a column ${column.name} that is not listed; drop it with IQL first` }]
-    const [difference] = differencesOf({ ...column, name: '' }, { ...wanted, name: '' })
+    const [difference] = differences({ ...column, name: '' }, { ...wanted, name: '' })
     return difference === undefined
       ? []
       : [
@@ -300,18 +262,15 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, attributes, clients, feeds, controllers, providers } = declaration
+  const { users, roles, clients, feeds, controllers, providers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
-    ...absentFrom(
-      state.apis,
-      declaration.apis?.map(({ resource }) => resource),
-    ).map(({ resource }) => removal('api', resource)),
-    ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
+    ...planRemovalsOf(RESOURCES.apis, declaration, state.apis),
+    ...planRemovalsOf(RESOURCES.attributes, declaration, state.attributes),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
     ...absentFrom(
@@ -361,32 +320,4 @@ function absentFrom<Item>(existing: ReadonlyMap<string, Item>, kept: readonly st
 
 function removal<const What extends string>(what: What, name: string): Removal<What> {
   return { action: 'remove', what, name }
-}
-
-/** `member: before → after` for every changed member. */
-function differencesOf(before: object, after: object): string[] {
-  const left = new Map<string, unknown>(Object.entries(before))
-  const right = new Map<string, unknown>(Object.entries(after))
-  return [...new Set([...left.keys(), ...right.keys()])]
-    .filter((name) => !sameValue(left.get(name), right.get(name)))
-    .map((name) => `${name}: ${shown(left.get(name))} → ${shown(right.get(name))}`)
-}
-
-function sameValue(a: unknown, b: unknown): boolean {
-  return canonical(a) === canonical(b)
-}
-
-/** JSON with sorted members. */
-function canonical(value: unknown): string {
-  return (
-    JSON.stringify(value, (_name, inner: unknown) =>
-      typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-        ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : inner,
-    ) ?? 'undefined'
-  )
-}
-
-function shown(value: unknown): string {
-  return value === undefined ? 'nothing' : JSON.stringify(value)
 }

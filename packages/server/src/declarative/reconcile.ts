@@ -5,6 +5,10 @@ import { resolve } from 'node:path'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
+import { ATTRIBUTES } from '../resources/attributes.ts'
+import { readAllClients } from '../resources/client-lists.ts'
+import { sharedNames, takenNames } from '../resources/controller-names.ts'
+import { removedScopes } from '../resources/scope-uses.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { hashPassword } from '../store/accounts/password-hash.ts'
 import { usernameKey } from '../store/accounts/user.ts'
@@ -13,19 +17,17 @@ import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
 import { CHANGE_LOCK } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
-import { removedScopes, scopeRemovalFaults, wantedScopes } from './api-changes.ts'
+import { scopeRemovalFaults, wantedScopes } from './api-changes.ts'
 import { apply } from './apply.ts'
-import { attributeChangeFaults, keptAttributes, wantedAttributes } from './attribute-changes.ts'
+import { attributeChangeFaults } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { algFaults } from './client-algs.ts'
-import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
 import { emergencyUserFaults } from './emergency-users.ts'
-import { allClients } from './export.ts'
 import {
   type Change,
   type CurrentState,
@@ -37,6 +39,7 @@ import {
 } from './plan.ts'
 import { providerChangeFaults } from './provider-changes.ts'
 import { resolveSecrets } from './secrets.ts'
+import { keptItems, togetherFaults, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
 import type { TableChecks, TablesPort } from './tables-port.ts'
@@ -153,7 +156,7 @@ async function checkCatalogue(
     views: (declaration.views ?? []).map(viewTarget),
     droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
     droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
-    attributes: wantedAttributes(declaration, existing.attributes).values(),
+    attributes: wantedItems(ATTRIBUTES, declaration, existing.attributes.values()).values(),
   })
   refuse(source, faults)
   return views
@@ -176,11 +179,12 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       declaration,
       state.roles.keys(),
       takenNames(env.loadedControllers),
-      keptAttributes(declaration, state.attributes),
+      keptItems(ATTRIBUTES, declaration, state.attributes.values()),
       { apis: [...state.apis.values()], provisioning: env.provisioning ?? false },
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
     ...(await clientAlgFaults(declaration, stores)),
+    ...togetherFaults(ATTRIBUTES, declaration, state.attributes),
     ...attributeChangeFaults(declaration, state),
     ...providerChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
@@ -231,7 +235,7 @@ async function clientAlgFaults({ clients = [] }: Declaration, { signingKeys }: S
 async function removedScopeFaults(declaration: Declaration, state: CurrentState, stores: Stores): Promise<Fault[]> {
   const existing = [...state.apis.values()]
   if (removedScopes(existing, wantedScopes(declaration, existing)).size === 0) return []
-  return scopeRemovalFaults(declaration, state, await allClients(stores))
+  return scopeRemovalFaults(declaration, state, await readAllClients(stores))
 }
 
 /** Those in the database that pruning does not remove. */
@@ -298,7 +302,7 @@ function tableFaults(
   existing: CurrentState['attributes'],
   port: TableChecks | undefined,
 ): Fault[] {
-  const attributes = [...wantedAttributes(declaration, existing).values()]
+  const attributes = [...wantedItems(ATTRIBUTES, declaration, existing.values()).values()]
   return (declaration.tables ?? []).flatMap((table, index) => [
     ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
     ...(port?.check(tableTarget(table), attributes) ?? []).map(({ path, text }) => ({

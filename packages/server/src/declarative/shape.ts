@@ -12,14 +12,15 @@ import {
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
 import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
+import { APIS, LONGEST_SCOPE, SCOPE_NAME } from '../resources/apis.ts'
+import { ATTRIBUTE_VALUES, ATTRIBUTES } from '../resources/attributes.ts'
+import { listResources } from '../resources/resources.ts'
+import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
-import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
-import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
-import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -59,9 +60,8 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
-  ...ATTRIBUTE_PATTERNS,
   ...PROVIDER_PATTERNS,
-  ...API_PATTERNS,
+  ...listResources().flatMap(({ patterns = [] }) => patterns),
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -328,9 +328,9 @@ export const DECLARATION = {
       additionalProperties: SETTING,
       description: 'Settings by their names in a file, such as log_level.',
     },
-    apis: shortList(API, 'APIs of your own that take access tokens of this server, and their scopes.'),
+    apis: APIS.list,
     roles: list(ROLE),
-    attributes: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),
+    attributes: ATTRIBUTES.list,
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),

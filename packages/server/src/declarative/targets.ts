@@ -2,12 +2,12 @@
 
 import type { StepUpRules } from 'gatehouse-protocol'
 import { readDuration, writeDuration } from '../lib/duration.ts'
+import { attributeValuesTarget } from '../resources/attributes.ts'
+import { declaredStepUp, stepUpTarget } from '../resources/step-up-members.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { RemoteController } from '../store/controllers/controllers.ts'
-import { attributeValuesTarget } from './declared-attribute.ts'
-import { declaredStepUp, stepUpTarget } from './declared-step-up.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
 import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 

@@ -7,7 +7,7 @@ import { createWalk, type Quote, type Trade, type Walk } from '../declarative/de
 import type { Declared } from '../declarative/reconcile.ts'
 import type { FeedService } from '../feeds/service.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
-import type { QueryService } from '../query/service.ts'
+import type { QueryService } from '../query/index.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type PublishPrices, publishNothing, publishTo } from './ticker.ts'
 

@@ -1,7 +1,7 @@
 /** `GET /demo/prices`: the latest prices of the demonstration, for its start page. Public, since they are invented. */
 import { type Clock, type Principal, Refusal } from 'gatehouse-protocol'
 import type { RouteGroup } from '../http/route.ts'
-import type { QueryService } from '../query/service.ts'
+import type { QueryService } from '../query/index.ts'
 
 export interface DemoPrice {
   readonly symbol: string

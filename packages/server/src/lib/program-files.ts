@@ -14,12 +14,14 @@ export const BILL_OF_MATERIALS = new URL('sbom.cdx.json', PACKAGE)
 /** The folder with docs/ and CHANGELOG.md. */
 export const DOCUMENTATION_ROOT = IS_CLONE ? REPOSITORY : PACKAGE
 /** IANA's database; the first line is its version. */
-export const TIME_ZONES = new URL('src/query/zones/zones.txt', PACKAGE)
-export const CONSOLE_FOLDER = folder('packages/console/dist', 'console')
-export const CLIENT_FOLDER = folder('packages/client/dist', 'client')
+export const TIME_ZONES = fileOrFolder('packages/server/src/query/zones/zones.txt', 'zones.txt')
+/** With fonts/, scripts/ and styles/, which pages load. */
+export const PAGE_FILES = fileOrFolder('packages/server/src/identity/pages/', 'pages/')
+export const CONSOLE_FOLDER = fileURLToPath(fileOrFolder('packages/console/dist', 'console'))
+export const CLIENT_FOLDER = fileURLToPath(fileOrFolder('packages/client/dist', 'client'))
 /** What starts the program in a clone. */
 export const CLONE_PROGRAM = fileURLToPath(new URL('gatehouse', REPOSITORY))
 
-function folder(inClone: string, inPackage: string): string {
-  return fileURLToPath(IS_CLONE ? new URL(inClone, REPOSITORY) : new URL(inPackage, PACKAGE))
+function fileOrFolder(inClone: string, inPackage: string): URL {
+  return IS_CLONE ? new URL(inClone, REPOSITORY) : new URL(inPackage, PACKAGE)
 }

@@ -38,8 +38,8 @@ export async function lockPlaces(from: DataLocation, to: DataLocation, onWait: (
 export async function checkPlaces(from: DataLocation, to: DataLocation): Promise<void> {
   await checkSource(from)
   if (to.url === '') return checkFolder(to.dataFolder)
-  const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
-  await checkPostgres(to)
+  const { POSTGRES_STORAGE } = await import('../query/storage.ts')
+  await POSTGRES_STORAGE.check(to)
   await withConnection(to, { application_name: 'gatehouse move' }, (client) =>
     checkPrivileges(async (statement, schema) => (await client.query(statement, [schema])).rows, POSTGRES_SCHEMA),
   )

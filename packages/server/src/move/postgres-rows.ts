@@ -1,8 +1,7 @@
 /** Connections to PostgreSQL for a move, and its tables in batches, in the order in which they are stored or sorted by key. */
 import { isLongType } from 'gatehouse-iql'
 import type { ClientBase, Pool } from 'pg'
-import { POSTGRES } from '../query/engines/postgres/dialect/dialect.ts'
-import { SCHEMA } from '../query/engines/postgres/representation.ts'
+import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { POSTGRES_SCHEMA } from '../store/database/database.ts'
 import { serversOf } from '../store/database/servers/one-connection.ts'
 import {
@@ -54,10 +53,10 @@ export function openPool(url: string, dataFolder: string): { pool: Pool; close: 
   }
 }
 
-export const SCHEMAS: Readonly<Record<Part, string>> = { identity: POSTGRES_SCHEMA, query: SCHEMA }
+export const SCHEMAS: Readonly<Record<Part, string>> = { identity: POSTGRES_SCHEMA, query: POSTGRES_STORAGE.schema }
 
 export function nameOf({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
-  return `${SCHEMAS[part]}.${POSTGRES.identifier(name)}`
+  return `${SCHEMAS[part]}.${POSTGRES_STORAGE.identifier(name)}`
 }
 
 export async function inTransaction<T>(pool: Pool, work: (client: ClientBase) => Promise<T>): Promise<T> {
@@ -86,7 +85,7 @@ export async function* rowsOf(
   offset: number,
   onProblem: (problem: string) => void = refuse,
 ): AsyncGenerator<readonly Row[]> {
-  const columns = table.columns.map(({ name }) => POSTGRES.identifier(name)).join(', ')
+  const columns = table.columns.map(({ name }) => POSTGRES_STORAGE.identifier(name)).join(', ')
   const convert = rowReader(table, onProblem)
   const client = await pool.connect()
   let isBroken = true
@@ -116,7 +115,7 @@ export async function* rowsOf(
 async function batchRows(client: ClientBase, table: MovedTable): Promise<number> {
   const lengths = table.columns
     .filter(({ type }) => isLongType(type))
-    .map(({ name }) => `coalesce(octet_length(${POSTGRES.identifier(name)}), 0)::bigint`)
+    .map(({ name }) => `coalesce(octet_length(${POSTGRES_STORAGE.identifier(name)}), 0)::bigint`)
   const most = batchRowsOf(table)
   if (lengths.length === 0) return most
   const { rows } = await client.query<{ longest: string | null }>(
@@ -131,7 +130,7 @@ function orderOf(table: MovedTable, order: Order): string {
   return sortColumns(table)
     .map(({ name, type, nullable }) => {
       const isText = type.kind === 'Text' || type.kind === 'Json'
-      return `${POSTGRES.identifier(name)}${isText ? ' COLLATE "C"' : ''}${nullable ? ' NULLS FIRST' : ''}`
+      return `${POSTGRES_STORAGE.identifier(name)}${isText ? ' COLLATE "C"' : ''}${nullable ? ' NULLS FIRST' : ''}`
     })
     .join(', ')
 }

@@ -1,6 +1,6 @@
 /** A PostgreSQL database that is moved: our two schemas, which are only read. */
 import type { ClientBase } from 'pg'
-import { readStoredCatalogue } from '../query/engines/postgres/catalogue.ts'
+import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { withoutCredentials } from '../store/database/servers/addresses.ts'
 import { nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
 import { labelOf, type MovedTable, type Part, type Source } from './table.ts'
@@ -23,7 +23,7 @@ export function openPostgresSource(url: string, dataFolder: string): Source {
     async tables() {
       known = [
         ...(await identityTables(find)),
-        ...(await queryTables(await readStoredCatalogue({ url, dataFolder }), find)),
+        ...(await queryTables(await POSTGRES_STORAGE.readDefinitions({ url, dataFolder }), find)),
       ]
       return known
     },

@@ -1,10 +1,6 @@
 /** A PostgreSQL database that data is moved to, with the record of the progress. */
 import type { ClientBase, Pool } from 'pg'
-import { createIndex, createTable } from '../query/engines/catalogue-sql.ts'
-import { CATALOGUE } from '../query/engines/postgres/catalogue.ts'
-import { POSTGRES } from '../query/engines/postgres/dialect/dialect.ts'
-import { sqlType } from '../query/engines/postgres/representation.ts'
-import { prepareDatabase } from '../query/engines/postgres/setup/setup.ts'
+import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { openDatabase } from '../store/database/database.ts'
 import { withoutCredentials } from '../store/database/servers/addresses.ts'
 import { inTransaction, nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
@@ -27,7 +23,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
       await (await openDatabase({ dataFolder, url, poolSize: 1 })).close()
       if (hasQuery) {
         const client = await pool.connect()
-        await prepareDatabase(client).finally(() => client.release())
+        await POSTGRES_STORAGE.prepare(client).finally(() => client.release())
       }
       await pool.query(
         `CREATE TABLE ${PROGRESS_TABLE} (name text COLLATE "C" PRIMARY KEY, rows bigint NOT NULL, state text NOT NULL)`,
@@ -43,15 +39,16 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
       write(async (client) => {
         const { definition } = table
         await client.query(
-          definition === undefined ? `DELETE FROM ${nameOf(table)}` : createTable(definition, CATALOGUE),
+          definition === undefined ? `DELETE FROM ${nameOf(table)}` : POSTGRES_STORAGE.createTable(definition),
         )
         await note(client, table, 0, 'copying')
       }),
     append: (table, rows, total) => insertAll(pool, table, rows, total),
     copied: (table) =>
       write(async (client) => {
-        for (const index of table.definition?.indexes ?? [])
-          await client.query(createIndex(table.name, index, CATALOGUE).sql)
+        const { definition } = table
+        if (definition !== undefined)
+          for (const statement of POSTGRES_STORAGE.createIndexes(definition)) await client.query(statement)
         await note(client, table, undefined, 'copied')
       }),
     verified: (table) => write((client) => note(client, table, undefined, 'verified')),
@@ -81,8 +78,8 @@ async function note(
 /** One round trip: an array for each column, and the record of the progress in the same statement. */
 async function insertAll(pool: Pool, table: MovedTable, rows: readonly Row[], total: number): Promise<void> {
   const { columns } = table
-  const names = columns.map(({ name }) => POSTGRES.identifier(name)).join(', ')
-  const arrays = columns.map(({ type }, index) => `$${index + 1}::${sqlType(type)}[]`).join(', ')
+  const names = columns.map(({ name }) => POSTGRES_STORAGE.identifier(name)).join(', ')
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${POSTGRES_STORAGE.columnType(type)}[]`).join(', ')
   const values = columns.map(({ type }, index) => {
     const write = toPostgresText(type)
     return rows.map((row) => {

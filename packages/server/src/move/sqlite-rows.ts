@@ -2,8 +2,7 @@
 import { join } from 'node:path'
 import type { Database, Statement } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
-import { CATALOGUE } from '../query/engines/sqlite/catalogue.ts'
-import { rowId } from '../query/engines/sqlite/dialect/row-id.ts'
+import { SQLITE_STORAGE } from '../query/storage.ts'
 import { batchRowsOf, type MovedTable, type Order, type Part, type Row, sortColumns, type Value } from './table.ts'
 
 /** A batch ends when the texts in it are longer. */
@@ -39,7 +38,7 @@ export async function* rowsOf(
 }
 
 export function select(database: Database, table: MovedTable, rest: string): Statement<unknown[], Row> {
-  const columns = table.columns.map(({ name }) => CATALOGUE.identifier(name)).join(', ')
+  const columns = table.columns.map(({ name }) => SQLITE_STORAGE.identifier(name)).join(', ')
   return database
     .prepare<unknown[], Row>(`SELECT ${columns} FROM ${nameOf(table)} ${rest}`)
     .safeIntegers(true)
@@ -47,15 +46,15 @@ export function select(database: Database, table: MovedTable, rest: string): Sta
 }
 
 export function nameOf({ name }: MovedTable): string {
-  return `main.${CATALOGUE.identifier(name)}`
+  return `main.${SQLITE_STORAGE.identifier(name)}`
 }
 
 /** Rows are stored in the order of their identifier, which tables WITHOUT ROWID do not have. */
 function orderOf(database: Database, table: MovedTable, order: Order): string {
-  const id = order === 'stored' ? rowId(table.columns.map(({ name }) => name)) : undefined
+  const id = order === 'stored' ? SQLITE_STORAGE.rowId(table.columns.map(({ name }) => name)) : undefined
   if (id !== undefined && hasRowId(database, table)) return id
   return sortColumns(table)
-    .map(({ name }) => CATALOGUE.identifier(name))
+    .map(({ name }) => SQLITE_STORAGE.identifier(name))
     .join(', ')
 }
 

@@ -2,9 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
-import { keyLimitOf } from '../query/catalogue/key-limit.ts'
-import { ENTRIES } from '../query/engines/catalogue-sql.ts'
-import { CATALOGUE, readCatalogue } from '../query/engines/sqlite/catalogue.ts'
+import { longestValue, SQLITE_STORAGE } from '../query/storage.ts'
 import { fileOf, lengthOf, namesIn, PARTS, rowsOf, select } from './sqlite-rows.ts'
 import { labelOf, type MovedTable, nameRow, type Part, type Row, type Source, showValue, type Value } from './table.ts'
 import { type FindColumns, identityTables, isLeftOut, queryTables } from './tables.ts'
@@ -29,9 +27,8 @@ export function openSqliteSource(dataFolder: string): Source {
     async tables() {
       const find = finder(files)
       const query = files.get('query')
-      const isPrepared = (await find('query', ENTRIES)).length > 0
-      const entries = query === undefined || !isPrepared ? [] : readCatalogue(query)
-      return [...(await identityTables(find)), ...(await queryTables(entries, find))]
+      const definitions = query === undefined ? [] : SQLITE_STORAGE.readDefinitions(query)
+      return [...(await identityTables(find)), ...(await queryTables(definitions, find))]
     },
     async foreignTables(tables) {
       const known = new Set(tables.map(labelOf))
@@ -115,8 +112,7 @@ async function unmovable(database: Database, table: MovedTable, limit: number): 
 
 /** Callers cannot write longer ones today, but an earlier version could. */
 function longestIn({ definition }: MovedTable, column: string): number {
-  const indexes = definition?.indexes.map(({ columns }) => columns.map(({ name }) => name)) ?? []
-  return (definition && keyLimitOf(definition, indexes, column)) ?? Number.POSITIVE_INFINITY
+  return definition === undefined ? Number.POSITIVE_INFINITY : longestValue(definition, column)
 }
 
 function problemOfLength(value: Value, longest: number): string | undefined {
@@ -128,7 +124,7 @@ function invalidUtf8(database: Database, table: MovedTable, column: string): str
   database.function('gh_move_is_text', { directOnly: true }, (bytes: unknown) =>
     bytes instanceof Uint8Array && !isUtf8(bytes) ? 0 : 1,
   )
-  const value = CATALOGUE.identifier(column)
+  const value = SQLITE_STORAGE.identifier(column)
   const rows = select(database, table, `WHERE gh_move_is_text(CAST(${value} AS BLOB)) = 0`).all()
   return rows.map((row) =>
     describe(table, row, column, 'contains bytes that are not UTF-8, such as half of a surrogate pair'),

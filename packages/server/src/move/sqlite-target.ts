@@ -1,8 +1,6 @@
 /** A SQLite data folder that data is moved to: each file records the progress of its tables. */
 import type { Database, Statement } from 'better-sqlite3'
-import { createIndex, createTable } from '../query/engines/catalogue-sql.ts'
-import { CATALOGUE, prepareCatalogue } from '../query/engines/sqlite/catalogue.ts'
-import { openForWriting } from '../query/engines/sqlite/connection.ts'
+import { SQLITE_STORAGE } from '../query/storage.ts'
 import { openDatabase } from '../store/database/database.ts'
 import { fileOf, nameOf, namesIn, PARTS, rowsOf } from './sqlite-rows.ts'
 import { labelOf, type MovedTable, type Part, type Progress, type Target } from './table.ts'
@@ -13,7 +11,7 @@ export function openSqliteTarget(dataFolder: string): Target {
   const files = new Map<Part, Database>()
   let insert: { readonly table: MovedTable; readonly statement: Statement } | undefined
   const opened = (part: Part): Database => {
-    const database = files.get(part) ?? openForWriting(fileOf(dataFolder, part))
+    const database = files.get(part) ?? SQLITE_STORAGE.openForWriting(fileOf(dataFolder, part))
     // A commit that a power failure undoes takes its record of the progress with it.
     if (!files.has(part)) database.pragma('synchronous = NORMAL')
     files.set(part, database)
@@ -34,7 +32,7 @@ export function openSqliteTarget(dataFolder: string): Target {
       await (await openDatabase({ dataFolder, url: '' })).close()
       for (const part of hasQuery ? PARTS : PARTS.slice(0, 1)) {
         if (namesIn(opened(part)).includes(PROGRESS)) continue
-        if (part === 'query') prepareCatalogue(opened(part))
+        if (part === 'query') SQLITE_STORAGE.prepare(opened(part))
         opened(part).exec(
           `CREATE TABLE main.${PROGRESS} (name TEXT PRIMARY KEY, "rows" INTEGER NOT NULL, state TEXT NOT NULL)`,
         )
@@ -50,7 +48,7 @@ export function openSqliteTarget(dataFolder: string): Target {
       const { definition } = table
       inTransaction(table.part, () => {
         opened(table.part).exec(
-          definition === undefined ? `DELETE FROM ${nameOf(table)}` : createTable(definition, CATALOGUE),
+          definition === undefined ? `DELETE FROM ${nameOf(table)}` : SQLITE_STORAGE.createTable(definition),
         )
         note(table, 0, 'copying')
       })
@@ -65,8 +63,9 @@ export function openSqliteTarget(dataFolder: string): Target {
     },
     async copied(table) {
       inTransaction(table.part, () => {
-        for (const index of table.definition?.indexes ?? [])
-          opened(table.part).exec(createIndex(table.name, index, CATALOGUE).sql)
+        const { definition } = table
+        if (definition !== undefined)
+          for (const statement of SQLITE_STORAGE.createIndexes(definition)) opened(table.part).exec(statement)
         note(table, undefined, 'copied')
       })
     },
@@ -92,7 +91,7 @@ export function openSqliteTarget(dataFolder: string): Target {
 }
 
 function insertInto(database: Database, table: MovedTable): Statement {
-  const names = table.columns.map(({ name }) => CATALOGUE.identifier(name))
+  const names = table.columns.map(({ name }) => SQLITE_STORAGE.identifier(name))
   return database.prepare(
     `INSERT INTO ${nameOf(table)} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
   )

@@ -1,6 +1,6 @@
 /** The tables that are moved, and their rows as both databases are read and written. */
 import type { IqlType } from 'gatehouse-iql'
-import type { TableDefinition } from '../query/catalogue/definition.ts'
+import type { TableDefinition } from '../query/storage.ts'
 
 /** SQLite has a file for each of these, PostgreSQL a schema. */
 export type Part = 'identity' | 'query'

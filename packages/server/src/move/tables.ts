@@ -1,9 +1,6 @@
 /** Which tables are moved: those of the identity data, the query service's own, and those of callers. */
-import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from 'gatehouse-iql'
-import { type CatalogueRow, readDefinition } from '../query/catalogue/definition.ts'
-import { ENTRIES } from '../query/engines/catalogue-sql.ts'
-import { DOCUMENT_READERS, DOCUMENTS } from '../query/engines/document-rows.ts'
-import { COMMITS } from '../query/engines/sqlite/write/commit-records.ts'
+import { INTEGER, TEXT } from 'gatehouse-iql'
+import { isOfProcesses, OWN_TABLES, type OwnTable, type TableDefinition } from '../query/storage.ts'
 import { MARK_TABLE } from '../store/database/move-mark.ts'
 import type { Schema } from '../store/database/schema.ts'
 import { type MovedColumn, type MovedTable, MoveRefused, type Part } from './table.ts'
@@ -60,58 +57,6 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   scim_clients: 'moved',
 }
 
-interface OwnTable {
-  readonly key: readonly string[]
-  readonly columns: Readonly<Record<string, IqlType>>
-}
-
-/** As `createSystemTables` creates them. The entries last: those of tables that do not exist yet would be faults. */
-const OWN: ReadonlyMap<string, OwnTable> = new Map<string, OwnTable>([
-  [
-    '_gh_requests',
-    { key: ['owner', 'key'], columns: { ...texts('owner', 'key', 'fingerprint', 'answer'), created: TIMESTAMP } },
-  ],
-  [
-    '_gh_auditlog',
-    {
-      key: ['seq'],
-      columns: {
-        seq: INTEGER,
-        at: TIMESTAMP,
-        ...texts('event', 'outcome', 'actor', 'client', 'target', 'address', 'request_id', 'node', 'details', 'hash'),
-      },
-    },
-  ],
-  [
-    DOCUMENTS,
-    {
-      key: ['id'],
-      columns: {
-        ...texts('id', 'kind', 'name', 'sortname', 'owner', 'shared', 'body'),
-        version: INTEGER,
-        updated: INTEGER,
-      },
-    },
-  ],
-  [DOCUMENT_READERS, { key: ['reader', 'sortname', 'id'], columns: texts('reader', 'sortname', 'id', 'kind') }],
-  [
-    ENTRIES,
-    {
-      key: ['key'],
-      columns: {
-        ...texts('key', 'name', 'definition', 'readscope', 'writescope', 'rowfilter', 'description'),
-        issystem: BOOLEAN,
-        created: TIMESTAMP,
-        id: INTEGER,
-      },
-    },
-  ],
-])
-
-function texts(...names: readonly string[]): Record<string, IqlType> {
-  return Object.fromEntries(names.map((name) => [name, TEXT]))
-}
-
 /** A column as the database describes it. */
 export interface FoundColumn {
   readonly name: string
@@ -138,15 +83,14 @@ export async function identityTables(find: FindColumns): Promise<MovedTable[]> {
 }
 
 /** Views have no rows; their definitions are in the entries. */
-export async function queryTables(entries: readonly CatalogueRow[], find: FindColumns): Promise<MovedTable[]> {
-  const tables: MovedTable[] = entries
-    .map(readDefinition)
+export async function queryTables(definitions: readonly TableDefinition[], find: FindColumns): Promise<MovedTable[]> {
+  const tables: MovedTable[] = definitions
     .filter(({ view }) => view === undefined)
     .map((definition) => {
       const { name, columns, primaryKey } = definition
       return { part: 'query', name: name.toLowerCase(), columns, key: primaryKey, definition }
     })
-  for (const [name, { key, columns }] of OWN) {
+  for (const [name, { key, columns }] of OWN_TABLES) {
     const found = await find('query', name)
     // A file of an earlier version may lack one.
     if (found.length > 0) tables.push({ part: 'query', name, columns: ownColumns(name, columns, found), key })
@@ -163,10 +107,8 @@ function ownColumns(table: string, known: OwnTable['columns'], found: readonly F
   })
 }
 
-const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|${COMMITS})$`)
-
 /** Whether a table of ours is left out: the processes that wrote it have ended, or the server makes a new one. */
 export function isLeftOut(part: Part, name: string): boolean {
   if (name === MARK_TABLE || name === PROGRESS) return true
-  return part === 'identity' ? Object.hasOwn(IDENTITY, name) : OF_PROCESSES.test(name)
+  return part === 'identity' ? Object.hasOwn(IDENTITY, name) : isOfProcesses(name)
 }

@@ -14,7 +14,7 @@ import {
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
-import { fromWide, toWide } from '../query/engines/sqlite/representation.ts'
+import { fromWide, toWide } from '../query/storage.ts'
 import type { Value } from './table.ts'
 
 type Stored = Exclude<Value, null>

@@ -2,7 +2,7 @@
 import type { DeclaredDocument } from '../declarative/demo-documents.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
-import type { Documents } from '../query/saved/documents.ts'
+import type { Documents } from '../query/index.ts'
 import type { Base } from './base.ts'
 import type { Resources } from './resources.ts'
 import type { Cleanup } from './watch/cleanup.ts'

@@ -9,9 +9,7 @@ import {
   type SubscriberSink,
   stepUpContext,
 } from 'gatehouse-protocol'
-import { asKnown, problemOfQuery } from '../query/http/problem.ts'
-import { requirePlatformAccess } from '../query/http/request.ts'
-import type { LiveMessage, LiveQueries } from '../query/live/contract.ts'
+import { asKnown, type LiveMessage, type LiveQueries, problemOfQuery, requirePlatformAccess } from '../query/index.ts'
 import { type Call, type Caller, type Controller, refuse, refuseWithProblem } from '../streaming/topics/controller.ts'
 import { readLiveData } from './live-data.ts'
 

@@ -1,9 +1,16 @@
 /** Reads the `Data` of a subscription to a live statement. */
 
 import type { Json } from '../lib/exact-json.ts'
-import { parameterInput } from '../query/http/statement.ts'
-import { isList, isObject, readJson } from '../query/json.ts'
-import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/contract.ts'
+import {
+  DEFAULT_RATE,
+  isList,
+  isObject,
+  type LiveRequest,
+  MAX_RATE,
+  MIN_RATE,
+  parameterInput,
+  readJson,
+} from '../query/index.ts'
 import { type Call, members, refuse, textMember } from '../streaming/topics/controller.ts'
 import { asJson } from '../streaming/topics/data-text.ts'
 

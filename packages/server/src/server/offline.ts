@@ -66,7 +66,7 @@ async function openTables<T>(
   { database, stores, clock, masterKey }: Resources,
   use: (tables: TablesPort) => Promise<T>,
 ): Promise<T> {
-  const { openQuery } = await import('../query/service.ts')
+  const { openQuery } = await import('../query/index.ts')
   const cleanup = new Cleanup()
   try {
     const bus = await openBus(database, stores.events, { url: config.databaseUrl, dataFolder: config.data }, rethrow)

@@ -69,7 +69,7 @@ export async function checkBeforeStart(
   const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
   const names = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {
-    const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
+    const { checkPostgres } = await import('../query/index.ts')
     await checkPostgres({ url, dataFolder, servers })
   }
   if (declared === undefined) return
@@ -94,6 +94,6 @@ async function checksOfTables(
   servers: DatabaseServers | undefined,
 ) {
   if (!services.includes('query')) return undefined
-  const { checksOfStored } = await import('../query/run/stored-tables.ts')
-  return checksOfStored({ dataFolder, url, servers, clock: Date.now })
+  const { checkStoredTables } = await import('../query/index.ts')
+  return checkStoredTables({ dataFolder, url, servers, clock: Date.now })
 }

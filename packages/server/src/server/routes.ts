@@ -267,6 +267,12 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     clock,
     publish,
   })
+  const reloads = new Map<string, () => Promise<void> | undefined>([
+    ['apis', identity.apis.reload],
+    ['attributes', parts.attributesChanged],
+    ['providers', identity.providers.load],
+    ['feeds', async () => parts.feeds?.service.reload()],
+  ])
   const env = {
     ...resources,
     issuer: identity.issuer.name,
@@ -281,10 +287,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
-    attributesChanged: parts.attributesChanged,
+    reload: async (section: string) => reloads.get(section)?.(),
     providerKey: providerParts(parts).providerKey,
-    providersChanged: identity.providers.load,
-    apisChanged: identity.apis.reload,
     provisioning: parts.scim,
     stopping,
   }
@@ -305,10 +309,7 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) {
-    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
-    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
-  }
+  if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
   if (feeds !== undefined) described.push(...(await import('../feeds/http/openapi.ts')).describeFeeds())
   if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())

@@ -3,9 +3,6 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning, type KnownApis } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
-import type { TakenNames } from '../../declarative/controller-names.ts'
-import type { DeclaredApi } from '../../declarative/declared-api.ts'
-import type { DeclaredAttribute } from '../../declarative/declared-attribute.ts'
 import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
 import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
 import {
@@ -19,12 +16,14 @@ import {
 import type { JsonSchema } from '../../http/openapi.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
+import type { TakenNames } from '../../resources/controller-names.ts'
+import type { JsonObject } from '../../resources/define-resource.ts'
 import type { Fault } from '../../schema/check-schema.ts'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
-export type JsonObject = Readonly<Record<string, unknown>>
+export type { JsonObject }
 
-const { users, clients, roles, apis, attributes, feeds, controllers, providers } = DECLARATION.properties
+const { users, clients, roles, feeds, controllers, providers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -45,8 +44,6 @@ export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
 export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
   client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
 })
-export const API_SCHEMA: JsonSchema = { ...apis.items }
-export const ATTRIBUTE_SCHEMA: JsonSchema = { ...attributes.items }
 export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
 export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
 
@@ -134,14 +131,6 @@ export function readClient(
 
 export function readRole(value: unknown, known: KnownApis): DeclaredRole {
   return one('roles', check({ roles: [value] }, [], undefined, undefined, known).roles)
-}
-
-export function readApi(value: unknown, declared: readonly AttributeDefinition[], known: KnownApis): DeclaredApi {
-  return one('apis', check({ apis: [value] }, [], undefined, declared, known).apis)
-}
-
-export function readAttribute(value: unknown, known: KnownApis): DeclaredAttribute {
-  return one('attributes', check({ attributes: [value] }, [], undefined, undefined, known).attributes)
 }
 
 /** Without the secret, which is read separately. */

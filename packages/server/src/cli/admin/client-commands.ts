@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts'
 import { type JsonObject, parseJson } from '../output/json.ts'
 import { change, create, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
-import { readValues, VALUES } from './attribute-commands.ts'
+import { readValues, VALUES } from './attribute-values.ts'
 
 const CLIENTS = '/admin/clients'
 const ROLES = '/admin/roles'

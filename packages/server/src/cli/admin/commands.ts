@@ -1,8 +1,9 @@
 /** The administration commands, as commands of the program. */
+import { APIS } from '../../resources/apis.ts'
+import { ATTRIBUTES } from '../../resources/attributes.ts'
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
-import { API_COMMANDS } from './api-commands.ts'
-import { ATTRIBUTE_COMMANDS } from './attribute-commands.ts'
+import { readApiScopes } from './api-scopes.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
@@ -11,6 +12,7 @@ import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { PROVIDER_COMMANDS } from './provider-commands.ts'
+import { resourceCommands } from './resource-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
@@ -19,9 +21,9 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...LINK_COMMANDS,
   ...MAIL_COMMANDS,
   ...CLIENT_COMMANDS,
-  ...API_COMMANDS,
+  ...resourceCommands(APIS, (args) => ({ scopes: readApiScopes(args) })),
   ...SCIM_COMMANDS,
-  ...ATTRIBUTE_COMMANDS,
+  ...resourceCommands(ATTRIBUTES),
   ...PROVIDER_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,

@@ -41,10 +41,8 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),
     definitions: async () => (loaded.config.services.includes('query') ? data.withTables(readDefinitions) : undefined),
-    attributesChanged: async () => {},
+    reload: async () => {},
     providerKey: data.masterKey.derive('providers'),
-    providersChanged: async () => {},
-    apisChanged: async () => {},
     provisioning: loaded.config.scim,
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],

@@ -25,7 +25,7 @@ export async function columnsOfFile(
 
 async function readColumns(file: string, { name }: FileFormat) {
   // Loaded here: imports of CSV do not need the readers of these formats.
-  const { readArrowSchema, readParquetSchema } = await import('../../query/bulk/file-schema.ts')
+  const { readArrowSchema, readParquetSchema } = await import('../../query/file-schema.ts')
   const handle = await open(file)
   try {
     const { size } = await handle.stat()

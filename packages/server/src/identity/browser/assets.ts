@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Route } from '../../http/route.ts'
+import { PAGE_FILES } from '../../lib/program-files.ts'
 import { type Brand, logoType, markFile } from '../pages/brand.ts'
 import { fontFiles, interfaceFont } from '../pages/fonts.ts'
 import type { PageAssets } from '../pages/layout.ts'
@@ -47,7 +48,7 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
   }
 
   function serveScript(name: string): string {
-    const text = readFileSync(new URL(`../pages/scripts/${name}.js`, import.meta.url), 'utf8')
+    const text = readFileSync(new URL(`scripts/${name}.js`, PAGE_FILES), 'utf8')
     return serve(`${name}-${digest(text)}.js`, 'text/javascript; charset=utf-8', text)
   }
 

@@ -1,6 +1,7 @@
 /** The typefaces of all pages and of the console: files of our own in `fonts/`, named by their content. Their licence is beside them. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { PAGE_FILES } from '../../lib/program-files.ts'
 
 export interface FontFile {
   /** Contains a digest of the content. */
@@ -27,7 +28,7 @@ let read: readonly (Typeface & FontFile)[] | undefined
 /** Read once, on first use. */
 export function fontFiles(): readonly (Typeface & FontFile)[] {
   read ??= TYPEFACES.map((typeface) => {
-    const content = readFileSync(new URL(`fonts/${typeface.file}.woff2`, import.meta.url))
+    const content = readFileSync(new URL(`fonts/${typeface.file}.woff2`, PAGE_FILES))
     const digest = createHash('sha256').update(content).digest('base64url').slice(0, 12)
     return { ...typeface, content, name: `${typeface.file}-${digest}.woff2` }
   })

@@ -1,5 +1,6 @@
 /** The stylesheets of the pages: the typefaces, the design tokens in the operator's colour, and the rules in `styles/`. */
 import { readFileSync } from 'node:fs'
+import { PAGE_FILES } from '../../lib/program-files.ts'
 import { fontFaces } from './fonts.ts'
 import { designTokens } from './tokens.ts'
 
@@ -15,7 +16,7 @@ export function documentationStyles(): string {
 
 /** Without comments and indentation. */
 function rules(name: 'elements' | 'pages' | 'site' | 'documentation' | 'search'): string {
-  return readFileSync(new URL(`styles/${name}.css`, import.meta.url), 'utf8')
+  return readFileSync(new URL(`styles/${name}.css`, PAGE_FILES), 'utf8')
     .replace(/\/\*.*?\*\//gs, '')
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};,]) ?/g, '$1')

@@ -184,16 +184,7 @@ const CONVERSIONS: ReadonlyMap<IqlType['kind'], Convert> = new Map<IqlType['kind
         : { value: new Uint8Array(bytes) }
     },
   ],
-  ['Timestamp', (text, type) => readRoundedValue(type, withZone(text))],
+  ['Timestamp', (text, type) => readRoundedValue(type, text)],
   ['Uuid', (text, type) => readRoundedValue(type, withHyphens(text))],
   ['Time', (text, type) => readRoundedValue(type, text)],
 ])
-
-/** `+00` is `+00:00`; without a zone it is UTC. */
-function withZone(text: string): string {
-  const zone = /([+-]\d\d)(?::?(\d\d))?$|[zZ]$/.exec(text.slice(10))
-  if (zone === null) return `${text}Z`
-  return zone[1] === undefined || zone[0].includes(':')
-    ? text
-    : `${text.slice(0, -zone[0].length)}${zone[1]}:${zone[2] ?? '00'}`
-}

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { release } from '../../lib/release.ts'
 import type { ColumnBatch } from '../columns/batch.ts'
 import type { SpoolEncoder } from '../columns/spool-file.ts'
 import { refuse } from '../errors.ts'
-import { release } from '../model/result.ts'
 import { ReaderMemory } from './reader-memory.ts'
 
 export interface SpoolLimits {

@@ -82,7 +82,7 @@ const MAX_STORED_BYTES = 24 * 1024 * 1024
 const ROW_BYTES = 64
 export const CELL_BYTES = 16
 
-type ReturningRequest = Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole' | 'idempotencyKey'>
+type ReturningRequest = Pick<WriteRequest, 'returning' | 'rowLimit' | 'byteLimit' | 'mustBeWhole' | 'idempotencyKey'>
 
 export class ReturnedRows<Raw> {
   readonly #request: ReturningRequest
@@ -91,7 +91,8 @@ export class ReturnedRows<Raw> {
 
   constructor(request: ReturningRequest, decodeRow: RowDecoder<Raw>) {
     this.#request = request
-    const bytes = request.idempotencyKey === undefined ? MAX_RETURNED_BYTES : MAX_STORED_BYTES
+    const most = request.idempotencyKey === undefined ? MAX_RETURNED_BYTES : MAX_STORED_BYTES
+    const bytes = Math.min(most, request.byteLimit ?? most)
     this.#rows = new BoundedRows(this.#collector, { skip: 0, rows: request.rowLimit, bytes }, decodeRow)
   }
 

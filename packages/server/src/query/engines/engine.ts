@@ -128,6 +128,8 @@ export interface ReadLimits {
   /** The result is truncated after this many rows, and says so. */
   readonly rows: number
   readonly bytes: number
+  /** The bytes of the rows that a write returns, where the caller can take less than the engine's own limit. */
+  readonly returnedBytes?: number
 }
 
 /** A small result in memory. */
@@ -152,6 +154,8 @@ export interface WriteRequest {
   readonly isShort: boolean
   /** Returned rows beyond this are dropped. */
   readonly rowLimit: number
+  /** Also beyond these bytes, or beyond those of the engine's own limit. */
+  readonly byteLimit?: number | undefined
   /** The format of the result cannot say that rows were dropped: then nothing is written. */
   readonly mustBeWhole: boolean
   readonly running: Stoppable

@@ -110,6 +110,7 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     isShort:
       rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
     rowLimit: run.limits.rows,
+    byteLimit: run.limits.returnedBytes,
     mustBeWhole: columns.length > 0 && !reportsTruncation(run.encoding),
     running: run.running,
     idempotencyKey: run.idempotencyKey,

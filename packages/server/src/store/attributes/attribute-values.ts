@@ -1,7 +1,9 @@
 /** The values of attributes: read from what a file, a request, a SCIM client or another provider gives, and written as claims. */
 import type { AttributeValue, AttributeValues } from '../accounts/user.ts'
-import { type AttributeDefinition, type AttributeType, MOST_VALUES } from './attributes.ts'
+import type { AttributeDefinition, AttributeType } from './attributes.ts'
 
+/** Of one attribute of one user or client. */
+export const MOST_VALUES = 100
 /** The longest Text, in characters. */
 export const LONGEST_VALUE = 256
 

@@ -2,11 +2,11 @@
 import type { Clock } from 'gatehouse-protocol'
 import { type Kysely, sql } from 'kysely'
 import type { AttributeValues } from '../accounts/user.ts'
+import { createDefinitions } from '../database/definitions.ts'
 import { isSqlite } from '../database/migration.ts'
 import type { Schema } from '../database/schema.ts'
 
-export const ATTRIBUTE_TYPES = ['Text', 'Integer', 'Boolean', 'Date'] as const
-export type AttributeType = (typeof ATTRIBUTE_TYPES)[number]
+export type AttributeType = 'Text' | 'Integer' | 'Boolean' | 'Date'
 
 export interface AttributeDefinition {
   readonly name: string
@@ -22,39 +22,21 @@ export interface AttributeDefinition {
   readonly scim: string | undefined
 }
 
-export const MOST_ATTRIBUTES = 64
-/** Of one attribute of one user or client. */
-export const MOST_VALUES = 100
-
 export type Attributes = ReturnType<typeof createAttributes>
 
 /** Whoever changes a definition also publishes `attributes-changed`, in the same transaction. */
 export function createAttributes(db: Kysely<Schema>, clock: Clock) {
-  const rows = () => db.selectFrom('attributes').select(['name', 'definition'])
+  const definitions = createDefinitions<AttributeDefinition, 'name'>(db, clock, {
+    table: 'attributes',
+    key: 'name',
+    absent: { claim: undefined, scope: undefined, scim: undefined },
+  })
   return {
-    /** Ordered by name. */
-    async list(): Promise<AttributeDefinition[]> {
-      return (await rows().orderBy('name').execute()).map(readRow)
-    },
-
-    async find(name: string): Promise<AttributeDefinition | undefined> {
-      const row = await rows().where('name', '=', name).executeTakeFirst()
-      return row && readRow(row)
-    },
-
-    async put({ name, ...rest }: AttributeDefinition): Promise<void> {
-      const now = clock()
-      const definition = JSON.stringify(rest)
-      await db
-        .insertInto('attributes')
-        .values({ name, definition, created_at: now, updated_at: now })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ definition, updated_at: now }))
-        .execute()
-    },
+    ...definitions,
 
     /** With the values of all users: an attribute that is declared later under the same name begins empty. */
     async remove(name: string): Promise<void> {
-      await db.deleteFrom('attributes').where('name', '=', name).execute()
+      await definitions.remove(name)
       await db
         .updateTable('users')
         .set({
@@ -84,9 +66,4 @@ export function createAttributes(db: Kysely<Schema>, clock: Clock) {
 
 function hasValues({ attributes = {} }: { readonly attributes?: AttributeValues }, name: string): boolean {
   return Object.hasOwn(attributes, name)
-}
-
-/** JSON has no undefined members. */
-function readRow({ name, definition }: { readonly name: string; readonly definition: string }): AttributeDefinition {
-  return { name, claim: undefined, scope: undefined, scim: undefined, ...JSON.parse(definition) }
 }

@@ -1,6 +1,7 @@
 /** Remote controllers: the programs of the operator that answer requests of streams over HTTP. */
 import type { Clock, FeedClass, StepUpNeed } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
+import { createDefinitions } from '../database/definitions.ts'
 import type { Schema } from '../database/schema.ts'
 
 export interface RemoteController {
@@ -24,39 +25,7 @@ export interface RemoteTopic {
 
 export type RemoteControllers = ReturnType<typeof createControllers>
 
+/** Whoever changes a definition also publishes `controllers-changed`, in the same transaction. */
 export function createControllers(db: Kysely<Schema>, clock: Clock) {
-  return {
-    /** Ordered by name. */
-    async list(): Promise<RemoteController[]> {
-      const rows = await db.selectFrom('controllers').select(['name', 'definition']).orderBy('name').execute()
-      return rows.map(readRow)
-    },
-
-    async find(name: string): Promise<RemoteController | undefined> {
-      const row = await db
-        .selectFrom('controllers')
-        .select(['name', 'definition'])
-        .where('name', '=', name)
-        .executeTakeFirst()
-      return row && readRow(row)
-    },
-
-    async put({ name, ...rest }: RemoteController): Promise<void> {
-      const now = clock()
-      const definition = JSON.stringify(rest)
-      await db
-        .insertInto('controllers')
-        .values({ name, definition, created_at: now, updated_at: now })
-        .onConflict((conflict) => conflict.column('name').doUpdateSet({ definition, updated_at: now }))
-        .execute()
-    },
-
-    async remove(name: string): Promise<void> {
-      await db.deleteFrom('controllers').where('name', '=', name).execute()
-    },
-  }
-}
-
-function readRow({ name, definition }: { readonly name: string; readonly definition: string }): RemoteController {
-  return { name, ...JSON.parse(definition) }
+  return createDefinitions<RemoteController, 'name'>(db, clock, { table: 'controllers', key: 'name' })
 }

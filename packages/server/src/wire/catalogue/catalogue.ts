@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FairQueue } from '../../lib/fair-queue.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import { viewFor } from '../../query/catalogue/snapshot.ts'
+import { viewFor } from '../../query/index.ts'
 import { CatalogueError } from './catalogue-error.ts'
 import { type Claim, claimStatement } from './claims.ts'
 import type { Catalogue, CatalogueCaller, CatalogueDescription, CatalogueResult } from './contract.ts'

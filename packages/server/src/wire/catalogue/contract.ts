@@ -1,5 +1,5 @@
 /** What sessions call: statements on `pg_catalog` and `information_schema`, and their results. */
-import type { CatalogueSnapshot } from '../../query/catalogue/snapshot.ts'
+import type { CatalogueSnapshot } from '../../query/index.ts'
 
 export interface Catalogue {
   /**

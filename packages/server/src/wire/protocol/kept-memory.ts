@@ -19,9 +19,19 @@ export class KeptMemory {
   take(owner: string, bytes: number): boolean {
     const sum = (this.#byOwner.get(owner) ?? 0) + bytes
     if (sum > this.#maxBytes - this.#bytes - bytes) return false
-    this.#byOwner.set(owner, sum)
-    this.#bytes += bytes
+    this.takeAnyway(owner, bytes)
     return true
+  }
+
+  /** What an owner may still take. */
+  available(owner: string): number {
+    return Math.max(0, Math.floor((this.#maxBytes - this.#bytes - (this.#byOwner.get(owner) ?? 0)) / 2))
+  }
+
+  /** Also if it is too much: for what exists already. Nothing more can be taken until it is given back. */
+  takeAnyway(owner: string, bytes: number): void {
+    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + bytes)
+    this.#bytes += bytes
   }
 
   give(owner: string, bytes: number): void {
@@ -58,14 +68,29 @@ export class ConnectionMemory {
   }
 
   take(bytes: number): void {
-    const used = this.#used + bytes
-    const more = used - this.#taken - STEP_BYTES
-    if (more > 0 && !this.#hasEnded) {
-      const step = Math.ceil(more / STEP_BYTES) * STEP_BYTES
-      if (!this.#memory.take(this.#owner, step)) throw new NoMemoryLeft()
-      this.#taken += step
-    }
-    this.#used = used
+    const step = this.#stepFor(bytes)
+    if (step > 0 && !this.#memory.take(this.#owner, step)) throw new NoMemoryLeft()
+    this.#taken += step
+    this.#used += bytes
+  }
+
+  /** For the rows of a write that is committed: an error would say that it did not happen. */
+  takeAnyway(bytes: number): void {
+    const step = this.#stepFor(bytes)
+    if (step > 0) this.#memory.takeAnyway(this.#owner, step)
+    this.#taken += step
+    this.#used += bytes
+  }
+
+  #stepFor(bytes: number): number {
+    const more = this.#used + bytes - this.#taken - STEP_BYTES
+    return more > 0 && !this.#hasEnded ? Math.ceil(more / STEP_BYTES) * STEP_BYTES : 0
+  }
+
+  /** What can be taken now, in whole steps. */
+  get available(): number {
+    const steps = Math.floor(this.#memory.available(this.#owner) / STEP_BYTES)
+    return Math.max(0, this.#taken - this.#used + STEP_BYTES * (1 + steps))
   }
 
   give(bytes: number): void {

@@ -1,9 +1,6 @@
 /** What sessions use of the server. */
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import type { BulkEnv } from '../../query/bulk/bulk.ts'
-import type { Observe } from '../../query/http/serve.ts'
-import type { RunningQueries } from '../../query/run/running.ts'
-import type { SlowLog } from '../../query/run/slow-log.ts'
+import type { BulkEnv, Observe, RunningQueries, SlowLog } from '../../query/index.ts'
 import type { StatementTrace } from '../../telemetry/trace.ts'
 import type { Catalogue } from '../catalogue/contract.ts'
 

@@ -1,8 +1,7 @@
 /** Errors as PostgreSQL's clients see them: SQLSTATE, position, hint, and a detail with the code and the Request-Id. */
 import { ERRORS } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
-import { QUERY_ERRORS } from '../../query/errors.ts'
-import { asUnavailable } from '../../query/unavailable.ts'
+import { asUnavailable, QUERY_ERRORS } from '../../query/index.ts'
 import { CatalogueError } from '../catalogue/catalogue-error.ts'
 import { NoMemoryLeft } from '../protocol/kept-memory.ts'
 import type { ErrorFields } from '../protocol/replies.ts'

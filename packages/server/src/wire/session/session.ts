@@ -1,8 +1,7 @@
 /** A session after sign-in: the simple and the extended protocol. */
 import { randomBytes } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
-import { refuse } from '../../query/errors.ts'
-import { PlanPending, whenPlanned } from '../../query/plan/long-plans.ts'
+import { PlanPending, refuse, whenPlanned } from '../../query/index.ts'
 import type { BindMessage, FrontendMessage, ParseMessage } from '../protocol/messages.ts'
 import {
   BIND_COMPLETE,
@@ -13,21 +12,21 @@ import {
   parameterStatus,
   readyForQuery,
 } from '../protocol/replies.ts'
-import { Block, endsBlock } from './block.ts'
-import { parseCommand } from './command.ts'
-import { Commands } from './commands.ts'
+import { parseCommand } from './commands/command.ts'
+import { Commands } from './commands/commands.ts'
+import { NamedCommands } from './commands/named-commands.ts'
+import { Settings, startSettings } from './commands/settings.ts'
 import type { OpenSession, Session, SessionCaller, SessionOutput } from './contract.ts'
-import { copyOut } from './copy-out.ts'
+import { copyOut } from './copy/copy-out.ts'
 import type { SessionEnv } from './env.ts'
 import { FAULT, failureOf, type SentText, WireError } from './failure.ts'
-import { NamedCommands } from './named-commands.ts'
-import { type Delivery, type Portal, UNBOUND } from './portal.ts'
-import { Portals } from './portals.ts'
-import { markCounted, type Prepared, PreparedStatements, prepare } from './prepared.ts'
+import { type Delivery, type Portal, UNBOUND } from './portal/portal.ts'
+import { Portals } from './portal/portals.ts'
 import { Replies } from './replies.ts'
 import { Runner } from './runner.ts'
-import { Settings, startSettings } from './settings.ts'
-import { type StatementText, splitStatements } from './split.ts'
+import { markCounted, type Prepared, PreparedStatements, prepare } from './statement/prepared-statement.ts'
+import { type StatementText, splitStatements } from './statement/split.ts'
+import { Block, endsBlock } from './transaction/block.ts'
 
 const MAX_QUERY_STATEMENTS = 100
 

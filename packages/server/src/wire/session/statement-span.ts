@@ -1,5 +1,5 @@
 /** The span of a statement, where traces are configured. */
-import { OTEL_SYSTEMS } from '../../query/http/serve.ts'
+import { OTEL_SYSTEMS } from '../../query/index.ts'
 import type { StatementTrace } from '../../telemetry/trace.ts'
 import type { SessionEnv } from './env.ts'
 

@@ -1,7 +1,6 @@
 /** Values of catalogue statements, which are texts: as parameters, and in the formats that a client asks for. */
 import { DEFAULT_LIMITS } from 'gatehouse-iql'
-import { TextBytes } from '../../query/results/text-bytes.ts'
-import { wireCellWriter } from '../../query/results/wire-cells.ts'
+import { TextBytes, wireCellWriter } from '../../query/codecs.ts'
 import { readArray } from './arrays.ts'
 import { elementType, POSTGRES_TYPES, type PostgresTypeName, typeNamed } from './oids.ts'
 import { BadParameter, binaryText, textOf } from './parameters.ts'

@@ -20,8 +20,7 @@ import {
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
-import { readNumeric } from '../../query/columns/binary-numeric.ts'
-import { DAYS_TO_2000, MICROS_TO_2000 } from '../../query/results/wire-cells.ts'
+import { DAYS_TO_2000, MICROS_TO_2000, readNumeric } from '../../query/codecs.ts'
 import { type PostgresTypeName, postgresTypeOf } from './oids.ts'
 
 /** A value that cannot be decoded, or does not fit. */

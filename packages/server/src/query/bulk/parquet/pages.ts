@@ -1,7 +1,7 @@
 /** The pages of a column in a row group, one by one; large ones in parts. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import { Encodings } from 'hyparquet/src/constants.js'
-import { release } from '../../model/result.ts'
+import { release } from '../../../lib/release.ts'
 import type { BodyMemory } from '../reader-memory.ts'
 import { decompress } from './decompress.ts'
 import { Dictionary, readerOf, type ValueReader } from './encodings.ts'

@@ -10,10 +10,10 @@ import {
   writeDecimal,
   writeTimestamp,
 } from 'gatehouse-iql'
+import { release } from '../../../lib/release.ts'
 import { builderOf, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
-import { release } from '../../model/result.ts'
 import type { BodyStore, BulkReader, ByteSource, ReadBatch } from '../reader.ts'
 import { addValue, uuidText } from '../values.ts'
 import { columnIn, type Zone } from '../zone.ts'

@@ -1,6 +1,6 @@
 /** The tables of one set of scopes as objects of PostgreSQL: with object ids, names of keys, and types. */
 import type { IqlType } from 'gatehouse-iql'
-import type { TableDefinition } from '../../../query/catalogue/definition.ts'
+import type { TableDefinition } from '../../../query/index.ts'
 import { OID } from '../data/types.ts'
 
 /** What a set of scopes sees of a table, as JSON that is quick to write and read. */

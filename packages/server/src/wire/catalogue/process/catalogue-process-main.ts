@@ -1,9 +1,9 @@
 /** The program of the catalogue's process: takes statements from its input one by one, and can be killed at any time. */
 import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
-import { endWithServer } from '../../../query/engines/sqlite/processes/end-with-server.ts'
-import { decodePayload, FRAME, readFrameSync, writeFrameSync } from '../../../query/engines/sqlite/processes/frames.ts'
-import { lowerPriority, READ_PRIORITY } from '../../../query/engines/sqlite/processes/process-priority.ts'
+import { endWithServer } from '../../../child-process/end-with-server.ts'
+import { decodePayload, FRAME, readFrameSync, writeFrameSync } from '../../../child-process/frames.ts'
+import { lowerPriority, READ_PRIORITY } from '../../../child-process/priority.ts'
 import { CatalogueDatabase } from '../database/database.ts'
 import type { VisibleTable } from '../database/objects.ts'
 import { type CatalogueJob, describeFailure, type StatementJob, type StatementReply } from './jobs.ts'

@@ -2,10 +2,9 @@
  * The connections of a reader process: for rows one of better-sqlite3, for pages one of Node's own SQLite. They are never open at the
  * same time (../read/page-database.ts), so that the one that is open is closed when a job needs the other.
  */
-import type { DatabaseSync } from 'node:sqlite'
 import type { Database } from 'better-sqlite3'
 import { openForReading, prepareLongReads } from '../connection.ts'
-import { hasPages, openForPages } from '../read/page-database.ts'
+import { hasPages, openForPages, type PageDatabase } from '../read/page-database.ts'
 import { RowFeed } from '../read/row-feed.ts'
 import { RowPages } from '../read/row-pages.ts'
 import { SplitHelper } from '../read/split-helper.ts'
@@ -19,7 +18,7 @@ export interface RowConnection {
 }
 
 interface PageConnection {
-  readonly database: DatabaseSync
+  readonly database: PageDatabase['database']
   readonly pages: RowPages
 }
 
@@ -50,8 +49,8 @@ export class ReadConnections {
   async forPages(): Promise<RowPages | undefined> {
     if (this.#pages !== undefined || !hasPages()) return this.#pages?.pages
     await this.close()
-    const database = openForPages(this.#path)
-    if (database !== undefined) this.#pages = { database, pages: new RowPages(database) }
+    const opened = openForPages(this.#path)
+    if (opened !== undefined) this.#pages = { database: opened.database, pages: new RowPages(opened) }
     return this.#pages?.pages
   }
 

@@ -8,14 +8,28 @@ import { BUSY_MS, prepareLongReads } from '../connection.ts'
 import type { AggregateOptions, FunctionHost, FunctionOptions } from '../functions/function-host.ts'
 import { registerFunctions } from '../functions/functions.ts'
 
+export interface PageDatabase {
+  readonly database: DatabaseSync
+  /** The first error that an aggregate threw since the last call. */
+  takeFailure(): { readonly error: unknown } | undefined
+}
+
 /** Undefined before Node.js 24.16. */
-export function openForPages(path: string): DatabaseSync | undefined {
+export function openForPages(path: string): PageDatabase | undefined {
   const Connection = connectionWithPages()
   if (Connection === undefined) return undefined
   const database = new Connection(path, { readOnly: true, timeout: BUSY_MS })
   prepareLongReads({ pragma: (text) => database.exec(`PRAGMA ${text}`) })
-  registerFunctions(hostOf(database))
-  return database
+  let failure: { readonly error: unknown } | undefined
+  registerFunctions(hostOf(database, (error) => (failure ??= { error })))
+  return {
+    database,
+    takeFailure() {
+      const taken = failure
+      failure = undefined
+      return taken
+    },
+  }
 }
 
 export function hasPages(): boolean {
@@ -28,19 +42,34 @@ function connectionWithPages(): typeof DatabaseSync | undefined {
   return sqlite !== undefined && 'serialize' in sqlite.DatabaseSync.prototype ? sqlite.DatabaseSync : undefined
 }
 
-function hostOf(database: DatabaseSync): FunctionHost {
+/** `onFailure` is called with what an aggregate throws: Node.js ends the statement then, and reports no error. */
+function hostOf(database: DatabaseSync, onFailure: (error: unknown) => void): FunctionHost {
+  const watched =
+    <Values extends unknown[], Result>(part: (...values: Values) => Result) =>
+    (...values: Values): Result => {
+      try {
+        return part(...values)
+      } catch (error) {
+        onFailure(error)
+        throw error
+      }
+    }
   return {
     function: (name: string, options: FunctionOptions, run: (...values: never[]) => SQLInputValue) =>
       database.function(name, optionsOf(options), run as (...values: SQLInputValue[]) => SQLInputValue),
     aggregate: (name: string, options: AggregateOptions) => {
       const { start, step, inverse, result } = options as AggregateParts
-      const returning =
-        (change: typeof step) =>
-        (state: unknown, ...values: unknown[]) => {
+      const returning = (change: typeof step) =>
+        watched((state: unknown, ...values: unknown[]) => {
           change(state, ...values)
           return state
-        }
-      const parts = { start, step: returning(step), result, ...(inverse && { inverse: returning(inverse) }) }
+        })
+      const parts = {
+        start,
+        step: returning(step),
+        result: watched(result),
+        ...(inverse && { inverse: returning(inverse) }),
+      }
       database.aggregate(name, { ...optionsOf(options), ...parts } as never)
     },
   }

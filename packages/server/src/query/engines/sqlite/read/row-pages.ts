@@ -10,9 +10,10 @@ import { randomBytes } from 'node:crypto'
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { isLongType, type ResultColumn } from 'gatehouse-iql'
 import { LruMap } from '../../../../lib/lru-map.ts'
-import { release } from '../../../model/result.ts'
+import { release } from '../../../../lib/release.ts'
 import type { Bindable, SqlStatement } from '../../emit/parameters.ts'
 import { MAX_CACHED_LENGTH } from '../statement-cache.ts'
+import type { PageDatabase } from './page-database.ts'
 import { type Record, recordsOf } from './records.ts'
 
 /** What takes rows. False when no further row is wanted. */
@@ -39,6 +40,7 @@ const ENOUGH = new Error('No further row is wanted')
 
 export class RowPages {
   readonly #database: DatabaseSync
+  readonly #takeFailure: PageDatabase['takeFailure']
   /** A view in the file cannot know it. Functions that views cannot call are not allowed in checks either. */
   readonly #flush = `gh_flush_${randomBytes(8).toString('hex')}`
   readonly #statements = new LruMap<StatementSync>(MAX_STATEMENTS)
@@ -48,8 +50,9 @@ export class RowPages {
   #rootPage = 0
   #taker: RowTaker = { takeRecord: () => false, takeRow: () => false }
 
-  constructor(database: DatabaseSync) {
+  constructor({ database, takeFailure }: PageDatabase) {
     this.#database = database
+    this.#takeFailure = takeFailure
     database.exec(`PRAGMA temp.page_size = ${PAGE_BYTES}; PRAGMA temp.journal_mode = MEMORY`)
     this.#isUtf8 = database.prepare('PRAGMA encoding').get()?.encoding === 'UTF-8'
     database.function(this.#flush, { useBigIntArguments: true, varargs: true }, (...raw) => {
@@ -71,11 +74,14 @@ export class RowPages {
     try {
       const insert = this.#prepare(`INSERT OR IGNORE INTO temp.gh_rows (${names.join(', ')}) ${sql}`)
       insert.run(...inOrder(parameters))
+      const failure = this.#takeFailure()
+      if (failure !== undefined) throw failure.error
       this.#takeBatch()
     } catch (error) {
       // SQLite has undone the insert.
       if (error !== ENOUGH) throw withCode(error)
     } finally {
+      this.#takeFailure()
       this.#prepare('DELETE FROM temp.gh_rows').run()
     }
   }

@@ -3,10 +3,11 @@
  * the number of the row, from 1. Its `user_version` is the length of the longest row. The writer process attaches the file and inserts with INSERT … SELECT, without a value in
  * JavaScript (`npm run bench -- columns-bulk`).
  */
+
+import { release } from '../../../../lib/release.ts'
 import type { ColumnBatch } from '../../../columns/batch.ts'
 import type { NamedColumn } from '../../../columns/row-error.ts'
 import type { SpoolEncoder, SpoolEnd } from '../../../columns/spool-file.ts'
-import { release } from '../../../model/result.ts'
 import { type Cells, cellsOf } from './cells.ts'
 import { interiorPages, LeafPage, type Node, PAGE_BYTES, schemaPage } from './pages.ts'
 

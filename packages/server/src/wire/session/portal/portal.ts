@@ -1,0 +1,100 @@
+/** What a portal is: a bound statement, how far it has run, and how its rows are delivered. */
+import type { CatalogueColumn } from '../../catalogue/contract.ts'
+import type { BindMessage, Format } from '../../protocol/messages.ts'
+import type { BoundValues } from '../statement/catalogue-statement.ts'
+import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from '../statement/iql-statement.ts'
+import type { CatalogueStatement, CommandStatement, Prepared } from '../statement/prepared-statement.ts'
+import type { Execution } from './execution.ts'
+
+/** Of a value, besides its bytes. */
+const VALUE_BYTES = 120
+
+export interface IqlPortal {
+  readonly kind: 'iql'
+  readonly prepared: IqlStatement
+  bound: BoundPortal
+  /** Since the first Execute. */
+  execution: Execution | undefined
+  readonly cursor?: Cursor
+}
+
+export interface CataloguePortal {
+  readonly kind: 'catalogue'
+  readonly prepared: CatalogueStatement
+  message: BoundValues
+  execution: Execution | undefined
+  /** Known once it has run. */
+  columns?: readonly CatalogueColumn[]
+  readonly cursor?: Cursor
+}
+
+/** Of DECLARE: the first FETCH decides the formats of its columns. */
+export interface Cursor {
+  readonly isBinary: boolean
+  /** WITH HOLD: it goes on after its transaction has committed. */
+  readonly isHeld: boolean
+}
+
+export interface CommandPortal {
+  readonly kind: 'command'
+  readonly prepared: CommandStatement
+  readonly formats: readonly Format[]
+  /** What DECLARE declares. */
+  readonly declared?: RowsPortal | undefined
+  /** What EXECUTE runs. */
+  executed?: RowsPortal
+}
+
+/** A portal that can return rows. */
+export type RowsPortal = IqlPortal | CataloguePortal
+
+export type Portal = { readonly kind: 'empty'; readonly prepared: Prepared } | CommandPortal | RowsPortal
+
+export interface Delivery {
+  /** RowDescription precedes the rows, as in the simple protocol. */
+  readonly isDescribed: boolean
+  /** FETCH and MOVE complete with these tags, whether or not there are more rows; MOVE sends none. */
+  readonly command?: 'FETCH' | 'MOVE'
+}
+
+/** The columns of commands. */
+export interface CommandColumns {
+  describe(statement: CommandStatement, formats: readonly Format[]): Buffer | undefined
+  /** The statement whose rows EXECUTE or FETCH returns. */
+  rowsOf(statement: CommandStatement): Prepared | undefined
+}
+
+export function executionOf(portal: Portal): Execution | undefined {
+  if (portal.kind === 'empty') return undefined
+  return portal.kind === 'command' ? portal.executed?.execution : portal.execution
+}
+
+/** The memory that it takes, besides its rows. EXECUTE has the values of its text. */
+export function bytesOf(portal: Portal): number {
+  switch (portal.kind) {
+    case 'empty':
+      return 2 * portal.prepared.sent.text.length
+    case 'command': {
+      const own = 4 * portal.prepared.sent.text.length + 8 * portal.formats.length
+      return portal.declared === undefined ? own : own + bytesOf(portal.declared)
+    }
+    case 'iql':
+      // It keeps the plan.
+      return sizeOf(portal.bound) + PLAN_TIMES * portal.prepared.text.length
+    case 'catalogue': {
+      const { values, parameterFormats, resultFormats } = portal.message
+      const own = 2 * portal.prepared.text.length + 8 * (parameterFormats.length + resultFormats.length)
+      return values.reduce((sum, value) => sum + VALUE_BYTES + (value?.length ?? 0), own)
+    }
+  }
+}
+
+/** A portal, or a statement of a Query, without values. */
+export const UNBOUND: BindMessage = {
+  kind: 'bind',
+  portal: '',
+  statement: '',
+  parameterFormats: [],
+  values: [],
+  resultFormats: [],
+}
