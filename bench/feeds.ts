@@ -131,8 +131,9 @@ function batch(
   separator: string,
   before: string,
   after: string,
+  length = BATCH,
 ): string {
-  const messages = Array.from({ length: BATCH }, (_, index) => write(`topic/${index % TOPICS}`, markedData()))
+  const messages = Array.from({ length }, (_, index) => write(`topic/${index % TOPICS}`, markedData()))
   return `${before}${messages.join(separator)}${after}`
 }
 
@@ -189,19 +190,26 @@ async function onConnections(
   return figures
 }
 
-const beside: Measurement = {
-  name: 'feed-beside',
-  about:
-    'from a publish to its delivery at 100 messages/s, beside a publisher that floods another topic of the feed, and beside a subscriber that does not read',
+/** How another publisher floods: its connections, and the messages of each request. */
+const FLOODS = [
+  ['', 1, BATCH],
+  ['-many', 32, 100],
+] as const
+
+const beside: readonly Measurement[] = FLOODS.map(([suffix, connections, messages]) => ({
+  name: `feed-beside${suffix}`,
+  about: `from a publish to its delivery at 100 messages/s, beside a publisher that floods other topics of the feed (${connections} at a time, requests of ${messages} messages), and beside a subscriber that does not read`,
   columns: { p50: 'ms', p99: 'ms' },
   ratios: [{ column: 'p99', to: 'alone', most: 2 }],
-  subject: async (checkout) =>
-    contender('gatehouse', await gatehouseFeeds(checkout, 'history'), (server) => delivery(server, flooding)),
+  subject: async (checkout: Checkout) =>
+    contender('gatehouse', await gatehouseFeeds(checkout, 'history'), (server) =>
+      delivery(server, (flooded) => flooding(flooded, connections, messages)),
+    ),
   async *references() {
     yield contender('alone', await gatehouseFeeds(HERE, 'history'), (server) => delivery(server, nothingElse))
     yield contender('slow subscriber', await gatehouseFeeds(HERE, 'history'), (server) => delivery(server, notReading))
   },
-}
+}))
 
 /** Starts what disturbs; returns what ends it. */
 type Disturb = (server: FeedServer) => Promise<() => Promise<void>>
@@ -234,13 +242,18 @@ async function nothingElse(): Promise<() => Promise<void>> {
   return async () => {}
 }
 
-/** Another publisher, with requests of 1,000 messages one after the other. */
-async function flooding(server: FeedServer): Promise<() => Promise<void>> {
+/** Another publisher; one request at a time on each of its connections. */
+async function flooding(server: FeedServer, connections: number, messages: number): Promise<() => Promise<void>> {
   const stop = new AbortController()
-  const body = batch(gatehouseMessage, ',', '[', ']')
+  const body = batch(gatehouseMessage, ',', '[', ']', messages)
   const headers = { authorization: `Bearer ${server.tokens[1]}` }
   const request = requestBytes('POST', `/feeds/${FEED_OF.history}`, headers, body, 'application/json')
-  const loading = load(server.port, [{ next: () => request }], 10 * ROUND_MS, stop.signal)
+  const loading = load(
+    server.port,
+    Array.from({ length: connections }, () => ({ next: () => request })),
+    10 * ROUND_MS,
+    stop.signal,
+  )
   return async () => {
     stop.abort()
     await loading
@@ -295,4 +308,4 @@ const nodes: readonly Measurement[] = (
   async *references() {},
 }))
 
-export const feeds: readonly Measurement[] = [...fanOuts, publishing, onStreams, beside, ...nodes]
+export const feeds: readonly Measurement[] = [...fanOuts, publishing, onStreams, ...beside, ...nodes]

@@ -12,8 +12,11 @@ import { startNats, whyWithoutNats } from '../support/nats-server.ts'
 import { LATEST, publish, Workbench } from './suite/engine-under-test.ts'
 
 describe('connections to NATS', { skip: whyWithoutNats() ?? false }, () => {
-  const publishOnce = async (options: NatsFeedsOptions): Promise<void> => {
-    const bench = await Workbench.open({ engine: await openNatsFeeds(options), close: async () => {} })
+  const publishOnce = async (options: Omit<NatsFeedsOptions, 'isDeclared'>): Promise<void> => {
+    const bench = await Workbench.open({
+      engine: await openNatsFeeds({ ...options, isDeclared: async () => false }),
+      close: async () => {},
+    })
     try {
       await publish(await bench.create(LATEST), 'A=1')
     } finally {
@@ -56,7 +59,7 @@ describe('connections to NATS', { skip: whyWithoutNats() ?? false }, () => {
 describe('without a nats-server', () => {
   test('the engine says which host it cannot reach, and no password', async () => {
     await assert.rejects(
-      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }),
+      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', isDeclared: async () => false, onError: () => {} }),
       (error: Error) => {
         assert.match(error.message, /127\.0\.0\.1:1/)
         assert.doesNotMatch(error.message, /secret/)

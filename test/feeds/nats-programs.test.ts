@@ -30,10 +30,12 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
   let program: NatsConnection
   const skipped: string[] = []
   const errors: unknown[] = []
+  const declared = new Set<string>()
 
   const open = (): Promise<FeedEngine> =>
     openNatsFeeds({
       url: server.url,
+      isDeclared: async (generation) => declared.has(generation),
       onError: (error) => errors.push(error),
       onSkipped: (_, reason) => skipped.push(reason),
     })
@@ -138,9 +140,28 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     following.stop()
   })
 
+  test('a node with a definition from before does not replace the stream of a feed that was declared again', async () => {
+    const feed = bench.define(HISTORY)
+    const earlier = { ...feed, generation: 'z-1' }
+    await publish(await bench.engine.open(earlier), 'A=1')
+    const later = { ...feed, generation: 'a-2' }
+    const store = await bench.other?.open(later)
+    assert.ok(store)
+    declared.add(later.generation)
+    await publish(store, 'A=2')
+    await assert.rejects(bench.engine.open(earlier), /declared again/)
+    await bench.engine.drop(earlier)
+    assert.deepEqual(show((await readAll(store, ALL)).messages), ['A=2'])
+  })
+
   test('the mark of a removal is forgotten after ten minutes, and a reader from before it still sees a gap', async () => {
     let later = 0
-    const engine = await openNatsFeeds({ url: server.url, clock: () => Date.now() + later, onError: assert.ifError })
+    const engine = await openNatsFeeds({
+      url: server.url,
+      clock: () => Date.now() + later,
+      isDeclared: async () => false,
+      onError: assert.ifError,
+    })
     const feed = bench.define({ ...HISTORY, ...LATEST, stateTime: 1000 })
     const store = await engine.open(feed)
     const { seq: first } = await publish(store, 'A=1')

@@ -13,6 +13,7 @@ else
     const open = () =>
       openNatsFeeds({
         url: server.url,
+        isDeclared: async () => false,
         onError: (error) => {
           throw error
         },

@@ -48,6 +48,22 @@ export function declareAppends(use: () => Workbench): void {
       }
     })
 
+    test('a publisher does not wait behind the requests of another that came before', async () => {
+      const store = await use().create(HISTORY)
+      const batch = Array.from({ length: 100 }, (_, index) => `Flood=${index}`)
+      let written = 0
+      const flood = Array.from({ length: 60 }, async () => {
+        await store.append(messagesOf(...batch), undefined, 'heavy')
+        written++
+      })
+      // The flood is being written, and most of it waits.
+      await Promise.race(flood)
+      await store.append(messagesOf('A=1'), undefined, 'light')
+      const before = written
+      await Promise.all(flood)
+      assert.ok(before <= 45, `${before} of 60 requests were written first`)
+    })
+
     test('a feed that is not stored has no numbers for publishers', async () => {
       const store = await use().create(NOT_STORED)
       assert.equal((await publish(store, 'A=1')).seq, 0)

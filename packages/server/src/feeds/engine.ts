@@ -27,8 +27,9 @@ export interface FeedStore {
   /**
    * All or none of the messages. Resolves when they are durable, if the feed is stored. Throws a Refusal for too many topics
    * (`feed.topics`), too many bytes (`feed.full`) or a key that was used for another request (`feed.key_used`).
+   * While many wait, publishers take turns.
    */
-  append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended>
+  append(messages: readonly NewMessage[], once?: PublishOnce, publisher?: string): Promise<Appended>
   /** Whether a request with this key was appended before. Throws a Refusal for a key that was used for another request. */
   wasAppended(once: PublishOnce): Promise<boolean>
   /**

@@ -87,8 +87,12 @@ export class LiveFeed implements Follower {
   }
 
   /** The number of the last message; its position. */
-  async append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<string | undefined> {
-    const { seq } = await this.store.append(messages, once)
+  async append(
+    messages: readonly NewMessage[],
+    once: PublishOnce | undefined,
+    publisher: string,
+  ): Promise<string | undefined> {
+    const { seq } = await this.store.append(messages, once, publisher)
     if (this.#waitingMessages > MAX_WAITING) await this.#delivering
     if (this.#definition.history === undefined) return undefined
     const [first] = messages

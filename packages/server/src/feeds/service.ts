@@ -151,7 +151,7 @@ export class FeedService {
     this.#rates.take(principal.subject, definition, messages.length)
     if (once !== undefined) this.#rates.takeKey(principal.subject, definition)
     if (isStored(definition)) this.#checkBytes()
-    return feed.append(messages, once)
+    return feed.append(messages, once, principal.subject)
   }
 
   subscribe(
@@ -216,7 +216,7 @@ export class FeedService {
 
   async #reload(): Promise<void> {
     // First those that were dropped: what is removed after the definitions are read would be open, and gone.
-    const dropped = await this.#options.dropped()
+    const dropped = [...(await this.#options.dropped())]
     const definitions = await this.#options.definitions()
     if (definitions.length + dropped.length + this.#feeds.size === 0) return
     const engine = await this.#openEngine()
@@ -226,6 +226,9 @@ export class FeedService {
         this.#feeds.delete(name)
         this.#rates.forget(name)
         feed.close()
+        // Another node may have dropped it while this one was opening it, which stores it again.
+        const { generation } = feed.definition
+        if (dropped.every((known) => known.generation !== generation)) dropped.push({ name, generation })
       }
     for (const definition of definitions) await this.#take(engine, definition)
     await this.#countBytes()

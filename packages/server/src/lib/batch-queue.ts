@@ -42,6 +42,12 @@ export class BatchQueue<Item> {
     return this.#items.splice(0, count)
   }
 
+  /** Removes these, wherever they are. */
+  removeAll(items: readonly Item[]): void {
+    const taken = new Set(items)
+    this.#items = this.#items.filter((item) => !taken.has(item))
+  }
+
   /** Puts taken items back in front of those that have arrived since. */
   putBack(items: readonly Item[]): void {
     this.#items = [...items, ...this.#items]

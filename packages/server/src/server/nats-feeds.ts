@@ -9,7 +9,7 @@ import type { Base } from './base.ts'
 const LOG_SKIPPED_MS = 60_000
 
 export function openFeedsInNats(
-  { config, clock, logger }: Pick<Base, 'config' | 'clock' | 'logger'>,
+  { config, clock, logger, resources }: Pick<Base, 'config' | 'clock' | 'logger' | 'resources'>,
   metrics: Metrics,
   onError: (error: unknown) => void,
 ): Promise<FeedEngine> {
@@ -19,6 +19,8 @@ export function openFeedsInNats(
   return openNatsFeeds({
     ...natsOptionsOf(config),
     ...{ clock, onError },
+    isDeclared: async (generation) =>
+      (await resources.stores.feeds.list()).some((feed) => feed.generation === generation),
     onState(state) {
       if (state.kind === 'connected') logger.info({ server: state.server }, 'connected to NATS')
       else if (state.kind === 'disconnected') logger.error('the connection to NATS was lost: feeds wait for it')

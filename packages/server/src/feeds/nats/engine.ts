@@ -17,6 +17,8 @@ export interface NatsFeedsOptions extends NatsOptions {
   readonly replicas?: number
   /** Whether requests of several messages are published as atomic batches, where the server can (2.12 and later). */
   readonly isAtomic?: boolean
+  /** Whether a feed is declared, of which a stream has the generation. */
+  readonly isDeclared: (generation: string) => Promise<boolean>
   readonly onError: (error: unknown) => void
   /** Other programs have published what is no message of the feed. */
   readonly onSkipped?: (feed: string, reason: Parameters<Skipped>[0]) => void
@@ -24,7 +26,7 @@ export interface NatsFeedsOptions extends NatsOptions {
 
 /** Rejects where NATS cannot be reached. Later it reconnects as often as it takes. */
 export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngine> {
-  const { clock = systemClock, replicas = 1, isAtomic = true, onError, onSkipped = () => {} } = options
+  const { clock = systemClock, replicas = 1, isAtomic = true, isDeclared, onError, onSkipped = () => {} } = options
   const nats = await Nats.connect(options)
   const keys = new Keys(nats, replicas)
   /** Feeds that need JetStream, and all of them, by generation. */
@@ -54,12 +56,12 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
     if (feed.natsSubject !== undefined) {
       if (isSame) return current.store
       const stream = isStored(feed) ? await findForeignStream(nats, feed.natsSubject) : undefined
-      if (stream !== undefined) return StreamStore.open({ ...env, replicas }, stream, feed)
+      if (stream !== undefined) return StreamStore.open({ ...env, replicas, isDeclared }, stream, feed)
       return new CoreStore(env, Subjects.ofPattern(feed.natsSubject), feed)
     }
     if (isStored(feed)) {
-      const stream = await openOwnStream(nats, feed, replicas)
-      return isSame ? current.store : StreamStore.open({ ...env, replicas }, stream, feed)
+      const stream = await openOwnStream(nats, feed, { replicas, isDeclared })
+      return isSame ? current.store : StreamStore.open({ ...env, replicas, isDeclared }, stream, feed)
     }
     if (isSame) return current.store
     await dropOwnStream(nats, feed).catch(unlessJetStreamIsOff)

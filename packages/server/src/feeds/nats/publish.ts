@@ -1,7 +1,7 @@
 /** Publishes the messages of a request to a stream: all at once where the server can, otherwise one after the other. */
 import { randomUUID } from 'node:crypto'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
-import { createSemaphore } from '../../lib/semaphore.ts'
+import { FairQueue } from '../../lib/fair-queue.ts'
 import type { NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
@@ -29,13 +29,17 @@ export interface PublishOptions {
   readonly time: number
   /** Messages with the same id are stored once. */
   readonly id: string | undefined
+  /** Publishers take turns. */
+  readonly publisher: string
 }
+
+const NEVER = new AbortController().signal
 
 export class StreamPublisher {
   readonly #nats: Nats
   readonly #stream: FeedStream
   readonly #isAtomic: boolean
-  readonly #batches = createSemaphore(BATCHES_AT_ONCE, Number.POSITIVE_INFINITY)
+  readonly #batches = new FairQueue({ slots: BATCHES_AT_ONCE, waiting: Number.POSITIVE_INFINITY })
 
   constructor(nats: Nats, stream: FeedStream, isAtomic: boolean) {
     this.#nats = nats
@@ -46,8 +50,12 @@ export class StreamPublisher {
   async publish(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): Promise<Published> {
     const publishing = new Publishing(this.#nats, this.#stream, feed, options)
     if (!this.#canBatch(messages.length)) return publishing.each(messages)
-    const outcome = await this.#batches.run(() => publishing.batch(messages))
-    return (outcome === 'full' ? undefined : outcome.result) ?? publishing.each(messages)
+    const release = await this.#batches.acquire(options.publisher, NEVER)
+    try {
+      return (await publishing.batch(messages)) ?? (await publishing.each(messages))
+    } finally {
+      if (typeof release === 'function') release()
+    }
   }
 
   #canBatch(count: number): boolean {

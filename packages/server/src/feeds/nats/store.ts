@@ -30,8 +30,8 @@ export class NatsFeedStore<Store extends FeedStore> implements FeedStore {
     if (this.#followed.hasBegun) await this.#followed.following.wantedMore()
   }
 
-  append(messages: readonly NewMessage[], once?: PublishOnce) {
-    return this.#store.append(messages, once)
+  append(messages: readonly NewMessage[], once?: PublishOnce, publisher?: string) {
+    return this.#store.append(messages, once, publisher)
   }
 
   wasAppended(once: PublishOnce) {

@@ -22,9 +22,9 @@ import { NatsUnavailable } from './connection.ts'
 import { PURGED_HEADER } from './delivered.ts'
 import { StreamFollower } from './follower.ts'
 import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
-import { checkTopics, type Published, StreamPublisher } from './publish.ts'
+import { checkTopics, type Published, type PublishOptions, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
-import { type FeedStream, newEpoch, openOwnStream } from './stream.ts'
+import { type FeedStream, newEpoch, type OwnStreamOptions, openOwnStream } from './stream.ts'
 import { Sweeper } from './sweep.ts'
 import { StreamTopics } from './topics.ts'
 
@@ -34,10 +34,7 @@ export interface StoreEnv extends ReadEnv {
   readonly onError: (error: unknown) => void
 }
 
-interface StreamEnv extends StoreEnv {
-  /** Copies of each message in a cluster of NATS. */
-  readonly replicas: number
-}
+interface StreamEnv extends StoreEnv, OwnStreamOptions {}
 
 /** A request with a key is repeated for so long while NATS is away: its messages are stored once. */
 const RETRY_MS = 8_000
@@ -71,7 +68,7 @@ export class StreamStore implements FeedStore {
     this.#bounds = new Bounds(stream, this.#topics, env.clock)
     if (stream.isOurs)
       stream.restore = async () => {
-        await openOwnStream(env.nats, this.#feed, env.replicas)
+        await openOwnStream(env.nats, this.#feed, env)
       }
     this.#sweeper = stream.isOurs ? new Sweeper(env, stream, this.#topics) : undefined
     this.#sweeper?.start(feed)
@@ -88,22 +85,22 @@ export class StreamStore implements FeedStore {
     this.#sweeper?.start(feed)
   }
 
-  async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
+  async append(messages: readonly NewMessage[], once?: PublishOnce, publisher = ''): Promise<Appended> {
     if (!this.#stream.isOurs && messages.some(({ data }) => data === undefined)) throw refuseForeign()
     checkTopics(messages, this.#stream.subjects)
     const time = this.#env.clock()
-    if (once === undefined) return { ...(await this.#append(messages, time, undefined)), time }
+    if (once === undefined) return { ...(await this.#append(messages, { time, id: undefined, publisher })), time }
     const begun = await this.#env.keys.begin(this.#feed.generation, once, time)
     if (begun.kind === 'used') throw refuseAppend('key', this.#feed)
     if (begun.kind === 'done') return { seq: begun.seq, time: begun.time, isRepeated: true }
-    return this.#appendOnce(messages, begun.request)
+    return this.#appendOnce(messages, begun.request, publisher)
   }
 
-  async #appendOnce(messages: readonly NewMessage[], request: KeyedRequest): Promise<Appended> {
+  async #appendOnce(messages: readonly NewMessage[], request: KeyedRequest, publisher: string): Promise<Appended> {
     const { time, id, isTakenOver } = request
     for (const deadline = Date.now() + RETRY_MS; ; await sleep(PAUSE_MS)) {
       try {
-        const { seq, isRepeated } = await this.#append(messages, time, id)
+        const { seq, isRepeated } = await this.#append(messages, { time, id, publisher })
         await this.#env.keys.finish(request, seq)
         return { seq, time, isRepeated: isRepeated && isTakenOver }
       } catch (error) {
@@ -114,11 +111,11 @@ export class StreamStore implements FeedStore {
     }
   }
 
-  async #append(all: readonly NewMessage[], time: number, id: string | undefined) {
-    const messages = id === undefined ? await this.#withoutVainRemovals(all) : all
+  async #append(all: readonly NewMessage[], options: PublishOptions) {
+    const messages = options.id === undefined ? await this.#withoutVainRemovals(all) : all
     if (messages.length === 0) return { seq: (await this.#stream.head()).last, isRepeated: false }
     const { nats } = this.#env
-    const publish = (): Promise<Published> => this.#publishing.publish(this.#feed, messages, { time, id })
+    const publish = (): Promise<Published> => this.#publishing.publish(this.#feed, messages, options)
     const published = await (this.#stream.isOurs
       ? this.#bounds.publish(this.#feed, messages, publish)
       : publish()

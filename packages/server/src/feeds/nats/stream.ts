@@ -129,13 +129,23 @@ export class FeedStream {
   }
 }
 
+export interface OwnStreamOptions {
+  /** Copies of each message in a cluster of NATS. */
+  readonly replicas: number
+  readonly isDeclared: (generation: string) => Promise<boolean>
+}
+
 /** Creates the stream, or changes it so that it fits the definition. */
-export async function openOwnStream(nats: Nats, feed: Feed, replicas: number): Promise<FeedStream> {
+export async function openOwnStream(
+  nats: Nats,
+  feed: Feed,
+  { replicas, isDeclared }: OwnStreamOptions,
+): Promise<FeedStream> {
   const name = streamName(feed.name)
   const subjects = Subjects.ofFeed(feed.name)
   const config = configOf(feed, name, subjects, nats, replicas)
   const stream = new FeedStream(nats, name, subjects, true)
-  const existing = await findOfGeneration(nats, feed)
+  const existing = await findOfGeneration(nats, feed, isDeclared)
   if (existing === undefined) {
     const generation = feed.generation === feed.name ? undefined : feed.generation
     const description = describe({ epoch: newEpoch(), cut: 0, generation })
@@ -158,30 +168,31 @@ export async function findForeignStream(nats: Nats, subject: string): Promise<Fe
   return undefined
 }
 
-/** Unless it is the stream of a later generation of the feed. */
+/** Unless it is the stream of another generation of the feed. */
 export async function dropOwnStream(nats: Nats, feed: DroppedFeed): Promise<void> {
-  const name = streamName(feed.name)
-  const found = await findStream(nats, name)
-  if (found === undefined || compareGenerations(found, feed) > 0) return
-  await nats.run(() => nats.streams.delete(name))
+  const found = await findStream(nats, streamName(feed.name))
+  if (found === undefined || readGeneration(found, feed) !== feed.generation) return
+  await nats.run(() => nats.streams.delete(found.config.name))
 }
 
-/** The stream of an earlier generation is replaced. */
-async function findOfGeneration(nats: Nats, feed: Feed): Promise<StreamInfo | undefined> {
+/** The stream of a generation that is not declared any more is replaced. */
+async function findOfGeneration(
+  nats: Nats,
+  feed: Feed,
+  isDeclared: OwnStreamOptions['isDeclared'],
+): Promise<StreamInfo | undefined> {
   const found = await findStream(nats, streamName(feed.name))
   if (found === undefined) return undefined
-  const order = compareGenerations(found, feed)
-  if (order > 0) throw new Error(`The feed ${feed.name} was declared again meanwhile`)
-  if (order === 0) return found
+  const generation = readGeneration(found, feed)
+  if (generation === feed.generation) return found
+  if (await isDeclared(generation)) throw new Error(`The feed ${feed.name} was declared again meanwhile`)
   await nats.run(() => nats.streams.delete(found.config.name))
   return undefined
 }
 
-/** Negative if the stream belongs to an earlier generation. Names, of those from before there were generations, are earlier than all others. */
-function compareGenerations(info: StreamInfo, { name, generation }: DroppedFeed): number {
-  const own = markOf(info).generation ?? name
-  if (own === generation) return 0
-  return own === name || (generation !== name && own < generation) ? -1 : 1
+/** Streams from before there were generations have the name of their feed. */
+function readGeneration(info: StreamInfo, { name }: DroppedFeed): string {
+  return markOf(info).generation ?? name
 }
 
 async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefined> {

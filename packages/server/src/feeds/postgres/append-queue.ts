@@ -3,6 +3,7 @@ import { BatchQueue } from '../../lib/batch-queue.ts'
 import { isUnavailable } from '../../lib/unavailable.ts'
 import type { Appended, NewMessage, PublishOnce } from '../engine.ts'
 import type { Feed } from '../feed.ts'
+import { PublisherTurns, type QueuedRequest } from '../publisher-turns.ts'
 import { refuseAppend } from '../refusals.ts'
 import { TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
 import { codeOf, type FeedDatabase } from './database.ts'
@@ -31,7 +32,7 @@ export interface AppendedGroup {
   readonly messages: readonly NewMessage[] | undefined
 }
 
-interface Waiting {
+interface Waiting extends QueuedRequest {
   readonly since: number
   readonly messages: readonly NewMessage[]
   readonly once: PublishOnce | undefined
@@ -53,9 +54,10 @@ interface AppendRow {
 }
 
 const APPEND = `select * from ${SCHEMA}.append_2($1, $2, $3, $4, $5, $6, $7, $8)`
-/** A group is at most this much, or one request. */
-const MOST_MESSAGES = 5000
-const MOST_CHARACTERS = 8 << 20
+/** Messages of a group, or one request. */
+const MOST_MESSAGES = 2_000
+/** Longer messages count as several. */
+const LENGTH_OF_MESSAGE = 2_048
 const MOST_TURNS = 4
 /** Requests that wait for less are sent after one has failed: a connection that broke is replaced at once. */
 const LONG_WAIT_MS = 500
@@ -63,6 +65,7 @@ const LONG_WAIT_MS = 500
 export class AppendQueue {
   readonly #options: AppendQueueOptions
   #isRunning = false
+  readonly #turns = new PublisherTurns()
   readonly #queue = new BatchQueue<Waiting>({
     maxTurns: MOST_TURNS,
     isReady: () => !this.#isRunning,
@@ -73,35 +76,22 @@ export class AppendQueue {
     this.#options = options
   }
 
-  append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<Appended> {
+  append(messages: readonly NewMessage[], once: PublishOnce | undefined, publisher: string): Promise<Appended> {
+    let length = 0
+    for (const { topic, data = '' } of messages) length += topic.length + data.length
+    const size = Math.max(messages.length, length / LENGTH_OF_MESSAGE)
     return new Promise((resolve, reject) =>
-      this.#queue.push({ since: performance.now(), messages, once, resolve, reject }),
+      this.#queue.push({ since: performance.now(), messages, once, publisher, size, resolve, reject }),
     )
   }
 
   async #start(): Promise<void> {
     this.#isRunning = true
-    await this.#run(this.#queue.take(this.#sizeOfGroup()))
+    const group = withoutRepeatedKeys(this.#turns.choose(this.#queue.items, MOST_MESSAGES))
+    this.#queue.removeAll(group)
+    await this.#run(group)
     this.#isRunning = false
     this.#queue.schedule()
-  }
-
-  /** Requests with the same key are not in one group: the second gets the result of the first. */
-  #sizeOfGroup(): number {
-    const keys = new Set<string>()
-    let messages = 0
-    let characters = 0
-    let size = 0
-    for (const { messages: more, once } of this.#queue.items) {
-      messages += more.length
-      for (const { topic, data = '' } of more) characters += topic.length + data.length
-      const key = once === undefined ? undefined : JSON.stringify([once.owner, once.key])
-      if (size > 0 && (messages > MOST_MESSAGES || characters > MOST_CHARACTERS)) break
-      if (key !== undefined && keys.has(key)) break
-      if (key !== undefined) keys.add(key)
-      size++
-    }
-    return size
   }
 
   /** In order. A request that is too much for the feed is found by halving the group. */
@@ -182,4 +172,17 @@ export class AppendQueue {
         resolve({ seq: this.#options.isStored() ? (ends.get(index + 1) ?? firstSeq - 1) : 0, time, isRepeated: false })
     }
   }
+}
+
+/** Requests with the same key are not in one group: the second gets the result of the first. */
+function withoutRepeatedKeys(group: readonly Waiting[]): readonly Waiting[] {
+  const keys = new Set<string>()
+  const end = group.findIndex(({ once }) => {
+    if (once === undefined) return false
+    const key = JSON.stringify([once.owner, once.key])
+    const isRepeated = keys.has(key)
+    keys.add(key)
+    return isRepeated
+  })
+  return end < 0 ? group : group.slice(0, end)
 }

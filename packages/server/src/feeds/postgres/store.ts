@@ -109,8 +109,8 @@ export class PostgresFeedStore implements FeedStore {
     await this.refresh()
   }
 
-  append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
-    return this.#queue.append(messages, once)
+  append(messages: readonly NewMessage[], once?: PublishOnce, publisher = ''): Promise<Appended> {
+    return this.#queue.append(messages, once, publisher)
   }
 
   async wasAppended({ owner, key, fingerprint }: PublishOnce): Promise<boolean> {

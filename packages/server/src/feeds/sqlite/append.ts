@@ -43,13 +43,16 @@ export class Appender {
       ),
       setTrimmed: database.prepare('update topics set trimmed = max(trimmed, ?) where id = ?'),
       addMessage: database.prepare('insert into messages (feed, seq, topic, time, data) values (?, ?, ?, ?, ?)'),
-      oldest: database.prepare<[number, number], { feed: number; seq: number; data: string | null }>(
-        'select feed, seq, data from messages where topic = ? and seq <= ? order by seq',
+      // Removals have no data: one that is followed by another leaves no gap.
+      oldest: database.prepare<[number, number], { messages: number; bytes: number; trimmed: number }>(
+        `select count(data) as messages, coalesce(sum(octet_length(data)), 0) as bytes,
+           coalesce(max(case when data is not null then seq end), 0) as trimmed
+         from messages where topic = ? and seq <= ?`,
       ),
       nthOldest: database.prepare<[number, number], { seq: number }>(
         'select seq from messages where topic = ? and data is not null order by seq limit 1 offset ?',
       ),
-      removeMessage: database.prepare('delete from messages where feed = ? and seq = ?'),
+      removeOldest: database.prepare('delete from messages where topic = ? and seq <= ?'),
       setFeed: database.prepare('update feeds set last = ?, time = ?, topics = ?, bytes = ? where id = ?'),
       request: database.prepare<[string, string, string], { fingerprint: string; seq: number; time: number }>(
         'select fingerprint, seq, time from requests where feed = ? and owner = ? and key = ?',
@@ -131,16 +134,11 @@ export class Appender {
   }
 
   removeUpTo(topic: Pick<Topic, 'id' | 'messages'>, last: number): number {
-    const old = this.#sql.oldest.all(topic.id, last)
-    let [bytes, trimmed] = [0, 0]
-    for (const { feed, seq, data } of old) {
-      this.#sql.removeMessage.run(feed, seq)
-      // A removal that is followed by another one leaves no gap.
-      if (data === null) continue
-      topic.messages--
-      bytes += bytesOf(data)
-      trimmed = seq
-    }
+    const oldest = this.#sql.oldest.get(topic.id, last)
+    if (oldest === undefined) return 0
+    const { messages, bytes, trimmed } = oldest
+    this.#sql.removeOldest.run(topic.id, last)
+    topic.messages -= messages
     if (trimmed > 0) this.#sql.setTrimmed.run(trimmed, topic.id)
     return bytes
   }

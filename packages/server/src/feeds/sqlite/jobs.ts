@@ -1,10 +1,11 @@
 /** What the server tells the thread that writes feeds.db, and what it answers. */
 import type { Feed, History } from '../feed.ts'
+import type { QueuedRequest } from '../publisher-turns.ts'
 import type { AppendFault } from '../refusals.ts'
 
 export type Job =
   | { readonly kind: 'define'; readonly feed: FeedRules }
-  | { readonly kind: 'append'; readonly feed: FeedRules; readonly batch: BatchToAppend }
+  | { readonly kind: 'append'; readonly feed: FeedRules; readonly batch: BatchToAppend; readonly publisher: string }
   | { readonly kind: 'purge'; readonly generation: string }
   | { readonly kind: 'drop'; readonly generation: string }
   /** Removes what has expired; at most some thousand rows at once. */
@@ -26,7 +27,12 @@ export interface BatchToAppend {
 /** The jobs of one turn of the event loop. */
 export interface JobBatch {
   readonly now: number
-  readonly jobs: readonly { readonly id: number; readonly job: Job }[]
+  readonly jobs: readonly SentJob[]
+}
+
+export interface SentJob extends QueuedRequest {
+  readonly id: number
+  readonly job: Job
 }
 
 export interface JobResults {
@@ -51,15 +57,24 @@ export interface AppendResult {
   readonly isRepeated: boolean
 }
 
-/** Longer requests are written in turn with groups of shorter ones. */
-const [LONG_MESSAGES, LONG_LENGTH] = [100, 256 * 1024]
-
-export function isLong(job: Job): boolean {
-  return job.kind === 'append' && (job.batch.topics.length > LONG_MESSAGES || lengthOf(job) > LONG_LENGTH)
+/** A job that waits, as the turns of publishers see it. A publisher's long requests have turns of their own: its short ones do not wait for them. */
+export function queuedRequest(job: Job): QueuedRequest {
+  if (job.kind !== 'append') return { publisher: '', size: 1 }
+  const { topics } = job.batch
+  const length = textLength(job)
+  const isLong = topics.length > LONG_MESSAGES || length > LONG_LENGTH
+  return {
+    publisher: isLong ? `${job.publisher}\nlong` : job.publisher,
+    size: Math.max(topics.length, length / LENGTH_OF_MESSAGE),
+  }
 }
 
+const [LONG_MESSAGES, LONG_LENGTH] = [100, 256 * 1024]
+/** Longer messages count as several. */
+const LENGTH_OF_MESSAGE = 2_048
+
 /** The text of its messages, in characters. */
-export function lengthOf(job: Job): number {
+export function textLength(job: Job): number {
   if (job.kind !== 'append') return 0
   const { topics, data } = job.batch
   let length = 0

@@ -64,12 +64,12 @@ export class SqliteFeedStore implements FeedStore {
     this.#env.committed()
   }
 
-  async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
+  async append(messages: readonly NewMessage[], once?: PublishOnce, publisher = ''): Promise<Appended> {
     if (!isStored(this.#feed) && once === undefined) return this.#passOn(messages)
     const topics = messages.map(({ topic }) => topic)
     const data = messages.map(({ data }) => data)
     const batch = isStored(this.#feed) ? { topics, data, once } : { topics: [], data: [], once }
-    const result = await this.#env.writer.run({ kind: 'append', feed: this.rules, batch })
+    const result = await this.#env.writer.run({ kind: 'append', feed: this.rules, batch, publisher })
     if (result.kind === 'refused') throw refuseAppend(result.fault, this.#feed)
     if (result.kind !== 'appended') throw new Error(`Unexpected result of an append: ${result.kind}`)
     const { seq, time, isRepeated } = result

@@ -48,11 +48,13 @@ export class Upkeep {
 
   /** Numbers go on, so that no position from before can be taken for one of a later message. */
   purge(generation: string): void {
-    const { id } = this.#feed(generation)
-    this.#removeRows(id)
+    const feed = this.#find(generation)
+    // Another worker has dropped it.
+    if (feed === undefined) return
+    this.#removeRows(feed.id)
     this.#database
       .prepare('update feeds set epoch = ?, forgotten = last, topics = 0, bytes = 0 where id = ?')
-      .run(newEpoch(), id)
+      .run(newEpoch(), feed.id)
   }
 
   drop(generation: string): void {

@@ -1,17 +1,16 @@
 /** The thread that writes feeds.db. What arrives while it commits forms the next group: one transaction, and one sync of the disk, for all. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
+import { PublisherTurns, withoutChosen } from '../publisher-turns.ts'
 import { Appender } from './append.ts'
-import { type AppendResult, isLong, type Job, type JobBatch, type JobResult, type JobResults } from './jobs.ts'
+import type { AppendResult, Job, JobBatch, JobResult, JobResults, SentJob } from './jobs.ts'
 import { openForWriting } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
 
-/** Messages of a group of long requests, which share a sync of the disk; a request with more is written alone. */
-const MOST_LONG = 2_000
+/** Messages of a group, which share a sync of the disk; a request with more is written alone. */
+const MOST_MESSAGES = 1_000
 
-interface QueuedJob {
-  readonly id: number
-  readonly job: Job
+interface QueuedJob extends SentJob {
   readonly now: number
 }
 
@@ -22,13 +21,12 @@ const database = openForWriting(file)
 const appender = new Appender(database)
 const upkeep = new Upkeep(database, appender)
 const changes = database.prepare('select total_changes()')
-let short: QueuedJob[] = []
-const long: QueuedJob[] = []
+const turns = new PublisherTurns()
+let waiting: QueuedJob[] = []
 let isScheduled = false
-let wasLong = false
 
 port.on('message', ({ now, jobs }: JobBatch) => {
-  for (const { id, job } of jobs) (isLong(job) ? long : short).push({ id, job, now })
+  for (const job of jobs) waiting.push({ ...job, now })
   if (isScheduled) return
   isScheduled = true
   setImmediate(writeGroup)
@@ -38,30 +36,13 @@ port.postMessage({ results: [] } satisfies JobResults)
 
 function writeGroup(): void {
   isScheduled = false
-  const group = nextGroup()
+  const group = turns.choose(waiting, MOST_MESSAGES)
+  waiting = withoutChosen(waiting, group)
   const results = runGroup(database, group)
   port.postMessage({ results: group.map(({ id }, index) => [id, results[index] ?? DONE]) } satisfies JobResults)
-  if (short.length + long.length === 0) return
+  if (waiting.length === 0) return
   isScheduled = true
   setImmediate(writeGroup)
-}
-
-/** All short requests that wait, then long ones: neither kind waits for two groups of the other. */
-function nextGroup(): readonly QueuedJob[] {
-  wasLong = long.length > 0 && (short.length === 0 || !wasLong)
-  if (wasLong) return nextLongGroup()
-  const group = short
-  short = []
-  return group
-}
-
-function nextLongGroup(): readonly QueuedJob[] {
-  let messages = 0
-  const end = long.findIndex(({ job }, index) => {
-    messages += job.kind === 'append' ? job.batch.topics.length : 0
-    return index > 0 && messages > MOST_LONG
-  })
-  return long.splice(0, end < 0 ? long.length : end)
 }
 
 function runGroup(connection: Database, group: readonly QueuedJob[]): readonly JobResult[] {
@@ -109,7 +90,7 @@ function runMerged(connection: Database, group: readonly QueuedJob[]): readonly 
   if (appends.length > 1 && last !== undefined) {
     const topics = appends.flatMap(({ job }) => job.batch.topics)
     const data = appends.flatMap(({ job }) => job.batch.data)
-    const all: Job = { kind: 'append', feed: last.job.feed, batch: { topics, data, once: undefined } }
+    const all: Job = { ...last.job, batch: { topics, data, once: undefined } }
     const result = runOne(connection, all, last.now)
     if (result.kind === 'appended') return resultOfEach(appends, result)
   }

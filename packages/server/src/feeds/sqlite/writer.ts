@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from 'gatehouse-protocol'
-import { isLong, type Job, type JobBatch, type JobResult, type JobResults, lengthOf } from './jobs.ts'
+import { PublisherTurns, withoutChosen } from '../publisher-turns.ts'
+import { type Job, type JobBatch, type JobResult, type JobResults, queuedRequest, textLength } from './jobs.ts'
 
 /** V8 would otherwise reserve 512 MiB for the code of the thread. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8, codeRangeSizeMb: 16 }
@@ -13,7 +14,9 @@ const RESTART_MS = 1_000
 interface QueuedJob {
   readonly id: number
   readonly job: Job
-  readonly length: number
+  readonly publisher: string
+  /** Of its text. */
+  readonly size: number
   resolve(result: JobResult): void
   reject(error: unknown): void
 }
@@ -22,9 +25,9 @@ export class Writer {
   readonly #file: string
   readonly #clock: Clock
   #worker: Worker
-  /** Jobs that have not been sent. Long ones do not keep the others waiting. */
-  readonly #short: QueuedJob[] = []
-  readonly #long: QueuedJob[] = []
+  readonly #turns = new PublisherTurns()
+  /** Jobs that have not been sent. */
+  #queued: QueuedJob[] = []
   readonly #sent = new Map<number, QueuedJob>()
   #sentLength = 0
   #willSend = false
@@ -50,9 +53,8 @@ export class Writer {
     // While somebody waits, the process must not end.
     if (this.#waiting === 0) this.#worker.ref()
     return new Promise((resolve, reject) => {
-      const queued = { id: ++this.#lastId, job, length: lengthOf(job), resolve, reject }
-      const queue = isLong(job) ? this.#long : this.#short
-      queue.push(queued)
+      const { publisher } = queuedRequest(job)
+      this.#queued.push({ id: ++this.#lastId, job, publisher, size: textLength(job), resolve, reject })
       if (this.#willSend) return
       this.#willSend = true
       setImmediate(() => this.#send())
@@ -67,7 +69,7 @@ export class Writer {
   }
 
   get #waiting(): number {
-    return this.#sent.size + this.#short.length + this.#long.length
+    return this.#sent.size + this.#queued.length
   }
 
   #listen(): void {
@@ -82,22 +84,25 @@ export class Writer {
 
   #send(): void {
     this.#willSend = false
-    const sent = [...this.#takeFrom(this.#short), ...this.#takeFrom(this.#long)]
+    const sent = this.#takeNext()
     if (sent.length === 0) return
-    const jobs = sent.map(({ id, job }) => ({ id, job }))
+    for (const queued of sent) {
+      this.#sentLength += queued.size
+      this.#sent.set(queued.id, queued)
+    }
+    const jobs = sent.map(({ id, job }) => ({ id, job, ...queuedRequest(job) }))
     this.#worker.postMessage({ now: this.#clock(), jobs } satisfies JobBatch)
   }
 
   /** As many as the thread may have. */
-  #takeFrom(queue: QueuedJob[]): readonly QueuedJob[] {
-    let count = 0
-    for (const queued of queue) {
-      if (this.#sentLength > 0 && this.#sentLength + queued.length > MAX_SENT_LENGTH) break
-      this.#sentLength += queued.length
-      this.#sent.set(queued.id, queued)
-      count++
-    }
-    return queue.splice(0, count)
+  #takeNext(): readonly QueuedJob[] {
+    const queued = this.#queued
+    const room = MAX_SENT_LENGTH - this.#sentLength
+    if (room <= 0) return []
+    const isAll = queued.reduce((sum, { size }) => sum + size, 0) <= room
+    const chosen = isAll ? queued : this.#turns.choose(queued, room)
+    this.#queued = isAll ? [] : withoutChosen(queued, chosen)
+    return chosen
   }
 
   #answer(results: JobResults['results']): void {
@@ -105,17 +110,17 @@ export class Writer {
       const queued = this.#sent.get(id)
       if (queued === undefined) continue
       this.#sent.delete(id)
-      this.#sentLength -= queued.length
+      this.#sentLength -= queued.size
       if (result.kind === 'failed') queued.reject(Object.assign(new Error(result.message), { code: result.code }))
       else queued.resolve(result)
     }
     if (this.#waiting === 0) this.#worker.unref()
-    else if (this.#short.length + this.#long.length > 0) this.#send()
+    else if (this.#queued.length > 0) this.#send()
   }
 
   #fail(error: unknown): void {
     this.#failure ??= this.#isClosing ? new Error('The feeds are closed') : error
-    const waiting = [...this.#sent.values(), ...this.#short.splice(0), ...this.#long.splice(0)]
+    const waiting = [...this.#sent.values(), ...this.#queued.splice(0)]
     this.#sent.clear()
     this.#sentLength = 0
     for (const { reject } of waiting) reject(this.#failure)

@@ -38,8 +38,8 @@ export interface FeedDefinition {
 /** A feed, with what tells it from others that have had its name. */
 export interface Feed extends FeedDefinition {
   /**
-   * New for each declaration of a name that is not declared: what is stored of a feed belongs to its generation. Later ones are greater. Feeds that
-   * were declared before there were generations have their name.
+   * New for each declaration of a name that is not declared: what is stored of a feed belongs to its generation. Feeds that were declared
+   * before there were generations have their name.
    */
   readonly generation: string
 }
@@ -67,7 +67,7 @@ export function createFeeds(db: Kysely<Schema>, { clock, isUpgrading }: FeedsOpt
   const rows = () => db.selectFrom('feeds').select(['name', 'generation', 'definition'])
   const nextGeneration = async (name: string): Promise<string> => {
     const isDropped = db.selectFrom('dropped_feeds').select('name').where('name', '=', name).executeTakeFirst()
-    return (await isUpgrading()) && (await isDropped) === undefined ? '' : newGeneration(clock())
+    return (await isUpgrading()) && (await isDropped) === undefined ? '' : newGeneration()
   }
   return {
     /** All, or one page; ordered by name. */
@@ -121,9 +121,9 @@ export function createFeeds(db: Kysely<Schema>, { clock, isUpgrading }: FeedsOpt
   }
 }
 
-/** The time comes first, so that later ones are greater. No feed has a dash in its name. */
-function newGeneration(now: number): string {
-  return `${now.toString(36).padStart(9, '0')}-${randomBytes(6).toString('hex')}`
+/** No feed has a dash in its name. */
+function newGeneration(): string {
+  return `g-${randomBytes(9).toString('hex')}`
 }
 
 type FeedRow = Pick<Schema['feeds'], 'name' | 'generation' | 'definition'>
