@@ -29,7 +29,7 @@ export {
 export { type CopyForm, type Encoding, type ReadOutcome, type WireForm, wireForm } from './model/result.ts'
 export { PlanPending, whenPlanned } from './plan/long-plans.ts'
 export type { BuiltStatement, Planned } from './plan/planner.ts'
-export { ownerOf, type QueryCall, type QueryResult, readSmall, requireStepUp } from './run/call.ts'
+export { type CallPart, ownerOf, type QueryCall, type QueryResult, readSmall, requireStepUp } from './run/call.ts'
 export { execute } from './run/execution.ts'
 export type { RunningQueries, RunningQuery } from './run/running.ts'
 export { logSlow, type SlowLog } from './run/slow-log.ts'

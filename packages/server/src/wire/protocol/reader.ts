@@ -1,5 +1,5 @@
 /** Splits the bytes of a connection into messages. Type and length are checked before anything of a message is kept. */
-import type { ConnectionMemory } from './kept-memory.ts'
+import type { ConnectionMemory } from './connection-memory.ts'
 import { type FrontendMessage, MESSAGE_TYPES, parseMessage, type RefusedMessage } from './messages.ts'
 import { ProtocolViolation } from './violation.ts'
 

@@ -3,7 +3,7 @@ import { ERRORS } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { asUnavailable, QUERY_ERRORS } from '../../query/index.ts'
 import { CatalogueError } from '../catalogue/catalogue-error.ts'
-import { NoMemoryLeft } from '../protocol/kept-memory.ts'
+import { NoMemoryLeft } from '../protocol/connection-memory.ts'
 import type { ErrorFields } from '../protocol/replies.ts'
 import { BadParameter } from '../types/parameters.ts'
 

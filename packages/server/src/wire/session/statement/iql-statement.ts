@@ -29,7 +29,7 @@ import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
 import { readArray } from '../../types/arrays.ts'
 import { elementType, modifierOf, oidOf, postgresTypeOf, sizeOfType, typeNamed } from '../../types/oids.ts'
 import { BadParameter, readParameter } from '../../types/parameters.ts'
-import type { SessionEnv } from '../env.ts'
+import type { SessionEnv } from '../contract.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { type ColumnOrigin, originsOf } from './column-origins.ts'
 
@@ -37,7 +37,7 @@ type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
 
 /** Of = ANY($1) and the like, whose plan depends on the length of the array. */
 const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
-/** What is derived from a plan once. A prepared statement must not keep its plan, which can be many times as long as its text. */
+/** What is derived from a plan once. A prepared statement must not hold its plan, which can be many times as long as its text. */
 const FACTS = new WeakMap<Bound, PlanFacts>()
 
 interface PlanFacts {
@@ -223,7 +223,7 @@ export class IqlStatement {
     }
   }
 
-  /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is kept. */
+  /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is found again. */
   form(formats: readonly Format[]): Pick<BoundPortal, 'formats' | 'encoding'> {
     const { length } = this.columns
     if (formats.length > 1 && formats.length !== length)
@@ -358,11 +358,4 @@ export function sizeOf({ statement, values, formats }: BoundPortal): number {
     else size += 16
   }
   return size
-}
-
-/** Whether it can be kept until COMMIT: an INSERT of values that returns nothing. */
-export function isKeepable({ planned }: BoundPortal): boolean {
-  const { statement } = planned.bound
-  if (statement.kind !== 'insert' || statement.table.isSystem) return false
-  return statement.rows.kind === 'values' && statement.onConflict === undefined && statement.returning.length === 0
 }

@@ -1,21 +1,22 @@
-/** The rows of a portal: messages that are ready, and those that a stream still delivers. */
-
+/** The rows of a portal as messages: those that are ready, and those that the engine still delivers. */
 import { release } from '../../../lib/release.ts'
-import type { ReadOutcome } from '../../../query/index.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
+import { CHUNK_BYTES, TextBytes, wireRowWriter } from '../../../query/codecs.ts'
+import { type Encoding, type QueryResult, type ReadOutcome, wireForm } from '../../../query/index.ts'
 
-export type RowChunks = AsyncGenerator<Uint8Array, ReadOutcome, void>
+type RowChunks = AsyncGenerator<Uint8Array, ReadOutcome, void>
 
 const LENGTH_AT = 1
 const NO_BYTES = new Uint8Array(0)
 
-export class PortalRows {
+export class RowStream {
   /** Whole messages that are not sent yet. */
   #ready: Uint8Array
   readonly #chunks: RowChunks | undefined
   #outcome: ReadOutcome | undefined
   #hasEnded: boolean
 
-  constructor(ready: Uint8Array | undefined, chunks: RowChunks | undefined) {
+  constructor(ready: Uint8Array | undefined, chunks?: RowChunks) {
     this.#ready = ready ?? NO_BYTES
     this.#chunks = chunks
     this.#hasEnded = chunks === undefined
@@ -31,7 +32,7 @@ export class PortalRows {
     return this.#hasEnded && this.#ready.length === 0
   }
 
-  /** What the stream told at its end. */
+  /** What the engine told at the end. */
   get outcome(): ReadOutcome | undefined {
     return this.#outcome
   }
@@ -48,13 +49,11 @@ export class PortalRows {
       }
       this.#ready = next.value
     }
-    return this.take(maxRows)
+    return this.#take(maxRows)
   }
 
-  /** The same of the messages that are ready. */
-  take(maxRows: number): { readonly bytes: Uint8Array; readonly rows: number } | undefined {
+  #take(maxRows: number): { readonly bytes: Uint8Array; readonly rows: number } {
     const ready = this.#ready
-    if (ready.length === 0) return undefined
     if (maxRows === 0) {
       this.#ready = NO_BYTES
       return { bytes: ready, rows: -1 }
@@ -70,7 +69,7 @@ export class PortalRows {
     return { bytes: ready.subarray(0, end), rows }
   }
 
-  /** Ends the stream. */
+  /** Ends the read in the engine. */
   async close(): Promise<void> {
     this.#ready = NO_BYTES
     if (this.#hasEnded) return
@@ -79,15 +78,36 @@ export class PortalRows {
   }
 }
 
-export function countMessages(bytes: Uint8Array): number {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  let count = 0
-  for (let at = 0; at < bytes.length; at += LENGTH_AT + view.getUint32(at + LENGTH_AT)) count++
-  return count
+export async function streamRows(result: QueryResult, encoding: Encoding): Promise<RowStream> {
+  switch (result.kind) {
+    case 'stream':
+      return new RowStream(undefined, result.chunks)
+    case 'whole':
+      return new RowStream(result.read.bytes)
+    case 'rows':
+      return new RowStream(await inTurns(encodeRows(result, encoding)))
+  }
+}
+
+/** The few rows that a write returns, or those of EXPLAIN and SHOW. */
+function* encodeRows(
+  { encoders, rows }: Extract<QueryResult, { kind: 'rows' }>,
+  encoding: Encoding,
+): Steps<Uint8Array> {
+  const write = wireRowWriter(wireForm(encoding), encoders.columns)
+  const out = new TextBytes()
+  const chunks: Uint8Array[] = []
+  for (const [index, row] of rows.entries()) {
+    write(out, row)
+    if (out.length >= CHUNK_BYTES) chunks.push(out.take())
+    if (index % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
+  }
+  chunks.push(out.take())
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 }
 
 /** Frees chunks that the socket has sent. */
-export function releaseAll(chunks: Uint8Array[]): void {
+export function freeChunks(chunks: Uint8Array[]): void {
   for (const chunk of chunks) release(chunk)
   chunks.length = 0
 }
