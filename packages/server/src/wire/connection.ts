@@ -5,9 +5,9 @@ import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } 
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/connection-memory.ts'
+import { ProtocolViolation } from './protocol/messages.ts'
 import type { MessageReader } from './protocol/reader.ts'
 import { errorResponse } from './protocol/replies.ts'
-import { ProtocolViolation } from './protocol/violation.ts'
 import type { OpenSession, Session, SessionCaller } from './session/contract.ts'
 import { mayUsePlatform } from './sign-in/sign-in.ts'
 

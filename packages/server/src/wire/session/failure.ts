@@ -36,11 +36,7 @@ export interface SentText {
 
 /** Undefined for an error that is a bug: the caller logs it, and the client learns only the Request-Id. */
 export function failureOf(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
-  if (error instanceof WireError) {
-    const { sqlstate, message, hint, at } = error
-    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
-  }
-  if (error instanceof CatalogueError) {
+  if (error instanceof WireError || error instanceof CatalogueError) {
     const { sqlstate, message, hint, at } = error
     return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
   }
