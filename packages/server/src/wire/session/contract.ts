@@ -1,7 +1,7 @@
 /** What a session is for the listener, and what it uses of the connection and of the server. */
 import type { Principal } from 'gatehouse-protocol'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import type { BulkEnv, Observe, RunningQueries, SlowLog } from '../../query/index.ts'
+import type { BulkEnv, RunEnv } from '../../query/index.ts'
 import type { StatementTrace } from '../../telemetry/trace.ts'
 import type { Catalogue } from '../catalogue/contract.ts'
 import type { ConnectionMemory } from '../protocol/connection-memory.ts'
@@ -67,12 +67,9 @@ export interface SessionCaller {
   readonly memory: ConnectionMemory
 }
 
-export interface SessionEnv extends BulkEnv {
-  readonly running: RunningQueries
+export interface SessionEnv extends BulkEnv, RunEnv {
   /** Read at each use: a reload can change them. */
   readonly limits: SessionLimits
-  readonly observe: Observe
-  readonly slowLog: SlowLog
   readonly rateLimits?: Pick<RateLimits, 'countCaller'> | undefined
   /** Undefined: nobody collects traces. */
   readonly trace?: StatementTrace | undefined

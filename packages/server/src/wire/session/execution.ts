@@ -1,24 +1,37 @@
-/** The execution of a statement, from its first message to its last row: listed while it runs, sent as fast as the client reads, observed at its end. */
+/** The execution of a statement, until its last row: sends rows as fast as the client reads, and waits while its portal is suspended. */
 import type { Refusal } from 'gatehouse-protocol'
-import { logSlow, OTEL_SYSTEMS, type RunningQuery, refuse } from '../../query/index.ts'
+import { type Run, type RunningQuery, refuse } from '../../query/index.ts'
 import type { RowOutput, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
-import { outcomeOf, WireError } from './failure.ts'
+import { WireError } from './failure.ts'
 import { freeChunks, type RowStream } from './portal/row-stream.ts'
 
 /** Chunks that are remembered until the socket has sent all. */
 const MOST_UNFREED = 16
 
-/** What a CancelRequest stops. */
+/** What a CancelRequest stops, and statement_timeout. */
 export class Cancellation {
   #running: RunningQuery | undefined
+  #timeout: NodeJS.Timeout | undefined
 
-  async watch<Result>(running: RunningQuery, act: () => Promise<Result>): Promise<Result> {
-    this.#running = running
-    try {
-      return await act()
-    } finally {
-      this.#running = undefined
+  /** Until the returned function is called. */
+  begin(running: RunningQuery, statementTimeout: number): () => void {
+    this.resume(running)
+    if (statementTimeout > 0) {
+      const text = `The statement ran for ${statementTimeout} ms, which is the limit (the setting statement_timeout)`
+      this.#timeout = setTimeout(() => running.reachLimit(text), statementTimeout).unref()
     }
+    return () => this.suspend(running)
+  }
+
+  /** It waits for its client, who may send other statements. */
+  suspend(running: RunningQuery): void {
+    if (this.#running !== running) return
+    clearTimeout(this.#timeout)
+    this.#running = undefined
+  }
+
+  resume(running: RunningQuery): void {
+    this.#running = running
   }
 
   cancel(error: Refusal): void {
@@ -34,65 +47,50 @@ export interface ExecutionEnv {
 }
 
 export class Execution {
-  readonly requestId: string
+  readonly #run: Run
+  readonly #rows: RowStream
   readonly #env: ExecutionEnv
-  readonly #shown: string
-  readonly #started = performance.now()
   /** Of the caller when it began. */
   readonly #scopes: ReadonlySet<string>
-  #rows: RowStream | undefined
-  #running: RunningQuery | undefined
-  #timeout: NodeJS.Timeout | undefined
+  /** By a write. */
+  readonly affected: number | undefined
   /** The memory that its rows take while they are not sent. */
   #rowBytes = 0
+  #sent = 0
+  #end: 'none' | 'succeeded' | 'failed' = 'none'
   /** Why it was stopped while its portal was suspended. */
   #stopped: unknown
   #endSuspension: (() => void) | undefined
-  #hasEnded = false
-  /** Rows of a result that is known as a whole. */
-  rowCount = 0
-  /** Rows that were sent. */
-  sent = 0
-  /** By a write. */
-  affected: number | undefined
 
-  constructor(requestId: string, shown: string, env: ExecutionEnv) {
-    this.requestId = requestId
-    this.#shown = shown
+  constructor(run: Run, rows: RowStream, env: ExecutionEnv, affected?: number) {
+    this.#run = run
+    this.#rows = rows
     this.#env = env
     this.#scopes = env.caller.principal.scopes
+    this.affected = affected
   }
 
   get hasEnded(): boolean {
-    return this.#hasEnded
+    return this.#end !== 'none'
   }
 
-  /** It is listed from now on. */
-  begin(statementTimeout: number): RunningQuery {
-    const { env, caller } = this.#env
-    const running = env.running.begin(caller.principal, this.requestId, this.#shown)
-    this.#running = running
-    if (statementTimeout > 0) {
-      const text = `The statement ran for ${statementTimeout} ms, which is the limit (the setting statement_timeout)`
-      this.#timeout = setTimeout(() => running.reachLimit(text), statementTimeout).unref()
-    }
-    return running
+  /** Of a result that is known as a whole. */
+  get rowCount(): number {
+    return this.#rows.rowCount
   }
 
-  /** The rows, of which those that are ready take memory. */
-  setRows(rows: RowStream, isCommitted = false): void {
+  /** Rows that are ready take memory until they are sent. After a write, an error would say that it did not happen. */
+  countRows(): void {
     const { memory } = this.#env.caller
-    this.#rows = rows
-    if (isCommitted) memory.takeAnyway(rows.readyBytes)
-    else memory.take(rows.readyBytes)
-    this.#rowBytes = rows.readyBytes
+    const { readyBytes } = this.#rows
+    if (this.affected === undefined) memory.take(readyBytes)
+    else memory.takeAnyway(readyBytes)
+    this.#rowBytes = readyBytes
   }
 
-  /** A write is committed: a request to stop, or a time limit, must not make an error of it while its rows are sent. */
-  endWrite(): void {
-    clearTimeout(this.#timeout)
-    this.#running?.end()
-    this.#running = undefined
+  /** The rows that are ready, where those are all and are sent at once. */
+  takeAll(): Uint8Array {
+    return this.#rows.take(0).bytes
   }
 
   /**
@@ -100,16 +98,16 @@ export class Execution {
    * less than `maxRows`, or all rows were asked for.
    */
   async send(maxRows: number, output: RowOutput): Promise<number> {
-    const rows = this.#rows
-    if (rows === undefined) return 0
     if (this.#stopped !== undefined) throw this.#stopped
-    const send = () => this.#send(rows, maxRows, output)
-    const count = await (this.#running === undefined ? send() : this.#env.cancellation.watch(this.#running, send))
-    this.sent += count
+    const { running } = this.#run
+    if (running !== undefined) this.#env.cancellation.resume(running)
+    const count = await this.#send(maxRows, output)
+    this.#sent += count
     return count
   }
 
-  async #send(rows: RowStream, maxRows: number, output: RowOutput): Promise<number> {
+  async #send(maxRows: number, output: RowOutput): Promise<number> {
+    const rows = this.#rows
     const unfreed: Uint8Array[] = []
     let count = 0
     let isExport = false
@@ -120,7 +118,7 @@ export class Execution {
       if (maxRows > 0) count += next.rows
       if (!isExport && !rows.isDone) {
         isExport = true
-        this.#running?.beginExport()
+        this.#run.running?.beginExport()
       }
       const hasRoom = output.write(next.bytes)
       if (maxRows === 0) {
@@ -134,15 +132,14 @@ export class Execution {
       // Left to the garbage collector, they would cost more than to send them: three full collections for a million rows.
       if (!hasRoom || output.hasSentAll()) freeChunks(unfreed)
     }
-    const { outcome } = rows
-    if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()
-    return maxRows === 0 ? (outcome?.rowCount ?? this.rowCount) - this.sent : count
+    if (rows.isTruncated) throw tooLarge()
+    return maxRows === 0 ? rows.rowCount - this.#sent : count
   }
 
   /** A client that does not read must not occupy a reader that others wait for. */
   async #drained(output: RowOutput): Promise<void> {
     const { limits, engine } = this.#env.env
-    const running = this.#running
+    const { running } = this.#run
     const stop = (): void => {
       if (engine.load.waiting > 0)
         running?.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited'))
@@ -158,9 +155,11 @@ export class Execution {
 
   /** The client has not asked for the rest yet: it ends when it is stopped, as by an operator or its time limit, or when others wait. */
   suspend(): void {
-    clearTimeout(this.#timeout)
-    if (this.#rows?.isDone) this.#close()
-    else if (this.#running !== undefined) this.#watchSuspended(this.#running.signal)
+    const { running } = this.#run
+    if (running === undefined) return
+    this.#env.cancellation.suspend(running)
+    if (this.#rows.isDone) this.#close()
+    else this.#watchSuspended(running.signal)
   }
 
   #watchSuspended(signal: AbortSignal): void {
@@ -188,7 +187,10 @@ export class Execution {
 
   /** Throws if the caller may not read the rest: the rows were read with the rights of the beginning. `check` is what else must be met. */
   resume(check: () => void): void {
+    if (this.#end === 'failed')
+      throw new WireError('55000', 'The portal ended with an error', 'Run the statement again')
     this.#endSuspension?.()
+    if (this.#end === 'succeeded') return
     try {
       if (this.#scopes !== this.#env.caller.principal.scopes)
         throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
@@ -199,57 +201,30 @@ export class Execution {
     }
   }
 
-  fail(error: unknown): void {
-    this.finish(outcomeOf(error), this.sent)
-  }
-
-  /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */
-  finish(outcome: string, rows: number): void {
-    if (this.#hasEnded) return
-    this.#hasEnded = true
-    const { observe, slowLog } = this.#env.env
-    const ms = performance.now() - this.#started
-    observe(outcome, ms, rows)
-    this.#noteSpan(outcome, ms, rows)
-    if (ms >= slowLog.limits.slowMs) {
-      const { subject, kind, clientId } = this.#env.caller.principal
-      const user = kind === 'user' ? subject : undefined
-      logSlow(slowLog, { reqId: this.requestId, user, client: clientId, ms, outcome, statement: this.#shown })
-    }
+  succeed(rows = this.#sent): void {
+    if (this.#end === 'none') this.#end = 'succeeded'
     this.#close()
+    this.#run.succeed(rows)
   }
 
-  /** Where traces are configured. */
-  #noteSpan(outcome: string, ms: number, rows: number): void {
-    const { trace, engine } = this.#env.env
-    if (trace === undefined) return
-    const attributes = {
-      'db.system.name': OTEL_SYSTEMS[engine.kind],
-      'network.protocol.name': 'postgresql',
-      'gatehouse.request_id': this.requestId,
-      'gatehouse.outcome': outcome,
-      'gatehouse.rows': rows,
-    }
-    trace.noteStatement(TRACE_PARENT.exec(this.#shown)?.[1], ms, attributes, outcome === 'server.fault')
+  fail(error: unknown): void {
+    if (this.#end === 'none') this.#end = 'failed'
+    this.#close()
+    this.#run.fail(error, this.#sent)
   }
 
   /** Nothing of it runs or is in memory any more. */
   #close(): void {
-    clearTimeout(this.#timeout)
     this.#endSuspension?.()
     this.#env.caller.memory.give(this.#rowBytes)
     this.#rowBytes = 0
-    if (this.#rows !== undefined && !this.#rows.isDone) {
-      this.#running?.stop(refuse('Limit.Cancelled', 'The portal was closed'))
+    if (!this.#rows.isDone) {
+      this.#run.running?.stop(refuse('Limit.Cancelled', 'The portal was closed'))
       this.#rows.close().catch(() => {})
     }
-    this.#running?.end()
-    this.#running = undefined
+    this.#run.end()
   }
 }
-
-/** Instrumented clients write the trace in a comment of the statement, as sqlcommenter does. */
-const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
 
 export function tooLarge(): Refusal {
   return refuse('Limit.Bytes', 'The result is larger than the limit (the setting query_result_bytes)')

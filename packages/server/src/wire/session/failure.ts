@@ -22,10 +22,9 @@ export class WireError extends Error {
   }
 }
 
-/** For metrics and the log of slow statements. */
-export function outcomeOf(error: unknown): string {
-  if (error instanceof Refusal) return error.code
-  return error instanceof WireError ? `wire.${error.sqlstate}` : 'server.fault'
+/** For metrics and the log of slow statements; undefined for what the query service knows itself. */
+export function outcomeOf(error: unknown): string | undefined {
+  return error instanceof WireError ? `wire.${error.sqlstate}` : undefined
 }
 
 /** Where the statement is in the text that the client sent. */

@@ -1,23 +1,28 @@
-/** Runs statements of a session: the only file here that talks to the query service, whose rights, slots and limits are those of HTTP. */
+/** Runs the statements of a session: the only file here that calls the query service, as HTTP does. */
 import { callerOf } from '../../http/limits/rate-limits.ts'
+import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'
 import {
   type CallPart,
   type Encoding,
-  execute,
   type Planned,
-  type QueryCall,
+  Planning,
+  permit,
+  type QueryResult,
+  Run,
   type RunningQuery,
-  readSmall,
   refuse,
-  requireStepUp,
+  run,
+  runWork,
+  type Work,
   whenPlanned,
 } from '../../query/index.ts'
+import type { OpenSpan, StatementTrace } from '../../telemetry/trace.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Later, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
 import { Cancellation, Execution, type ExecutionEnv, tooLarge } from './execution.ts'
-import type { SentText } from './failure.ts'
-import { streamRows } from './portal/row-stream.ts'
-import { type BoundPortal, TEXT_ROWS } from './statement/iql-statement.ts'
+import { outcomeOf, type SentText } from './failure.ts'
+import { RowStream, streamRows } from './portal/row-stream.ts'
+import { type BoundPortal, type PlanEnv, TEXT_ROWS } from './statement/iql-statement.ts'
 
 export class Runner {
   readonly #env: SessionEnv
@@ -54,12 +59,6 @@ export class Runner {
     return this.#hasEnded
   }
 
-  /** Acts again once the plan of a long statement is made. */
-  whenPlanned(act: () => Later): Later {
-    const later = whenPlanned(() => (this.#hasEnded ? undefined : act()))
-    return later instanceof Promise ? later : undefined
-  }
-
   cancel(reason: string): void {
     this.#cancellation.cancel(refuse('Limit.Cancelled', reason))
   }
@@ -78,23 +77,128 @@ export class Runner {
       rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
   }
 
-  execution(shown: string): Execution {
-    if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
-    return new Execution(this.requestId, shown, this.#executionEnv)
+  // ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The rights of the caller and the tables of this moment. */
+  get planEnv(): PlanEnv {
+    return this.#planEnv(new Planning(this.#caller.principal, this.#env))
   }
 
-  /** The call with the plan of this moment. */
-  call(bound: BoundPortal, requestId: string, encoding: Encoding): QueryCall {
-    const { address, principal } = this.#caller
-    const planned = this.#plan(bound)
-    return { principal, requestId, address, planned, valueSets: [bound.values], encoding, limits: this.#limits }
+  #planEnv(planning: Planning): PlanEnv {
+    return { planning, statementBytes: this.#env.limits.statementBytes }
+  }
+
+  /** Acts again once the plan of a long statement is made. */
+  whenPlanned(act: () => Later): Later {
+    const later = whenPlanned(() => (this.#hasEnded ? undefined : act()))
+    return later instanceof Promise ? later : undefined
+  }
+
+  // ── Calls ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Runs a statement: a small result is there at once, a long one is read while it is sent. */
+  execute(portal: BoundPortal, shown: string): Execution | Promise<Execution> {
+    const { encoding, statement, lengths } = portal
+    const plan = (planning: Planning) => this.#parts(portal, planning, (env) => statement.plan(env, lengths))
+    const ran = run({ ...this.#work(shown), ...this.#call(encoding), plan }, this.#env)
+    if (ran instanceof Promise) return ran.then((later) => this.#open(later.run, later.result, encoding))
+    if (ran.result.kind !== 'whole') throw new Error('Only the rows of a small result are there at once')
+    const { bytes, outcome } = ran.result.read
+    return new Execution(ran.run, new RowStream(bytes, outcome.rowCount), this.#executionEnv)
+  }
+
+  async #open(run: Run, result: QueryResult, encoding: Encoding): Promise<Execution> {
+    const affected = result.kind === 'rows' ? result.rowsAffected : undefined
+    const execution = new Execution(run, await streamRows(result, encoding), this.#executionEnv, affected)
+    try {
+      execution.countRows()
+      if (result.kind === 'rows' && result.isTruncated) throw tooLarge()
+      return execution
+    } catch (error) {
+      execution.fail(error)
+      throw error
+    }
+  }
+
+  /** Refuses what the caller may not run now: a statement that is written later, or a portal that goes on. */
+  permit(portal: BoundPortal): Planned {
+    const { encoding, statement, lengths } = portal
+    const plan = (planning: Planning) => this.#parts(portal, planning, (env) => statement.planAtOnce(env, lengths))
+    const call = { ...this.#call(encoding), principal: this.#caller.principal, requestId: this.requestId, plan }
+    return permit(call, this.#env).planned
+  }
+
+  /** Writes all parts, or nothing. */
+  async write(shown: string, parts: (env: PlanEnv) => Promise<readonly CallPart[]>): Promise<void> {
+    const plan = async (planning: Planning) => {
+      const [first, ...further] = await parts(this.#planEnv(planning))
+      if (first === undefined) throw new Error('A write without a part')
+      return { ...first, further, limits: this.#limits }
+    }
+    const written = await run({ ...this.#work(shown), ...this.#call(TEXT_ROWS), plan }, this.#env)
+    written.run.succeed(0)
+  }
+
+  /** Inserts the rows of a COPY; returns their number. */
+  async insert(shown: string, bulk: Pick<BulkRun, 'table' | 'columns' | 'format' | 'source'>): Promise<number> {
+    const { address } = this.#caller
+    const recheck = async () => this.#caller.principal
+    const call = { ...this.#work(shown), address, ...bulk, ...COPIED, recheck }
+    const { rowsAffected } = await runBulk(call, this.#env)
+    return rowsAffected
+  }
+
+  /** Refuses a COPY before its rows arrive. */
+  permitInsert(bulk: Pick<BulkRun, 'table' | 'columns' | 'format'>): void {
+    const { principal, address } = this.#caller
+    checkBulk({ principal, address, requestId: this.requestId, ...bulk, ...COPIED }, this.#env)
+  }
+
+  /** Work that is no statement of an engine, but is listed, can be cancelled and is observed like one. */
+  work<Result>(shown: string, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
+    return runWork(this.#work(shown), this.#env, act)
+  }
+
+  /** The same for work that returns rows. */
+  async executeWork(shown: string, act: (signal: AbortSignal) => Promise<RowStream>): Promise<Execution> {
+    const run = new Run(this.#work(shown), this.#env)
+    try {
+      const execution = new Execution(run, await act(run.begin().signal), this.#executionEnv)
+      run.end()
+      execution.countRows()
+      return execution
+    } catch (error) {
+      run.fail(error)
+      throw error
+    }
+  }
+
+  // ── What calls are made of ────────────────────────────────────────────────────────────────────────────────────────
+
+  #work(shown: string): Work {
+    if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
+    const { requestId } = this
+    const { trace } = this.#env
+    const timeout = Number(this.#settings.get('statement_timeout'))
+    return {
+      principal: this.#caller.principal,
+      requestId,
+      shown,
+      outcomeOf,
+      span: trace && openSpan(trace, requestId, shown),
+      onBegin: (running) => this.#cancellation.begin(running, timeout),
+    }
+  }
+
+  #call(encoding: Encoding) {
+    return { address: this.#caller.address, encoding }
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #plan({ planned, statement, lengths }: BoundPortal): Planned {
-    const { principal } = this.#caller
-    const isCurrent = planned.snapshot === this.#env.catalogue.snapshot && planned.scopes === principal.scopes
-    return isCurrent ? planned : statement.plan(principal, this.#env, lengths)
+  #parts({ planned, values }: BoundPortal, planning: Planning, plan: (env: PlanEnv) => Planned) {
+    const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === this.#caller.principal.scopes
+    const current = isCurrent ? planned : plan(this.#planEnv(planning))
+    return { planned: current, valueSets: [values], limits: this.#limits }
   }
 
   get #limits() {
@@ -103,73 +207,20 @@ export class Runner {
     const returnedBytes = this.#caller.memory.available
     return { rows: Number.MAX_SAFE_INTEGER, bytes: resultBytes, skip: 0, returnedBytes }
   }
-
-  requireStepUp(call: QueryCall): void {
-    requireStepUp(call, this.#env)
-  }
-
-  /** Rows of a small result, at once; otherwise undefined. */
-  readSmall(call: QueryCall): { readonly bytes: Uint8Array; readonly rowCount: number } | undefined {
-    this.#env.running.check(call.principal, call.requestId)
-    const small = readSmall(call, this.#env)
-    return small && { bytes: small.bytes ?? NO_BYTES, rowCount: small.outcome.rowCount }
-  }
-
-  /** Runs the call; its rows are those of the execution, read while they are sent. */
-  async start(call: QueryCall, execution: Execution): Promise<void> {
-    const running = this.#begin(execution)
-    const result = await this.#cancellation.watch(running, async () => {
-      const ran = await execute({ ...call, running }, this.#env)
-      const isCommitted = ran.kind === 'rows' && ran.rowsAffected !== undefined
-      execution.setRows(await streamRows(ran, call.encoding), isCommitted)
-      return ran
-    })
-    if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
-    if (result.kind !== 'rows') return
-    if (result.rowsAffected !== undefined) execution.endWrite()
-    if (result.isTruncated) throw tooLarge()
-    execution.rowCount = result.rows.length
-    execution.affected = result.rowsAffected
-  }
-
-  /** Writes all parts, or nothing. */
-  async write([first, ...further]: readonly [CallPart, ...CallPart[]], shown: string): Promise<void> {
-    const { address, principal } = this.#caller
-    const execution = this.execution(shown)
-    const { requestId } = execution
-    try {
-      const common = { principal, requestId, address, encoding: TEXT_ROWS, limits: this.#limits }
-      await this.start({ ...common, ...first, further }, execution)
-      execution.finish('ok', 0)
-    } catch (error) {
-      execution.fail(error)
-      throw error
-    }
-  }
-
-  /** Runs work that is no statement of an engine, but is listed, can be cancelled and is observed like one. */
-  async run<Result>(shown: string, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
-    const execution = this.execution(shown)
-    try {
-      const result = await this.runIn(execution, act)
-      execution.finish('ok', 0)
-      return result
-    } catch (error) {
-      execution.fail(error)
-      throw error
-    }
-  }
-
-  /** The same as a part of an execution. */
-  runIn<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
-    const running = this.#begin(execution)
-    return this.#cancellation.watch(running, () => act(running))
-  }
-
-  #begin(execution: Execution): RunningQuery {
-    return execution.begin(Number(this.#settings.get('statement_timeout')))
-  }
 }
 
 const GONE = 'The client closed the connection'
-const NO_BYTES = new Uint8Array(0)
+/** As COPY inserts rows. */
+const COPIED = { duplicates: 'reject', fillsDefaults: 'never' } as const
+/** Instrumented clients write the trace in a comment of the statement, as sqlcommenter does. */
+const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
+
+function openSpan(trace: StatementTrace, requestId: string, shown: string): OpenSpan {
+  const started = performance.now()
+  return {
+    end(attributes, isFailed) {
+      const all = { ...attributes, 'network.protocol.name': 'postgresql', 'gatehouse.request_id': requestId }
+      trace.noteStatement(TRACE_PARENT.exec(shown)?.[1], performance.now() - started, all, isFailed)
+    },
+  }
+}

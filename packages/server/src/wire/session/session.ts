@@ -63,11 +63,11 @@ class WireSession implements Session {
     const block = new TransactionBlock(caller.memory, settings, env.allowsWrites)
     const replies = new Replies(output, caller.memory)
     const runner = new Runner(env, caller, settings, output, randomBytes(12).toString('base64url'))
-    const pipeline = new InsertPipeline(env, caller, replies, runner)
-    const portals = new Portals(env, caller)
+    const pipeline = new InsertPipeline(caller.memory, replies, runner)
+    const portals = new Portals(caller.memory, runner)
     const statements = new PreparedStatements(caller.memory)
     const catalogue = new CatalogueStatements(env, caller, runner)
-    const prepare = createPrepare({ env, caller, runner, block })
+    const prepare = createPrepare({ env, runner, block })
     const parts = { env, caller, settings, block, replies, runner, pipeline, portals, statements, catalogue, prepare }
     const commands = new Commands({
       ...parts,

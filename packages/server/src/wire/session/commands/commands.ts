@@ -136,7 +136,7 @@ export class Commands {
 
   /** Ends the block: all of its rows are written, or none. */
   #write(): Later {
-    const { block, runner, portals, caller, env } = this.#env
+    const { block, runner, portals } = this.#env
     const { inserts, copy } = block.end()
     portals.closeWithTransaction()
     if (copy === undefined && inserts.count === 0) {
@@ -144,7 +144,7 @@ export class Commands {
       block.settle(true)
       return undefined
     }
-    const written = copy === undefined ? inserts.write(runner, caller, env) : insertDeferred(copy, this.#env)
+    const written = copy === undefined ? inserts.write(runner) : insertDeferred(copy, this.#env)
     return written.then(
       () => {
         portals.commit()

@@ -4,7 +4,7 @@ import type { Later, RowOutput } from '../contract.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { type CommandPortal, type Protocol, type RowsPortal, UNBOUND } from '../portal/portal.ts'
 import { type PortalRunEnv, runPortal } from '../portal/portal-run.ts'
-import { IqlStatement, TEXT_ROWS } from '../statement/iql-statement.ts'
+import { IqlStatement } from '../statement/iql-statement.ts'
 import {
   type CommandStatement,
   isCounted,
@@ -88,20 +88,16 @@ export class NamedCommands {
 
   /** The values of expressions without tables, as text. */
   async #values(written: TextPart, sent: SentText): Promise<(Buffer | null)[]> {
-    const { env, caller, runner } = this.#env
+    const { runner } = this.#env
     const text = `SELECT ${written.text}`
     const placed = { text: sent.text, offset: sent.offset + written.offset - 'SELECT '.length }
     runner.sent = placed
-    const statement = new IqlStatement(text, placed, [], caller.principal, env)
-    const bound = statement.bind(UNBOUND, caller.principal, env)
+    const statement = new IqlStatement(text, placed, [], runner.planEnv)
+    const bound = statement.bind(UNBOUND, runner.planEnv)
     if (bound.planned.bound.tables.length > 0)
       throw new WireError('0A000', 'The values of EXECUTE are expressions without tables', 'Read them first')
-    const execution = runner.execution(text)
+    const execution = await runner.execute(bound, text)
     try {
-      const call = runner.call(bound, execution.requestId, TEXT_ROWS)
-      const small = runner.readSmall(call)
-      if (small !== undefined) return valuesOf(small.bytes)
-      await runner.start(call, execution)
       const row: Uint8Array[] = []
       await execution.send(1, collectInto(row))
       return valuesOf(Buffer.concat(row))
@@ -109,7 +105,7 @@ export class NamedCommands {
       execution.fail(error)
       throw error
     } finally {
-      execution.finish('ok', 1)
+      execution.succeed(1)
     }
   }
 

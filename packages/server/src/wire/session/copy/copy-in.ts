@@ -1,7 +1,7 @@
 /** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked, and written at COMMIT. */
 import type { TableView } from 'gatehouse-iql'
-import { type BulkFormat, bulkInsert, checkBulk, openReader } from '../../../query/codecs.ts'
-import { findColumn, requireTable, viewFor } from '../../../query/index.ts'
+import { type BulkFormat, openReader } from '../../../query/codecs.ts'
+import { findColumn, requireTable } from '../../../query/index.ts'
 import { commandComplete, copyInResponse } from '../../protocol/replies.ts'
 import type { SessionCaller } from '../contract.ts'
 import { WireError } from '../failure.ts'
@@ -18,8 +18,8 @@ const PART_BYTES = 128
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
 export interface CopyInEnv extends DeferEnv {
+  readonly caller: SessionCaller
   readonly replies: Replies
-  readonly runner: Runner
 }
 
 /** One COPY FROM, from CopyInResponse to its end. */
@@ -39,21 +39,20 @@ export class CopyIn {
   #isWhole = false
 
   constructor(command: CopyCommand, env: CopyInEnv, onFailed: (error: unknown) => void) {
-    const { caller, block, runner, replies } = env
+    const { block, runner, replies } = env
     this.#env = env
     this.#onFailed = onFailed
     block.requireWritable()
-    const view = viewFor(env.env.catalogue.snapshot, caller.principal.scopes)
-    this.#table = requireTable(view, unquoted(command.table))
+    this.#table = requireTable(runner.planEnv.planning.view, unquoted(command.table))
     const names =
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     const columns = names.map((name) => findColumn(this.#table, name))
     this.#target = { table: this.#table.name, columns, format: formatOf(command.options) }
     // Before the client is asked for rows, whether they are written now or at COMMIT.
-    checkBulk({ ...identify(caller, runner.requestId), ...this.#target, ...INSERTED }, env.env)
+    runner.permitInsert(this.#target)
     if (block.isOpen) this.#deferred = []
     else {
-      this.#inserted = insertRows(this.#target, this.#source, env)
+      this.#inserted = insertRows(this.#target, () => this.#source[Symbol.asyncIterator](), runner)
       this.#inserted.catch((error) => this.#fail(error))
     }
     replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, columns.length))
@@ -108,7 +107,7 @@ export class CopyIn {
 
   /** Every value is read, and none is written before COMMIT. */
   #defer(parts: readonly Uint8Array[]): Promise<number> {
-    return this.#env.runner.run(shownCopy(this.#target.table), (running) => {
+    return this.#env.runner.work(shownCopy(this.#target.table), (running) => {
       running.beginImport()
       return this.#deferParts(parts, running.signal)
     })
@@ -145,10 +144,10 @@ export class CopyIn {
 }
 
 /** At COMMIT. The memory of the rows is counted until they are written. */
-export async function insertDeferred(copy: DeferredCopy, env: CopyInEnv): Promise<number> {
-  const giveBack = env.caller.memory.handOver(copy.bytes)
+export async function insertDeferred(copy: DeferredCopy, { caller, runner }: CopyInEnv): Promise<number> {
+  const giveBack = caller.memory.handOver(copy.bytes)
   try {
-    return await insertRows(copy, piecesOf(copy.parts), env)
+    return await insertRows(copy, () => piecesOf(copy.parts), runner)
   } finally {
     giveBack()
   }
@@ -156,23 +155,10 @@ export async function insertDeferred(copy: DeferredCopy, env: CopyInEnv): Promis
 
 function insertRows(
   { table, columns, format }: CopyTarget,
-  source: AsyncIterable<Uint8Array>,
-  { env, caller, runner }: CopyInEnv,
+  source: () => AsyncGenerator<Uint8Array, void, void>,
+  runner: Runner,
 ): Promise<number> {
-  return runner.run(shownCopy(table), async (running) => {
-    running.beginImport()
-    const { requestId } = running
-    const bulk = { ...identify(caller, requestId), table, columns, format, source, running, ...INSERTED }
-    const { rowsAffected } = await bulkInsert({ ...bulk, recheck: async () => caller.principal }, env)
-    return rowsAffected
-  })
-}
-
-/** As COPY inserts rows. */
-const INSERTED = { duplicates: 'reject', fillsDefaults: 'never' } as const
-
-function identify({ principal, address }: SessionCaller, requestId: string) {
-  return { principal, address, requestId }
+  return runner.insert(shownCopy(table), { table, columns, format, source })
 }
 
 function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
@@ -222,7 +208,7 @@ class CopySource implements AsyncIterable<Uint8Array> {
     this.end()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
     for (;;) {
       if (this.#error !== undefined) throw this.#error
       const parts = this.#parts

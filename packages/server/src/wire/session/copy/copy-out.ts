@@ -2,7 +2,6 @@
 import { reads } from 'gatehouse-iql'
 import { copyHeader } from '../../../query/codecs.ts'
 import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../../protocol/replies.ts'
-import type { SessionCaller, SessionEnv } from '../contract.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { UNBOUND } from '../portal/portal.ts'
 import type { Replies } from '../replies.ts'
@@ -16,8 +15,6 @@ const BINARY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 const BINARY_TRAILER = Buffer.from([0xff, 0xff])
 
 export interface CopyOutEnv {
-  readonly env: SessionEnv
-  readonly caller: SessionCaller
   readonly replies: Replies
   readonly runner: Runner
   readonly block: TransactionBlock
@@ -26,13 +23,13 @@ export interface CopyOutEnv {
 export async function copyOut(
   command: CopyCommand,
   sent: SentText,
-  { env, caller, replies, runner, block }: CopyOutEnv,
+  { replies, runner, block }: CopyOutEnv,
 ): Promise<void> {
   const { options } = command
   const { text, at } = queryOf(command, sent)
   runner.sent = at
-  const statement = new IqlStatement(text, at, [], caller.principal, env)
-  const bound = statement.bind(UNBOUND, caller.principal, env)
+  const statement = new IqlStatement(text, at, [], runner.planEnv)
+  const bound = statement.bind(UNBOUND, runner.planEnv)
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)
     throw new WireError('0A000', 'COPY copies the rows of a SELECT')
   block.requireReadable(bound.planned.bound.tables)
@@ -41,10 +38,8 @@ export async function copyOut(
     statement.columns.map(({ name }) => name),
   )
   const isBinary = form.kind === 'copy-binary'
-  const execution = runner.execution(text)
+  const execution = await runner.execute({ ...bound, encoding: wireEncoding(form) }, text)
   try {
-    const call = runner.call(bound, execution.requestId, wireEncoding(form))
-    await runner.start(call, execution)
     replies.write(copyOutResponse(isBinary ? 1 : 0, statement.columns.length))
     if (isBinary) replies.beginCopy(BINARY_HEADER)
     else if (options.header !== false) replies.write(copyHeader(form, statement.columns))
@@ -52,7 +47,7 @@ export async function copyOut(
     if (isBinary) replies.write(copyData(BINARY_TRAILER))
     replies.write(COPY_DONE)
     replies.write(commandComplete(`COPY ${count}`))
-    execution.finish('ok', count)
+    execution.succeed(count)
   } catch (error) {
     replies.beginCopy(undefined)
     execution.fail(error)

@@ -1,8 +1,8 @@
 /** The rows of a COPY FROM that COMMIT writes. One that is alone in its block stays on the path of bulk inserts; with others it becomes INSERTs. */
 import { type IqlType, type IqlValue, isWide } from 'gatehouse-iql'
 import { openReader, type Vector } from '../../../query/codecs.ts'
-import { requireTable, viewFor } from '../../../query/index.ts'
-import type { SessionCaller, SessionEnv } from '../contract.ts'
+import { requireTable } from '../../../query/index.ts'
+import type { Runner } from '../runner.ts'
 import type { TransactionBlock } from '../transaction/block.ts'
 import { type CopyTarget, type DeferredCopy, insertText, rowBytes, rowStatement } from '../transaction/deferred-rows.ts'
 
@@ -10,8 +10,7 @@ import { type CopyTarget, type DeferredCopy, insertText, rowBytes, rowStatement 
 const PIECE_BYTES = 64 * 1024
 
 export interface DeferEnv {
-  readonly env: SessionEnv
-  readonly caller: SessionCaller
+  readonly runner: Runner
   readonly block: TransactionBlock
 }
 
@@ -24,12 +23,12 @@ export async function replaceByInserts(copy: DeferredCopy, env: DeferEnv, signal
 /** Returns the number of rows. */
 export async function deferAsInserts(
   { table: name, columns: names, format, parts }: CopyTarget & Pick<DeferredCopy, 'parts'>,
-  { env, caller, block }: DeferEnv,
+  { runner, block }: DeferEnv,
   signal: AbortSignal,
 ): Promise<number> {
-  const table = requireTable(viewFor(env.catalogue.snapshot, caller.principal.scopes), name)
+  const table = requireTable(runner.planEnv.planning.view, name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
-  const statement = rowStatement(insertText(name, names), caller, env)
+  const statement = rowStatement(insertText(name, names), runner)
   const reader = await openReader(format, piecesOf(parts), names)
   let count = 0
   for await (const batch of reader.read(columns)) {
@@ -44,7 +43,7 @@ export async function deferAsInserts(
   return count
 }
 
-export async function* piecesOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+export async function* piecesOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, void> {
   for (const part of parts)
     for (let start = 0; start < part.length; start += PIECE_BYTES) yield part.subarray(start, start + PIECE_BYTES)
 }

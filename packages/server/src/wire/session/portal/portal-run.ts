@@ -1,7 +1,7 @@
 /** Execute: runs the statement of a portal, or goes on with it, and sends its rows and the tag of its completion. */
 import { type BoundStatement, reads } from 'gatehouse-iql'
 import { commandComplete, PORTAL_SUSPENDED } from '../../protocol/replies.ts'
-import type { Later, RowOutput, SessionCaller, SessionEnv } from '../contract.ts'
+import type { Later, RowOutput } from '../contract.ts'
 import { replaceByInserts } from '../copy/deferred-copy.ts'
 import type { Execution } from '../execution.ts'
 import type { Replies } from '../replies.ts'
@@ -13,7 +13,6 @@ import { isDeferrable } from '../transaction/deferred-rows.ts'
 import type { InsertPipeline } from '../transaction/insert-pipeline.ts'
 import type { CataloguePortal, Delivery, IqlPortal, RowsPortal } from './portal.ts'
 import type { Portals } from './portals.ts'
-import { RowStream } from './row-stream.ts'
 
 /** Of a column of a catalogue statement. */
 const COLUMN_BYTES = 100
@@ -22,8 +21,6 @@ const COLUMN_BYTES = 100
 const NOWHERE: RowOutput = { write: () => true, drained: async () => {}, hasSentAll: () => true }
 
 export interface PortalRunEnv {
-  readonly env: SessionEnv
-  readonly caller: SessionCaller
   readonly runner: Runner
   readonly replies: Replies
   readonly block: TransactionBlock
@@ -61,80 +58,71 @@ class PortalRun {
 
   /** A small result is sent at once. */
   #read(portal: IqlPortal): Later {
-    const { block, runner, replies } = this.#env
-    const { bound, prepared } = portal
-    block.requireReadable(bound.planned.bound.tables)
-    const execution = runner.execution(prepared.text)
+    const { block, runner } = this.#env
+    block.requireReadable(portal.bound.planned.bound.tables)
+    const execution = runner.execute(portal.bound, portal.prepared.text)
+    if (execution instanceof Promise) return this.#sendLater(portal, execution)
     portal.execution = execution
+    if (this.#delivery.command !== undefined || (this.#maxRows > 0 && execution.rowCount >= this.#maxRows)) {
+      execution.countRows()
+      return this.#describeAndSend(portal, execution)
+    }
+    return this.#sendAll(portal, execution)
+  }
+
+  /** As one write, in this turn. */
+  #sendAll(portal: IqlPortal, execution: Execution): undefined {
+    const { replies } = this.#env
     try {
-      const call = runner.call(bound, execution.requestId, bound.encoding)
-      const small = runner.readSmall(call)
-      if (small === undefined) return this.#runLater(portal, execution)
       if (this.#delivery.isDescribed) this.#describe(portal)
-      execution.rowCount = small.rowCount
-      if (this.#delivery.command !== undefined || (this.#maxRows > 0 && small.rowCount >= this.#maxRows)) {
-        execution.setRows(new RowStream(small.bytes))
-        return this.#send(portal, execution)
-      }
-      if (small.bytes.length > 0) replies.write(small.bytes)
-      this.#complete(execution, completionTag(call.planned.bound.statement, small.rowCount), small.rowCount)
-      return undefined
+      const bytes = execution.takeAll()
+      if (bytes.length > 0) replies.write(bytes)
+      const { rowCount } = execution
+      replies.write(commandComplete(completionTag(portal.bound.planned.bound.statement, rowCount)))
+      execution.succeed(rowCount)
     } catch (error) {
       execution.fail(error)
       throw error
     }
   }
 
-  async #runLater(portal: IqlPortal, execution: Execution): Promise<void> {
-    const { runner } = this.#env
-    const { bound } = portal
-    try {
-      await runner.start(runner.call(bound, execution.requestId, bound.encoding), execution)
-      if (this.#delivery.isDescribed) this.#describe(portal)
-    } catch (error) {
-      execution.fail(error)
-      throw error
-    }
-    await this.#send(portal, execution)
+  async #sendLater(portal: RowsPortal, started: Promise<Execution>): Promise<void> {
+    const execution = await started
+    portal.execution = execution
+    await this.#describeAndSend(portal, execution)
   }
 
   async #runCatalogue(portal: CataloguePortal): Promise<void> {
-    const { pipeline, runner, catalogue, portals } = this.#env
+    const { pipeline, catalogue, portals } = this.#env
     await pipeline.write()
-    const execution = runner.execution(portal.prepared.text)
+    const { columns, execution } = await catalogue.execute(portal.prepared, portal.message)
     portal.execution = execution
+    portal.columns = columns
     try {
-      const { columns, rows } = await catalogue.run(portal.prepared, portal.message, execution)
       portals.count(portal, COLUMN_BYTES * columns.length)
-      portal.columns = columns
-      if (this.#delivery.isDescribed) this.#describe(portal)
-      execution.rowCount = rows
     } catch (error) {
       execution.fail(error)
       throw error
     }
-    await this.#send(portal, execution)
+    await this.#describeAndSend(portal, execution)
   }
 
   #resume(portal: RowsPortal, execution: Execution): Later {
     const { runner, replies } = this.#env
-    if (this.#delivery.isDescribed) this.#describe(portal)
-    if (execution.hasEnded) {
-      // A portal that has returned its rows returns no more.
-      replies.write(commandComplete(`${this.#delivery.command ?? 'SELECT'} 0`))
-      return undefined
-    }
     execution.resume(() => {
-      if (portal.kind === 'iql')
-        runner.requireStepUp(runner.call(portal.bound, execution.requestId, portal.bound.encoding))
+      if (portal.kind === 'iql') runner.permit(portal.bound)
     })
-    return this.#send(portal, execution)
+    if (!execution.hasEnded) return this.#describeAndSend(portal, execution)
+    if (this.#delivery.isDescribed) this.#describe(portal)
+    // A portal that has returned its rows returns no more.
+    replies.write(commandComplete(`${this.#delivery.command ?? 'SELECT'} 0`))
+    return undefined
   }
 
   // ── Writes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #write(portal: IqlPortal): Later {
-    const { block, pipeline, runner } = this.#env
+    const { block, pipeline } = this.#env
     const { bound } = portal
     block.requireWritable()
     const mayDefer = isDeferrable(bound)
@@ -144,24 +132,24 @@ class PortalRun {
       pipeline.add(bound)
       return undefined
     }
-    const run = (): Promise<void> => {
-      const execution = runner.execution(portal.prepared.text)
-      portal.execution = execution
-      return this.#runLater(portal, execution)
-    }
+    const run = (): Promise<void> => this.#sendLater(portal, this.#execute(portal))
     return pipeline.write()?.then(run) ?? run()
+  }
+
+  async #execute({ bound, prepared }: IqlPortal): Promise<Execution> {
+    return this.#env.runner.execute(bound, prepared.text)
   }
 
   /** To COMMIT. */
   #defer({ bound, prepared }: IqlPortal): Later {
-    const { block, runner, replies, caller, env } = this.#env
+    const { block, runner, replies } = this.#env
     const { copy } = block
     const add = (): undefined => {
-      replies.write(commandComplete(`INSERT 0 ${block.inserts.addStatement(bound, runner, caller, env)}`))
+      replies.write(commandComplete(`INSERT 0 ${block.inserts.addStatement(bound, runner)}`))
     }
     if (copy === undefined) return add()
     // This can take long, so that it is listed and can be cancelled.
-    const replaced = runner.run(prepared.text, (running) => {
+    const replaced = runner.work(prepared.text, (running) => {
       running.beginImport()
       return replaceByInserts(copy, this.#env, running.signal)
     })
@@ -178,10 +166,11 @@ class PortalRun {
     if (description !== undefined) this.#env.replies.write(description)
   }
 
-  async #send(portal: RowsPortal, execution: Execution): Promise<void> {
+  async #describeAndSend(portal: RowsPortal, execution: Execution): Promise<void> {
     const { replies } = this.#env
-    const { command } = this.#delivery
+    const { command, isDescribed } = this.#delivery
     try {
+      if (isDescribed) this.#describe(portal)
       const count = await execution.send(this.#maxRows, command === 'MOVE' ? NOWHERE : replies)
       if (this.#maxRows > 0 && count === this.#maxRows) {
         execution.suspend()
@@ -192,16 +181,12 @@ class PortalRun {
         portal.kind === 'catalogue' || command !== undefined
           ? `${command ?? 'SELECT'} ${count}`
           : completionTag(portal.bound.planned.bound.statement, execution.affected ?? count)
-      this.#complete(execution, tag, execution.sent)
+      replies.write(commandComplete(tag))
+      execution.succeed()
     } catch (error) {
       execution.fail(error)
       throw error
     }
-  }
-
-  #complete(execution: Execution, tag: string, rows: number): void {
-    this.#env.replies.write(commandComplete(tag))
-    execution.finish('ok', rows)
   }
 }
 

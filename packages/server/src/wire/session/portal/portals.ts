@@ -1,7 +1,9 @@
 /** The portals of a session by name, counted; which of them end with a transaction. */
+
+import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
 import type { BindMessage } from '../../protocol/messages.ts'
-import type { SessionCaller, SessionEnv } from '../contract.ts'
 import { WireError } from '../failure.ts'
+import type { Runner } from '../runner.ts'
 import type { IqlStatement } from '../statement/iql-statement.ts'
 import type { CatalogueStatement, Prepared } from '../statement/prepared-statement.ts'
 import { bytesOf, executionOf, isHoldable, type Portal, type RowsPortal } from './portal.ts'
@@ -21,14 +23,14 @@ interface Entry {
 }
 
 export class Portals {
-  readonly #env: SessionEnv
-  readonly #caller: SessionCaller
+  readonly #memory: ConnectionMemory
+  readonly #runner: Runner
   readonly #entries = new Map<string, Entry>()
   #created = 0
 
-  constructor(env: SessionEnv, caller: SessionCaller) {
-    this.#env = env
-    this.#caller = caller
+  constructor(memory: ConnectionMemory, runner: Runner) {
+    this.#memory = memory
+    this.#runner = runner
   }
 
   bind(prepared: Prepared, message: BindMessage): Portal {
@@ -55,7 +57,7 @@ export class Portals {
         return { kind: 'catalogue', prepared, message: { ...message, values }, execution: undefined }
       }
       case 'iql': {
-        const bound = prepared.bind(message, this.#caller.principal, this.#env)
+        const bound = prepared.bind(message, this.#runner.planEnv)
         return { kind: 'iql', prepared, bound, execution: undefined }
       }
     }
@@ -68,7 +70,7 @@ export class Portals {
       throw new WireError('54000', `A connection has at most ${MAX_PORTALS} portals`, 'Close some')
     const size = 2 * name.length + bytesOf(portal)
     const bytes = size > SMALL_BYTES ? size : 0
-    this.#caller.memory.take(bytes)
+    this.#memory.take(bytes)
     this.#created++
     this.#entries.set(name, { portal, number: this.#created, bytes, hasOutlivedTransaction: false })
   }
@@ -78,7 +80,7 @@ export class Portals {
     for (const entry of this.#entries.values()) {
       const isOf = entry.portal === portal || (entry.portal.kind === 'command' && entry.portal.executed === portal)
       if (!isOf) continue
-      this.#caller.memory.take(bytes)
+      this.#memory.take(bytes)
       entry.bytes += bytes
     }
   }
@@ -99,9 +101,8 @@ export class Portals {
     const entry = this.#entries.get(name)
     if (entry === undefined) return
     this.#entries.delete(name)
-    this.#caller.memory.give(entry.bytes)
-    const execution = executionOf(entry.portal)
-    execution?.finish('ok', execution.rowCount)
+    this.#memory.give(entry.bytes)
+    executionOf(entry.portal)?.succeed()
   }
 
   /** How many were created since the connection began. */

@@ -13,11 +13,13 @@ export class RowStream {
   /** Whole messages that are not sent yet. */
   #ready: Uint8Array
   readonly #chunks: RowChunks | undefined
-  #outcome: ReadOutcome | undefined
+  #rowCount: number
+  #isTruncated = false
   #hasEnded: boolean
 
-  constructor(ready: Uint8Array | undefined, chunks?: RowChunks) {
+  constructor(ready: Uint8Array | undefined, rowCount: number, chunks?: RowChunks) {
     this.#ready = ready ?? NO_BYTES
+    this.#rowCount = rowCount
     this.#chunks = chunks
     this.#hasEnded = chunks === undefined
   }
@@ -32,9 +34,14 @@ export class RowStream {
     return this.#hasEnded && this.#ready.length === 0
   }
 
-  /** What the engine told at the end. */
-  get outcome(): ReadOutcome | undefined {
-    return this.#outcome
+  /** Of all; 0 before the engine has told it, at the end. */
+  get rowCount(): number {
+    return this.#rowCount
+  }
+
+  /** The result is larger than the limit. */
+  get isTruncated(): boolean {
+    return this.#isTruncated
   }
 
   /** The next messages, at most `maxRows` of them; undefined when there are none left. */
@@ -44,15 +51,17 @@ export class RowStream {
       const next = await this.#chunks.next()
       if (next.done) {
         this.#hasEnded = true
-        this.#outcome = next.value
+        this.#rowCount = next.value.rowCount
+        this.#isTruncated = next.value.truncated !== 'no'
         return undefined
       }
       this.#ready = next.value
     }
-    return this.#take(maxRows)
+    return this.take(maxRows)
   }
 
-  #take(maxRows: number): { readonly bytes: Uint8Array; readonly rows: number } {
+  /** At most `maxRows` messages of those that are ready. */
+  take(maxRows: number): { readonly bytes: Uint8Array; readonly rows: number } {
     const ready = this.#ready
     if (maxRows === 0) {
       this.#ready = NO_BYTES
@@ -81,11 +90,11 @@ export class RowStream {
 export async function streamRows(result: QueryResult, encoding: Encoding): Promise<RowStream> {
   switch (result.kind) {
     case 'stream':
-      return new RowStream(undefined, result.chunks)
+      return new RowStream(undefined, 0, result.chunks)
     case 'whole':
-      return new RowStream(result.read.bytes)
+      return new RowStream(result.read.bytes, result.read.outcome.rowCount)
     case 'rows':
-      return new RowStream(await inTurns(encodeRows(result, encoding)))
+      return new RowStream(await inTurns(encodeRows(result, encoding)), result.rows.length)
   }
 }
 

@@ -35,24 +35,24 @@ export class CatalogueStatements {
   async describe(prepared: CatalogueStatement): Promise<CatalogueDescription> {
     if (prepared.description !== undefined) return prepared.description
     this.#runner.admit(isCounted(prepared))
-    return this.#runner.run(prepared.text, ({ signal }) => this.#describe(prepared, signal))
+    return this.#runner.work(prepared.text, ({ signal }) => this.#describe(prepared, signal))
   }
 
-  /** The execution holds the rows; the result tells their columns and their number. */
-  run(
+  async execute(
     prepared: CatalogueStatement,
     message: BoundValues,
-    execution: Execution,
-  ): Promise<{ readonly columns: readonly CatalogueColumn[]; readonly rows: number }> {
-    return this.#runner.runIn(execution, async ({ signal }) => {
+  ): Promise<{ readonly columns: readonly CatalogueColumn[]; readonly execution: Execution }> {
+    let columns: readonly CatalogueColumn[] = []
+    const execution = await this.#runner.executeWork(prepared.text, async (signal) => {
       const { text, declared } = prepared
       const values = await this.#textsOf(message, prepared, signal)
-      const { columns, rows } = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
-      const encoded = await inTurns(catalogueRows(rows, columns, message.resultFormats))
+      const result = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
+      columns = result.columns
+      const encoded = await inTurns(catalogueRows(result.rows, columns, message.resultFormats))
       signal.throwIfAborted()
-      execution.setRows(new RowStream(encoded))
-      return { columns, rows: rows.length }
+      return new RowStream(encoded, result.rows.length)
     })
+    return { columns, execution }
   }
 
   async #describe(prepared: CatalogueStatement, signal: AbortSignal): Promise<CatalogueDescription> {

@@ -1,12 +1,11 @@
 /** Rows that are checked at once and written later, all or none: at COMMIT, or at the Sync that ends a pipeline. */
 import { type Bound, type IqlValue, printName, sameType } from 'gatehouse-iql'
 import type { BulkFormat } from '../../../query/codecs.ts'
-import { type CallPart, type Planned, whenPlanned } from '../../../query/index.ts'
+import { type CallPart, whenPlanned } from '../../../query/index.ts'
 import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
-import type { SessionCaller, SessionEnv } from '../contract.ts'
 import { WireError } from '../failure.ts'
 import type { Runner } from '../runner.ts'
-import { type BoundPortal, IqlStatement, PLAN_TIMES, sizeOf, TEXT_ROWS } from '../statement/iql-statement.ts'
+import { type BoundPortal, IqlStatement, PLAN_TIMES, type PlanEnv, sizeOf } from '../statement/iql-statement.ts'
 
 /** The bytes that all rows of a block may have. */
 export const MAX_DEFERRED_BYTES = 64 * 1024 * 1024
@@ -68,16 +67,15 @@ export class DeferredInserts {
   }
 
   /** Checks an INSERT of values and adds its rows; returns their number. */
-  addStatement(portal: BoundPortal, runner: Runner, caller: SessionCaller, env: SessionEnv): number {
-    const call = runner.call(portal, runner.requestId, TEXT_ROWS)
-    const { statement } = call.planned.bound
+  addStatement(portal: BoundPortal, runner: Runner): number {
+    const { bound } = runner.permit(portal)
+    const { statement } = bound
     if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
       throw new Error('Only an INSERT of values is deferred')
-    runner.requireStepUp(call)
     const table = statement.table.name
     const rows = constantRows(statement)
     if (rows === undefined) {
-      const size = sizeOf(portal) + this.#planBytes(portal.statement, call.planned.bound)
+      const size = sizeOf(portal) + this.#planBytes(portal.statement, bound)
       this.add({ statement: portal.statement, values: portal.values, table }, size)
       return statement.rows.rows.length
     }
@@ -85,7 +83,7 @@ export class DeferredInserts {
       table,
       statement.columns.map(({ name }) => name),
     )
-    const shared = this.#rowStatements.get(text) ?? rowStatement(text, caller, env)
+    const shared = this.#rowStatements.get(text) ?? rowStatement(text, runner)
     this.#rowStatements.set(text, shared)
     for (const values of rows) this.add({ statement: shared, values, table }, rowBytes(values))
     return rows.length
@@ -114,19 +112,19 @@ export class DeferredInserts {
   }
 
   /** Their memory is counted until they are written, also if the connection ends meanwhile. */
-  async write(runner: Runner, { principal }: SessionCaller, env: SessionEnv): Promise<void> {
+  async write(runner: Runner): Promise<void> {
     const giveBack = this.#memory.handOver(this.#bytes)
     this.#bytes = 0
     try {
-      const [first, ...further] = await this.#parts((statement) => statement.planInTurns(principal, env))
-      if (first !== undefined) await runner.write([first, ...further], this.#inserts[0]?.statement.text ?? '')
+      const [first] = this.#inserts
+      if (first !== undefined) await runner.write(first.statement.text, (env) => this.#parts(env))
     } finally {
       giveBack()
     }
   }
 
   /** Inserts that follow each other with one plan share a part. */
-  async #parts(plan: (statement: IqlStatement) => Planned): Promise<readonly CallPart[]> {
+  async #parts(env: PlanEnv): Promise<readonly CallPart[]> {
     const parts: CallPart[] = []
     let last: { readonly statement: IqlStatement; readonly valueSets: IqlValue[][] } | undefined
     for (const { statement, values } of this.#inserts) {
@@ -135,7 +133,7 @@ export class DeferredInserts {
         continue
       }
       const valueSets = [[...values]]
-      const planned = whenPlanned(() => plan(statement))
+      const planned = whenPlanned(() => statement.plan(env))
       parts.push({ planned: planned instanceof Promise ? await planned : planned, valueSets })
       last = { statement, valueSets }
     }
@@ -144,8 +142,8 @@ export class DeferredInserts {
 }
 
 /** An INSERT with one row of parameters: many rows share its plan, which would take far more memory than they do. */
-export function rowStatement(text: string, { principal }: SessionCaller, env: SessionEnv): IqlStatement {
-  return new IqlStatement(text, { text: '', offset: 0 }, [], principal, env)
+export function rowStatement(text: string, { planEnv }: Runner): IqlStatement {
+  return new IqlStatement(text, { text: '', offset: 0 }, [], planEnv)
 }
 
 export function insertText(table: string, columns: readonly string[]): string {
