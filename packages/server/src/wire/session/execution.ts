@@ -62,11 +62,11 @@ export class Execution {
   #stopped: unknown
   #endSuspension: (() => void) | undefined
 
-  constructor(run: Run, rows: RowStream, env: ExecutionEnv, affected?: number) {
+  constructor(run: Run, rows: RowStream, scopes: ReadonlySet<string>, env: ExecutionEnv, affected?: number) {
     this.#run = run
     this.#rows = rows
+    this.#scopes = scopes
     this.#env = env
-    this.#scopes = env.caller.principal.scopes
     this.affected = affected
   }
 
@@ -83,9 +83,14 @@ export class Execution {
   countRows(): void {
     const { memory } = this.#env.caller
     const { readyBytes } = this.#rows
-    if (this.affected === undefined) memory.take(readyBytes)
-    else memory.takeAnyway(readyBytes)
-    this.#rowBytes = readyBytes
+    try {
+      if (this.affected === undefined) memory.take(readyBytes)
+      else memory.takeAnyway(readyBytes)
+      this.#rowBytes = readyBytes
+    } catch (error) {
+      this.fail(error)
+      throw error
+    }
   }
 
   /** The rows that are ready, where those are all and are sent at once. */

@@ -1,4 +1,5 @@
 /** Runs the statements of a session: the only file here that calls the query service, as HTTP does. */
+import type { Principal } from 'gatehouse-protocol'
 import { callerOf } from '../../http/limits/rate-limits.ts'
 import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'
 import {
@@ -99,23 +100,41 @@ export class Runner {
   /** Runs a statement: a small result is there at once, a long one is read while it is sent. */
   execute(portal: BoundPortal, shown: string): Execution | Promise<Execution> {
     const { encoding, statement, lengths } = portal
-    const plan = (planning: Planning) => this.#parts(portal, planning, (env) => statement.plan(env, lengths))
-    const ran = run({ ...this.#work(shown), ...this.#call(encoding), plan }, this.#env)
-    if (ran instanceof Promise) return ran.then((later) => this.#open(later.run, later.result, encoding))
-    if (ran.result.kind !== 'whole') throw new Error('Only the rows of a small result are there at once')
-    const { bytes, outcome } = ran.result.read
-    return new Execution(ran.run, new RowStream(bytes, outcome.rowCount), this.#executionEnv)
+    const work = this.#work(shown)
+    const plan = (planning: Planning) =>
+      this.#parts(portal, work.principal, planning, (env) => statement.plan(env, lengths))
+    const ran = run({ ...work, ...this.#call(encoding), plan }, this.#env)
+    return ran instanceof Promise
+      ? ran.then(async ({ run, result }) => this.#open(run, work, () => streamRows(result, encoding), result))
+      : new Execution(ran.run, smallRows(ran.result), work.principal.scopes, this.#executionEnv)
   }
 
-  async #open(run: Run, result: QueryResult, encoding: Encoding): Promise<Execution> {
-    const affected = result.kind === 'rows' ? result.rowsAffected : undefined
-    const execution = new Execution(run, await streamRows(result, encoding), this.#executionEnv, affected)
+  /** The same for work that no engine runs, such as statements on the catalogue. */
+  executeWork(shown: string, act: (signal: AbortSignal) => Promise<RowStream>): Promise<Execution> {
+    const work = this.#work(shown)
+    const run = new Run(work, this.#env)
+    return this.#open(run, work, async () => {
+      const rows = await act(run.begin().signal)
+      run.end()
+      return rows
+    })
+  }
+
+  async #open(
+    run: Run,
+    { principal }: Work,
+    read: () => Promise<RowStream>,
+    result?: QueryResult,
+  ): Promise<Execution> {
     try {
+      const written = result?.kind === 'rows' ? result : undefined
+      if (written?.isTruncated) throw tooLarge()
+      const rows = await read()
+      const execution = new Execution(run, rows, principal.scopes, this.#executionEnv, written?.rowsAffected)
       execution.countRows()
-      if (result.kind === 'rows' && result.isTruncated) throw tooLarge()
       return execution
     } catch (error) {
-      execution.fail(error)
+      run.fail(error)
       throw error
     }
   }
@@ -123,9 +142,10 @@ export class Runner {
   /** Refuses what the caller may not run now: a statement that is written later, or a portal that goes on. */
   permit(portal: BoundPortal): Planned {
     const { encoding, statement, lengths } = portal
-    const plan = (planning: Planning) => this.#parts(portal, planning, (env) => statement.planAtOnce(env, lengths))
-    const call = { ...this.#call(encoding), principal: this.#caller.principal, requestId: this.requestId, plan }
-    return permit(call, this.#env).planned
+    const { principal } = this.#caller
+    const plan = (planning: Planning) =>
+      this.#parts(portal, principal, planning, (env) => statement.planAtOnce(env, lengths))
+    return permit({ ...this.#call(encoding), principal, requestId: this.requestId, plan }, this.#env).planned
   }
 
   /** Writes all parts, or nothing. */
@@ -159,20 +179,6 @@ export class Runner {
     return runWork(this.#work(shown), this.#env, act)
   }
 
-  /** The same for work that returns rows. */
-  async executeWork(shown: string, act: (signal: AbortSignal) => Promise<RowStream>): Promise<Execution> {
-    const run = new Run(this.#work(shown), this.#env)
-    try {
-      const execution = new Execution(run, await act(run.begin().signal), this.#executionEnv)
-      run.end()
-      execution.countRows()
-      return execution
-    } catch (error) {
-      run.fail(error)
-      throw error
-    }
-  }
-
   // ── What calls are made of ────────────────────────────────────────────────────────────────────────────────────────
 
   #work(shown: string): Work {
@@ -195,8 +201,13 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #parts({ planned, values }: BoundPortal, planning: Planning, plan: (env: PlanEnv) => Planned) {
-    const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === this.#caller.principal.scopes
+  #parts(
+    { planned, values }: BoundPortal,
+    { scopes }: Principal,
+    planning: Planning,
+    plan: (env: PlanEnv) => Planned,
+  ) {
+    const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
     const current = isCurrent ? planned : plan(this.#planEnv(planning))
     return { planned: current, valueSets: [values], limits: this.#limits }
   }
@@ -214,6 +225,12 @@ const GONE = 'The client closed the connection'
 const COPIED = { duplicates: 'reject', fillsDefaults: 'never' } as const
 /** Instrumented clients write the trace in a comment of the statement, as sqlcommenter does. */
 const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
+
+/** Nothing but a small result is there at once. */
+function smallRows(result: QueryResult): RowStream {
+  if (result.kind !== 'whole') throw new Error('A result that should have been awaited')
+  return new RowStream(result.read.bytes, result.read.outcome.rowCount)
+}
 
 function openSpan(trace: StatementTrace, requestId: string, shown: string): OpenSpan {
   const started = performance.now()

@@ -63,11 +63,10 @@ class PortalRun {
     const execution = runner.execute(portal.bound, portal.prepared.text)
     if (execution instanceof Promise) return this.#sendLater(portal, execution)
     portal.execution = execution
-    if (this.#delivery.command !== undefined || (this.#maxRows > 0 && execution.rowCount >= this.#maxRows)) {
-      execution.countRows()
-      return this.#describeAndSend(portal, execution)
-    }
-    return this.#sendAll(portal, execution)
+    const isWhole = this.#delivery.command === undefined && (this.#maxRows === 0 || execution.rowCount < this.#maxRows)
+    if (isWhole) return this.#sendAll(portal, execution)
+    execution.countRows()
+    return this.#describeAndSend(portal, execution)
   }
 
   /** As one write, in this turn. */
