@@ -14,8 +14,8 @@ import {
   type SubscribeRequest,
 } from '../feeds/feeds.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
+import { dataText } from '../streaming/streaming.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
-import { dataText } from '../streaming/topics/data-text.ts'
 
 export interface FeedControllersEnv {
   readonly feeds: FeedService

@@ -2,7 +2,7 @@
 import { type FeedPlace, type Feeds, openFeeds } from '../feeds/feeds.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { StepUp } from '../step-up/step-up.ts'
-import type { Gateway } from '../streaming/gateway/gateway.ts'
+import type { Gateway } from '../streaming/streaming.ts'
 import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'

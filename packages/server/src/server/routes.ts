@@ -310,7 +310,7 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
-  if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
+  if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
   if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
   if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
