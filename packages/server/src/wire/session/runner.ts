@@ -120,12 +120,7 @@ export class Runner {
     })
   }
 
-  async #open(
-    run: Run,
-    { principal }: Work,
-    read: () => Promise<RowStream>,
-    result?: QueryResult,
-  ): Promise<Execution> {
+  async #open(run: Run, { principal }: Work, read: () => Promise<RowStream>, result?: QueryResult): Promise<Execution> {
     try {
       const written = result?.kind === 'rows' ? result : undefined
       if (written?.isTruncated) throw tooLarge()
@@ -201,12 +196,7 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #parts(
-    { planned, values }: BoundPortal,
-    { scopes }: Principal,
-    planning: Planning,
-    plan: (env: PlanEnv) => Planned,
-  ) {
+  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: (env: PlanEnv) => Planned) {
     const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
     const current = isCurrent ? planned : plan(this.#planEnv(planning))
     return { planned: current, valueSets: [values], limits: this.#limits }
