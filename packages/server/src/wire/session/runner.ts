@@ -180,14 +180,13 @@ export class Runner {
     if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
     const { requestId } = this
     const { trace } = this.#env
-    const timeout = Number(this.#settings.get('statement_timeout'))
     return {
       principal: this.#caller.principal,
       requestId,
       shown,
       outcomeOf,
       span: trace && openSpan(trace, requestId, shown),
-      onBegin: (running) => this.#cancellation.begin(running, timeout),
+      onBegin: (running) => this.#cancellation.begin(running, Number(this.#settings.get('statement_timeout'))),
     }
   }
 
