@@ -120,12 +120,7 @@ export class Runner {
     })
   }
 
-  async #open(
-    run: Run,
-    { principal }: Work,
-    read: () => Promise<RowStream>,
-    result?: QueryResult,
-  ): Promise<Execution> {
+  async #open(run: Run, { principal }: Work, read: () => Promise<RowStream>, result?: QueryResult): Promise<Execution> {
     try {
       const written = result?.kind === 'rows' ? result : undefined
       if (written?.isTruncated) throw tooLarge()
@@ -185,14 +180,13 @@ export class Runner {
     if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
     const { requestId } = this
     const { trace } = this.#env
-    const timeout = Number(this.#settings.get('statement_timeout'))
     return {
       principal: this.#caller.principal,
       requestId,
       shown,
       outcomeOf,
       span: trace && openSpan(trace, requestId, shown),
-      onBegin: (running) => this.#cancellation.begin(running, timeout),
+      onBegin: (running) => this.#cancellation.begin(running, Number(this.#settings.get('statement_timeout'))),
     }
   }
 
@@ -201,12 +195,7 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #parts(
-    { planned, values }: BoundPortal,
-    { scopes }: Principal,
-    planning: Planning,
-    plan: (env: PlanEnv) => Planned,
-  ) {
+  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: (env: PlanEnv) => Planned) {
     const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
     const current = isCurrent ? planned : plan(this.#planEnv(planning))
     return { planned: current, valueSets: [values], limits: this.#limits }

@@ -251,9 +251,9 @@ class WireSession implements Session {
   // ── COPY … FROM STDIN ─────────────────────────────────────────────────────────────────────────────────────────────
 
   #beginCopyIn(command: CopyCommand, protocol: Protocol): void {
-    const copy = new CopyIn(command, this.#parts, (error) => {
-      // Otherwise the message that is being handled fails.
-      if (!this.#isBusy && this.#state.kind === 'copy-in') this.#fail(error, protocol)
+    const copy: CopyIn = new CopyIn(command, this.#parts, (error) => {
+      // Otherwise the message that is being handled fails, or the client sends the rows of another COPY by now.
+      if (!this.#isBusy && this.#state.kind === 'copy-in' && this.#state.copy === copy) this.#fail(error, protocol)
     })
     this.#state = { kind: 'copy-in', copy, protocol }
   }

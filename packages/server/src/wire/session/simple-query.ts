@@ -63,7 +63,7 @@ export class SimpleQuery {
       if (continueAfterCopy(rest)) return later
       if (later !== undefined) return later.then(rest)
     }
-    const ended = endImplicit()
+    const ended = block.isOpen ? endImplicit() : undefined
     if (ended !== undefined) return ended.then(onDone)
     onDone()
     return undefined
