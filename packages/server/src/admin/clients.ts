@@ -2,6 +2,7 @@
 import type { KnownApis } from '../declarative/check-meaning.ts'
 import { algFaults } from '../declarative/client-algs.ts'
 import { clientTarget } from '../declarative/targets.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { RevocationsInside } from '../store/authorizations/revocations.ts'
@@ -13,7 +14,7 @@ import { newId, newSecret } from '../store/keys/opaque.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './request/body.ts'
+import { badBody, CLIENT_SCHEMA, instant, type JsonObject, readClient, readObject } from './request/body.ts'
 import { change, record, recordPatch, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
@@ -113,7 +114,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         if (found === undefined) throw notFound('client', id)
         requireMatch(call, await showClient({ ...env, stores }, id))
         const wanted = readMetadata(
-          merged({ ...found }, patch),
+          mergePatch({ ...found }, patch),
           await stores.attributes.list(),
           await knownApis(env, stores),
         )

@@ -3,6 +3,7 @@ import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import { FEEDS } from '../resources/feeds.ts'
+import { PROVIDERS } from '../resources/providers.ts'
 import { ROLES } from '../resources/roles.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
@@ -10,10 +11,10 @@ import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
+import { identityRoutes } from './identities.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
-import { providerRoutes } from './providers.ts'
 import { resourceRoutes } from './resource-routes.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
@@ -40,7 +41,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...scopeRoutes,
   ...resourceRoutes(APIS),
   ...resourceRoutes(ATTRIBUTES),
-  ...providerRoutes,
+  ...resourceRoutes(PROVIDERS),
+  ...identityRoutes,
   ...resourceRoutes(CONTROLLERS),
   ...resourceRoutes(FEEDS, {
     details: async ({ name }, { feeds }) => ({ usage: (await feeds?.usage(name)) ?? null }),

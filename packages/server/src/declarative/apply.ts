@@ -2,8 +2,8 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
-import type { ChangeInside } from '../resources/define-resource.ts'
-import { listResources } from '../resources/resources.ts'
+import { putItem, removeItem, settle } from '../resources/change-item.ts'
+import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
@@ -18,12 +18,12 @@ import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
-import { applyProvider } from './provider-changes.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv {
+  readonly resources: readonly AnyResource[]
   readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
@@ -50,7 +50,7 @@ export async function apply(source: string, changes: readonly Change[], env: App
       const revocations = createRevocations({ grants: stores.grants, publish, clock: env.clock })
       const { emergencyUserFaults } = env
       const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-      await applyIdentity(changes, stores, hashes, env, revocations)
+      await applyIdentity(changes, hashes, env, { stores, revocations, publish, providerKey: env.providerKey })
       if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
     })
   } catch (error) {
@@ -169,11 +169,11 @@ async function createTable(
 /** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
 async function applyIdentity(
   changes: readonly Change[],
-  stores: Stores,
   hashes: ReadonlyMap<Change, string>,
-  env: Pick<ApplyEnv, 'providerKey'>,
-  revocations: RevocationsInside,
+  { resources }: Pick<ApplyEnv, 'resources'>,
+  inside: ChangeInside,
 ): Promise<void> {
+  const { stores, revocations } = inside
   const affected = new Set<string>()
   const cut: string[] = []
   for (const change of changes) {
@@ -189,25 +189,18 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
-      case 'provider':
-        for (const userId of await applyProvider(change, stores, env.providerKey, revocations)) affected.add(userId)
-        break
       case 'table':
       case 'view':
         break
       default:
-        await applyResource(change, { stores, revocations })
+        await applyResource(change, resources, inside)
     }
   }
-  for (const { noun, changedEvent } of listResources())
-    if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
-      await stores.events.append({ kind: changedEvent })
-  if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
   await revocations.revokeUsers(cut)
-  for (const { noun, settle } of listResources()) {
-    const made = changes.filter(({ what }) => what === noun)
+  for (const resource of resources) {
+    const made = changes.filter(({ what }) => what === resource.noun)
     const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
-    if (made.length > 0) await settle?.(kind, { stores, revocations })
+    if (made.length > 0) await settle(resource, kind, inside)
   }
   for (const userId of affected) {
     const user = await stores.users.findById(userId)
@@ -215,12 +208,17 @@ async function applyIdentity(
   }
 }
 
-async function applyResource(change: ResourceChange, inside: ChangeInside): Promise<void> {
-  const resource = listResources().find(({ noun }) => noun === change.what)
+async function applyResource(
+  change: ResourceChange,
+  resources: readonly AnyResource[],
+  inside: ChangeInside,
+): Promise<void> {
+  const resource = resources.find(({ noun }) => noun === change.what)
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
-  const store = resource.store(inside.stores)
-  if (change.action === 'remove') return store.remove(change.name)
-  await (resource.put?.(change.target, inside) ?? store.put(change.target))
+  const before = await resource.store(inside.stores).find(change.name)
+  if (change.action !== 'remove')
+    await putItem(resource, change.target, { ...inside, before, secret: change.secret, isDeclared: true })
+  else if (before !== undefined) await removeItem(resource, change.name, before, inside)
 }
 
 interface AppliedUser {

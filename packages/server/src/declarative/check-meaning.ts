@@ -3,7 +3,7 @@ import { originFault, redirectUriFault, secureAddressFault, webAddressFault } fr
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES, valueFaults } from '../resources/attributes.ts'
 import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
-import { byKey, duplicates } from '../resources/define-resource.ts'
+import { type AnySection, byKey, duplicates } from '../resources/define-resource.ts'
 import { unknownName } from '../resources/names.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
@@ -17,7 +17,6 @@ import { wantedScopes } from './api-changes.ts'
 import { assertionFaults } from './declared-assertions.ts'
 import { exchangeFaults } from './declared-exchange.ts'
 import { profileFaults } from './declared-profile.ts'
-import { providerFaults } from './declared-provider.ts'
 import { repeatedKeys, sectionFaults, togetherFaults, within } from './sections.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 
@@ -27,6 +26,7 @@ const names = (declared: readonly { readonly name: string }[]): readonly string[
 export interface KnownApis {
   readonly apis?: readonly Api[]
   readonly provisioning?: boolean
+  readonly resources?: readonly AnySection[]
 }
 
 /** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
@@ -35,7 +35,7 @@ export function checkMeaning(
   existingRoles: Iterable<string>,
   taken: TakenNames = takenNames(),
   existingAttributes: Iterable<AttributeDefinition> = [],
-  { apis: existingApis = [], provisioning = false }: KnownApis = {},
+  { apis: existingApis = [], provisioning = false, resources = listResources() }: KnownApis = {},
 ): Fault[] {
   const known = wantedScopes(declaration, existingApis, { provisioning })
   const {
@@ -47,7 +47,6 @@ export function checkMeaning(
     views = [],
     feeds = [],
     controllers = [],
-    providers = [],
   } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
@@ -55,14 +54,13 @@ export function checkMeaning(
   )
   const all = { scopes: known, roles: roleNames, attributes: definitions, controllers: taken }
   return [
-    ...listResources().flatMap((resource) => repeatedKeys(resource, declaration)),
+    ...resources.flatMap((resource) => repeatedKeys(resource, declaration)),
     ...duplicates('users', 'username', users, ({ username }) => usernameKey(username)),
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, ({ name }) => name.toLowerCase()),
     ...duplicates('views', 'name', views, ({ name }) => name.toLowerCase()),
-    ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
-    ...listResources().flatMap((resource) => sectionFaults(resource, declaration, all)),
+    ...resources.flatMap((resource) => sectionFaults(resource, declaration, all)),
     ...togetherFaults(APIS, declaration, byKey(APIS, existingApis)),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
@@ -70,7 +68,6 @@ export function checkMeaning(
     ...clients.flatMap((client, index) => within(`clients[${index}]`, valueFaults(client.attributes, definitions))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table, known))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables, known))),
-    ...providers.flatMap((each, index) => within(`providers[${index}]`, providerFaults(each, roleNames, definitions))),
   ]
 }
 

@@ -8,7 +8,6 @@ import { declaredStepUp } from '../resources/step-up-members.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
-import { declaredProvider } from './declared-provider.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
@@ -62,7 +61,6 @@ export async function exportDeclaration(
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
-    ...(await declaredProviders(stores)),
     ...(await exportSections(last, stores)),
   }
 }
@@ -73,20 +71,18 @@ async function exportSections(resources: readonly AnyResource[] = [], stores: St
     const items = (await resource.store(stores).list()).toSorted(by((item) => readKey(resource, item)))
     // Files of those who use none stay as they are.
     if (items.length > 0 || resource.isExportedIfAny !== true)
-      sections.push([resource.section, items.map((item) => resource.declare(item))])
+      sections.push([resource.section, declareAll(resource, items)])
   }
   return Object.fromEntries(sections)
 }
 
-/** Their secrets are sealed, so a file names a variable for each. */
-async function declaredProviders({ providers }: Stores): Promise<{ providers?: object[] }> {
-  const all = await providers.list()
+/** Secrets are sealed, so that a file names a variable for each. */
+function declareAll({ key, secret, declare }: AnyResource, items: readonly object[]): readonly object[] {
   const used = new Set<string>()
-  const declared = all.map((provider) => ({
-    ...declaredProvider(provider),
-    ...(provider.authMethod === 'client_secret' && { client_secret: { env: variableFor(provider.id, used) } }),
+  return items.map((item) => ({
+    ...declare(item),
+    ...(secret?.has?.(item) === true && { [secret.member]: { env: variableFor(readKey({ key }, item), used) } }),
   }))
-  return all.length === 0 ? {} : { providers: declared }
 }
 
 async function allUsers({ users }: Stores): Promise<User[]> {

@@ -1,14 +1,13 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 
-import type { AnyResource } from '../resources/define-resource.ts'
+import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { Provider, StoredProvider } from '../store/providers/providers.ts'
-import { declaredProvider, providerTarget } from './declared-provider.ts'
-import { differences, isSameValue } from './differences.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
+  differences,
+  isSameValue,
   planSection,
   planSectionRemovals,
   type Removal,
@@ -33,7 +32,6 @@ export interface CurrentState extends ResourceStates {
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
-  readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
 export interface UserState {
@@ -49,10 +47,8 @@ export interface ClientState {
 }
 
 /** How usernames are normalised, and how secrets are compared without storing them. */
-export interface PlanRules {
+export interface PlanRules extends SecretDigests {
   foldUsername(username: string): string
-  passwordDigest(username: string, passwordOrHash: string): string
-  secretDigest(clientId: string, secret: string): string
 }
 
 /** Applied with the change; never printed. */
@@ -73,10 +69,6 @@ export type Change =
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
-  | (Upsert<'provider', Provider> & {
-      readonly secret: { readonly value: string; readonly digest: string } | undefined
-    })
-  | Removal<'provider'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
@@ -91,19 +83,17 @@ export function plan(
   state: CurrentState,
   rules: PlanRules,
   views: readonly BoundView[] = [],
+  resources: readonly AnyResource[] = listResources(),
 ): Change[] {
-  const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state))
+  const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state), rules)
   return [
-    ...listResources().filter(isHeldByUsers).flatMap(planned),
+    ...resources.filter(isHeldByUsers).flatMap(planned),
     ...planUsers(declaration, state, rules),
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
     ...planViews(views, state),
-    ...listResources()
-      .filter((resource) => !isHeldByUsers(resource))
-      .flatMap(planned),
-    ...planProviders(declaration, state, rules),
-    ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
+    ...resources.filter((resource) => !isHeldByUsers(resource)).flatMap(planned),
+    ...(declaration.prune === true ? planRemovals(declaration, state, rules, resources) : []),
   ]
 }
 
@@ -169,21 +159,6 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
   })
 }
 
-/** A secret of the file replaces the stored one only when it is another than the file had before. */
-function planProviders({ providers = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  return providers.flatMap((declared): Change[] => {
-    const target = providerTarget(declared)
-    const before = state.providers.get(target.id)
-    const { client_secret: value } = declared
-    const digest = value === undefined ? '' : rules.passwordDigest(`provider ${target.id}`, value)
-    const isNew = value !== undefined && before?.sealed.secretDigest !== digest
-    const others = isNew ? ['client_secret: changed'] : []
-    const former = before && declaredProvider(before)
-    const change = upsert('provider', target.id, former, declaredProvider(target), others)
-    return change === undefined ? [] : [{ ...change, target, secret: isNew ? { value, digest } : undefined }]
-  })
-}
-
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
   { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
@@ -220,20 +195,21 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 }
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
-function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, clients, providers } = declaration
+function planRemovals(
+  declaration: ResolvedDeclaration,
+  state: CurrentState,
+  rules: PlanRules,
+  resources: readonly AnyResource[],
+): Change[] {
+  const { users, clients } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
-  const others = listResources().filter((resource) => resource !== ROLES)
+  const others = resources.filter((resource) => resource !== ROLES)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...planSectionRemovals(ROLES, declaration, state.roles),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
     ...others.flatMap((resource) => planSectionRemovals(resource, declaration, stateFor(resource, state))),
-    ...absentFrom(
-      state.providers,
-      providers?.map(({ id }) => id),
-    ).map(({ id }) => removal('provider', id)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

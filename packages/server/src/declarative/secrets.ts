@@ -1,8 +1,10 @@
 /** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { AnySection } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { ResolvedProvider } from './declared-provider.ts'
+import { declaredIn } from './sections.ts'
 import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {
@@ -14,8 +16,7 @@ export interface SecretSources {
 export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
 export type ResolvedUser = Resolved<DeclaredUser, 'password'>
 export type ResolvedClient = Resolved<DeclaredClient, 'client_secret'>
-export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients' | 'providers'> & {
-  readonly providers?: readonly ResolvedProvider[]
+export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients'> & {
   readonly users?: readonly ResolvedUser[]
   readonly clients?: readonly ResolvedClient[]
 }
@@ -23,6 +24,7 @@ export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients' | 'provi
 export function resolveSecrets(
   declaration: Declaration,
   sources: SecretSources,
+  resources: readonly AnySection[] = listResources(),
 ): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   const value = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined): string => {
@@ -31,19 +33,13 @@ export function resolveSecrets(
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
   }
-  const { users, clients, providers, ...rest } = declaration
+  const { users, clients, ...rest } = declaration
   const resolved = {
     ...rest,
+    ...resolveSections(resources, rest, value),
     ...(users && {
       users: users.map(({ password, ...user }, index) =>
         password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
-      ),
-    }),
-    ...(providers && {
-      providers: providers.map(({ client_secret, ...provider }, index) =>
-        client_secret === undefined
-          ? provider
-          : { ...provider, client_secret: value(`providers[${index}].client_secret`, client_secret) },
       ),
     }),
     ...(clients && {
@@ -60,6 +56,29 @@ export function resolveSecrets(
     }),
   }
   return { resolved, faults }
+}
+
+type ReadSecret = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined) => string
+
+/** The lists of resources that have a secret, with the values. */
+function resolveSections(
+  resources: readonly AnySection[],
+  declaration: object,
+  value: ReadSecret,
+): Readonly<Record<string, readonly object[]>> {
+  const resolved = resources.flatMap((resource) => {
+    const { section, secret } = resource
+    const declared = declaredIn(declaration, resource)
+    if (secret === undefined || declared === undefined) return []
+    const items = declared.map((each, index) => {
+      const given: DeclaredSecret | undefined = Reflect.get(each, secret.member)
+      if (given === undefined) return each
+      const path = `${section}[${index}].${secret.member}`
+      return { ...each, [secret.member]: value(path, given, (text) => secret.textFault?.(each, text)) }
+    })
+    return [[section, items] as const]
+  })
+  return Object.fromEntries(resolved)
 }
 
 /** RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all. */

@@ -7,13 +7,13 @@ import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTE_VALUES, ATTRIBUTES } from '../resources/attributes.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import { FEEDS } from '../resources/feeds.ts'
+import { PROVIDERS } from '../resources/providers.ts'
 import { listResources } from '../resources/resources.ts'
 import { NAME_PATTERN, ROLES } from '../resources/roles.ts'
 import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
-import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredUser = XStatic<typeof USER>
@@ -43,7 +43,6 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
     COLUMN_TYPE,
     'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
-  ...PROVIDER_PATTERNS,
   ...listResources().flatMap(({ patterns = [] }) => patterns),
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
@@ -277,7 +276,7 @@ export const DECLARATION = {
     tables: list(TABLE),
     views: list(VIEW),
     controllers: CONTROLLERS.list,
-    providers: shortList(PROVIDER, 'Other OpenID providers through which people sign in.'),
+    providers: PROVIDERS.list,
     feeds: FEEDS.list,
     prune: flag(
       'Remove APIs, roles, attributes, users, clients, tables, views, providers, feeds and controllers that are not in this file, of each list that is.',

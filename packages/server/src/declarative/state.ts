@@ -1,5 +1,6 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
 
+import type { AnyResource } from '../resources/define-resource.ts'
 import { readResources } from '../resources/resources.ts'
 import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
 import type { Users } from '../store/accounts/users.ts'
@@ -17,13 +18,13 @@ export async function readState(
   declaration: Declaration,
   stores: Stores,
   tables: TablesPort | undefined,
+  resources: readonly AnyResource[],
 ): Promise<CurrentState> {
   const users = await readUsers(declaration, stores.users)
   return {
-    ...(await readResources(stores)),
+    ...(await readResources(stores, resources)),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
-    providers: new Map((await stores.providers.list()).map((provider) => [provider.id, provider])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
   }

@@ -6,12 +6,14 @@ import { ATTRIBUTES } from './attributes.ts'
 import { CONTROLLERS } from './controllers.ts'
 import { type AnyResource, byKey } from './define-resource.ts'
 import { FEEDS } from './feeds.ts'
+import { PROVIDERS } from './providers.ts'
 import { ROLES } from './roles.ts'
 
 export const RESOURCES = {
   apis: APIS,
   roles: ROLES,
   attributes: ATTRIBUTES,
+  providers: PROVIDERS,
   controllers: CONTROLLERS,
   feeds: FEEDS,
 } as const satisfies Readonly<Record<string, AnyResource>>
@@ -30,9 +32,9 @@ export function isHeldByUsers({ section }: AnyResource): boolean {
   return section === 'apis' || section === 'roles' || section === 'attributes'
 }
 
-export async function readResources(stores: Stores): Promise<ResourceStates> {
+export async function readResources(stores: Stores, resources: readonly AnyResource[]): Promise<ResourceStates> {
   const states: [section: string, items: ReadonlyMap<string, object>][] = []
-  for (const resource of listResources())
+  for (const resource of resources)
     states.push([resource.section, byKey(resource, await resource.store(stores).list())])
   // Each store gives the items of its section.
   return Object.fromEntries(states) as unknown as ResourceStates

@@ -83,7 +83,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       'client add order-desk --grant token_exchange --api https://orders.example.com --exchange-scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
-    run: create(CLIENTS, async (args, request) => ({
+    run: create(CLIENTS, async ({ args, request }) => ({
       client_id: args.positionals[0],
       ...(args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
       ...(args.has('--no-secret') ? { token_endpoint_auth_method: 'private_key_jwt' } : {}),
@@ -97,7 +97,10 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: { ...METADATA, ...VALUES },
     summary: 'Changes a client; a given list replaces the previous list.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
-    run: change(CLIENTS, async (args, request) => ({ ...readMetadata(args), ...(await readValues(args, request)) })),
+    run: change(CLIENTS, async ({ args, request }) => ({
+      ...readMetadata(args),
+      ...(await readValues(args, request)),
+    })),
   },
   {
     name: 'client disable',
@@ -135,7 +138,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       '--remove',
       named(CLIENTS, 'secrets'),
       (secret) => `The secret ${secret} was removed.`,
-      create(named(CLIENTS, 'secrets'), (args) =>
+      create(named(CLIENTS, 'secrets'), ({ args }) =>
         withoutUndefined({ others_expire_in: args.integer('--others-expire-in') }),
       ),
     ),

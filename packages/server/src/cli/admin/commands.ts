@@ -3,6 +3,7 @@ import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
 import { CONTROLLERS } from '../../resources/controllers.ts'
 import { FEEDS } from '../../resources/feeds.ts'
+import { PROVIDERS } from '../../resources/providers.ts'
 import { ROLES } from '../../resources/roles.ts'
 import type { Command } from '../command.ts'
 import { list } from './actions.ts'
@@ -15,7 +16,7 @@ import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
-import { PROVIDER_COMMANDS } from './provider-commands.ts'
+import { readProviderOptions } from './provider-options.ts'
 import { resourceCommands } from './resource-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
@@ -32,11 +33,11 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     examples: ['scope list'],
     run: list('/admin/scopes', ['name', 'resource', 'roles']),
   },
-  ...resourceCommands(APIS, (args) => ({ scopes: readApiScopes(args) })),
+  ...resourceCommands(APIS, ({ args }) => ({ scopes: readApiScopes(args) })),
   ...SCIM_COMMANDS,
   ...resourceCommands(ATTRIBUTES),
-  ...PROVIDER_COMMANDS,
-  ...resourceCommands(CONTROLLERS, (args) => ({ topics: readControllerTopics(args) })),
+  ...resourceCommands(PROVIDERS, readProviderOptions),
+  ...resourceCommands(CONTROLLERS, ({ args }) => ({ topics: readControllerTopics(args) })),
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,

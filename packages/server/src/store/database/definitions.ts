@@ -6,6 +6,8 @@ import type { Schema } from './schema.ts'
 export interface DefinitionPage {
   readonly after?: string
   readonly limit?: number
+  /** Only those whose members, by name, have these values. */
+  readonly filter?: Readonly<Record<string, string>>
 }
 
 /** What administration and the declarative file need of a store. Whoever changes a definition also publishes its event, in the same transaction. */
