@@ -26,6 +26,7 @@ export interface ExportOptions {
   readonly definitions: Definitions | undefined
   /** Whether the file also has what takes `Platform/Admin` to see. */
   readonly operator: boolean
+  readonly resources?: readonly AnyResource[]
 }
 
 const PAGE = 500
@@ -46,12 +47,12 @@ export type ExportedFile = Readonly<Record<string, readonly object[]>>
 /** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
 export async function exportDeclaration(
   stores: Stores,
-  { users, definitions, operator }: ExportOptions,
+  { users, definitions, operator, resources = listResources() }: ExportOptions,
 ): Promise<ExportedFile> {
   const clients = await readAllClients(stores)
   const isExported = ({ scope }: AnyResource) => operator || scope !== 'Platform/Admin'
   const [first, last] = [true, false].map((isFirst) =>
-    listResources().filter((resource) => isHeldByUsers(resource) === isFirst && isExported(resource)),
+    resources.filter((resource) => isHeldByUsers(resource) === isFirst && isExported(resource)),
   )
   return {
     ...(await exportSections(first, stores)),

@@ -1,11 +1,12 @@
 /** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { DeclaredSecret } from '../resources/declared-secret.ts'
 import type { AnySection } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { declaredIn } from './sections.ts'
-import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
+import type { Declaration, DeclaredClient, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {
   readonly environment: Readonly<Record<string, string | undefined>>

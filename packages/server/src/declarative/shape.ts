@@ -6,12 +6,15 @@ import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTE_VALUES, ATTRIBUTES } from '../resources/attributes.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
+import { SECRET } from '../resources/declared-secret.ts'
+import type { AnySection } from '../resources/define-resource.ts'
 import { FEEDS } from '../resources/feeds.ts'
 import { PROVIDERS } from '../resources/providers.ts'
 import { listResources } from '../resources/resources.ts'
 import { NAME_PATTERN, ROLES } from '../resources/roles.ts'
 import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
+import type { SchemaRules } from '../schema/check-schema.ts'
 import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
 
@@ -20,7 +23,6 @@ export type DeclaredUser = XStatic<typeof USER>
 export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredView = XStatic<typeof VIEW>
-export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = anyName.source
 /** RFC 6749 appendix A.1, without spaces. */
@@ -35,7 +37,7 @@ const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
 const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.source
 
 /** The error message for each pattern. */
-export const PATTERNS: ReadonlyMap<string, string> = new Map([
+const PATTERNS: ReadonlyMap<string, string> = new Map([
   NAME_PATTERN,
   [CLIENT_ID, 'must contain only visible ASCII characters'],
   [TABLE_NAME, 'must consist of up to 63 letters, digits and underscores, and not begin with a digit'],
@@ -43,22 +45,10 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
     COLUMN_TYPE,
     'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
-  ...listResources().flatMap(({ patterns = [] }) => patterns),
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
 ])
-
-const SECRET = either(
-  text({ minLength: 1, description: 'The value itself.' }),
-  closed(['env'], { env: text({ minLength: 1, description: 'The name of an environment variable with the value.' }) }),
-  closed(['file'], {
-    file: text({
-      minLength: 1,
-      description: 'Path of a file with the value, relative to this file; one trailing line break is removed.',
-    }),
-  }),
-)
 
 const USER = closed(['username'], {
   username: text({ pattern: NAME, maxLength: LONGEST_NAME, description: 'Case-insensitive.' }),
@@ -283,3 +273,15 @@ export const DECLARATION = {
     ),
   }),
 } as const
+
+/** The schema of a file, and the messages of its patterns; `resources` may be more than those that every server has. */
+export function fileSchema(resources: readonly AnySection[]): SchemaRules {
+  const lists = resources.map(({ section, list: each }) => [section, each] as const)
+  return {
+    schema: { ...DECLARATION, properties: { ...DECLARATION.properties, ...Object.fromEntries(lists) } },
+    patterns: new Map([...PATTERNS, ...resources.flatMap(({ patterns = [] }) => patterns)]),
+  }
+}
+
+/** Of every server. */
+export const FILE: SchemaRules = fileSchema(listResources())

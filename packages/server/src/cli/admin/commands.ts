@@ -44,7 +44,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...CONFIG_COMMANDS,
 ].map(toCommand)
 
-function toCommand(command: AdminCommand): Command {
+export function toCommand(command: AdminCommand): Command {
   const { name, positionals = [], options, summary, examples } = command
   return {
     name,

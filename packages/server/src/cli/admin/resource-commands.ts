@@ -82,7 +82,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
       positionals,
       ...removal,
       confirm: (key) => confirm(named(key)),
-      run: remove(one, done),
+      run: (call) => remove(one, () => done(named(call.args.positionals)))(call),
     },
   ]
 }
