@@ -416,6 +416,7 @@ async function readKnown(
     scopes: new KnownScopes(refersTo.includes('scopes') ? await stores.apis.list() : [], { provisioning }),
     roles: new Set(roles.map(({ name }) => name)),
     attributes: new Map(attributes.map((attribute) => [attribute.name, attribute])),
+    signingKeys: refersTo.includes('signingKeys') ? await stores.signingKeys.list() : [],
     controllers: takenNames(loadedControllers),
     issuer,
   }

@@ -6,14 +6,10 @@ import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
-import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
-import { toClient } from '../store/clients/client-metadata.ts'
-import { secretDigest } from '../store/clients/clients.ts'
-import { tokenScopes } from '../store/clients/token-scopes.ts'
+import { createRevocations } from '../store/authorizations/revocations.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
-import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
@@ -186,9 +182,6 @@ async function applyIdentity(
           await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
         break
       }
-      case 'client':
-        await applyClient(change, stores, revocations)
-        break
       case 'table':
       case 'view':
         break
@@ -264,36 +257,4 @@ async function applyUser(
 
 function mustChangeOf(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
-}
-
-async function applyClient(
-  change: Extract<Change, { what: 'client' }>,
-  stores: Stores,
-  revocations: RevocationsInside,
-): Promise<void> {
-  const { clients, events } = stores
-  const { name } = change
-  const before = (await clients.metadata(name))?.attributes ?? {}
-  if (change.action === 'remove') {
-    await removeScimClient(name, stores, revocations)
-    await clients.remove(name)
-  } else {
-    await clients.put(change.target)
-    await replaceSecret(name, change.secret, clients)
-  }
-  if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
-  else await revocations.limitClientScopes(name, await tokenScopes(toClient(change.target, []), stores.apis))
-  const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
-  await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
-}
-
-/** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */
-async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
-  const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
-  const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []
-  for (const { id, digest } of declared) {
-    if (digest !== wanted) await clients.removeSecret(clientId, id)
-  }
-  if (secret !== undefined && !declared.some(({ digest }) => digest === wanted))
-    await clients.addSecret(clientId, secret, { declared: true })
 }

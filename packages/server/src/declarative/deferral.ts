@@ -2,11 +2,13 @@
  * What a start leaves out of the declarative file while nodes of an earlier version run, which would not respect it: sections of the file,
  * and what refers to them. The whole file has been checked by then, and is applied when these nodes are gone.
  */
+
+import type { DeclaredClient } from '../resources/client-shape.ts'
 import type { AnyResource } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import { TOKEN_EXCHANGE } from '../store/clients/client-metadata.ts'
 import { declaredIn } from './sections.ts'
-import type { Declaration, DeclaredClient } from './shape.ts'
+import type { Declaration } from './shape.ts'
 
 interface DeferrableSection {
   readonly section: string

@@ -1,5 +1,6 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 
+import { CLIENTS } from '../resources/clients.ts'
 import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
@@ -7,7 +8,6 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   differences,
-  isSameValue,
   planSection,
   planSectionRemovals,
   type Removal,
@@ -16,20 +16,11 @@ import {
   type Upsert,
   upsert,
 } from './sections.ts'
-import {
-  type BoundView,
-  type ClientTarget,
-  clientTarget,
-  type TableTarget,
-  tableTarget,
-  type UserTarget,
-  userTarget,
-} from './targets.ts'
+import { type BoundView, type TableTarget, tableTarget, type UserTarget, userTarget } from './targets.ts'
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState extends ResourceStates {
   readonly users: ReadonlyMap<string, UserState>
-  readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
 }
@@ -38,12 +29,6 @@ export interface UserState {
   readonly target: UserTarget
   readonly hasPassword: boolean
   readonly declaredDigest: string | undefined
-}
-
-export interface ClientState {
-  readonly target: ClientTarget
-  /** Digests of the secrets that a file has set; others are not touched. */
-  readonly declaredSecrets: readonly string[]
 }
 
 /** How usernames are normalised, and how secrets are compared without storing them. */
@@ -66,11 +51,9 @@ export type NewPassword = { readonly digest: string } & (
 export type Change =
   | ResourceChange
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
-  | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Removal<'user'>
-  | Removal<'client'>
   | Removal<'table'>
   | (Removal<'view'> & { readonly before: BoundView })
 
@@ -89,10 +72,10 @@ export function plan(
   return [
     ...resources.filter(isHeldByUsers).flatMap(planned),
     ...planUsers(declaration, state, rules),
-    ...planClients(declaration, state, rules),
+    ...resources.filter((resource) => resource === CLIENTS).flatMap(planned),
     ...planTables(declaration, state),
     ...planViews(views, state),
-    ...resources.filter((resource) => !isHeldByUsers(resource)).flatMap(planned),
+    ...resources.filter((resource) => !isHeldByUsers(resource) && resource !== CLIENTS).flatMap(planned),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules, resources) : []),
   ]
 }
@@ -129,18 +112,6 @@ function newPassword(user: ResolvedUser, before: UserState | undefined, rules: P
   if (isFirst && user.reset_password !== true) return { kind: 'kept', digest }
   const mustChange = user.must_change_password === true
   return { kind: user.password === undefined ? 'hash' : 'password', value, digest, mustChange }
-}
-
-function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  return clients.flatMap((client): Change[] => {
-    const { client_id: name, client_secret: secret } = client
-    const before = state.clients.get(name)
-    const wanted = secret === undefined ? [] : [rules.secretDigest(name, secret)]
-    const others = isSameValue(before?.declaredSecrets, wanted) ? [] : ['client_secret: changed']
-    const target = clientTarget(client, before?.target.disabled)
-    const change = upsert('client', name, before?.target, target, others)
-    return change === undefined ? [] : [{ ...change, secret }]
-  })
 }
 
 function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
@@ -201,15 +172,15 @@ function planRemovals(
   rules: PlanRules,
   resources: readonly AnyResource[],
 ): Change[] {
-  const { users, clients } = declaration
+  const { users } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
-  const clientIds = clients?.map(({ client_id }) => client_id)
-  const others = resources.filter((resource) => resource !== ROLES)
+  const first: readonly AnyResource[] = [ROLES, CLIENTS]
+  const others = resources.filter((resource) => !first.includes(resource))
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
-    ...planSectionRemovals(ROLES, declaration, state.roles),
-    ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
-    ...others.flatMap((resource) => planSectionRemovals(resource, declaration, stateFor(resource, state))),
+    ...[...first, ...others].flatMap((resource) =>
+      planSectionRemovals(resource, declaration, stateFor(resource, state)),
+    ),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

@@ -25,7 +25,6 @@ import { apply } from './apply.ts'
 import { attributeChangeFaults } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
-import { algFaults } from './client-algs.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
@@ -185,10 +184,14 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       state.roles.keys(),
       takenNames(env.loadedControllers),
       keptItems(ATTRIBUTES, declaration, state.attributes.values()),
-      { apis: [...state.apis.values()], provisioning: env.provisioning ?? false, resources },
+      {
+        apis: [...state.apis.values()],
+        provisioning: env.provisioning ?? false,
+        resources,
+        signingKeys: await stores.signingKeys.list(),
+      },
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
-    ...(await clientAlgFaults(declaration, stores)),
     ...resources.flatMap((resource) => [
       // Those of APIs are known before the server is open: see checkMeaning.
       ...(resource === APIS ? [] : togetherFaults(resource, declaration, stateFor(resource, state))),
@@ -234,14 +237,6 @@ async function deferIfNeeded(
     )
   onDeferred(deferred.sections, older)
   return { ...declared, declaration: deferred.declaration }
-}
-
-async function clientAlgFaults({ clients = [] }: Declaration, { signingKeys }: Stores): Promise<Fault[]> {
-  if (clients.length === 0) return []
-  const keys = await signingKeys.list()
-  return clients.flatMap((client, index) =>
-    algFaults(client, keys).map(({ path, text }) => ({ path: `clients[${index}].${path}`, text })),
-  )
 }
 
 /** All clients are read only where a scope is to be removed. */

@@ -6,7 +6,7 @@ import type { AnySection } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { declaredIn } from './sections.ts'
-import type { Declaration, DeclaredClient, DeclaredUser } from './shape.ts'
+import type { Declaration, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -16,10 +16,8 @@ export interface SecretSources {
 
 export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
 export type ResolvedUser = Resolved<DeclaredUser, 'password'>
-export type ResolvedClient = Resolved<DeclaredClient, 'client_secret'>
-export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients'> & {
+export type ResolvedDeclaration = Omit<Declaration, 'users'> & {
   readonly users?: readonly ResolvedUser[]
-  readonly clients?: readonly ResolvedClient[]
 }
 
 export function resolveSecrets(
@@ -34,25 +32,13 @@ export function resolveSecrets(
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
   }
-  const { users, clients, ...rest } = declaration
+  const { users, ...rest } = declaration
   const resolved = {
     ...rest,
     ...resolveSections(resources, rest, value),
     ...(users && {
       users: users.map(({ password, ...user }, index) =>
         password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
-      ),
-    }),
-    ...(clients && {
-      clients: clients.map(({ client_secret, ...client }, index) =>
-        client_secret === undefined
-          ? client
-          : {
-              ...client,
-              client_secret: value(`clients[${index}].client_secret`, client_secret, (text) =>
-                clientSecretFault(client.client_id, text),
-              ),
-            },
       ),
     }),
   }
@@ -80,12 +66,6 @@ function resolveSections(
     return [[section, items] as const]
   })
   return Object.fromEntries(resolved)
-}
-
-/** RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all. */
-function clientSecretFault(clientId: string, secret: string): string | undefined {
-  if (/^[\x20-\x7e]+$/.test(secret)) return undefined
-  return `the secret of ${clientId} may contain only printable ASCII characters; generate one with "openssl rand -hex 32"`
 }
 
 export function findSecret(

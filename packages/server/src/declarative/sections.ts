@@ -69,6 +69,15 @@ export function togetherFaults<Item extends object>(
   return resource.faultsTogether(after, existing, pathOf).map(({ path, text }) => ({ path: path || section, text }))
 }
 
+/** What is wrong with the secret of each declaration, whatever there is. */
+export function declaredSecretFaults(resource: AnySection, declaration: object): Fault[] {
+  const { section, secret } = resource
+  return (declaredIn(declaration, resource) ?? []).flatMap((declared, index) => {
+    const text = secret?.declaredFault?.(declared)
+    return text === undefined ? [] : [{ path: `${section}[${index}].${secret?.member}`, text }]
+  })
+}
+
 /** What is wrong with the secret of each declaration, or with its absence. */
 export function secretFaults(
   resource: AnySection,
@@ -103,7 +112,7 @@ export type ResourceChange =
   | (Upsert<ResourceNoun, object> & { readonly secret: NewSecret | undefined })
   | Removal<ResourceNoun>
 /** Kinds that are planned by their definition alone. */
-export type ResourceNoun = Exclude<SectionNoun, 'user' | 'client' | 'table' | 'view'>
+export type ResourceNoun = Exclude<SectionNoun, 'user' | 'table' | 'view'>
 
 export function planSection(
   resource: AnyResource,
@@ -124,7 +133,7 @@ export function planSection(
 }
 
 function nounOf({ noun }: AnyResource): ResourceNoun {
-  if (noun === 'user' || noun === 'client') throw new Error(`The kind ${noun} is planned by itself`)
+  if (noun === 'user') throw new Error(`The kind ${noun} is planned by itself`)
   return noun
 }
 

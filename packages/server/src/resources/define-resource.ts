@@ -12,6 +12,7 @@ import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import type { PublishInside } from '../store/cluster/event-transaction.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
+import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { Stores } from '../store/stores.ts'
 import type { TakenNames } from './controller-names.ts'
 
@@ -104,6 +105,8 @@ export interface SecretMember<Item, Declared> {
   has?(item: Item): boolean
   /** What is wrong with the value that a file names. */
   textFault?(declared: Declared, text: string): string | undefined
+  /** What is wrong in a file, whatever is stored. */
+  declaredFault?(declared: Declared): string | undefined
   /** What is wrong with a secret for the item, or without one. */
   fault?(isGiven: boolean, item: Item, before: Item | undefined): string | undefined
   /** The secret that a file sets, unless it is the one that it has set before. */
@@ -224,6 +227,8 @@ export interface KnownLists {
   /** Names. */
   readonly roles: ReadonlySet<string>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
+  /** None before the first start. */
+  readonly signingKeys: readonly StoredKey[]
 }
 
 /** What may use a resource. */

@@ -3,7 +3,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning, type KnownApis } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
-import { DECLARATION, type Declaration, type DeclaredClient, type DeclaredUser } from '../../declarative/shape.ts'
+import { DECLARATION, type Declaration, type DeclaredUser } from '../../declarative/shape.ts'
 import type { JsonSchema } from '../../http/openapi.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
@@ -14,7 +14,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type { JsonObject }
 
-const { users, clients } = DECLARATION.properties
+const { users } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -30,7 +30,6 @@ export const INVITED_SCHEMA: JsonSchema = {
   }),
   required: [],
 }
-export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 
 /** A time in a response. */
 export function instant(milliseconds: number): string
@@ -88,16 +87,6 @@ const KNOWN_NAMES = [
     text: 'is not the tag of a known language; an example is en-GB',
   },
 ] as const
-
-export function readClient(
-  value: unknown,
-  declared: readonly AttributeDefinition[],
-  known: KnownApis,
-): Omit<DeclaredClient, 'client_secret'> {
-  const checked = check({ clients: [value] }, [], undefined, declared, known)
-  const { client_secret, ...client } = one('clients', checked.clients)
-  return client
-}
 
 /** The member Faults has them all. */
 const MOST_SHOWN = 5

@@ -1,6 +1,7 @@
 /** The administration commands, as commands of the program. */
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
+import { CLIENTS } from '../../resources/clients.ts'
 import { CONTROLLERS } from '../../resources/controllers.ts'
 import { FEEDS } from '../../resources/feeds.ts'
 import { PROVIDERS } from '../../resources/providers.ts'
@@ -9,7 +10,7 @@ import type { Command } from '../command.ts'
 import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { readApiScopes } from './api-scopes.ts'
-import { CLIENT_COMMANDS } from './client-commands.ts'
+import { CLIENT_COMMANDS, readClientOptions } from './client-options.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { readControllerTopics } from './controller-topics.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
@@ -25,6 +26,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...USER_COMMANDS,
   ...LINK_COMMANDS,
   ...MAIL_COMMANDS,
+  ...resourceCommands(CLIENTS, readClientOptions),
   ...CLIENT_COMMANDS,
   ...resourceCommands(ROLES),
   {
