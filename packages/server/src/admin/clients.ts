@@ -1,5 +1,6 @@
 /** What the administration of clients has besides their definition: those that are built in, a search, and their secrets. */
-import { CLIENTS, type ClientItem } from '../resources/clients.ts'
+import type { ClientItem } from '../resources/client-shape.ts'
+import { CLIENTS } from '../resources/clients.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { clientMatches } from '../store/clients/clients.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'

@@ -35,12 +35,12 @@ export function resolveSecrets(
   const { users, ...rest } = declaration
   const resolved = {
     ...rest,
-    ...resolveSections(resources, rest, value),
     ...(users && {
       users: users.map(({ password, ...user }, index) =>
         password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
       ),
     }),
+    ...resolveSections(resources, rest, value),
   }
   return { resolved, faults }
 }

@@ -7,7 +7,7 @@ import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { newSecret } from '../store/keys/opaque.ts'
 import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
-import { type ClientItem, clientMetadata } from './clients.ts'
+import { type ClientItem, clientMetadata } from './client-shape.ts'
 import type { ChangeInside, ItemChange, JsonObject } from './define-resource.ts'
 
 /** A client of a file has the secret of the file; for others the server makes one, which is shown only once. */

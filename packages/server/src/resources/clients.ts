@@ -1,21 +1,15 @@
 /** Clients: the applications that get tokens. */
 import { list } from '../schema/builders.ts'
-import { type ClientMetadata, type ClientSecret, hasSecret } from '../store/clients/client-metadata.ts'
+import { hasSecret } from '../store/clients/client-metadata.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { Stores } from '../store/stores.ts'
 import { attributeValuesTarget, valueFaults } from './attributes.ts'
 import { algFaults } from './client-algs.ts'
+import { clientFaults } from './client-faults.ts'
 import { readAllClients } from './client-lists.ts'
-import { CLIENT, CLIENT_ID, clientFaults, type DeclaredClient } from './client-shape.ts'
+import { CLIENT, CLIENT_ID, type ClientItem, clientMetadata, type DeclaredClient } from './client-shape.ts'
 import type { JsonObject, NewSecret, Resource, SecretDigests } from './define-resource.ts'
-
-/** As registered. Defaults of absent members are applied when it is read. */
-export type ClientItem = ClientMetadata & {
-  readonly secrets?: readonly ClientSecret[]
-  /** Every server has it; nobody has registered it. */
-  readonly isBuiltIn?: true
-}
 
 export const CLIENTS = {
   noun: 'client',
@@ -215,10 +209,6 @@ const NEW_MEMBERS = [
 function toClientItem(client: DeclaredClient, before?: ClientItem): ClientItem {
   const { client_secret, attributes, disabled = before?.disabled ?? false, ...metadata } = client
   return { ...metadata, ...(attributes && { attributes: attributeValuesTarget(attributes) }), disabled }
-}
-
-export function clientMetadata({ secrets, isBuiltIn, ...metadata }: ClientItem): ClientMetadata {
-  return metadata
 }
 
 function presentClient(client: ClientItem): JsonObject {

@@ -33,10 +33,11 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const named = (key: readonly string[]) => key.slice(0, positionals.length).join(' ')
   const added = [...keyMembers(resource), ...Object.keys(others)]
   const { confirm, done, ...removal } = commands.remove
-  const body = async (call: AdminCommandCall, command: 'add' | 'set') => ({
-    ...readMembers(resource.list.items, optionsOf(resource, command), call.args, command),
-    ...withoutUndefined(await readOthers(call, command)),
-  })
+  const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
+    inOrder(resource, {
+      ...readMembers(resource.list.items, optionsOf(resource, command), call.args, command),
+      ...withoutUndefined(await readOthers(call, command)),
+    })
   return [
     {
       name: `${noun} list`,
@@ -85,6 +86,12 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
       run: (call) => remove(one, () => done(named(call.args.positionals)))(call),
     },
   ]
+}
+
+/** The members in the order of the schema, whichever function has read them. */
+function inOrder({ list: { items } }: AnyResource, members: JsonObject): JsonObject {
+  const names = Object.keys(items.properties)
+  return Object.fromEntries(Object.entries(members).sort(([a], [b]) => names.indexOf(a) - names.indexOf(b)))
 }
 
 /** The command, if there is a text for it. */
