@@ -5,7 +5,7 @@ import {
   type Auth,
   type AuthEnv,
   type ClientOptions,
-  credentialsOf,
+  credentialForm,
   GrantedTokens,
   postForm,
   requestTokens,
@@ -101,7 +101,7 @@ export function device(options: DeviceOptions): Auth<GrantedTokens> {
 }
 
 async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOptions): Promise<Tokens> {
-  const started = await postForm(env, 'device_authorization', { ...credentialsOf(client), scope: client.scope })
+  const started = await postForm(env, 'device_authorization', { ...credentialForm(client), scope: client.scope })
   const expiresIn = Number(started.expires_in)
   const url = String(started.verification_uri)
   prompt({

@@ -260,7 +260,7 @@ export class TokenStream {
       const { key } = this.ahead(inner)
       if (key === 'select' || key === 'with') return true
       if (key !== '(') return false
-      const after = this.#tokens[this.#closeOf(this.#index + inner) + 1]?.key ?? ''
+      const after = this.#tokens[this.#findClose(this.#index + inner) + 1]?.key ?? ''
       if (AFTER_QUERY.has(after)) return true
       if (after !== ')') return false
     }
@@ -268,7 +268,7 @@ export class TokenStream {
   }
 
   /** The index of the matching parenthesis. All are matched in one pass, so that deep nesting does not cost quadratic time. */
-  #closeOf(open: number): number {
+  #findClose(open: number): number {
     this.#closes ??= matchParentheses(this.#tokens)
     return this.#closes.get(open) ?? this.#tokens.length
   }

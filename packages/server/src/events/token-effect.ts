@@ -1,5 +1,5 @@
 /** What events mean for a token that is in use: whether it ends, and which rights are left. */
-import { type GateEvent, isRight, limitRights, type Principal, type RoleRights, rightsOf } from 'gatehouse-protocol'
+import { type GateEvent, isRight, limitRights, type Principal, type RoleRights, rightsByRole } from 'gatehouse-protocol'
 
 /** What an event means for a token. */
 export type EventEffect =
@@ -83,7 +83,7 @@ function ignoreUnknown(_event: never): EventEffect {
 }
 
 /** All connections of a node receive the same event: what is derived from it is computed once. */
-const rightsOfEvent = oncePerEvent((event: Extract<GateEvent, { kind: 'roles-changed' }>) => rightsOf(event.roles))
+const rightsOfEvent = oncePerEvent((event: Extract<GateEvent, { kind: 'roles-changed' }>) => rightsByRole(event.roles))
 const subjectsOf = oncePerEvent((event: Extract<GateEvent, { kind: 'subjects-cut' }>) => new Set(event.subjects))
 
 function oncePerEvent<E extends GateEvent, T>(derive: (event: E) => T): (event: E) => T {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { problemOf, Refusal } from 'gatehouse-protocol'
+import { Refusal, toProblem } from 'gatehouse-protocol'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { nodeHttp } from './node-http.ts'
@@ -56,7 +56,7 @@ function isShakingHands(socket: TLSSocket): boolean {
 }
 
 function replyOf(refusal: Refusal, id: string): string {
-  const body = JSON.stringify(problemOf(refusal))
+  const body = JSON.stringify(toProblem(refusal))
   return [
     `HTTP/1.1 ${refusal.status} ${nodeHttp.STATUS_CODES[refusal.status]}`,
     'strict-transport-security: max-age=31536000',

@@ -1,6 +1,6 @@
 /** Error replies as problem documents (RFC 9457). */
 
-import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
+import { type Problem, Refusal, toProblem } from 'gatehouse-protocol'
 import { isNatsOutage, RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
 import type { Context } from './context.ts'
 import { prefersHtml } from './request/accept.ts'
@@ -30,7 +30,7 @@ export function outageOf(error: unknown): Refusal | undefined {
 export function replyWithProblem(context: Context, error: unknown): void {
   const refusal = logFailure(context, error) ?? FAULT
   context.setHeaders(refusal.details.headers ?? {})
-  sendProblem(context, problemOf(refusal))
+  sendProblem(context, toProblem(refusal))
 }
 
 /** The one writer of problem documents: a person who opened the address in a browser gets them as a page. */

@@ -3,7 +3,6 @@
 import {
   DATE_FORMATS,
   dateFormatsOfMost,
-  fieldsOf,
   findDateFormat,
   findNumberFormat,
   type Guess,
@@ -12,6 +11,7 @@ import {
   NUMBER_FORMATS,
   numberFormatsFor,
   parseCsvRecord,
+  parseFields,
   parseType,
   rowCsv,
   rowFields,
@@ -83,7 +83,7 @@ export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
   const samples = source.names.map(() => ({ values: [] as string[], lines: [] as number[] }))
   let rows = 0
   for await (const { raw, line } of recordsOf(source)) {
-    const parsed = fieldsOf(raw, source)
+    const parsed = parseFields(raw, source)
     const fields = 'problem' in parsed ? [] : parsed.fields
     for (const [index, field] of fields.entries()) {
       if (field === null) continue

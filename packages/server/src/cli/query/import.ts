@@ -6,8 +6,8 @@ import {
   DELIMITER_SAMPLE,
   type Duplicates,
   delimiterName,
-  delimiterOf,
-  doubtOf,
+  describeDoubt,
+  guessDelimiter,
   inZone,
   isZone,
   type PendingRow,
@@ -131,7 +131,7 @@ async function chooseDelimiter(args: Arguments, file: string): Promise<string> {
 export async function detectDelimiter(file: string): Promise<string> {
   const records: string[] = []
   for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === DELIMITER_SAMPLE) break
-  return delimiterOf(records)
+  return guessDelimiter(records)
 }
 
 /** Shows how the file is read, before anything is written. Undefined for a dry run. */
@@ -160,7 +160,9 @@ async function prepareTable(
   if (!args.has('--create') && !args.has('--dry-run'))
     throw new UsageError(`There is no table ${table}; use --create to create it`)
   show(source, guessed)
-  const doubts = guessed.flatMap(({ name, guess, sample }) => doubtOf(name, guess, sample.values, sample.lines) ?? [])
+  const doubts = guessed.flatMap(
+    ({ name, guess, sample }) => describeDoubt(name, guess, sample.values, sample.lines) ?? [],
+  )
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) {
     process.stdout.write(`There is no table ${table}, which --create creates like this; nothing was written\n`)

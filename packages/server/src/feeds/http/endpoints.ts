@@ -5,9 +5,9 @@ import {
   type Clock,
   opensPlatform,
   type Principal,
-  problemOf,
   Refusal,
   type StepUpNeed,
+  toProblem,
 } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
@@ -292,7 +292,7 @@ function digest(content: string | Buffer): string {
 const EVENTS: EventRules<FeedMessage> = {
   route: '/feeds as events',
   encode: encodeEvent,
-  problem: (reason, context) => ({ ...problemOf(logFailure(context, reason) ?? FAULT), RequestId: context.id }),
+  problem: (reason, context) => ({ ...toProblem(logFailure(context, reason) ?? FAULT), RequestId: context.id }),
   expired: () => new Refusal('access.invalid_token', 401, 'The access token has expired'),
   stopping,
   tooSlow: () => refuse('feed.slow_reader', 'The client reads too slowly'),

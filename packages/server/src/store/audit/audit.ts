@@ -1,5 +1,5 @@
 /** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. Repeated events are counted. */
-import { type AuditEvent, type AuditValue, type Clock, outcomeOf } from 'gatehouse-protocol'
+import { type AuditEvent, type AuditValue, auditOutcome, type Clock } from 'gatehouse-protocol'
 import type { Database } from '../database/database.ts'
 import { extendChain, type UnchainedRow } from './chain.ts'
 import { AuditRepeats } from './repeats.ts'
@@ -107,7 +107,7 @@ export function rowOf(event: AuditEvent, at: number, node: string): UnchainedRow
   return {
     at,
     event: event.event,
-    outcome: outcomeOf(event.event),
+    outcome: auditOutcome(event.event),
     actor: textOf(event.actor),
     client: textOf(event.client),
     target: textOf(event.target),

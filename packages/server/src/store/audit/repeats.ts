@@ -1,6 +1,6 @@
 /** Counts repeated events of the audit log: anyone can cause refusals again and again, and must not fill the log with them. */
 
-import { type AuditEvent, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
+import { type AuditEvent, type AuditEventName, auditOutcome } from 'gatehouse-protocol'
 import { networkOf } from '../../lib/network.ts'
 import type { UnchainedRow } from './chain.ts'
 
@@ -132,7 +132,7 @@ class KindCounts {
 /** Undefined for events that are never counted. */
 function ownRowsOf(name: AuditEventName): number | undefined {
   if (COUNTED_FROM_SECOND.has(name)) return 1
-  return outcomeOf(name) === 'refused' || ALSO_COUNTED.has(name) ? OWN_ROWS : undefined
+  return auditOutcome(name) === 'refused' || ALSO_COUNTED.has(name) ? OWN_ROWS : undefined
 }
 
 /** Also when the clock was set back. */
