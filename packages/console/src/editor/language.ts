@@ -48,7 +48,7 @@ const language = StreamLanguage.define<State>({
       const key = String(word[0]).toLowerCase()
       const style = isInPhrase(stream, state.before, key)
         ? 'keyword'
-        : styleOf(key, stream.match(/^\s*\(/, false) !== null)
+        : wordStyle(key, stream.match(/^\s*\(/, false) !== null)
       state.before = key
       return style
     }
@@ -83,7 +83,7 @@ function isInPhrase(stream: StringStream, before: string, word: string): boolean
   return PHRASES.has(`${before} ${word}`) || (next !== undefined && PHRASES.has(`${word} ${next}`))
 }
 
-function styleOf(word: string, isCall: boolean): string {
+function wordStyle(word: string, isCall: boolean): string {
   if (LITERALS.has(word)) return 'atom'
   if (isCall && FUNCTIONS.has(word)) return 'variableName.function'
   if (RESERVED.has(word) || WORDS.has(word)) return 'keyword'

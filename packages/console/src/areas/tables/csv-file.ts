@@ -166,7 +166,7 @@ export function findFormat(name: string): ValueFormat | undefined {
 }
 
 /** `zone`: that of times which name none; empty for UTC. */
-export function targetOf(column: TableColumn, written: ValueFormat | undefined, zone: string): TargetColumn {
+export function targetColumn(column: TableColumn, written: ValueFormat | undefined, zone: string): TargetColumn {
   const type = parseType(column.type)
   if (type === undefined) throw new Error(`The column ${column.name} has the unknown type ${column.type}`)
   const format = zone !== '' && type.kind === 'Timestamp' ? inZone(zone, written) : written
@@ -180,7 +180,7 @@ export interface Misfit {
 }
 
 /** The rows of the sample that do not fit the table. */
-export function misfitsOf(
+export function findMisfits(
   { lines, delimiter, nulls }: CsvSample,
   targets: readonly (TargetColumn | undefined)[],
 ): Misfit[] {
