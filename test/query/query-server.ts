@@ -136,7 +136,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     groups: service.routes({ metrics, authenticate }),
     logger,
     metrics,
-    addressOf: connectionAddress,
+    readAddress: connectionAddress,
     authenticate,
     unread: new UnreadReplies({
       metrics,

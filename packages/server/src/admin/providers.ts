@@ -155,7 +155,7 @@ export const providerRoutes: readonly AdminRoute[] = [
         if (removed === undefined) throw notFound('identity', part(call, 'identity'))
         const { provider, issuer, subject } = removed
         await noticeOf(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
-        await endSessions(await stores.providerSignIns.sessionsOf(provider, issuer, { subject }), stores, effects)
+        await endSessions(await stores.providerSignIns.findSessions(provider, issuer, { subject }), stores, effects)
         const others = await stores.identities.listOfUser(found.id)
         if (!others.some((each) => each.provider === provider)) await takeRoles(found.id, provider, stores, effects)
         return { identity: removed, user: found }

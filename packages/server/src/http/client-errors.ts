@@ -36,7 +36,7 @@ export function createClientErrorHandler(logger: Logger, metrics: Metrics) {
     metrics.count('gatehouse_http_requests_total', { method: 'none', route: 'none', status: String(refusal.status) })
     // Nothing can be sent before the handshake: a reply would wait for it and keep the connection open.
     if (socket instanceof TLSSocket && isShakingHands(socket)) socket.destroy()
-    else endSoon(socket, replyOf(refusal, id))
+    else endSoon(socket, formatReply(refusal, id))
   }
 }
 
@@ -55,7 +55,7 @@ function isShakingHands(socket: TLSSocket): boolean {
   return 'secureConnecting' in socket && socket.secureConnecting === true
 }
 
-function replyOf(refusal: Refusal, id: string): string {
+function formatReply(refusal: Refusal, id: string): string {
   const body = JSON.stringify(toProblem(refusal))
   return [
     `HTTP/1.1 ${refusal.status} ${nodeHttp.STATUS_CODES[refusal.status]}`,

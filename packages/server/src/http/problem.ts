@@ -15,7 +15,7 @@ export const FAULT = new Refusal(
 )
 
 /** The database is unavailable: the caller learns why and when to retry; the log has one line about it, not one per request. */
-export function outageOf(error: unknown): Refusal | undefined {
+export function outageRefusal(error: unknown): Refusal | undefined {
   const reason = unavailableReason(error)
   if (reason === undefined) return undefined
   const headers = { 'retry-after': RETRY_SECONDS }
@@ -47,7 +47,7 @@ export function sendProblem(context: Context, problem: Problem): void {
 
 /** Returns the error if it is a Refusal, and the refusal for an outage of the database. Anything else is a bug: it is logged in full. */
 export function logFailure(context: Context, error: unknown): Refusal | undefined {
-  const outage = outageOf(error)
+  const outage = outageRefusal(error)
   if (outage !== undefined) {
     context.log.debug({ reason: outage.message }, 'refused')
     return outage

@@ -13,7 +13,7 @@ import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import { feedControllers } from './feed-controllers.ts'
-import { feedLimitsOf } from './options.ts'
+import { feedLimits } from './options.ts'
 
 export interface Feeds {
   readonly service: FeedService
@@ -44,7 +44,7 @@ export function openFeeds(
     dropped: () => resources.stores.feeds.listDropped(),
     forgetDropped: (generation) => resources.stores.feeds.forgetDropped(generation),
     openEngine: () => openEngine(base, metrics, onError),
-    limits: feedLimitsOf(config),
+    limits: feedLimits(config),
     onChanged(feeds) {
       const declared = feedControllers(feeds, { feeds: service, maxPatterns: () => maxPatterns, patterns })
       for (const feed of gateway.setDeclared('feeds', declared))
@@ -67,7 +67,7 @@ export function openFeeds(
     setLimits(next) {
       maxPatterns = next.feedPatterns
       maxPerCaller = next.streamMaxConnectionsPerUser
-      service.setLimits(feedLimitsOf(next))
+      service.setLimits(feedLimits(next))
     },
     stop: () => endpoints.stop(),
     close() {

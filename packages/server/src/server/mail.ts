@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { describeBrowser } from '../identity/browser/browser-name.ts'
-import { displayNameOf } from '../identity/tokens/claims.ts'
+import { chooseDisplayName } from '../identity/tokens/claims.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail, MailSettings } from '../mail/mail.ts'
 import type { Templates } from '../mail/templates.ts'
@@ -37,13 +37,13 @@ export async function openMailIfSet(
   const { database, stores, audit, clock, masterKey } = resources
   return openMail({
     ...{ server, from, issuer, database, stores, audit, clock },
-    ...mailSettingsOf(config),
+    ...mailSettings(config),
     templates: templates ?? (await import('../mail/templates.ts')).loadTemplates(config.mailTemplates),
     sealingKey: masterKey.derive('mail'),
     style: { brand: config.brandName, colour: config.brandColour },
     contact: config.supportContact,
-    nameOf: displayNameOf,
-    browserOf: describeBrowser,
+    chooseName: chooseDisplayName,
+    describeBrowser: describeBrowser,
   })
 }
 
@@ -54,7 +54,7 @@ export async function checkMailServer({ mailUrl, mailFrom, mailPassword }: Confi
   await createTransport(mailUrl, () => mailPassword, mailFrom).verify()
 }
 
-export function mailSettingsOf({ mailPassword: password, mailRate: rate }: Config): MailSettings {
+export function mailSettings({ mailPassword: password, mailRate: rate }: Config): MailSettings {
   return { password, rate }
 }
 

@@ -17,7 +17,7 @@ export function openFeedsInNats(
   let loggedAt = Number.NEGATIVE_INFINITY
   metrics.watch('gatehouse_nats_connected', () => [[{}, Number(isConnected)]])
   return openNatsFeeds({
-    ...natsOptionsOf(config),
+    ...natsOptions(config),
     ...{ clock, onError },
     isDeclared: async (generation) =>
       (await resources.stores.feeds.list()).some((feed) => feed.generation === generation),
@@ -36,7 +36,7 @@ export function openFeedsInNats(
   })
 }
 
-function natsOptionsOf({ natsUrl, natsCredentials, natsTlsCa, natsReplicas, natsAtomicBatches }: Config) {
+function natsOptions({ natsUrl, natsCredentials, natsTlsCa, natsReplicas, natsAtomicBatches }: Config) {
   return {
     url: natsUrl,
     credentials: natsCredentials === '' ? undefined : natsCredentials,

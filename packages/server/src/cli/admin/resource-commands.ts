@@ -1,7 +1,7 @@
 /** The commands that follow from a resource definition: `list`, `show`, `add`, `set` and `remove`. */
 import type { AnyResource, MemberOption, MemberSchema } from '../../resources/define-resource.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import { change, create, list, listPage, remove, replace, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
 
@@ -89,7 +89,7 @@ function readMembers(resource: AnyResource, args: Arguments, command: 'add' | 's
     if (part === undefined) members.set(member, readOption(args, name, option, schema) ?? defaultValue(option, command))
     else {
       const value = readOption(args, name, option, memberSchema(schema, part))
-      if (value !== undefined) members.set(member, { ...membersOf(members.get(member)), [part]: value })
+      if (value !== undefined) members.set(member, { ...asObject(members.get(member)), [part]: value })
     }
   }
   return withoutUndefined(Object.fromEntries(members))

@@ -40,7 +40,7 @@ async function withProof(
   if (context.isProven) return principal
   if (checkProof === undefined) throw invalidBoundToken()
   const { method, path, address, id: requestId } = context
-  const proof = proofOf(context)
+  const proof = readProof(context)
   const nonce = await checkProof({ proof, method, path, accessToken, principal, isShared, address, requestId })
   if (nonce !== undefined) context.setHeader('dpop-nonce', nonce)
   context.isProven = true
@@ -48,7 +48,7 @@ async function withProof(
 }
 
 /** Two header fields are joined with a comma, which no proof contains. */
-export function proofOf({ headers }: Pick<Context, 'headers'>): string | undefined {
+export function readProof({ headers }: Pick<Context, 'headers'>): string | undefined {
   const { dpop } = headers
   return Array.isArray(dpop) ? dpop.join(', ') : dpop
 }

@@ -144,7 +144,7 @@ function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progr
 }
 
 /** The path of each of our own pages. */
-export function pathOf(page: OwnPage): string {
+export function ownPagePath(page: OwnPage): string {
   switch (page.name) {
     case 'account':
     case 'console':

@@ -37,7 +37,7 @@ export function createAssertions(options: AssertionOptions) {
     const claimed = parseJwt(assertion)?.claims
     const isOwn = claimed?.iss === client.id
     const method = isOwn ? 'private_key_jwt' : 'federated'
-    const fault = await faultOf(() => (isOwn ? verifyOwn(assertion, client) : verifyWorkload(claimed)))
+    const fault = await catchFault(() => (isOwn ? verifyOwn(assertion, client) : verifyWorkload(claimed)))
     metrics.count('gatehouse_client_assertions_total', {
       method,
       outcome: fault === undefined ? 'accepted' : 'refused',
@@ -104,7 +104,7 @@ export function createAssertions(options: AssertionOptions) {
   }
 }
 
-async function faultOf(verify: () => Promise<void>): Promise<string | undefined> {
+async function catchFault(verify: () => Promise<void>): Promise<string | undefined> {
   try {
     await verify()
     return undefined

@@ -33,7 +33,7 @@ export function createNonces(key: Buffer, clock: Clock, since: () => number) {
     /** The one to use from now on. It is the same for all clients, and no secret. */
     current(): string {
       const step = stepAt(clock())
-      return nonceOf(step, Math.max(0, since() - step * STEP_MS))
+      return computeNonce(step, Math.max(0, since() - step * STEP_MS))
     },
 
     /** A nonce of this step or the one before; undefined for any other text. */
@@ -44,12 +44,12 @@ export function createNonces(key: Buffer, clock: Clock, since: () => number) {
       const [step, offset] = [Number.parseInt(stepText, 36), Number.parseInt(offsetText, 36)]
       const issuedAt = step * STEP_MS + offset
       const isRecent = step === current || step === current - 1 || step === stepAt(now + AHEAD_MS)
-      if (!isRecent || offset >= STEP_MS || nonce !== nonceOf(step, offset)) return undefined
+      if (!isRecent || offset >= STEP_MS || nonce !== computeNonce(step, offset)) return undefined
       return { isOld: step < current, issuedAt, validUntil: (step + 2) * STEP_MS }
     },
   }
 
-  function nonceOf(step: number, offset: number): string {
+  function computeNonce(step: number, offset: number): string {
     const form = offset === 0 ? step.toString(36) : `${step.toString(36)}-${offset.toString(36)}`
     let nonce = known.get(form)
     if (nonce === undefined) {

@@ -9,7 +9,7 @@ import {
   withChildren,
 } from 'gatehouse-iql'
 import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
-import { valuesOf } from '../../store/attributes/attribute-values.ts'
+import { listValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeViews } from '../catalogue/attributes.ts'
 
 export interface FilterClaims {
@@ -64,7 +64,7 @@ function itemsOf(node: Expression, user: User): Expression[] | undefined {
 
 function attributeItems(name: string, { claims, attributes }: User): Expression[] {
   const isDate = attributes.get(name)?.type.kind === 'Date'
-  return valuesOf(claims.attributes ?? {}, name).map((value) =>
+  return listValues(claims.attributes ?? {}, name).map((value) =>
     isDate ? { kind: 'typed', type: 'Date', value: String(value), ...AT } : literal(value),
   )
 }

@@ -1,7 +1,7 @@
 /** Runs statements of IQL for a session: plan, rights, slots and limits are those of HTTP. */
 import { reads } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import { callerOf } from '../../http/limits/rate-limits.ts'
+import { limitedCaller } from '../../http/limits/rate-limits.ts'
 import { inTurns } from '../../lib/turns.ts'
 import {
   type Encoding,
@@ -78,7 +78,7 @@ export class Runner {
     this.#count++
     const { rateLimits } = this.#env
     if (rateLimits !== undefined && !isCounted)
-      rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
+      rateLimits.countCaller('query', this.#caller.address, limitedCaller(this.#caller.principal))
   }
 
   begin(shown: string): Execution {

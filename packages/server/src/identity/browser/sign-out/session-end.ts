@@ -52,7 +52,7 @@ export function recordEnd(
 }
 
 /** By the user. */
-export async function endSessionsOf(
+export async function endUserSessions(
   userId: string,
   reason: string,
   env: EndSessionEnv,

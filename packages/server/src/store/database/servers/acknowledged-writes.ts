@@ -90,6 +90,6 @@ export function canFailOver(client: ClientBase): boolean {
 }
 
 /** Undefined where nobody needs to know. */
-export function witnessOf(client: ClientBase): Witness | undefined {
+export function beginWitness(client: ClientBase): Witness | undefined {
   return WRITES_OF.get(client)?.begin()
 }
