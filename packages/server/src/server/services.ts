@@ -55,7 +55,7 @@ export async function openServices(
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
   cleanup.add(() => identity.close())
-  const query = runs(config, 'query') ? await openQueryService(base, identity, stepUp) : undefined
+  const query = runs(config, 'query') ? await openQueryService(base, identity, { metrics, stepUp }) : undefined
   cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
@@ -76,14 +76,14 @@ export function runs({ services }: Config, service: Config['services'][number]):
 function openQueryService(
   { config, resources, bus, cluster, clock, worker, logger }: Base,
   { users, clients }: Pick<Identity, 'users' | 'clients'>,
-  stepUp: StepUp,
+  observers: { readonly metrics: Metrics; readonly stepUp: StepUp },
 ): Promise<QueryService> {
   const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
     settle: cluster.settle,
     audit,
-    stepUp,
+    ...observers,
     auditLog: {
       async read(after, most) {
         await audit.flush()
