@@ -190,7 +190,7 @@ export class Browser implements TokenSource {
   #signInAgain({ acrValues, maxAge }: StepUpNeeded): Promise<void> {
     const options = { acrValues, maxAge }
     return this.signIn({ ...options, popup: true }).catch((error) => {
-      // Nobody has just clicked.
+      // No click precedes this, so that a pop-up window could be blocked.
       if (error.code !== BLOCKED) throw error
       return this.signIn(options)
     })

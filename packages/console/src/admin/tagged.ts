@@ -9,7 +9,7 @@ import { type Loaded, useLoad } from '../ui/index.ts'
 export interface Tagged<Item> extends Loaded<Item> {
   /** Changes the given members; null removes one. Says what happened, and resolves with whether it was done. */
   readonly change: (patch: object, done: string) => Promise<boolean>
-  /** The same for a form that shows what is wrong: rejects with the error. */
+  /** As `change`, for a form that shows what is wrong: rejects with the error. */
   readonly save: (patch: object) => Promise<void>
   /** Replaces all of it; otherwise as `save`. */
   readonly replace: (item: object) => Promise<void>

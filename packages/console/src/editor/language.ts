@@ -12,7 +12,7 @@ interface State {
 const FUNCTIONS: ReadonlySet<string> = new Set(functionNames())
 export const TYPES: readonly string[] = Object.keys(FORMS).filter((name) => name !== 'Interval')
 const TYPE_WORDS: ReadonlySet<string> = new Set(TYPES.map((name) => name.toLowerCase()))
-/** Words that are names more often than not: keywords only beside the words in `PHRASES`. */
+/** Words that are names more often than not: keywords only next to the words in `PHRASES`. */
 const NAMES = new Set(
   'at columns comment current first following key last row rows scope read write tables window zone'.split(' '),
 )

@@ -4,7 +4,7 @@ import { cellText, fractionDigits } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import { typeKind } from './compare.ts'
 
-/** Numbers that are names: nobody reads the thousands of an id. */
+/** Numbers that are names: an id has no thousands separators. */
 const NAMES = /(^|_)(id|key|no|number|year|port|code|version|pid)$/i
 /** TradeId, tradeID, tradeid; but not bid, mid and paid. */
 const IDS = /[a-z\d]I[dD]$|(e|n|t|er)id$/

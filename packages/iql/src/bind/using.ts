@@ -23,7 +23,7 @@ export function joinedNames(left: Side, right: Side): JoinedNames {
   return { merged: combineMerged(left, right), star: isPlain ? undefined : [...expandStar(left), ...expandStar(right)] }
 }
 
-/** The same with the columns merged, and the condition of the join. */
+/** The names of both sides with the columns of USING merged, and the condition of the join. */
 export function mergeColumns(
   binding: Binding,
   left: Side,

@@ -265,7 +265,7 @@ class Filling {
     return outputs
   }
 
-  /** The same over the columns of the groups and of the grid. */
+  /** The expression over the columns of the groups and of the grid. */
   #rewrite(expression: Expression): Expression {
     const column = this.#sizes.has(this.#expressionSize(expression))
       ? this.#columns.get(printInLowerCase(expression))

@@ -58,7 +58,7 @@ export class Binding {
   outerHits = 0
   /** The number of queries after expanding the uses of WITH queries bound so far, including those inside WITH queries. */
   withUses = 0
-  /** The same for one use of each WITH query, by its id. */
+  /** The number of queries that one use of a WITH query expands to, by the id of the WITH query. */
   readonly withSizes = new Map<number, number>()
   /** Whether BETWEEN or IN tests more than a column or a value, a query is in FROM, or ORDER BY repeats an output. */
   mayCopy = false

@@ -168,7 +168,7 @@ export class TokenStream {
     return items
   }
 
-  /** The same for a list that databases limit, which is refused before it is read to its end. */
+  /** A list whose length databases limit: one that is too long is refused before it is read to its end. */
   shortList<Item>(what: string, parseItem: (tokens: this) => Item): Item[] {
     const { listItems } = this.limits
     let count = 0

@@ -247,7 +247,7 @@ export class Pipeline {
     else act(principal)
   }
 
-  /** A request whose client has left is not carried out: nobody would learn of it, and what it holds until the end of the reply would stay held. */
+  /** A request whose client has left is not carried out: its reply would reach nobody, and what it holds until the end of the reply would never be released. */
   #handle(context: Context, route: Route, group: RouteGroup): void {
     if (context.response.closed) return
     try {

@@ -21,7 +21,7 @@ export function parseJson(text: string): unknown {
   return parseNames(text, JSON.parse, Number)
 }
 
-/** The same with `read`, which gets each number and its text, and returns the value. */
+/** As `parseJson`, with the numbers that `read` returns for each number and its text. */
 export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
   const parse = (plain: string): unknown =>
     json.parse(plain, (_name, value, { source }) =>

@@ -39,7 +39,7 @@ export async function listenLater(port: WirePort | undefined, config: Config, lo
   await port?.listen().catch((error) => onClosedPort(error, config, logger))
 }
 
-/** Throws, unless nobody has asked for this port. */
+/** Throws if the port was set explicitly. */
 function onClosedPort(error: unknown, config: Config, logger: Logger): void {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   const text = PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`

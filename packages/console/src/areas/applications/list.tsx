@@ -68,7 +68,7 @@ const COLUMNS: readonly DataColumn<Application>[] = [
 /** Built into the server; an application that has them all is a common case. */
 const ALL_RIGHTS: readonly string[] = SCOPES.filter((name) => name.includes('/'))
 
-/** Grouped by what stands before the slash, so that rows can be told apart. */
+/** Grouped by what stands before the slash, so that rows can be distinguished. */
 function Rights({ scopes }: { readonly scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="quiet">None</span>
   const others = scopes.filter((scope) => !ALL_RIGHTS.includes(scope))

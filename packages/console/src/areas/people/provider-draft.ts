@@ -108,7 +108,7 @@ export function buildRequest(draft: Draft): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Rows that nobody has filled in are no rules. */
+/** Empty rows are not rules. */
 export function withoutEmptyRows(draft: Draft): Draft {
   return {
     ...draft,

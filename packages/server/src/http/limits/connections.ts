@@ -1,4 +1,4 @@
-/** Limits on connections: of the server, with a few more for probes, and of one address. */
+/** Limits on connections: of the server, with a reserve for probes, and of one address. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal } from 'gatehouse-protocol'

@@ -53,7 +53,7 @@ export class RateLimits {
     return this.#count(group, 'address', this.#networkCounted(address))
   }
 
-  /** The same for the client and the user of a request. */
+  /** Throws a 429 when the client or the user of a request has sent too many requests. */
   countCaller(group: LimitGroup, address: string, { client, user }: LimitedCaller): readonly LimitState[] {
     if (this.#networkCounted(address) === undefined) return NOT_LIMITED
     return [...this.#count(group, 'client', client), ...this.#count(group, 'user', user)]

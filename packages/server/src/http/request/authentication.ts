@@ -103,7 +103,7 @@ interface LastHeader {
 /** Most connections send the same header again: comparing it takes half a microsecond less than reading it. */
 const LAST_HEADERS = new WeakMap<Socket, LastHeader>()
 
-/** The same as `readCredentials`, for a header that came on this connection. */
+/** As `readCredentials`, for a header that came on this connection. */
 export function credentialsOn(socket: Socket, header: string): Credentials | undefined {
   const last = LAST_HEADERS.get(socket)
   if (last?.header === header) return last.credentials

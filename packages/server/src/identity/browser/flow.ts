@@ -13,7 +13,7 @@ export interface ExternalSignIn extends SessionOrigin {
   readonly boundedUntil: number | undefined
 }
 
-/** An identity that belongs to nobody yet, proven in this flow: it is linked once its person has signed in here and confirms. */
+/** An identity that is not linked yet, proven in this flow: it is linked once the person has signed in here and confirms. */
 export interface PendingIdentity {
   readonly provider: string
   readonly issuer: string

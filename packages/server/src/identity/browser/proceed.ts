@@ -230,7 +230,7 @@ export async function refuseToClient(
   env: BrowserEnv,
 ): Promise<void> {
   await spendPushed({ pushed }, env)
-  // Pages ask without showing anything whether somebody is signed in. Nobody was refused anything.
+  // prompt=none asks whether somebody is signed in, without showing a page. This is not a refusal.
   if (error !== 'login_required')
     env.audit.record({
       event: 'authorization.refused',

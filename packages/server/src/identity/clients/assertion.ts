@@ -21,7 +21,7 @@ export interface AssertionOptions {
 }
 
 const LONGEST_SECONDS = 3600
-/** How far the clock of a client may be ahead of ours. */
+/** How far the clock of a client may be ahead of this server's. */
 const AHEAD_SECONDS = 15
 /** RFC 8725 §3.11: no other kind of JWT is an assertion. `client-authentication+jwt` is the name in the successor of RFC 7523. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt']

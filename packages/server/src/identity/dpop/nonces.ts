@@ -1,6 +1,6 @@
 /**
  * Nonces for DPoP proofs (RFC 9449 §8): each is an HMAC over a step of five minutes, so that every node knows those of all. In the step in
- * which the memory of used proofs begins, it is one over that time, so that proofs from before can be told from later ones.
+ * which the memory of used proofs begins, it is one over that time, so that earlier and later proofs can be distinguished.
  */
 import { createHmac } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
@@ -19,7 +19,7 @@ export type Nonces = ReturnType<typeof createNonces>
 export interface ValidNonce {
   /** There is a newer one by now. */
   readonly isOld: boolean
-  /** Nobody has had it before. */
+  /** It was never issued before. */
   readonly issuedAt: number
   /** When it is no longer accepted. */
   readonly validUntil: number

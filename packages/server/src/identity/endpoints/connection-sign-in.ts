@@ -1,6 +1,6 @@
 /**
  * Signs in a connection of PostgreSQL's protocol by a client's secret or a user's password: the checks of POST /connect/token, without
- * HTTP. The connection lives under the token that is issued here; nobody else gets it.
+ * HTTP. The connection lives under the token that is issued here, which is sent to nobody else.
  */
 import { isRight, opensPlatform, type Principal, Refusal } from 'gatehouse-protocol'
 import { readParameters } from '../../http/request/body.ts'

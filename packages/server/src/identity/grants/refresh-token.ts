@@ -54,8 +54,8 @@ function checkKey({ grant }: RefreshToken, { boundKey }: GrantRequest): void {
 
 /**
  * Rotate before replying: losing a token to a crash is safer than accepting it twice. A successor that did not reach its client, as far as
- * the nodes know, is given again while nobody has used it: a thief gains no more than by a token that was not rotated. With the FAPI profile the same token stays (§5.3.2.1):
- * nobody else can use it without the key of the client, and no lost response ends the grant.
+ * the nodes know, is given again while it is unused: a thief gains no more than by a token that was not rotated. With the FAPI profile the same token stays (§5.3.2.1):
+ * nobody can use it without the key of the client, and no lost response ends the grant.
  */
 async function succeed(
   token: string,

@@ -193,7 +193,7 @@ export function lostScopeList(frame: PageFrame, scopes: readonly string[]): Html
   return html`<ul class="scopes lost" id="scopes">${entries}</ul>`
 }
 
-/** The same in a list of applications. */
+/** What an application can do, in a list of applications. */
 export function permissionList(frame: PageFrame, scopes: readonly string[]): Html {
   return html`<ul class="permissions">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
 }

@@ -83,7 +83,7 @@ async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Prom
   }
 }
 
-/** The rules, at every sign-in. Users for emergencies are nobody else's to change. */
+/** Applies the rules at every sign-in. They do not change users for emergencies. */
 async function follow(
   { provider, claims }: Proof,
   userId: string,

@@ -61,7 +61,7 @@ export function claimsNamed(names: Iterable<string>, user: User, attributes: Att
   return claims
 }
 
-/** The same for a token without a user: the claims of the client's attributes. */
+/** For a token without a user: the claims of the client's attributes. */
 export function clientClaimsNamed(
   names: Iterable<string>,
   client: Client,

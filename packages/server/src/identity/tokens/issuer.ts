@@ -186,7 +186,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       })
     },
 
-    /** RFC 9701 §5: without `sub` and `exp` beside `iss`, nobody takes it for an access token. */
+    /** RFC 9701 §5: `sub` and `exp` are left out next to `iss`, so that it cannot be mistaken for an access token. */
     introspectionResponse(client: Client, description: object): Promise<string> {
       return signer.sign('token-introspection+jwt', client.introspectionAlg ?? signer.fapiAlg(), {
         iss: name,
@@ -218,7 +218,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
   }
 }
 
-/** For the FAPI profile a claim that nobody asked for is one too many: only clients with a logout URI need the session. */
+/** With the FAPI profile, tokens have no claims that were not asked for: only clients with a logout URI need the session. */
 function needsSession({ profile, frontchannelLogoutUri, backchannelLogoutUri }: Client): boolean {
   return profile !== 'fapi2' || frontchannelLogoutUri !== undefined || backchannelLogoutUri !== undefined
 }

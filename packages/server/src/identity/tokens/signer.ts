@@ -118,7 +118,7 @@ export async function openSigner(options: SignerOptions) {
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
 
-    /** The algorithms that it signs with now. The same object as long as `jwks` returns the same. */
+    /** The algorithms that it signs with now. Returns the same object as long as `jwks` does. */
     algs: (): readonly SignatureAlg[] => loaded.inUse().algs,
 
     close() {

@@ -132,7 +132,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return { outcome: 'repeated', successor: again, digest: child.digest }
     },
 
-    /** The same token again, for clients that do not rotate; false if it was rotated before: then it was stolen. */
+    /** Extends the lifetime of a token for a client that does not rotate; false if it was rotated before: then it was stolen. */
     async renew({ digest, grant }: RefreshToken, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<boolean> {
       const renewed = await db
         .updateTable('refresh_tokens')

@@ -153,9 +153,9 @@ export interface Client {
   readonly accessTokenLifetime: number | undefined
   /** Undefined: the first algorithm of the FAPI profile that this server signs with. */
   readonly accessTokenAlg: SignatureAlg | undefined
-  /** The same for ID tokens and logout tokens. */
+  /** The algorithm of ID tokens and logout tokens; undefined as above. */
   readonly idTokenAlg: SignatureAlg | undefined
-  /** The same for authorization responses, where the request asks for signed ones. */
+  /** The algorithm of authorization responses, where the request asks for signed ones. */
   readonly responseAlg: SignatureAlg | undefined
   readonly introspectionAlg: SignatureAlg | undefined
   /** Its access tokens are always bound to a key. */

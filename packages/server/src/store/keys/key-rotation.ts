@@ -11,7 +11,7 @@ export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'
 const LONGEST_PUBLISHED_AHEAD_MS = 24 * 3600 * 1000
-/** How long the published keys may be cached: a key of a new ring signs only when nobody can have the list without it. */
+/** How long the published keys may be cached: a key of a new ring signs only when no cached list can lack it. */
 export const JWKS_CACHE_MS = 5 * 60 * 1000
 
 export interface KeyRotationOptions {
@@ -39,7 +39,7 @@ export async function rotateDueKeys(options: KeyRotationOptions, now: number): P
   for (const alg of algs) {
     const ring = rings.get(alg) ?? []
     if (ring.length === 0 && alg !== 'RS256' && !mayAddRings) continue
-    // Nobody can have cached the keys of an installation that had none.
+    // An installation without keys has published none that could be cached.
     const firstFrom = stored.length === 0 ? now : now + JWKS_CACHE_MS
     const activeFrom = dueFrom(ring, rotateEveryMs, now, firstFrom)
     if (activeFrom !== undefined) created.push(await addKey(options, alg, now, activeFrom))

@@ -72,7 +72,7 @@ export function buildPatch(draft: Draft): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The same for a new feed: defaults are left out. */
+/** The definition of a new feed, without members that have their default. */
 export function buildDefinition(draft: Draft): object {
   const { history, ...rest } = buildPatch(draft)
   return { name: draft.name.trim(), ...withoutNull(rest), ...(isObject(history) && { history: withoutNull(history) }) }

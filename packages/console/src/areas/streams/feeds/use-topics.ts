@@ -127,7 +127,7 @@ function buildRows(
   return rows.sort((a, b) => (a.topic < b.topic ? -1 : 1))
 }
 
-/** A page that nobody sees follows nothing. */
+/** A hidden page follows nothing. */
 function useHidden(): boolean {
   const [isHidden, setHidden] = useState(document.hidden)
   useEffect(() => {

@@ -106,7 +106,7 @@ export async function takeSetUp(
   return factorAdded(context, { id, kind: 'totp', label, methods: ['otp'] }, place.next, env)
 }
 
-/** The person is told of it by mail, where it is set up. */
+/** The person is notified by mail, where it is set up. */
 export function addFactor(
   context: SignedInBrowser,
   factor: Omit<NewFactor, 'userId'>,

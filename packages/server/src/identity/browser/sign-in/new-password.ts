@@ -137,7 +137,7 @@ export async function replacePassword(
   return ended
 }
 
-/** In the transaction: the person is told by mail, where it is set up. */
+/** In the transaction: the person is notified by mail, where it is set up. */
 export async function noticePassword(
   context: BrowserContext,
   userId: string,

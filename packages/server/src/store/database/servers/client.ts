@@ -106,7 +106,7 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
       super({ ...KEEPALIVE, ...config })
       this.#settings = config.settings ?? {}
       this.#withinMs = (config.connectionTimeoutMillis ?? CONNECT_MS) - MARGIN_MS
-      // Until the connection is handed out nobody else listens, and the error would end the process.
+      // Until the connection is handed out it has no other listener, and the error would end the process.
       this.on('error', () => {})
       this.on('notice', ({ message = '' }) => {
         if (UNREPLICATED.test(message)) UNREPLICATED_CLIENTS.add(this)
