@@ -74,6 +74,8 @@ export function feedLimits(config: Config) {
     publisherRate: config.feedPublisherRate,
     publisherKeys: config.feedPublisherKeys,
     bytes: config.feedBytes,
+    eventStreams: config.streamMaxConnectionsPerUser,
+    patterns: config.feedPatterns,
   }
 }
 

@@ -2,6 +2,7 @@
 import { fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import type { ConnectionBound } from '../http/limits/connections.ts'
 import type { RateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
@@ -9,13 +10,13 @@ import type { ProxyNetworks } from '../http/request/request-head.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { QueryService } from '../query/index.ts'
-import type { Gateway } from '../streaming/gateway/gateway.ts'
+import type { Gateway } from '../streaming/streaming.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
 import type { Wire } from '../wire/wire.ts'
-import type { Feeds } from './feeds.ts'
 import { mailSettings } from './mail.ts'
 import {
   connectionBound,
+  feedLimits,
   liveLimits,
   proxyOptions,
   queryLimits,
@@ -70,7 +71,7 @@ export async function reloadSettings(
   parts.identity.setLifetimes(tokenLifetimes(config))
   parts.query?.setLimits(queryLimits(config), liveLimits(config))
   parts.gateway?.setSettings(streamSettings(config, parts.issuer))
-  parts.feeds?.setLimits(config)
+  parts.feeds?.setLimits(feedLimits(config))
   parts.mail?.setSettings(mailSettings(config))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')

@@ -1,5 +1,6 @@
 /** Opens the services that a server runs: query, identity, streaming, and the metrics and rate limits that they share. */
 import type { Config } from '../config/config.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
@@ -15,7 +16,7 @@ import { openStreaming, type Streaming } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
-import { type Feeds, openFeeds } from './feeds.ts'
+import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
 import { liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
@@ -63,7 +64,7 @@ export async function openServices(
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp })
     : undefined
-  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway, stepUp })
+  const feeds = streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
   return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }

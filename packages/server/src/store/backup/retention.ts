@@ -6,7 +6,7 @@ import { unfinishedName } from './backup.ts'
 import { BadBackup, checkSeal, readManifest } from './manifest.ts'
 
 /**
-* Keeps the newest of those next to `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
+ * Keeps the newest of those next to `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
  * installations have another seal, and copies another name than the manifest says: they stay, and do not count.
  */
 export async function removeOldBackups(newest: string, keep: number, masterKey: MasterKey): Promise<readonly string[]> {
