@@ -248,6 +248,17 @@ test('a package from npm is imported in its folders only', () => {
   assert.deepEqual([...violations, ...unused], [])
 })
 
+test('the composition names what it passes on: nothing of the server is spread', async () => {
+  const found: string[] = []
+  for (const file of imports.keys()) {
+    if (!file.startsWith('server/src/server/')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    for (const [spread] of text.matchAll(/\.\.\.\{|\.\.\.(?:base|identity|resources|services|stores)\b(?!\.)/g))
+      found.push(`${file}: ${spread}`)
+  }
+  assert.deepEqual(found, [])
+})
+
 test('an area of the console does not import another', () => {
   const violations: string[] = []
   for (const file of imports.keys()) {
