@@ -99,7 +99,7 @@ export function withAttributes<Call extends QueryCall>(call: Call, { attributes 
     ...call,
     attributes: attributeInputs(values, names, call.planned.snapshot.attributes),
   })
-  const found = attributes.valuesOf(call.principal)
+  const found = attributes.currentValues(call.principal)
   return found instanceof Promise ? found.then(withValues) : withValues(found)
 }
 
