@@ -90,6 +90,19 @@ onEveryEngineInLongRuns('exporting a declarative file', EMPTY, (place) => {
   })
 })
 
+test('a client and a provider of one name have a variable each for their secrets', async (t) => {
+  const { place, leave } = await openPlace('sqlite')
+  t.after(leave)
+  const written = await apply(
+    place,
+    `
+clients: [{ client_id: corp, client_secret: the-secret-of-the-client, redirect_uris: ['https://corp.example.com/'] }]
+providers: [{ id: corp, issuer: 'https://id.example.com', client_id: gatehouse, client_secret: that-of-the-provider }]`,
+  )
+  assert.deepEqual(written.match(/env: .*/g), ['env: CLIENT_SECRET_CORP', 'env: CLIENT_SECRET_CORP_2'])
+  assert.doesNotMatch(written, /the-secret|that-of/)
+})
+
 test('more clients than a file can hold are refused', async (t) => {
   const { place, leave } = await openPlace('sqlite')
   t.after(leave)

@@ -52,35 +52,44 @@ export async function exportDeclaration(
   const first = exported.filter(isHeldByUsers)
   const clients = exported.filter((resource) => resource === CLIENTS)
   const last = exported.filter((resource) => !first.includes(resource) && !clients.includes(resource))
+  // Of the whole file: a client and a provider of one name have secrets of their own.
+  const variables = new Set<string>()
   return {
-    ...(await exportSections(first, stores)),
+    ...(await exportSections(first, stores, variables)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    ...(await exportSections(clients, stores)),
+    ...(await exportSections(clients, stores, variables)),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(TABLES.declare),
       views: definitions.views.toSorted(by(({ name }) => name)).map(VIEWS.declare),
     }),
-    ...(await exportSections(last, stores)),
+    ...(await exportSections(last, stores, variables)),
   }
 }
 
-async function exportSections(resources: readonly AnyResource[], stores: Stores): Promise<ExportedFile> {
+async function exportSections(
+  resources: readonly AnyResource[],
+  stores: Stores,
+  variables: Set<string>,
+): Promise<ExportedFile> {
   const sections: [section: string, items: readonly object[]][] = []
   for (const resource of resources) {
     const items = (await resource.store(stores).list()).toSorted(by((item) => readKey(resource, item)))
     // Files of those who use none stay as they are.
     if (items.length > 0 || resource.isExportedIfAny !== true)
-      sections.push([resource.section, declareAll(resource, items)])
+      sections.push([resource.section, declareAll(resource, items, variables)])
   }
   return Object.fromEntries(sections)
 }
 
 /** Secrets are sealed or digests, so that a file names a variable for each. */
-function declareAll({ key, secret, declare }: AnyResource, items: readonly object[]): readonly object[] {
-  const used = new Set<string>()
+function declareAll(
+  { key, secret, declare }: AnyResource,
+  items: readonly object[],
+  variables: Set<string>,
+): readonly object[] {
   return items.map((item) => ({
     ...declare(item),
-    ...(secret?.has?.(item) === true && { [secret.member]: { env: variableFor(readKey({ key }, item), used) } }),
+    ...(secret?.has?.(item) === true && { [secret.member]: { env: variableFor(readKey({ key }, item), variables) } }),
   }))
 }
 
