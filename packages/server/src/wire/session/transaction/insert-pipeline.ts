@@ -24,9 +24,9 @@ export class InsertPipeline {
   }
 
   add(bound: BoundPortal): void {
-    const inserts = this.#inserts ?? new DeferredInserts(this.#memory)
-    const rows = inserts.addStatement(bound, this.#runner)
-    this.#inserts = inserts
+    // Before it can fail: `drop` gives back what the first rows of a refused statement have taken.
+    this.#inserts ??= new DeferredInserts(this.#memory)
+    const rows = this.#inserts.addStatement(bound, this.#runner)
     this.#replies.buffer()
     this.#replies.write(commandComplete(`INSERT 0 ${rows}`))
   }
