@@ -218,6 +218,14 @@ export class Execution {
     this.#run.fail(error, this.#sent)
   }
 
+  /** Its portal is closed: a success, unless it was stopped before. */
+  abandon(): void {
+    const signal = this.#run.running?.signal
+    const reason = signal?.aborted ? signal.reason : this.#stopped
+    if (reason === undefined) this.succeed()
+    else this.fail(reason)
+  }
+
   /** Nothing of it runs or is in memory any more. */
   #close(): void {
     this.#endSuspension?.()

@@ -24,7 +24,15 @@ export class WireError extends Error {
 
 /** For metrics and the log of slow statements; undefined for what the query service knows itself. */
 export function outcomeOf(error: unknown): string | undefined {
-  return error instanceof WireError ? `wire.${error.sqlstate}` : undefined
+  const sqlstate = ownSqlstate(error)
+  return sqlstate && `wire.${sqlstate}`
+}
+
+/** Of an error that only this protocol has. */
+function ownSqlstate(error: unknown): string | undefined {
+  if (error instanceof NoMemoryLeft) return '53000'
+  const isOwn = error instanceof WireError || error instanceof CatalogueError || error instanceof BadParameter
+  return isOwn ? error.sqlstate : undefined
 }
 
 /** Where the statement is in the text that the client sent. */

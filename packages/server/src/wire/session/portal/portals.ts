@@ -102,7 +102,7 @@ export class Portals {
     if (entry === undefined) return
     this.#entries.delete(name)
     this.#memory.give(entry.bytes)
-    executionOf(entry.portal)?.succeed()
+    executionOf(entry.portal)?.abandon()
   }
 
   /** How many were created since the connection began. */
