@@ -1,6 +1,6 @@
 /** Administration of the identities that users have at other OpenID providers. */
 import { endSessions, takeRoles } from '../resources/providers.ts'
-import { noticeOf } from './mail.ts'
+import { sendNotice } from './mail.ts'
 import { instant } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { type AdminRoute, notFound, part } from './route.ts'
@@ -35,7 +35,7 @@ export const identityRoutes: readonly AdminRoute[] = [
         const removed = await stores.identities.remove(found.id, part(call, 'identity'))
         if (removed === undefined) throw notFound('identity', part(call, 'identity'))
         const { provider, issuer, subject } = removed
-        await noticeOf(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
+        await sendNotice(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
         await endSessions(await stores.providerSignIns.findSessions(provider, issuer, { subject }), {
           stores,
           ...effects,

@@ -23,7 +23,7 @@ export const mailRoutes: readonly AdminRoute[] = [
       if (wanted !== undefined && state === undefined)
         throw new Refusal('admin.bad_parameter', 400, `state must be one of ${MAIL_STATES.join(', ')}`)
       const found = await stores.mailQueue.page({ state, limit: page.limit, after: readTimeCursor(page.after) })
-      return pageReply('/admin/mail', call, page, found, { keyOf: writeTimeCursor, present: presentMail })
+      return pageReply('/admin/mail', call, page, found, { cursorKey: writeTimeCursor, present: presentMail })
     },
   },
   {
@@ -121,7 +121,7 @@ function presentMail(mail: QueuedMail): JsonObject {
 /** The notice of a change that an operator made, in its transaction. */
 export type OperatorNotice = Omit<Parameters<MailAdministration['port']['notify']>[1], 'address' | 'userAgent'>
 
-export function noticeOf(
+export function sendNotice(
   env: Pick<AdminEnv, 'mail'>,
   stores: AdminEnv['stores'],
   notice: OperatorNotice,

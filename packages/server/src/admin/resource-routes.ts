@@ -152,7 +152,7 @@ function bodySchema({ list, secret }: Pick<AnyResource, 'list' | 'secret'>): Jso
 
 async function listItems<Item extends object>(kind: Kind<Item>, call: AdminCall, env: AdminEnv): Promise<AdminReply> {
   const { definition, specials } = kind
-  const store = storeOf(kind, env, env.stores)
+  const store = chooseStore(kind, env, env.stores)
   const show = async (item: Item) => ({
     key: readKey(definition, item),
     shown: {
@@ -169,7 +169,7 @@ async function listItems<Item extends object>(kind: Kind<Item>, call: AdminCall,
   const { after: _, limit: __, ...filter } = call.query
   const items = await Promise.all((await store.list({ ...page, ...(pages.filters && { filter }) })).map(show))
   return pageReply(`/admin/${definition.section}`, call, page, items, {
-    keyOf: ({ key }) => key,
+    cursorKey: ({ key }) => key,
     present: ({ shown }) => shown,
   })
 }
@@ -308,7 +308,7 @@ async function removeOne<Item extends object>(kind: Kind<Item>, call: AdminCall,
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
     refuse(await definition.refusal?.(before, undefined, { stores, tables }))
-    const inside = insideOf(env, stores, effects)
+    const inside = storesInside(env, stores, effects)
     await removeItem(definition, key, before, inside)
     await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
@@ -333,7 +333,7 @@ async function runAction<Item extends object>(
   const { item, result } = await change(env, async (stores, effects) => {
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
-    const inside = insideOf(env, stores, effects)
+    const inside = storesInside(env, stores, effects)
     const done = await action.run(before, inside, body)
     await settle(definition, 'changed', inside)
     return { item: await findItem(kind, key, env, stores), result: done }
@@ -357,13 +357,13 @@ async function write<Item extends object>(
   if (fault !== undefined) throw badBody([{ path: definition.secret?.member ?? '', text: fault }])
   await refuseTogether(definition, item, stores)
   refuse(await definition.conflict?.(item, stores))
-  const inside = insideOf(env, stores, effects)
+  const inside = storesInside(env, stores, effects)
   const once = await putItem(definition, item, { ...inside, before, secret, isDeclared: false })
   await settle(definition, before === undefined ? 'created' : 'changed', inside)
   return { item: await findItem(kind, readKey(definition, item), env, stores), once }
 }
 
-function insideOf({ providerKey }: AdminEnv, stores: Stores, { publish, revocations }: Effects): ChangeInside {
+function storesInside({ providerKey }: AdminEnv, stores: Stores, { publish, revocations }: Effects): ChangeInside {
   return { stores, publish, revocations, providerKey }
 }
 
@@ -478,12 +478,12 @@ async function findItem<Item extends object>(
   env: AdminEnv,
   stores: Stores,
 ): Promise<Item> {
-  const item = await storeOf(kind, env, stores).find(key)
+  const item = await chooseStore(kind, env, stores).find(key)
   if (item === undefined) throw notFound(resourceTitle(kind.definition), key)
   return item
 }
 
-function storeOf<Item extends object>(
+function chooseStore<Item extends object>(
   { definition, specials }: Kind<Item>,
   env: AdminEnv,
   stores: Stores,

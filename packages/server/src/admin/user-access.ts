@@ -3,7 +3,7 @@
 import { listApplications } from '../store/authorizations/applications.ts'
 import type { Session } from '../store/authorizations/sessions.ts'
 import type { Stores } from '../store/stores.ts'
-import { noticeOf } from './mail.ts'
+import { sendNotice } from './mail.ts'
 import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
@@ -34,7 +34,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
         const result = await stores.factors.remove(id, part(call, 'factor'))
         if (breakGlass) await requireBreakGlass(env, stores)
         if (result.outcome === 'removed')
-          await noticeOf(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
+          await sendNotice(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
         return result
       })
       if (removal.outcome !== 'removed') throw notFound('second factor', part(call, 'factor'))
@@ -59,7 +59,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const found = await stores.sessions.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
       const path = `/admin/users/${encodeURIComponent(part(call, 'user'))}/sessions`
       const sessions = found.map(({ session }) => session)
-      return pageReply(path, call, page, sessions, { keyOf: writeTimeCursor, present: presentSession })
+      return pageReply(path, call, page, sessions, { cursorKey: writeTimeCursor, present: presentSession })
     },
   },
   {

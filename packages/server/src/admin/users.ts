@@ -10,7 +10,7 @@ import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
-import { noticeOf } from './mail.ts'
+import { sendNotice } from './mail.ts'
 import {
   badBody,
   instant,
@@ -53,7 +53,7 @@ export const userRoutes: readonly AdminRoute[] = [
           ? await stores.users.list({ ...page, prefix: prefix ?? '' })
           : await stores.users.listWith(role, page)
       const present = await listed(stores, users)
-      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present })
+      return pageReply('/admin/users', call, page, users, { cursorKey: ({ username }) => username, present })
     },
   },
   {
@@ -169,7 +169,7 @@ export const userRoutes: readonly AdminRoute[] = [
         if (passwordHash !== undefined)
           await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
-        await noticeOf(env, stores, { kind: 'password-changed', userId: found.id })
+        await sendNotice(env, stores, { kind: 'password-changed', userId: found.id })
         return found
       })
       record(env, call, { event: 'password.reset', target: user.id })
@@ -189,7 +189,7 @@ function withAddress(before: User, wanted: JsonObject, patch: JsonObject): JsonO
 async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profile }: User, after: User): Promise<void> {
   const { email: to } = profile
   if (typeof to === 'string' && profile.email_verified === true && to !== after.profile.email)
-    await noticeOf(env, stores, { kind: 'address-changed', userId, to })
+    await sendNotice(env, stores, { kind: 'address-changed', userId, to })
 }
 
 /** The cursor is opaque: its parts come from people's names. */

@@ -28,9 +28,9 @@ export interface ApplyEnv {
   /** Argon2id, as a PHC string. */
   hashPassword(password: string): Promise<string>
   /** The initial rows of a table. */
-  rowsOf(table: string): AsyncIterable<CsvRow> | undefined
+  initialRows(table: string): AsyncIterable<CsvRow> | undefined
   /** The path of the table in the file, or of its rows if the file names them. */
-  pathOf(table: string): string
+  tablePath(table: string): string
   /** What is wrong if nobody is left who can sign in when all providers fail; undefined where all passwords serve. */
   readonly emergencyUserFaults?: (() => readonly Fault[]) | undefined
 }
@@ -119,8 +119,8 @@ async function applyTables(
   for (const change of changes) {
     if (change.what !== 'table' || change.action === 'remove') continue
     const { name, target } = change
-    await attempt(env.pathOf(name), () =>
-      change.action === 'update' ? tables.change(target) : createTable(target, env.rowsOf(name), tables),
+    await attempt(env.tablePath(name), () =>
+      change.action === 'update' ? tables.change(target) : createTable(target, env.initialRows(name), tables),
     )
     if (change.action === 'create') undoing.push(() => tables.drop(name))
   }
@@ -128,10 +128,10 @@ async function applyTables(
   if (views.length > 0) {
     const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
     const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
-    const namesOf = (action: Change['action']) =>
+    const changedNames = (action: Change['action']) =>
       views.filter((change) => change.action === action).map(({ name }) => name)
-    await attempt('views', () => tables.changeViews(wanted, namesOf('remove')))
-    undoing.push(() => tables.changeViews(former, namesOf('create')))
+    await attempt('views', () => tables.changeViews(wanted, changedNames('remove')))
+    undoing.push(() => tables.changeViews(former, changedNames('create')))
   }
   return undo
 }
@@ -231,7 +231,11 @@ async function applyUser(
 ): Promise<AppliedUser | undefined> {
   if (change.action === 'create') {
     const { target, password } = change
-    const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
+    const declared = {
+      passwordHash,
+      declaredDigest: password?.digest,
+      mustChangePassword: mustChangePassword(password),
+    }
     await users.create({ ...target, ...declared })
     return undefined
   }
@@ -246,7 +250,8 @@ async function applyUser(
   const declared = { username, profile, breakGlass, attributes, disabled }
   await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
   const hasOtherRoles = await users.setRoles(user.id, roles)
-  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
+  if (passwordHash !== undefined)
+    await users.setPassword(user.id, passwordHash, { mustChange: mustChangePassword(password) })
   return {
     id: user.id,
     isCut: disabled || passwordHash !== undefined,
@@ -255,6 +260,6 @@ async function applyUser(
   }
 }
 
-function mustChangeOf(password: NewPassword | undefined): boolean {
+function mustChangePassword(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
 }

@@ -6,7 +6,7 @@ import { closed, flag, list, shortList, text, words } from '../schema/builders.t
 import type { Fault } from '../schema/check-schema.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import { putRole } from '../store/scim/provisioned-roles.ts'
-import { APIS, LONGEST_SCOPE, notOneOf, SCOPE_NAME } from './apis.ts'
+import { APIS, describeUnknownScope, LONGEST_SCOPE, SCOPE_NAME } from './apis.ts'
 import type { Known, Resource } from './define-resource.ts'
 
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -113,7 +113,7 @@ function roleFaults({ scopes = [] }: DeclaredRole, { scopes: known }: Pick<Known
     const path = `scopes[${index}]`
     if (scope === PROVISIONING_SCOPE)
       return [{ path, text: `${scope} cannot be given by a role: register the client for it` }]
-    return known.has(scope) ? [] : [{ path, text: notOneOf(scope, known.scopes()) }]
+    return known.has(scope) ? [] : [{ path, text: describeUnknownScope(scope, known.scopes()) }]
   })
 }
 

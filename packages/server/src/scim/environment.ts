@@ -25,7 +25,7 @@ export const PROVISIONING = 'Identity/Provisioning'
 /** The rows that a filter may read where no index leads to them, and the members that one reply may have in a list. */
 export const MOST_ROWS = 20_000
 
-export function callerOf({ principal }: Context) {
+export function readCaller({ principal }: Context) {
   return { clientId: principal.clientId, source: scimSource(principal.clientId) }
 }
 

@@ -60,14 +60,14 @@ export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): Rout
     routes: [
       route('GET', '/Users', (context) => listUsers(context, env, readListQuery(context))),
       route('POST', '/Users', createUser),
-      route('POST', '/Users/.search', (context) => listUsers(context, env, searchOf(context))),
+      route('POST', '/Users/.search', (context) => listUsers(context, env, readSearchBody(context))),
       route('GET', '/Users/:id', getUser),
       route('PUT', '/Users/:id', replaceUser),
       route('PATCH', '/Users/:id', patchUser),
       route('DELETE', '/Users/:id', deleteUser),
       route('GET', '/Groups', (context) => listGroups(context, env, readListQuery(context))),
       route('POST', '/Groups', createGroup),
-      route('POST', '/Groups/.search', (context) => listGroups(context, env, searchOf(context))),
+      route('POST', '/Groups/.search', (context) => listGroups(context, env, readSearchBody(context))),
       route('GET', '/Groups/:id', getGroup),
       route('PUT', '/Groups/:id', replaceGroup),
       route('PATCH', '/Groups/:id', patchGroup),
@@ -99,7 +99,7 @@ export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): Rout
 const NOTED_EVERY_MS = 60_000
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-function searchOf(context: Context): ListQuery {
+function readSearchBody(context: Context): ListQuery {
   const body: JsonObject = readBody(context.body, SEARCH_SCHEMA)
   return readSearch(body)
 }

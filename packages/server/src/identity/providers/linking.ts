@@ -16,7 +16,7 @@ import { linkPage } from '../pages/identities.ts'
 import type { ProvidersEnv } from './env.ts'
 import { showFault } from './error-page.ts'
 import { providerFault } from './faults.ts'
-import { sourceOf } from './settle.ts'
+import { providerSource } from './settle.ts'
 
 interface Linkable {
   readonly context: SignedInBrowser
@@ -135,7 +135,7 @@ async function removeIdentity(context: SignedInBrowser, identity: Identity, env:
     await env.mail?.notify(stores, { ...notice, ...readOrigin(context) })
     const others = await stores.identities.listOfUser(userId)
     if (others.some(({ provider }) => provider === identity.provider)) return
-    if (!(await stores.users.setRoles(userId, [], sourceOf(identity.provider)))) return
+    if (!(await stores.users.setRoles(userId, [], providerSource(identity.provider)))) return
     const user = await stores.users.findById(userId)
     await publish({ kind: 'user-changed', subject: userId })
     if (user !== undefined)

@@ -10,12 +10,12 @@ import { readOrigin } from '../browser/sign-in/known-browser.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
-import { findPerson, labelOf, type Person } from './person.ts'
+import { findPerson, identityLabel, type Person } from './person.ts'
 import type { Proof } from './proof.ts'
 
 export type SettledPerson = Exclude<Person, { kind: 'unknown' }>
 
-export function sourceOf(provider: string): RoleSource {
+export function providerSource(provider: string): RoleSource {
   return `provider:${provider}`
 }
 
@@ -28,7 +28,7 @@ export async function settle(
 ): Promise<User> {
   try {
     const userId = await change(env, async (stores, effects) => {
-      const id = await userOf(proof, person, stores)
+      const id = await settleUser(proof, person, stores)
       if (person.kind === 'linked-now' || person.kind === 'invited')
         await env.mail?.notify(stores, {
           ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
@@ -54,7 +54,7 @@ export async function settle(
 
 class TakenMeanwhile extends Error {}
 
-async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Promise<string> {
+async function settleUser(proof: Proof, person: SettledPerson, stores: Stores): Promise<string> {
   switch (person.kind) {
     case 'known':
       await stores.identities.markUsed(person.identity.id)
@@ -67,7 +67,7 @@ async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Prom
       return linked(person.user.id)
     case 'new': {
       const { username, profile } = person
-      return linked(await stores.users.create({ username, profile, roleSource: sourceOf(proof.provider.id) }))
+      return linked(await stores.users.create({ username, profile, roleSource: providerSource(proof.provider.id) }))
     }
   }
 
@@ -76,7 +76,7 @@ async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Prom
     const added = await stores.identities.add({
       ...{ issuer, subject, userId },
       provider: proof.provider.id,
-      label: labelOf(proof),
+      label: identityLabel(proof),
     })
     if (added === undefined) throw new TakenMeanwhile('The identity was linked meanwhile')
     return userId
@@ -97,7 +97,7 @@ async function follow(
   const hasOtherRoles = await stores.users.setRoles(
     userId,
     roles.filter((role) => existing.has(role)),
-    sourceOf(provider.id),
+    providerSource(provider.id),
   )
   const changedAttributes = await setAttributes(before, attributes, stores)
   const isVerified = await believeEmail(before, { provider, claims }, stores)
@@ -163,7 +163,7 @@ function record(
   const facts = { actor: userId, target: userId, address: http.address, requestId: http.id }
   if (person.kind === 'known') return
   if (person.kind === 'new')
-    audit.record({ event: 'user.created', ...facts, details: { source: sourceOf(provider.id) } })
+    audit.record({ event: 'user.created', ...facts, details: { source: providerSource(provider.id) } })
   const reason = person.kind === 'new' ? 'created' : person.kind === 'invited' ? 'invitation' : person.reason
   audit.record({ event: 'identity.linked', ...facts, details: { provider: provider.id, reason } })
 }

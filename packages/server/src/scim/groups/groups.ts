@@ -4,7 +4,7 @@ import { change } from '../../store/authorizations/change.ts'
 import type { ScimGroup } from '../../store/scim/groups.ts'
 import { limitHolders, putRole } from '../../store/scim/provisioned-roles.ts'
 import type { Stores } from '../../store/stores.ts'
-import { auditFacts, callerOf, MOST_ROWS, type ScimEnv } from '../environment.ts'
+import { auditFacts, MOST_ROWS, readCaller, type ScimEnv } from '../environment.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { isShown, type Projection, readProjection } from '../query-parameters.ts'
 import { checkVersion, sendResource } from '../replies.ts'
@@ -13,19 +13,19 @@ import { orConflict } from '../users/users.ts'
 import { GROUP_SCHEMA, GroupDraft } from './group-draft.ts'
 import { presentGroup, type ShownGroup } from './present-group.ts'
 
-type Caller = ReturnType<typeof callerOf>
+type Caller = ReturnType<typeof readCaller>
 type Change = Parameters<Parameters<typeof change>[1]>[1]
 
 export async function getGroup(context: Context, env: ScimEnv): Promise<void> {
   const projection = readProjection(context)
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const group = await findGroup(context.param('id'), env.stores, caller)
   const shown = await show(group, env.stores, caller, projection)
   sendResource(context, presentGroup(shown, env.base), { projection, core: GROUP_SCHEMA })
 }
 
 export async function createGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const projection = readProjection(context)
   const draft = new GroupDraft({ displayName: '', externalId: undefined }, async () => [])
   await draft.putMembers(readBody(context.body, GROUP_SCHEMA))
@@ -72,7 +72,7 @@ export async function patchGroup(context: Context, env: ScimEnv): Promise<void> 
 
 /** What the client made is removed; a role of an operator is no group any more, and lost by those to whom the client gave it. */
 export async function deleteGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const role = await change(env, async (stores, { revocations }) => {
     const group = await findGroup(context.param('id'), stores, caller)
     checkVersion(context, presentGroup(await withoutMembers(group, stores, caller), env.base))
@@ -101,7 +101,7 @@ async function changeGroup(
   projection: Projection,
   apply: (draft: GroupDraft) => Promise<void>,
 ): Promise<ShownGroup> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const { shown, changed, members } = await change(env, async (stores, effects) => {
     const group = await findGroup(context.param('id'), stores, caller)
     const before = await withoutMembers(group, stores, caller)
@@ -181,7 +181,7 @@ async function refuseOthersMembers({ role }: ScimGroup, { scim }: Stores, { sour
 
 /** Who got or lost a role is recorded for each of them. */
 function recordMembers({ users }: ChangedMembers, context: Context, { audit }: ScimEnv): void {
-  const details = { changed: ['roles'], source: callerOf(context).source }
+  const details = { changed: ['roles'], source: readCaller(context).source }
   for (const target of users) audit.record({ ...auditFacts(context), event: 'user.changed', target, details })
 }
 

@@ -7,7 +7,7 @@ import { change, type Effects, limitTokens } from '../../store/authorizations/ch
 import { ExternalIdTaken } from '../../store/scim/external-ids.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
-import { auditFacts, callerOf, type ScimEnv } from '../environment.ts'
+import { auditFacts, readCaller, type ScimEnv } from '../environment.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { readProjection } from '../query-parameters.ts'
@@ -16,18 +16,18 @@ import { badRequest, conflict, forbidden, notFound } from '../scim-error.ts'
 import { presentUser, type ShownUser } from './present-user.ts'
 import { UserDraft } from './user-draft.ts'
 import { type TextField, USER_SCHEMA, UserPaths } from './user-paths.ts'
-import { profileOf, stateOf, type UserState } from './user-state.ts'
+import { mergeProfile, readState, type UserState } from './user-state.ts'
 
 const NOBODY: UserState = { texts: new Map(), active: true, attributes: {} }
 
 export async function getUser(context: Context, env: ScimEnv): Promise<void> {
   const attributes = await env.attributes.definitions()
-  const shown = await findShown(context.param('id'), env.stores, callerOf(context))
+  const shown = await findShown(context.param('id'), env.stores, readCaller(context))
   reply(context, presentUser(shown, env.base, attributes))
 }
 
 export async function createUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const draft = new UserDraft(NOBODY, new UserPaths(attributes), env.attributes.parse)
   draft.putMembers(readBody(context.body, USER_SCHEMA))
@@ -37,7 +37,7 @@ export async function createUser(context: Context, env: ScimEnv): Promise<void> 
     const id = await orConflict(() =>
       stores.users.create({
         username,
-        profile: profileOf(state, {}),
+        profile: mergeProfile(state, {}),
         attributes: state.attributes,
         disabled: !state.active,
       }),
@@ -70,7 +70,7 @@ export async function patchUser(context: Context, env: ScimEnv): Promise<void> {
 }
 
 export async function deleteUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const id = context.param('id')
   await change(env, async (stores, { revocations }) => {
@@ -89,12 +89,16 @@ async function changeUser(
   env: ScimEnv,
   apply: (draft: UserDraft, attributes: readonly ScimAttribute[]) => void,
 ): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const { before, after, changed } = await change(env, async (stores, effects) => {
     const found = await findShown(context.param('id'), stores, caller)
     checkVersion(context, presentUser(found, env.base, attributes))
-    const draft = new UserDraft(stateOf(found.user, found.externalId), new UserPaths(attributes), env.attributes.parse)
+    const draft = new UserDraft(
+      readState(found.user, found.externalId),
+      new UserPaths(attributes),
+      env.attributes.parse,
+    )
     apply(draft, attributes)
     const names = await write(found, draft.state, stores, { ...effects, clientId: caller.clientId })
     if (names.includes('email')) await noticeAddress(found, stores, env)
@@ -121,14 +125,14 @@ async function write(
 ): Promise<string[]> {
   const user = await stores.users.findById(id)
   if (user === undefined) throw new Error('unreachable: the user was found in this transaction')
-  const before = stateOf(user, externalId)
+  const before = readState(user, externalId)
   const username = requireUsername(state)
   const changed = differences(before, state)
   if (changed.length === 0) return changed
   refuseBreakGlass(user)
   refuseAdministrator(user, changed)
   if (changed.includes('userName')) await refuseTaken(username, id, stores)
-  const profile = profileOf(state, user.profile)
+  const profile = mergeProfile(state, user.profile)
   await stores.users.update(id, { username, profile, attributes: state.attributes, disabled: !state.active })
   if (changed.includes('externalId')) await setExternalId(id, state, stores, clientId)
   const after = await stores.users.findById(id)
@@ -195,7 +199,7 @@ export async function orConflict<T>(act: () => Promise<T>): Promise<T> {
 async function findShown(
   id: string,
   stores: Stores,
-  { clientId, source }: ReturnType<typeof callerOf>,
+  { clientId, source }: ReturnType<typeof readCaller>,
 ): Promise<ShownUser> {
   const [user] = await stores.scim.users.page({ kind: 'id', id }, { limit: 1 })
   if (user === undefined) throw notFound(`There is no user ${id}`)
