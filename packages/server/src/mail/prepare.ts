@@ -5,7 +5,7 @@ import { linkUrl } from '../store/accounts/set-up-links.ts'
 import type { User } from '../store/accounts/user.ts'
 import { MAIL_KINDS } from '../store/mail/kinds.ts'
 import type { QueuedMail } from '../store/mail/mail-queue.ts'
-import type { Stores } from '../store/stores.ts'
+import type { MailStores } from '../store/mail/notify.ts'
 import type { Payload, PayloadSealing } from './payload.ts'
 import { addressOf, verifiedAddress } from './queueing.ts'
 
@@ -38,7 +38,6 @@ export interface Ready {
 }
 
 export interface PrepareEnv {
-  readonly node: string
   readonly issuer: string
   readonly clock: Clock
   readonly sealing: PayloadSealing
@@ -46,7 +45,7 @@ export interface PrepareEnv {
 }
 
 /** In a transaction: what it makes and counts is there if the attempt is. */
-export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv): Promise<Prepared> {
+export async function prepare(mail: QueuedMail, node: string, stores: MailStores, env: PrepareEnv): Promise<Prepared> {
   const { mailQueue } = stores
   await mailQueue.lock()
   if (mail.sealed === undefined) return { outcome: 'lost' }
@@ -64,7 +63,7 @@ export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv)
   const { to, user } = addressee
   const withLink = await makeLink(mail, payload, addressee, stores, now)
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
-  if (!(await mailQueue.begin(mail.id, env.node, attempt))) return { outcome: 'lost' }
+  if (!(await mailQueue.begin(mail.id, node, attempt))) return { outcome: 'lost' }
   return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
 }
 
@@ -75,7 +74,7 @@ interface Addressee {
 
 type Found = Addressee | { readonly reason: string }
 
-async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores): Promise<Found> {
+async function findAddressee(mail: QueuedMail, payload: Payload, stores: MailStores): Promise<Found> {
   if (mail.kind === 'forgot-password' && payload.token === undefined) return lookUp(payload.typed ?? '', stores)
   const user = mail.userId === undefined ? undefined : await stores.users.findById(mail.userId)
   if (user === undefined) return { reason: 'the user was deleted' }
@@ -86,7 +85,7 @@ async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores)
 }
 
 /** A username, or an address that one user has confirmed. */
-async function lookUp(typed: string, { users }: Stores): Promise<Found> {
+async function lookUp(typed: string, { users }: MailStores): Promise<Found> {
   const byName = await users.findByUsername(typed)
   const candidates = byName === undefined ? await users.findByEmail(typed.trim(), MOST_CLAIMANTS) : [byName]
   const [user, ...others] = candidates.filter((found) => verifiedAddress(found) !== undefined)
@@ -102,7 +101,7 @@ async function reasonAgainst(
   { token }: Payload,
   to: string,
   user: User,
-  { setUpLinks, addressLinks }: Stores,
+  { setUpLinks, addressLinks }: MailStores,
 ): Promise<string | undefined> {
   if (!MAIL_KINDS[kind].link) return undefined
   if (user.disabled) return 'the user is disabled'
@@ -117,7 +116,7 @@ async function makeLink(
   mail: QueuedMail,
   payload: Payload,
   { user, to }: Addressee,
-  { setUpLinks }: Stores,
+  { setUpLinks }: MailStores,
   now: number,
 ): Promise<Payload> {
   if (mail.kind !== 'forgot-password' || payload.token !== undefined) return payload

@@ -12,7 +12,7 @@ import { exceptOutages } from '../lib/unavailable.ts'
 import { type BuiltInClients, builtInClients } from '../store/clients/built-in-clients.ts'
 import { nodeName } from '../store/cluster/nodes.ts'
 import { lockStart } from '../store/cluster/start-lock.ts'
-import { type StartedControllers, startControllers } from '../streaming/controllers/start.ts'
+import { type StartedControllers, startControllers } from '../streaming/streaming.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Tracing } from '../telemetry/traces.ts'
 import { openServersIfNamed } from './database-servers.ts'
@@ -92,10 +92,27 @@ export async function openBase(config: Config, port: number, options: BaseOption
   )
   const { bus, cluster } = await joinCluster(config, issuer, resources, logger, cleanup, worker)
   return {
-    ...{ config, issuer, logger, clock, worker, brand, declared, market, tracing, resources, bus, cluster, unlock },
+    config,
+    issuer,
+    logger,
+    clock,
+    worker,
+    brand,
+    declared,
+    market,
+    tracing,
+    resources,
+    bus,
+    cluster,
+    unlock,
     mailTemplates,
     controllers: startedControllers,
     loadedControllers,
-    builtInClients: builtInClients({ ...config, issuer, wire: wirePortOf(config) !== undefined }),
+    builtInClients: builtInClients({
+      issuer,
+      console: config.console,
+      cliClient: config.cliClient,
+      wire: wirePortOf(config) !== undefined,
+    }),
   }
 }

@@ -1,5 +1,6 @@
 /** Opens the services that a server runs: query, identity, streaming, and the metrics and rate limits that they share. */
 import type { Config } from '../config/config.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
@@ -15,7 +16,7 @@ import { openStreaming, type Streaming } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
-import { type Feeds, openFeeds } from './feeds.ts'
+import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
 import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
@@ -63,7 +64,7 @@ export async function openServices(
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp })
     : undefined
-  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway, stepUp })
+  const feeds = streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
   return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }
@@ -83,7 +84,8 @@ function openQueryService(
     bus,
     settle: cluster.settle,
     audit,
-    ...observers,
+    metrics: observers.metrics,
+    stepUp: observers.stepUp,
     auditLog: {
       async read(after, most) {
         await audit.flush()
@@ -121,7 +123,14 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
   const { config, issuer, resources, builtInClients, bus, clock, logger } = base
   const { database, stores, audit, masterKey } = resources
   return openIdentity({
-    ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
+    issuer,
+    database,
+    stores,
+    builtInClients,
+    bus,
+    audit,
+    clock,
+    metrics,
     nodes: base.cluster,
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
@@ -151,8 +160,13 @@ function endExpiredSessions(
 ): void {
   const { stores, audit } = resources
   const watch = watchSessions({
-    ...identity,
-    ...{ stores, bus, audit, clock },
+    clients: identity.clients,
+    issuer: identity.issuer,
+    revocations: identity.revocations,
+    stores,
+    bus,
+    audit,
+    clock,
     allowPrivateLogout: config.logoutPrivate,
     onLogoutFailure: (client, reason) => logger.warn({ client, reason }, 'back-channel logout could not be delivered'),
     onError: exceptOutages((error) => logger.warn({ err: error }, 'expired sessions could not be ended')),
@@ -174,7 +188,14 @@ function openStreamingService(
     authenticate: identity.authenticate,
     checkProof: identity.checkProof,
     usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
-    ...{ bus, audit, clock, rateLimits, logger, metrics, controllers, stepUp },
+    bus,
+    audit,
+    clock,
+    rateLimits,
+    logger,
+    metrics,
+    controllers,
+    stepUp,
     settings: streamSettingsOf(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,
