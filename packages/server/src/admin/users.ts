@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from 'gatehouse-protocol'
 import { userTarget } from '../declarative/targets.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
 import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
@@ -15,7 +16,6 @@ import {
   instant,
   type JsonObject,
   type KnownNames,
-  merged,
   readObject,
   readUser,
   refuseUnknown,
@@ -102,7 +102,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
-        const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
+        const wanted = withAddress(found, mergePatch(form, withoutPassword(patch)), patch)
         const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =

@@ -2,28 +2,24 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
-import type { ChangeInside } from '../resources/define-resource.ts'
-import { listResources } from '../resources/resources.ts'
+import { putItem, removeItem, settle } from '../resources/change-item.ts'
+import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
-import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
-import { toClient } from '../store/clients/client-metadata.ts'
-import { secretDigest } from '../store/clients/clients.ts'
-import { tokenScopes } from '../store/clients/token-scopes.ts'
+import { createRevocations } from '../store/authorizations/revocations.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
-import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
-import { applyProvider } from './provider-changes.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv {
+  readonly resources: readonly AnyResource[]
   readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
@@ -50,7 +46,7 @@ export async function apply(source: string, changes: readonly Change[], env: App
       const revocations = createRevocations({ grants: stores.grants, publish, clock: env.clock })
       const { emergencyUserFaults } = env
       const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-      await applyIdentity(changes, stores, hashes, env, revocations)
+      await applyIdentity(changes, hashes, env, { stores, revocations, publish, providerKey: env.providerKey })
       if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
     })
   } catch (error) {
@@ -169,11 +165,11 @@ async function createTable(
 /** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
 async function applyIdentity(
   changes: readonly Change[],
-  stores: Stores,
   hashes: ReadonlyMap<Change, string>,
-  env: Pick<ApplyEnv, 'providerKey'>,
-  revocations: RevocationsInside,
+  { resources }: Pick<ApplyEnv, 'resources'>,
+  inside: ChangeInside,
 ): Promise<void> {
+  const { stores, revocations } = inside
   const affected = new Set<string>()
   const cut: string[] = []
   for (const change of changes) {
@@ -186,28 +182,18 @@ async function applyIdentity(
           await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
         break
       }
-      case 'client':
-        await applyClient(change, stores, revocations)
-        break
-      case 'provider':
-        for (const userId of await applyProvider(change, stores, env.providerKey, revocations)) affected.add(userId)
-        break
       case 'table':
       case 'view':
         break
       default:
-        await applyResource(change, { stores, revocations })
+        await applyResource(change, resources, inside)
     }
   }
-  for (const { noun, changedEvent } of listResources())
-    if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
-      await stores.events.append({ kind: changedEvent })
-  if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
   await revocations.revokeUsers(cut)
-  for (const { noun, settle } of listResources()) {
-    const made = changes.filter(({ what }) => what === noun)
+  for (const resource of resources) {
+    const made = changes.filter(({ what }) => what === resource.noun)
     const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
-    if (made.length > 0) await settle?.(kind, { stores, revocations })
+    if (made.length > 0) await settle(resource, kind, inside)
   }
   for (const userId of affected) {
     const user = await stores.users.findById(userId)
@@ -215,12 +201,17 @@ async function applyIdentity(
   }
 }
 
-async function applyResource(change: ResourceChange, inside: ChangeInside): Promise<void> {
-  const resource = listResources().find(({ noun }) => noun === change.what)
+async function applyResource(
+  change: ResourceChange,
+  resources: readonly AnyResource[],
+  inside: ChangeInside,
+): Promise<void> {
+  const resource = resources.find(({ noun }) => noun === change.what)
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
-  const store = resource.store(inside.stores)
-  if (change.action === 'remove') return store.remove(change.name)
-  await (resource.put?.(change.target, inside) ?? store.put(change.target))
+  const before = await resource.store(inside.stores).find(change.name)
+  if (change.action !== 'remove')
+    await putItem(resource, change.target, { ...inside, before, secret: change.secret, isDeclared: true })
+  else if (before !== undefined) await removeItem(resource, change.name, before, inside)
 }
 
 interface AppliedUser {
@@ -266,36 +257,4 @@ async function applyUser(
 
 function mustChangeOf(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
-}
-
-async function applyClient(
-  change: Extract<Change, { what: 'client' }>,
-  stores: Stores,
-  revocations: RevocationsInside,
-): Promise<void> {
-  const { clients, events } = stores
-  const { name } = change
-  const before = (await clients.metadata(name))?.attributes ?? {}
-  if (change.action === 'remove') {
-    await removeScimClient(name, stores, revocations)
-    await clients.remove(name)
-  } else {
-    await clients.put(change.target)
-    await replaceSecret(name, change.secret, clients)
-  }
-  if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
-  else await revocations.limitClientScopes(name, await tokenScopes(toClient(change.target, []), stores.apis))
-  const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
-  await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
-}
-
-/** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */
-async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
-  const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
-  const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []
-  for (const { id, digest } of declared) {
-    if (digest !== wanted) await clients.removeSecret(clientId, id)
-  }
-  if (secret !== undefined && !declared.some(({ digest }) => digest === wanted))
-    await clients.addSecret(clientId, secret, { declared: true })
 }
