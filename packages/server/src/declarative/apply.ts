@@ -4,6 +4,7 @@ import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
+import type { TableTarget } from '../resources/tables.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations } from '../store/authorizations/revocations.ts'
@@ -16,7 +17,6 @@ import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
-import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv {
   readonly resources: readonly AnyResource[]

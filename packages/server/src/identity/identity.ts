@@ -1,4 +1,4 @@
-/** Opens the parts of the identity service: signer, issuer, authentication, revocations, caches, password checks. */
+/** The identity service, the entry of this folder: opens signer, issuer, authentication, revocations, caches, password checks. */
 
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
@@ -30,6 +30,10 @@ import { displayNameOf } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
 import { openSigner } from './tokens/signer.ts'
 import { createUserDirectory } from './user-directory.ts'
+
+export { watchSessions } from './browser/sign-out/session-watch.ts'
+export type { UsedProofs } from './dpop/dpop.ts'
+export type { LocalSignIn } from './provider-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string

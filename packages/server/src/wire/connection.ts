@@ -4,10 +4,10 @@ import type { GateEvent, Principal } from 'gatehouse-protocol'
 import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
-import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
+import { type ConnectionMemory, NoMemoryLeft } from './protocol/connection-memory.ts'
+import { ProtocolViolation } from './protocol/messages.ts'
 import type { MessageReader } from './protocol/reader.ts'
 import { errorResponse } from './protocol/replies.ts'
-import { ProtocolViolation } from './protocol/violation.ts'
 import type { OpenSession, Session, SessionCaller } from './session/contract.ts'
 import { mayUsePlatform } from './sign-in/sign-in.ts'
 
@@ -109,10 +109,10 @@ export class WireConnection implements SessionCaller {
   begin(first: Uint8Array): void {
     this.#socket.on('data', this.#onData)
     this.#socket.on('close', this.#onSocketClosed)
-    this.#output.hold()
+    this.#output.cork()
     this.#output.write(first)
     this.#session.begin()
-    this.#output.release()
+    this.#output.uncork()
     this.#handleMessages()
     this.#socket.resume()
   }
@@ -195,7 +195,7 @@ export class WireConnection implements SessionCaller {
     const output = this.#output
     const { monotonic, turns } = this.#env
     this.#isBusy = true
-    output.hold()
+    output.cork()
     const began = monotonic()
     let last = began
     try {
@@ -213,17 +213,17 @@ export class WireConnection implements SessionCaller {
           this.#costlyUntil = began + COSTLY_TIMES * Math.max(spent, SLICE_MS)
         }
         if (handled !== undefined) {
-          output.release()
+          output.uncork()
           handled.then(this.#continue, this.#onHandlerError)
           return
         }
         if (output.isFull) {
-          output.release()
+          output.uncork()
           output.drained().then(this.#continue, this.#onHandlerError)
           return
         }
         if (isLong) {
-          output.release()
+          output.uncork()
           turns.later(this.#handleLater)
           return
         }
@@ -233,7 +233,7 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
-    output.release()
+    output.uncork()
     this.#isBusy = false
     this.#aheadBytes = 0
     if (this.#socket.isPaused()) this.#socket.resume()

@@ -19,7 +19,7 @@ import { Negotiation, type NegotiationEnv, type StartUp } from './listener/negot
 import type { WirePort } from './listener/port.ts'
 import { TlsUpgrades } from './listener/tls.ts'
 import { MessageTurns } from './message-turns.ts'
-import { ConnectionMemory, KeptMemory } from './protocol/kept-memory.ts'
+import { ConnectionMemory, SharedMemory } from './protocol/connection-memory.ts'
 import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
 import type { OpenSession } from './session/contract.ts'
@@ -82,7 +82,7 @@ export class Wire {
   readonly #tls: TlsUpgrades | undefined
   readonly #admission: Admission
   readonly #cancelKeys: CancelKeys
-  readonly #memory: KeptMemory
+  readonly #memory: SharedMemory
   readonly #turns = new MessageTurns(monotonic)
   readonly #open = new Map<string, WireConnection>()
   /** For each sign-in in progress, the events since it began: its check may not have seen them. */
@@ -106,7 +106,7 @@ export class Wire {
       },
       countedNetworks(settings.exempt),
     )
-    this.#memory = new KeptMemory(settings.keptBytes)
+    this.#memory = new SharedMemory(settings.keptBytes)
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
       passOwnOn: env.passOwnCancelOn,

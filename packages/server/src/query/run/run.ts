@@ -33,6 +33,8 @@ export interface Work {
   /** What lists of running queries and the log of slow statements show. */
   readonly shown: string
   readonly span?: OpenSpan | undefined
+  /** The outcome of an error that only the protocol knows; undefined for a fault. */
+  readonly outcomeOf?: (error: unknown) => string | undefined
   /** Called when it is listed and can be stopped, which work that ends in one turn never is. What this returns is called at the end. */
   readonly onBegin?: (running: RunningQuery) => () => void
 }
@@ -93,6 +95,21 @@ function prepare<Parts extends CallParts>(
   }
   const parts = whenPlanned(() => plan(planning))
   return parts instanceof Promise ? parts.then(permit) : permit(parts)
+}
+
+/** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */
+export function permit<Parts extends CallParts>(
+  {
+    plan,
+    ...call
+  }: Pick<StatementCall, 'principal' | 'requestId' | 'address' | 'encoding'> & {
+    readonly plan: (planning: Planning) => Parts
+  },
+  env: RunEnv,
+): Parts {
+  const parts = plan(new Planning(call.principal, env))
+  requireStepUp({ ...call, ...parts }, env)
+  return parts
 }
 
 /** Admission, then the engine, which waits for a slot and keeps to the limits of time and memory. */
@@ -169,9 +186,10 @@ export class Run {
     this.finish('ok', rows)
   }
 
-  fail(error: unknown): void {
+  fail(error: unknown, rows = 0): void {
     const known = asUnavailable(error) ?? error
-    this.finish(known instanceof Refusal ? known.code : 'server.fault', 0)
+    const outcome = known instanceof Refusal ? known.code : this.#work.outcomeOf?.(known)
+    this.finish(outcome ?? 'server.fault', rows)
   }
 
   /** `outcome` is `ok` or a code. Only the first one counts. */

@@ -1,9 +1,7 @@
 /** The HTML of the documentation: a page with its navigation, and the results of a search. */
 
 import { VERSION } from 'gatehouse-protocol'
-import { Html, html } from '../../identity/pages/html.ts'
-import { icon } from '../../identity/pages/icons.ts'
-import { type PageFrame, sitePage } from '../../identity/pages/layout.ts'
+import { Html, html, icon, type PageFrame, sitePage } from '../../identity/page-parts.ts'
 import { addressOf, type Chapter, type DocumentationPage } from './library.ts'
 import type { Found, Hit } from './search.ts'
 

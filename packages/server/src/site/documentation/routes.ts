@@ -5,8 +5,13 @@ import type { Context } from '../../http/context.ts'
 import { prefersHtml } from '../../http/request/accept.ts'
 import { sendUnlessKnown } from '../../http/request/conditional.ts'
 import type { RouteGroup } from '../../http/route.ts'
-import { anonymousFrame, BROWSER_HEADERS, contentPolicy, type PageSettings } from '../../identity/browser/page-reply.ts'
-import type { Html } from '../../identity/pages/html.ts'
+import {
+  anonymousFrame,
+  BROWSER_HEADERS,
+  contentPolicy,
+  type Html,
+  type PageSettings,
+} from '../../identity/page-parts.ts'
 import { Library } from './library.ts'
 import { documentationPage, searchPage } from './pages.ts'
 import { createSearch } from './search.ts'
