@@ -36,7 +36,7 @@ export const identityRoutes: readonly AdminRoute[] = [
         if (removed === undefined) throw notFound('identity', part(call, 'identity'))
         const { provider, issuer, subject } = removed
         await noticeOf(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
-        await endSessions(await stores.providerSignIns.sessionsOf(provider, issuer, { subject }), {
+        await endSessions(await stores.providerSignIns.findSessions(provider, issuer, { subject }), {
           stores,
           ...effects,
         })

@@ -26,7 +26,7 @@ import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
 import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
-import { displayNameOf } from './tokens/claims.ts'
+import { chooseDisplayName } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
 import { openSigner } from './tokens/signer.ts'
 import { createUserDirectory } from './user-directory.ts'
@@ -94,11 +94,11 @@ export async function openIdentity(options: IdentityOptions) {
     revocationList,
     clock,
     onEarly: options.onEarlyToken,
-    async namesOf(userId) {
+    async readNames(userId) {
       const user = await users.findById(userId)
       return user === undefined
         ? undefined
-        : { username: user.username, displayName: displayNameOf(user), roles: user.roles }
+        : { username: user.username, displayName: chooseDisplayName(user), roles: user.roles }
     },
   })
   const unsubscribe = bus.subscribe((event) => {

@@ -113,9 +113,9 @@ function tableFaults(table: DeclaredTable, { scopes }: Pick<Known, 'scopes'>): F
 /** A scope of an API is in no token for the built-in services. */
 export function scopeFaults(path: string, scope: string | null | undefined, known: KnownScopes): Fault[] {
   if (typeof scope !== 'string') return []
-  const builtIn = known.scopes().filter((name) => known.targetOf(name) === BUILT_IN)
+  const builtIn = known.scopes().filter((name) => known.findTarget(name) === BUILT_IN)
   if (builtIn.includes(scope)) return []
-  const api = known.apiOf(scope)?.resource
+  const api = known.findApi(scope)?.resource
   const isOfApi = `"${scope}" is a scope of ${api}: name one of the platform`
   return [{ path, text: api === undefined ? unknownName('scope', scope, builtIn) : isOfApi }]
 }

@@ -18,7 +18,7 @@ import type { LocalFaults } from './faults.ts'
 import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
-import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
+import { liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 import { type ClockWatch, watchClock } from './watch/clock.ts'
@@ -50,7 +50,7 @@ export async function openServices(
   const render = () => metrics.render()
   const renderMetrics = worker === undefined ? render : worker.shareMetrics(render)
   const window = new SlidingWindow(clock)
-  const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
+  const rateLimits = new RateLimits(window, rateLimitOptions(config), metrics)
   const stepUp = createStepUp({ clock, audit: resources.audit, metrics })
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
@@ -93,7 +93,7 @@ function openQueryService(
     },
     attributes: {
       definitions: () => stores.attributes.list(),
-      valuesOf({ kind, subject, clientId }) {
+      currentValues({ kind, subject, clientId }) {
         const known = kind === 'user' ? users.recent(subject) : clients.recent(clientId)
         if (known !== undefined) return known.attributes
         const found = kind === 'user' ? users.findById(subject) : clients.find(clientId)
@@ -108,8 +108,8 @@ function openQueryService(
       servers: resources.servers,
       shared: worker?.queryFile,
     },
-    limits: queryLimitsOf(config),
-    liveLimits: liveLimitsOf(config),
+    limits: queryLimits(config),
+    liveLimits: liveLimits(config),
     deriveKey: masterKey.derive,
     onError: (error) => logger.error({ err: error }, 'query service error'),
     onAvailability: logAvailability(logger, 'query'),
@@ -135,7 +135,7 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
     rotateKeysEveryMs: config.keyRotation,
     provisioning: config.scim,
     signingAlgs: config.signingAlgs,
-    lifetimes: lifetimesOf(config),
+    lifetimes: tokenLifetimes(config),
     dpop: {
       publicOrigins: config.publicOrigins,
       nonce: config.dpopNonce,
@@ -186,7 +186,7 @@ function openStreamingService(
   return openStreaming({
     authenticate: identity.authenticate,
     checkProof: identity.checkProof,
-    usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
+    findUsername: async (subject) => (await identity.users.findById(subject))?.username,
     bus,
     audit,
     clock,
@@ -195,7 +195,7 @@ function openStreamingService(
     metrics,
     controllers,
     stepUp,
-    settings: streamSettingsOf(config, issuer),
+    settings: streamSettings(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,
     trace: tracing,

@@ -1,7 +1,7 @@
 /** One signed-in connection: reads messages for its session, and ends with its token, by an event, by a kick, or when it is idle. */
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
-import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
+import { type CurrentRights, findEffect, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
 import { type ConnectionMemory, NoMemoryLeft } from './protocol/connection-memory.ts'
@@ -26,7 +26,7 @@ export interface ConnectionEnv {
   readonly monotonic: () => number
   readonly turns: MessageTurns
   /** The current name of a user. */
-  readonly usernameOf: (subject: string) => Promise<string | undefined>
+  readonly findUsername: (subject: string) => Promise<string | undefined>
   /** Called once. */
   onClosed(connection: WireConnection, reason: CloseReason): void
   onError(error: unknown): void
@@ -151,7 +151,7 @@ export class WireConnection implements SessionCaller {
     }
     if (event.kind === 'user-changed' && event.renamed === true && event.subject === this.#principal.subject)
       void this.#readName()
-    const effect = effectOf(event, this.#principal)
+    const effect = findEffect(event, this.#principal)
     switch (effect.kind) {
       case 'none':
         break
@@ -284,7 +284,7 @@ export class WireConnection implements SessionCaller {
 
   async #readName(): Promise<void> {
     try {
-      const username = await this.#env.usernameOf(this.#principal.subject)
+      const username = await this.#env.findUsername(this.#principal.subject)
       if (username !== undefined) this.#principal = { ...this.#principal, username }
     } catch (error) {
       this.#env.onError(error)

@@ -9,7 +9,7 @@ import { survives } from '../events/token-effect.ts'
 import { countedNetworks, type RateLimits } from '../http/limits/rate-limits.ts'
 import type { Certificate } from '../http/listener.ts'
 import { bareAddress } from '../http/request/request-head.ts'
-import { networkOf } from '../lib/network.ts'
+import { addressNetwork } from '../lib/network.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type CancelEnv, CancelKeys } from './cancel.ts'
@@ -40,7 +40,7 @@ export interface WireSettings {
   readonly exempt: readonly string[]
 }
 
-export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 'usernameOf'> {
+export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 'findUsername'> {
   readonly openSession: OpenSession
   readonly settings: WireSettings
   readonly certificate: Certificate | undefined
@@ -110,7 +110,7 @@ export class Wire {
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
       passOwnOn: env.passOwnCancelOn,
-      networkOf: (address) => networkOf(bareAddress(address)),
+      networkOf: (address) => addressNetwork(bareAddress(address)),
       monotonic,
     })
     this.#unsubscribe = bus.subscribe((event) => this.#onEvent(event))
@@ -259,7 +259,7 @@ export class Wire {
         },
         {
           openSession: this.#env.openSession,
-          usernameOf: this.#env.usernameOf,
+          findUsername: this.#env.findUsername,
           monotonic,
           turns: this.#turns,
           onClosed: (closed, reason) => {

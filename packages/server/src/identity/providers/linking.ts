@@ -3,13 +3,13 @@ import type { Parameters } from '../../http/request/body.ts'
 import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import type { Identity } from '../../store/providers/identities.ts'
-import { addressOf } from '../browser/account/account.ts'
+import { sectionAddress } from '../browser/account/account.ts'
 import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, type PendingIdentity } from '../browser/flow.ts'
 import { frameFor, frameOfFlow, sendPage } from '../browser/page-reply.ts'
 import { isToBeLinked, proceed, redirectedFirst } from '../browser/proceed.ts'
 import { isFresh } from '../browser/sign-in/factor-set-up.ts'
-import { whereOf } from '../browser/sign-in/known-browser.ts'
+import { readOrigin } from '../browser/sign-in/known-browser.ts'
 import { endSession } from '../browser/sign-out/session-end.ts'
 import { confirmPage } from '../pages/confirm.ts'
 import { linkPage } from '../pages/identities.ts'
@@ -30,7 +30,7 @@ export async function askToLink(context: BrowserContext, query: Parameters, env:
   const { frame, formAction } = await frameOfFlow(context, found.flow, 'session', env)
   const page = linkPage(frame, {
     flow: found.flow.handle,
-    provider: { id: found.identity.provider, name: env.providers.nameOf(found.identity.provider) },
+    provider: { id: found.identity.provider, name: env.providers.findName(found.identity.provider) },
     label: found.identity.label,
     username: found.context.user.username,
   })
@@ -47,8 +47,8 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   const { provider, issuer, subject, label } = identity
   const added = await env.revocations.inTransaction(async (_, stores) => {
     const identities = await stores.identities.add({ provider, issuer, subject, label, userId: user.id })
-    const notice = { kind: 'identity-linked', userId: user.id, subject: env.providers.nameOf(provider) } as const
-    if (identities !== undefined) await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
+    const notice = { kind: 'identity-linked', userId: user.id, subject: env.providers.findName(provider) } as const
+    if (identities !== undefined) await env.mail?.notify(stores, { ...notice, ...readOrigin(context) })
     return identities
   })
   const holder = added ?? (await env.identities.find(issuer, subject))
@@ -68,7 +68,7 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   }
   if (cleared.details.kind === 'own' && cleared.details.page.name === 'security') {
     await env.flows.finish(flow.handle)
-    return http.redirect(addressOf('security', 'linked', env))
+    return http.redirect(sectionAddress('security', 'linked', env))
   }
   return proceed(context, cleared, env)
 }
@@ -114,7 +114,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     return showFault(context, providerFault('identity.last_way', 'It is the last way in'), back, env)
   }
   await removeIdentity(context, identity, env)
-  for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, {
+  for (const id of await env.providerSignIns.findSessions(identity.provider, identity.issuer, {
     subject: identity.subject,
   }))
     if (id !== session.id) await endSession(id, 'its identity was unlinked', env, user.id)
@@ -123,7 +123,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     ...{ actor: user.id, target: user.id, address: http.address, requestId: http.id },
     details: { provider: identity.provider, identity: identity.id, source: 'account' },
   })
-  return http.redirect(addressOf('security', 'unlinked', env))
+  return http.redirect(sectionAddress('security', 'unlinked', env))
 }
 
 /** With the roles that the provider gave, unless the user has another identity there. */
@@ -131,8 +131,8 @@ async function removeIdentity(context: SignedInBrowser, identity: Identity, env:
   const userId = context.user.id
   await transactWithEvents(env, async (stores, publish) => {
     if ((await stores.identities.remove(userId, identity.id)) === undefined) return
-    const notice = { kind: 'identity-unlinked', userId, subject: env.providers.nameOf(identity.provider) } as const
-    await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
+    const notice = { kind: 'identity-unlinked', userId, subject: env.providers.findName(identity.provider) } as const
+    await env.mail?.notify(stores, { ...notice, ...readOrigin(context) })
     const others = await stores.identities.listOfUser(userId)
     if (others.some(({ provider }) => provider === identity.provider)) return
     if (!(await stores.users.setRoles(userId, [], sourceOf(identity.provider)))) return

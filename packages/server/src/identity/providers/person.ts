@@ -1,4 +1,4 @@
-/** Who an identity is here: a linked user, one that is linked or created now, or nobody. Names and e-mail addresses find nobody. */
+/** The user of an external identity: one that is linked to it, one that is linked or created now, or none. Users are never found by name or e-mail address. */
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
@@ -54,7 +54,7 @@ async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): 
   const value = provider.link === undefined ? undefined : textOf(claims, provider.link.claim)
   if (provider.link === undefined || value === undefined) return undefined
   const user = await env.scim.userByExternalId(provider.link.scim, value)
-  // Whoever may write externalId must not become an administrator by it.
+  // A client that may write externalId must not become an administrator by it.
   return user === undefined || user.breakGlass || user.rights.has('Identity/Admin') ? undefined : user
 }
 

@@ -6,7 +6,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { change, type Effects } from '../../store/authorizations/change.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
-import { whereOf } from '../browser/sign-in/known-browser.ts'
+import { readOrigin } from '../browser/sign-in/known-browser.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
@@ -32,7 +32,7 @@ export async function settle(
       if (person.kind === 'linked-now' || person.kind === 'invited')
         await env.mail?.notify(stores, {
           ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
-          ...whereOf(context),
+          ...readOrigin(context),
         })
       await follow(proof, id, stores, effects)
       return id
@@ -83,7 +83,7 @@ async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Prom
   }
 }
 
-/** The rules, at every sign-in. Users for emergencies are nobody else's to change. */
+/** Applies the rules at every sign-in. They do not change users for emergencies. */
 async function follow(
   { provider, claims }: Proof,
   userId: string,

@@ -87,14 +87,14 @@ function prepare<Parts extends CallParts>(
 ): Ready<Parts> | Promise<Ready<Parts>> {
   const { principal, requestId, address, encoding, plan } = call
   const planning = new Planning(principal, env)
-  const permit = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
+  const makeReady = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
     const asked = { principal, requestId, address, encoding, ...parts }
     requireStepUp(asked, env)
     const query = withAttributes(asked, env)
     return query instanceof Promise ? query.then((query) => ({ parts, query })) : { parts, query }
   }
   const parts = whenPlanned(() => plan(planning))
-  return parts instanceof Promise ? parts.then(permit) : permit(parts)
+  return parts instanceof Promise ? parts.then(makeReady) : makeReady(parts)
 }
 
 /** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */
@@ -183,17 +183,17 @@ export class Run {
   }
 
   succeed(rows: number): void {
-    this.finish('ok', rows)
+    this.#finish('ok', rows)
   }
 
   fail(error: unknown, rows = 0): void {
     const known = asUnavailable(error) ?? error
     const outcome = known instanceof Refusal ? known.code : this.#work.outcomeOf?.(known)
-    this.finish(outcome ?? 'server.fault', rows)
+    this.#finish(outcome ?? 'server.fault', rows)
   }
 
   /** `outcome` is `ok` or a code. Only the first one counts. */
-  finish(outcome: string, rows: number): void {
+  #finish(outcome: string, rows: number): void {
     this.end()
     if (this.#isObserved) return
     this.#isObserved = true

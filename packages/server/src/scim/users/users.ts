@@ -138,7 +138,7 @@ async function write(
 
 /** Links to the old address are void; a mail to it says so. */
 async function noticeAddress({ user: { id: userId, profile } }: ShownUser, stores: Stores, { mail }: ScimEnv) {
-  await stores.addressLinks.revokeOf(userId)
+  await stores.addressLinks.revokeForUser(userId)
   if (typeof profile.email === 'string' && profile.email_verified === true)
     await mail?.notify(stores, { kind: 'address-changed', userId, to: profile.email })
 }
@@ -200,7 +200,7 @@ async function findShown(
   const [user] = await stores.scim.users.page({ kind: 'id', id }, { limit: 1 })
   if (user === undefined) throw notFound(`There is no user ${id}`)
   const externalIds = await stores.scim.externalIds(clientId, [id])
-  const groups = await stores.scim.members.groupsOf([id], source)
+  const groups = await stores.scim.members.findGroups([id], source)
   return { user, externalId: externalIds.get(id), groups: groups.get(id) ?? [] }
 }
 

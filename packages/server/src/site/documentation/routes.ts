@@ -45,7 +45,7 @@ export function documentationGroup(pages: PageSettings, issuer: string): RouteGr
       'content-security-policy',
       "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     )
-    sendUnlessKnown(context, etagOf(file.content), file.type, file.content)
+    sendUnlessKnown(context, createEtag(file.content), file.type, file.content)
   }
 
   /** For the script of the page as JSON, for everyone else as a page. */
@@ -64,9 +64,9 @@ function sendPage(context: Context, page: Html): void {
   const text = page.toString()
   context.addVary('accept-language')
   context.setHeader('content-security-policy', contentPolicy({ scripts: "'self'", connects: true }))
-  sendUnlessKnown(context, etagOf(text), 'text/html; charset=utf-8', text)
+  sendUnlessKnown(context, createEtag(text), 'text/html; charset=utf-8', text)
 }
 
-function etagOf(content: string | Buffer): string {
+function createEtag(content: string | Buffer): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
 }

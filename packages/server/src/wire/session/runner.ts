@@ -1,6 +1,6 @@
 /** Runs the statements of a session: the only file here that calls the query service, as HTTP does. */
 import type { Principal } from 'gatehouse-protocol'
-import { callerOf } from '../../http/limits/rate-limits.ts'
+import { limitedCaller } from '../../http/limits/rate-limits.ts'
 import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'
 import {
   type CallPart,
@@ -75,7 +75,7 @@ export class Runner {
     this.#count++
     const { rateLimits } = this.#env
     if (rateLimits !== undefined && !isCounted)
-      rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
+      rateLimits.countCaller('query', this.#caller.address, limitedCaller(this.#caller.principal))
   }
 
   // ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────────────

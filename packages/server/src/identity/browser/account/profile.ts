@@ -13,7 +13,7 @@ import type { SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { redirectedFirst } from '../proceed.ts'
 import { isFresh } from '../sign-in/factor-set-up.ts'
-import { whereOf } from '../sign-in/known-browser.ts'
+import { readOrigin } from '../sign-in/known-browser.ts'
 import { accountFormRoute, ownPageRoute, redirectDone, type SectionReply, sendSection } from './account.ts'
 import { askForAddress } from './verify-address.ts'
 
@@ -21,7 +21,7 @@ export function accountProfileRoutes(env: BrowserEnv): readonly Route[] {
   return [
     ownPageRoute(
       { name: 'account' },
-      (context, query) => showProfile(context, profileOf(context.user), { query }, env),
+      (context, query) => showProfile(context, profileTexts(context.user), { query }, env),
       env,
     ),
     accountFormRoute('/account/profile', saveProfile, env),
@@ -58,21 +58,21 @@ async function addressState({ id, profile }: User, { addressLinks }: Pick<Browse
   }
 }
 
-function profileOf({ profile }: User): ProfileTexts {
+function profileTexts({ profile }: User): ProfileTexts {
   const text = (name: ProfileField) => (typeof profile[name] === 'string' ? profile[name] : '')
   return mapFields(text)
 }
 
-function mapFields(textOf: (name: ProfileField) => string): ProfileTexts {
+function mapFields(readText: (name: ProfileField) => string): ProfileTexts {
   return {
-    name: textOf('name'),
-    given_name: textOf('given_name'),
-    family_name: textOf('family_name'),
-    nickname: textOf('nickname'),
-    email: textOf('email'),
-    website: textOf('website'),
-    locale: textOf('locale'),
-    zoneinfo: textOf('zoneinfo'),
+    name: readText('name'),
+    given_name: readText('given_name'),
+    family_name: readText('family_name'),
+    nickname: readText('nickname'),
+    email: readText('email'),
+    website: readText('website'),
+    locale: readText('locale'),
+    zoneinfo: readText('zoneinfo'),
   }
 }
 
@@ -81,7 +81,7 @@ const LONGEST_VALUE = 200
 async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
-  const before = profileOf(user)
+  const before = profileTexts(user)
   const checks: ReadonlyMap<ProfileField, Check> = env.mail === undefined ? CHECKS : new Map([...CHECKS, MAIL_CHECK])
   for (const [name, { isValid, message }] of checks) {
     // A value set by an administrator is kept unchanged.
@@ -126,9 +126,9 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
 /** A removed address is invalid at once; a mail to it says so. */
 async function noticeRemoval(context: SignedInBrowser, mail: MailPort, stores: MailStores): Promise<void> {
   const { id: userId, profile } = context.user
-  await stores.addressLinks.revokeOf(userId)
+  await stores.addressLinks.revokeForUser(userId)
   if (typeof profile.email === 'string' && profile.email_verified === true)
-    await mail.notify(stores, { kind: 'address-changed', userId, to: profile.email, ...whereOf(context) })
+    await mail.notify(stores, { kind: 'address-changed', userId, to: profile.email, ...readOrigin(context) })
 }
 
 interface Check {

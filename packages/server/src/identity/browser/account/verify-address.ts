@@ -9,7 +9,7 @@ import { addressConfirmedPage, addressUnusablePage, confirmAddressPage } from '.
 import { type BrowserContext, formRoute, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
-import { whereOf } from '../sign-in/known-browser.ts'
+import { readOrigin } from '../sign-in/known-browser.ts'
 import { accountFormRoute, redirectDone } from './account.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -62,7 +62,7 @@ async function takeLink(context: BrowserContext, form: Parameters, mail: MailPor
     const { email: before, email_verified: wasVerified } = user.profile
     await stores.users.update(user.id, { profile: { ...user.profile, email: link.address, email_verified: true } })
     if (typeof before === 'string' && before !== link.address && wasVerified === true)
-      await mail.notify(stores, { kind: 'address-changed', userId: user.id, to: before, ...whereOf(context) })
+      await mail.notify(stores, { kind: 'address-changed', userId: user.id, to: before, ...readOrigin(context) })
     return { userId: user.id, address: link.address }
   })
   if (confirmed === undefined) return showUnusable(context, env)

@@ -14,8 +14,8 @@ import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.
 import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
-import { whereOf } from './known-browser.ts'
-import { clientIdOf } from './sign-in.ts'
+import { readOrigin } from './known-browser.ts'
+import { flowClientId } from './sign-in.ts'
 
 export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   const whenDemanded =
@@ -78,7 +78,7 @@ async function takeForcedChange(
   })
   // Hashing takes time: the password was replaced during it, perhaps to lock this browser out.
   if (ended === undefined) throw expired()
-  recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
+  recordReplaced(context, user.id, ended, { client: flowClientId(flow), reason: 'required' }, env)
   const current = await env.users.findById(user.id)
   if (current === undefined || current.disabled) throw expired()
   const opened = await openInstead(context, env)
@@ -131,20 +131,20 @@ export async function replacePassword(
   since?: number,
 ): Promise<readonly Session[] | undefined> {
   if (!(await users.setPassword(userId, passwordHash, { since }))) return undefined
-  const ended = await sessions.endAllOf(userId)
+  const ended = await sessions.endAllForUser(userId)
   for (const { id } of ended) await revocations.revokeSession(id)
   await revocations.revokeUser(userId)
   return ended
 }
 
-/** In the transaction: the person is told by mail, where it is set up. */
+/** In the transaction: the person is notified by mail, where it is set up. */
 export async function noticePassword(
   context: BrowserContext,
   userId: string,
   stores: MailStores,
   { mail }: Pick<BrowserEnv, 'mail'>,
 ): Promise<void> {
-  await mail?.notify(stores, { kind: 'password-changed', userId, ...whereOf(context) })
+  await mail?.notify(stores, { kind: 'password-changed', userId, ...readOrigin(context) })
 }
 
 /** After the transaction. */
