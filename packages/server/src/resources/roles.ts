@@ -127,9 +127,11 @@ function toRole(role: DeclaredRole): Role {
   }
 }
 
-/** Whether it is a group of SCIM stays as it is unless the file says so. */
-function keepProvisioned({ provisioned, ...role }: Role, before: Role | undefined): Role {
-  const is = before?.provisioned ?? false
+/** Whether it is a group of SCIM stays as it is unless the file says so. A patch has been applied to what was before. */
+function keepProvisioned(declared: Role, before: Role | undefined): Role {
+  if (before === undefined) return declared
+  const { provisioned, ...role } = declared
+  const is = before.provisioned ?? false
   if (provisioned === false && is) return { ...role, provisioned }
   return provisioned === true || is ? { ...role, provisioned: true } : role
 }

@@ -20,6 +20,7 @@ export interface ScimEnv extends EventTransactionEnv {
   readonly mail?: Pick<MailPort, 'notify'> | undefined
 }
 
+export const SCIM_PATH = '/scim/v2'
 export const PROVISIONING = 'Identity/Provisioning'
 
 /** The rows that a filter may read where no index leads to them, and the members that one reply may have in a list. */

@@ -1,4 +1,4 @@
-/** The server of PostgreSQL's protocol: accepts connections, signs them in, and keeps track of the open ones. */
+/** The server of PostgreSQL's protocol, the entry of this folder: accepts connections, signs them in, and keeps track of the open ones. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,6 +27,8 @@ import { ConnectionGone, SignInChannel } from './sign-in/channel.ts'
 import { Limited, NotAccepted, TOO_MANY, toSignInRefusal } from './sign-in/refusal.ts'
 import { mayUsePlatform, type SignInEnv, type SignInResult, signIn } from './sign-in/sign-in.ts'
 import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-up.ts'
+
+export { openSessions } from './session/sessions.ts'
 
 export interface WireSettings {
   readonly statementBytes: number
