@@ -1,7 +1,7 @@
 /** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
 
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { administratorRole, hasAdministrator } from '../../../store/accounts/administrators.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
@@ -30,12 +30,12 @@ interface OpenLink {
   readonly link: SetUpLink
 }
 
-async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openLink(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, query.get('token'), env)
   return open === undefined ? showUnusable(context, env) : showLink(context, open, env)
 }
 
-async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, form.get('token'), env)
   if (open === undefined) return showUnusable(context, env)
   if (open.user !== undefined && !env.providers.maySignInLocally(open.user)) return showLink(context, open, env)
@@ -129,7 +129,7 @@ function showUnusable(context: BrowserContext, env: BrowserEnv): void {
   sendPage(context.http, unusableLinkPage(frameFor(env.pages, context)), { status: 410 })
 }
 
-function readUsername(form: Parameters): string | undefined {
+function readUsername(form: FormParameters): string | undefined {
   const username = form.get('username')?.normalize('NFKC').trim() ?? ''
   const isGood = NAME.test(username) && username.length <= LONGEST_NAME && !username.startsWith(USER_ID_PREFIX)
   return isGood ? username : undefined
