@@ -19,7 +19,7 @@ Error.prepareStackTrace = (error, callSites) => {
 function withSources(text) {
   const found = new Map()
   for (const [file, places] of Map.groupBy(text.matchAll(PLACE), ([, name]) => name)) {
-    const map = readMap(file)
+    const map = findMap(file)
     if (map !== undefined) findAll(map, places.map(toPosition).sort(compare), found)
   }
   return found.size === 0 ? text : text.replace(PLACE, (place) => found.get(place) ?? place)
@@ -94,7 +94,7 @@ function readNumber(reader) {
   }
 }
 
-function readMap(file) {
+function findMap(file) {
   if (!maps.has(file)) maps.set(file, readMap(file))
   return maps.get(file)
 }
