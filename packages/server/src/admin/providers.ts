@@ -3,9 +3,8 @@ import { declaredProvider, providersFaults, providerTarget } from '../declarativ
 import { newKeyPair, sealClientSecret } from '../store/providers/provider-secrets.ts'
 import type { Provider, ProviderSecrets, StoredProvider } from '../store/providers/providers.ts'
 import type { Stores } from '../store/stores.ts'
-import { noticeOf } from './mail.ts'
 import { badBody, instant, type JsonObject, merged, PROVIDER_SCHEMA, readObject, readProvider } from './request/body.ts'
-import { change, type Effects, record, requireUpgraded } from './request/change.ts'
+import { change, changeUsers, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { findUser, knownNames } from './users.ts'
@@ -97,11 +96,13 @@ export const providerRoutes: readonly AdminRoute[] = [
       'Removes a provider with the identities that users have there and the roles that its rules gave; its sessions end.',
     async run(call, env) {
       const id = part(call, 'provider')
-      await change(env, async (stores, effects) => {
+      await changeUsers(env, call, async (accounts, stores, { publish }) => {
         checkMatch(call, present(await find(stores, id), env))
-        await removeProvider(id, stores, effects)
+        await accounts.endProvider(id)
+        await stores.providers.remove(id)
+        await publish({ kind: 'providers-changed' })
+        accounts.record({ event: 'provider.deleted', target: id, details: { source: 'admin' } })
       })
-      record(env, call, { event: 'provider.deleted', target: id, details: { source: 'admin' } })
       await env.reload('providers')
     },
   },
@@ -149,21 +150,10 @@ export const providerRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Unlinks an identity from a user. The sessions that began with it end.',
     async run(call, env) {
-      const { identity, user } = await change(env, async (stores, effects) => {
-        const found = await findUser(stores, part(call, 'user'))
-        const removed = await stores.identities.remove(found.id, part(call, 'identity'))
-        if (removed === undefined) throw notFound('identity', part(call, 'identity'))
-        const { provider, issuer, subject } = removed
-        await noticeOf(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
-        await endSessions(await stores.providerSignIns.sessionsOf(provider, issuer, { subject }), stores, effects)
-        const others = await stores.identities.listOfUser(found.id)
-        if (!others.some((each) => each.provider === provider)) await takeRoles(found.id, provider, stores, effects)
-        return { identity: removed, user: found }
-      })
-      record(env, call, {
-        event: 'identity.unlinked',
-        target: user.id,
-        details: { provider: identity.provider, identity: identity.id, source: 'admin' },
+      await changeUsers(env, call, async (accounts, stores) => {
+        const user = await findUser(stores, part(call, 'user'))
+        if ((await accounts.unlinkIdentity(user, part(call, 'identity'))) === undefined)
+          throw notFound('identity', part(call, 'identity'))
       })
     },
   },
@@ -205,29 +195,6 @@ function secretsFor(
   if (before?.sealed.clientSecret === undefined)
     throw badBody([{ path: 'client_secret', text: 'is missing; without one, use auth_method private_key_jwt' }])
   return {}
-}
-
-export async function removeProvider(id: string, stores: Stores, effects: Effects): Promise<void> {
-  await endSessions(await stores.providerSignIns.sessionsOfProvider(id), stores, effects)
-  await stores.providers.remove(id)
-  for (const userId of await stores.users.listBySource(`provider:${id}`)) await takeRoles(userId, id, stores, effects)
-  await effects.publish({ kind: 'providers-changed' })
-}
-
-async function takeRoles(
-  userId: string,
-  provider: string,
-  stores: Stores,
-  { publish, revocations }: Effects,
-): Promise<void> {
-  if (!(await stores.users.setRoles(userId, [], `provider:${provider}`))) return
-  const user = await stores.users.findById(userId)
-  await publish({ kind: 'user-changed', subject: userId })
-  if (user !== undefined) await revocations.limitUserRights(user)
-}
-
-async function endSessions(ids: readonly string[], { sessions }: Stores, { revocations }: Effects): Promise<void> {
-  for (const id of ids) if ((await sessions.end(id)) !== undefined) await revocations.revokeSession(id)
 }
 
 async function find({ providers }: Stores, id: string): Promise<StoredProvider> {

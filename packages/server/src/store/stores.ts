@@ -30,7 +30,10 @@ import { createProviderSignIns } from './providers/provider-sign-ins.ts'
 import { createProviders } from './providers/providers.ts'
 import { createScim } from './scim/scim.ts'
 
-export type Stores = ReturnType<typeof createStores>
+/** Every store, with what writes accounts: for the account service, and for nobody else. */
+export type WritableStores = ReturnType<typeof createStores>
+
+export type Stores = WritableStores
 
 export function createStores(
   { db, engine }: Database,
