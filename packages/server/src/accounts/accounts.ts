@@ -45,9 +45,11 @@ export function changeAccounts<T>(
     const stores = createStores({ ...database, db: tx }, clock)
     const revocations = createRevocations({ grants: stores.grants, publish, publishAll: publish, clock })
     const recorded: AuditEvent[] = []
+    const withoutTokens = new Set<string>()
     let concernsEmergencies = false
     const inside: Inside = {
       ...{ stores, publish, revocations, author, mail, localSignIn },
+      revokeTokens: (userId) => void withoutTokens.add(userId),
       concernsEmergencies() {
         concernsEmergencies = true
       },
@@ -62,6 +64,7 @@ export function changeAccounts<T>(
     }
     const result = await work(accountsInside(inside), shared, { publish, revocations })
     if (concernsEmergencies) await requireEmergencyUser(stores, localSignIn())
+    if (withoutTokens.size > 0) await revocations.revokeUsers([...withoutTokens])
     // The last step: until the transaction ends, other writers of the audit log wait.
     if (recorded.length > 0) await audit.append(tx, recorded)
     return result

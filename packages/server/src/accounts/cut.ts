@@ -19,13 +19,13 @@ export async function endSessions(
 export async function cutUser(
   userId: string,
   reason: string,
-  { stores, author, record, revocations }: Inside,
+  { stores, author, record, revocations, revokeTokens }: Inside,
 ): Promise<void> {
   for (const { id } of await stores.sessions.endAllOf(userId)) {
     await revocations.revokeSession(id)
     recordEnd(id, userId, reason, { author, record })
   }
-  await revocations.revokeUser(userId)
+  revokeTokens(userId)
 }
 
 function recordEnd(

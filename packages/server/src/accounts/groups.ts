@@ -94,8 +94,7 @@ export function changeGroups(inside: Inside) {
 
   async function refuseEmergencyUsers(userIds: readonly string[]): Promise<void> {
     const [first] = await members.breakGlass(userIds)
-    if (first !== undefined)
-      throw new AccountFault('emergency-user', `SCIM does not change a break-glass user: ${first} would be changed`)
+    if (first !== undefined) throw new AccountFault('emergency-user', `${first} would be changed`)
   }
 
   /** The group of an operator, to whom several clients give members. */

@@ -35,22 +35,28 @@ export function changeIdentities(inside: Inside) {
      * With the sessions that began with it, except the one in which its owner does so, and the roles that the provider gave, unless the
      * user has another identity there. Undefined if there is none. Its owner keeps the last way in; an operator decides.
      */
-    async unlinkIdentity(user: User, id: string, { exceptSession }: { exceptSession?: string } = {}) {
+    async unlinkIdentity(
+      userId: string,
+      id: string,
+      { exceptSession }: { exceptSession?: string } = {},
+    ): Promise<Identity | undefined> {
+      const user = await stores.users.findById(userId)
+      if (user === undefined) return undefined
       if (isOwner(author) && !(await hasOtherWay(user, id)))
         throw new AccountFault('last-way-in', 'It is the last way in')
-      const removed = await stores.identities.remove(user.id, id)
+      const removed = await stores.identities.remove(userId, id)
       if (removed === undefined) return undefined
       const { provider, issuer, subject } = removed
-      await notify({ kind: 'identity-unlinked', userId: user.id, subject: await nameOf(provider) })
+      await notify({ kind: 'identity-unlinked', userId, subject: await nameOf(provider) })
       const sessions = await stores.providerSignIns.sessionsOf(provider, issuer, { subject })
       await endSessions(
         sessions.filter((session) => session !== exceptSession),
         'its identity was unlinked',
         inside,
       )
-      const others = await stores.identities.listOfUser(user.id)
-      if (!others.some((each) => each.provider === provider)) await takeRolesOf([user.id], roleSource(provider))
-      record({ event: 'identity.unlinked', target: user.id, details: { provider, identity: id, source } })
+      const others = await stores.identities.listOfUser(userId)
+      if (!others.some((each) => each.provider === provider)) await takeRolesOf([userId], roleSource(provider))
+      record({ event: 'identity.unlinked', target: userId, details: { provider, identity: id, source } })
       return removed
     },
 

@@ -20,7 +20,15 @@ export type LocalSignIn = 'all' | 'break_glass'
 /** Who makes a change, for the audit log and for mails that say where it was done. */
 export interface Author {
   /** Through what it is made. A provider or SCIM client is also the source of the roles that it gives. */
-  readonly source: 'admin' | 'account' | 'file' | 'set-up link' | `provider:${string}` | `scim:${string}`
+  readonly source:
+    | 'admin'
+    | 'account'
+    | 'file'
+    | 'set-up link'
+    | 'mail'
+    | `node:${string}`
+    | `provider:${string}`
+    | `scim:${string}`
   /** The id of a user or client; undefined if nobody is known. */
   readonly actor?: string | undefined
   /** The client through which it is made. */
@@ -36,6 +44,8 @@ export interface Inside extends Effects {
   readonly author: Author
   readonly mail: AccountsEnv['mail']
   readonly localSignIn: AccountsEnv['localSignIn']
+  /** All grants and tokens of the user are revoked at the end of the transaction: those of many users with few events. */
+  revokeTokens(userId: string): void
   /** To be called when a user for emergencies is changed: at the end of the transaction one must be left. */
   concernsEmergencies(): void
   /** With the facts of the author, unless the event has others. */

@@ -1,10 +1,11 @@
 /** One-time set-up links: issued, used and revoked. */
 import { ADDRESS_FORM, isMailAddress } from '../lib/mail-address.ts'
-import { newAdministratorLink } from '../store/accounts/administrators.ts'
+import { administratorRole, hasAdministrator, newAdministratorLink } from '../store/accounts/administrators.ts'
 import type { SetUpLink } from '../store/accounts/set-up-links.ts'
 import type { User } from '../store/accounts/user.ts'
 import { AccountFault } from './account-fault.ts'
 import { actorFor, type Inside } from './inside.ts'
+import { type AddedUser, changeUsers } from './users.ts'
 
 export interface WantedLink {
   readonly lifetimeMs: number
@@ -18,7 +19,9 @@ export interface IssuedLink {
   readonly token: string
 }
 
-export function changeSetUpLinks({ stores, author, mail, record }: Inside) {
+export function changeSetUpLinks(inside: Inside) {
+  const { stores, author, mail, record, revocations } = inside
+  const { createUser } = changeUsers(inside)
   const createdBy = author.actor ?? author.source
   return {
     /** For an invited user, or one who has forgotten the password. It replaces earlier ones. */
@@ -44,15 +47,30 @@ export function changeSetUpLinks({ stores, author, mail, record }: Inside) {
       return made
     },
 
-    /** Undefined if it is not open any more. Of several callers one gets it. */
-    async spendLink(token: string): Promise<SetUpLink | undefined> {
-      const link = await stores.setUpLinks.spend(token)
-      if (link === undefined) return undefined
-      const { id, kind, userId: target } = link
-      const actor = target === undefined ? undefined : actorFor(target, author)
-      record({ event: 'link.used', actor, target, details: { link: id, kind } })
-      return link
+    /** For a password that was forgotten: the mail to a verified address is about to be sent. */
+    async issueForgottenLink({ id: userId }: User, mailedTo: string, lifetimeMs: number): Promise<IssuedLink> {
+      const made = await stores.setUpLinks.create({ kind: 'reset', userId, createdBy: userId, lifetimeMs, mailedTo })
+      recordIssued(made.link)
+      return made
     },
+
+    /** The first administrator, with a role that administers. Returns the id; undefined if the link cannot be used. */
+    async createAdministrator(
+      token: string,
+      user: Pick<AddedUser, 'username' | 'passwordHash'>,
+    ): Promise<string | undefined> {
+      if ((await spendLink(token)) === undefined || (await hasAdministrator(stores))) return undefined
+      const { role, isNew } = administratorRole(await stores.roles.list())
+      if (isNew) {
+        await stores.roles.put(role)
+        await revocations.limitRoles(stores, 'created')
+      }
+      const id = await createUser({ ...user, roles: [role.name] })
+      if (isNew) record({ event: 'role.created', actor: id, target: role.name, details: { source: author.source } })
+      return id
+    },
+
+    spendLink,
 
     /** False if it was not open. */
     async revokeLink({ id, kind, userId }: Pick<SetUpLink, 'id' | 'kind' | 'userId'>): Promise<boolean> {
@@ -60,6 +78,16 @@ export function changeSetUpLinks({ stores, author, mail, record }: Inside) {
       record({ event: 'link.revoked', target: userId, details: { link: id, kind } })
       return true
     },
+  }
+
+  /** Undefined if it is not open any more. Of several callers one gets it. */
+  async function spendLink(token: string): Promise<SetUpLink | undefined> {
+    const link = await stores.setUpLinks.spend(token)
+    if (link === undefined) return undefined
+    const { id, kind, userId: target } = link
+    const actor = target === undefined ? undefined : actorFor(target, author)
+    record({ event: 'link.used', actor, target, details: { link: id, kind } })
+    return link
   }
 
   function recordIssued({ id, kind, userId, expiresAt }: SetUpLink): void {

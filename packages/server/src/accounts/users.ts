@@ -142,9 +142,9 @@ export function changeUsers(inside: Inside) {
   }
 
   /** Users for emergencies are for the time when nothing else works: only an operator and they themselves change them. */
-  function requireAuthority({ breakGlass, rights, username, profile }: User, wanted: WantedUser): void {
+  function requireAuthority({ id, breakGlass, rights, username, profile }: User, wanted: WantedUser): void {
     if (roleSource === 'operator') return
-    if (breakGlass) throw new AccountFault('emergency-user', `${username} is a user for emergencies`)
+    if (breakGlass) throw new AccountFault('emergency-user', `${id} would be changed`)
     const isOtherName = wanted.username !== undefined && wanted.username !== username
     const isOtherAddress = wanted.profile !== undefined && wanted.profile.email !== profile.email
     // Whoever writes these could sign in as an administrator.

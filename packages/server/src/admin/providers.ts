@@ -152,7 +152,7 @@ export const providerRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       await changeUsers(env, call, async (accounts, stores) => {
         const user = await findUser(stores, part(call, 'user'))
-        if ((await accounts.unlinkIdentity(user, part(call, 'identity'))) === undefined)
+        if ((await accounts.unlinkIdentity(user.id, part(call, 'identity'))) === undefined)
           throw notFound('identity', part(call, 'identity'))
       })
     },

@@ -1,12 +1,15 @@
 /** Applies a plan: tables and views first, since only they are expected to fail, then all identity data in one transaction; drops tables last. */
 
+import { isDeepStrictEqual } from 'node:util'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import { type AccountsEnv, type AccountsInside, changeAccounts } from '../accounts/accounts.ts'
 import type { ChangeInside } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
+import { rolesByOperator } from '../store/accounts/user.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
-import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
+import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import { tokenScopes } from '../store/clients/token-scopes.ts'
@@ -23,7 +26,7 @@ import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
-export interface ApplyEnv {
+export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
@@ -46,13 +49,19 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
-    await transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
-      const revocations = createRevocations({ grants: stores.grants, publish, clock: env.clock })
-      const { emergencyUserFaults } = env
-      const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-      await applyIdentity(changes, stores, hashes, env, revocations)
-      if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
-    })
+    const accountsEnv = { ...env, receive: () => {}, localSignIn: () => 'all' as const }
+    await changeAccounts(
+      accountsEnv,
+      { source: 'file' },
+      async (accounts, stores, { revocations }) => {
+        const { emergencyUserFaults } = env
+        const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
+        await applyIdentity(changes, stores, hashes, env, { accounts, revocations })
+        if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
+      },
+      // By the connection that reconciles.
+      { isLocked: true },
+    )
   } catch (error) {
     await undo()
     throw error
@@ -172,25 +181,18 @@ async function applyIdentity(
   stores: Stores,
   hashes: ReadonlyMap<Change, string>,
   env: Pick<ApplyEnv, 'providerKey'>,
-  revocations: RevocationsInside,
+  { accounts, revocations }: { readonly accounts: AccountsInside; readonly revocations: RevocationsInside },
 ): Promise<void> {
-  const affected = new Set<string>()
-  const cut: string[] = []
   for (const change of changes) {
     switch (change.what) {
-      case 'user': {
-        const applied = await applyUser(change, stores.users, hashes.get(change))
-        if (applied?.isCut === true) cut.push(applied.id)
-        if (applied?.hasOtherRoles === true) affected.add(applied.id)
-        if (applied !== undefined && applied.attributes.length > 0)
-          await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
+      case 'user':
+        await applyUser(change, hashes.get(change), stores, accounts)
         break
-      }
       case 'client':
         await applyClient(change, stores, revocations)
         break
       case 'provider':
-        for (const userId of await applyProvider(change, stores, env.providerKey, revocations)) affected.add(userId)
+        await applyProvider(change, stores, env.providerKey, accounts)
         break
       case 'table':
       case 'view':
@@ -203,15 +205,10 @@ async function applyIdentity(
     if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
       await stores.events.append({ kind: changedEvent })
   if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
-  await revocations.revokeUsers(cut)
   for (const { noun, settle } of listResources()) {
     const made = changes.filter(({ what }) => what === noun)
     const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
     if (made.length > 0) await settle?.(kind, { stores, revocations })
-  }
-  for (const userId of affected) {
-    const user = await stores.users.findById(userId)
-    if (user !== undefined) await revocations.limitUserRights(user)
   }
 }
 
@@ -223,45 +220,30 @@ async function applyResource(change: ResourceChange, inside: ChangeInside): Prom
   await (resource.put?.(change.target, inside) ?? store.put(change.target))
 }
 
-interface AppliedUser {
-  readonly id: string
-  /** All tokens are revoked. */
-  readonly isCut: boolean
-  readonly hasOtherRoles: boolean
-  /** The names of those with other values. */
-  readonly attributes: readonly string[]
-}
-
-/** Undefined if the user is new, or has been removed since the plan was made. */
+/** Nothing if the user has been removed since the plan was made. */
 async function applyUser(
   change: Extract<Change, { what: 'user' }>,
-  users: Stores['users'],
   passwordHash: string | undefined,
-): Promise<AppliedUser | undefined> {
+  { users }: Stores,
+  accounts: AccountsInside,
+): Promise<void> {
   if (change.action === 'create') {
     const { target, password } = change
     const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
-    await users.create({ ...target, ...declared })
-    return undefined
+    await accounts.createUser({ ...target, ...declared })
+    return
   }
   const user = await users.findByUsername(change.name)
-  if (user === undefined) return undefined
-  if (change.action === 'remove') {
-    await users.remove(user.id)
-    return { id: user.id, isCut: true, hasOtherRoles: false, attributes: [] }
-  }
-  const { username, profile, breakGlass, attributes, disabled, roles } = change.target
-  const { password } = change
-  const declared = { username, profile, breakGlass, attributes, disabled }
-  await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
-  const hasOtherRoles = await users.setRoles(user.id, roles)
-  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
-  return {
-    id: user.id,
-    isCut: disabled || passwordHash !== undefined,
-    hasOtherRoles,
-    attributes: changedAttributes(user.attributes, attributes),
-  }
+  if (user === undefined) return
+  if (change.action === 'remove') return accounts.deleteUser(user)
+  const { target, password } = change
+  const before = new Map<string, unknown>(Object.entries({ ...user, roles: rolesByOperator(user) }))
+  const changed = Object.entries(target).flatMap(([name, value]) =>
+    isDeepStrictEqual(before.get(name), value) ? [] : [name],
+  )
+  await accounts.changeUser(user.id, { ...target, ...(password && { declaredDigest: password.digest }) }, changed)
+  if (passwordHash !== undefined)
+    await accounts.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
 }
 
 function mustChangeOf(password: NewPassword | undefined): boolean {

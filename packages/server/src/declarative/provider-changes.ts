@@ -1,6 +1,6 @@
 /** Applies the change of a provider that a declarative file makes, and checks what the providers are together. */
+import type { AccountsInside } from '../accounts/accounts.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import { newKeyPair, sealClientSecret } from '../store/providers/provider-secrets.ts'
 import type { ProviderSecrets } from '../store/providers/providers.ts'
 import type { Stores } from '../store/stores.ts'
@@ -8,24 +8,19 @@ import { providersFaults, providerTarget } from './declared-provider.ts'
 import type { Change, CurrentState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 
-/** Returns the ids of the users who have lost roles. */
 export async function applyProvider(
   change: Extract<Change, { what: 'provider' }>,
   stores: Stores,
   key: Buffer,
-  revocations: RevocationsInside,
-): Promise<readonly string[]> {
+  accounts: AccountsInside,
+): Promise<void> {
   const { name: id } = change
   if (change.action !== 'remove') {
     await stores.providers.put(change.target, await secretsFor(change, stores, key))
-    return []
+    return
   }
-  for (const session of await stores.providerSignIns.sessionsOfProvider(id))
-    if ((await stores.sessions.end(session)) !== undefined) await revocations.revokeSession(session)
+  await accounts.endProvider(id)
   await stores.providers.remove(id)
-  const holders = await stores.users.listBySource(`provider:${id}`)
-  for (const userId of holders) await stores.users.setRoles(userId, [], `provider:${id}`)
-  return holders
 }
 
 async function secretsFor(

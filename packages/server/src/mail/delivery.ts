@@ -1,7 +1,10 @@
 /** Sends what is queued: claims mails that are due, and ends or postpones each according to what the mail server says. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AuditEvent } from 'gatehouse-protocol'
+import type { Audit } from 'gatehouse-protocol'
+import { type AccountsInside, changeAccounts } from '../accounts/accounts.ts'
 import { pauseAfter } from '../lib/retry.ts'
+import type { User } from '../store/accounts/user.ts'
+import type { AuditLog } from '../store/audit/audit.ts'
 import type { Database } from '../store/database/database.ts'
 import { transact } from '../store/database/transaction.ts'
 import { newId } from '../store/keys/opaque.ts'
@@ -13,11 +16,11 @@ import { NotSent, type Transport } from './transport.ts'
 
 export type Outcome = 'sent' | 'postponed' | 'refused' | 'expired' | 'dropped' | 'throttled'
 
-export interface DeliveryEnv extends ComposeEnv, Omit<PrepareEnv, 'node'> {
+export interface DeliveryEnv extends ComposeEnv, Omit<PrepareEnv, 'node' | 'issueLink'> {
   readonly database: Database
   readonly stores: Pick<Stores, 'mailQueue'>
   readonly transport: Pick<Transport, 'send'>
-  readonly audit: { record(event: AuditEvent): void }
+  readonly audit: Audit & Pick<AuditLog, 'append'>
   readonly onOutcome: (mail: QueuedMail, outcome: Outcome, reason?: string) => void
   readonly onError: (error: unknown) => void
 }
@@ -77,7 +80,10 @@ async function deliver(mail: QueuedMail, node: string, env: DeliveryEnv): Promis
     endMail(mail, { node, state, outcome, reason }, env)
   if (mail.expiresAt <= env.clock()) return end('failed', 'expired', mail.lastError ?? 'it was too late to send it')
   const prepared = await transact(env.database.db, (tx) =>
-    prepare(mail, createStores({ ...env.database, db: tx }, env.clock), { ...env, node }),
+    prepare(mail, createStores({ ...env.database, db: tx }, env.clock), {
+      ...{ ...env, node },
+      issueLink: (user, to, lifetimeMs) => issueLink(user, to, lifetimeMs, { ...env.database, db: tx }, env),
+    }),
   )
   switch (prepared.outcome) {
     case 'lost':
@@ -101,6 +107,20 @@ async function deliver(mail: QueuedMail, node: string, env: DeliveryEnv): Promis
     clearInterval(renewal)
   }
   return end('sent', 'sent')
+}
+
+/** It publishes nothing, so that it can be a part of the transaction. */
+async function issueLink(
+  user: User,
+  to: string,
+  lifetimeMs: number,
+  database: Database,
+  { clock, audit }: DeliveryEnv,
+): Promise<string> {
+  const accountsEnv = { database, clock, audit, receive: () => {}, mail: undefined, localSignIn: () => 'all' as const }
+  const author = { source: 'mail', actor: user.id } as const
+  const work = (accounts: AccountsInside) => accounts.issueForgottenLink(user, to, lifetimeMs)
+  return (await changeAccounts(accountsEnv, author, work, { isLocked: true })).token
 }
 
 async function postpone(mail: QueuedMail, node: string, reason: string, env: DeliveryEnv): Promise<void> {

@@ -1,5 +1,6 @@
 /** E-mail of a node: queues mails, sends what is queued, and tests the mail server. Loaded where `mail_url` is set. */
 import type { Audit, Clock } from 'gatehouse-protocol'
+import type { AuditLog } from '../store/audit/audit.ts'
 import type { Database } from '../store/database/database.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { MailPort } from '../store/mail/notify.ts'
@@ -21,7 +22,7 @@ export interface MailOptions extends ComposeEnv {
   readonly sealingKey: Buffer
   readonly database: Database
   readonly stores: Stores
-  readonly audit: Audit
+  readonly audit: Audit & Pick<AuditLog, 'append'>
   readonly clock: Clock
 }
 

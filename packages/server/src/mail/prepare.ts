@@ -43,6 +43,8 @@ export interface PrepareEnv {
   readonly clock: Clock
   readonly sealing: PayloadSealing
   readonly rate: () => number
+  /** Issues a link with which a user who has forgotten the password chooses another one, in the transaction. Returns its token. */
+  issueLink(user: User, to: string, lifetimeMs: number): Promise<string>
 }
 
 /** In a transaction: what it makes and counts is there if the attempt is. */
@@ -62,7 +64,7 @@ export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv)
       if ((await mailQueue.countTried(now - withinMs, { mailbox, except: mail.id })) >= most)
         return { outcome: 'throttled', reason: `the mailbox has got ${most} mails within ${withinMs / HOUR} h` }
   const { to, user } = addressee
-  const withLink = await makeLink(mail, payload, addressee, stores, now)
+  const withLink = await makeLink(mail, payload, addressee, env, now)
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
   if (!(await mailQueue.begin(mail.id, env.node, attempt))) return { outcome: 'lost' }
   return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
@@ -117,13 +119,11 @@ async function makeLink(
   mail: QueuedMail,
   payload: Payload,
   { user, to }: Addressee,
-  { setUpLinks }: Stores,
+  { issueLink }: PrepareEnv,
   now: number,
 ): Promise<Payload> {
   if (mail.kind !== 'forgot-password' || payload.token !== undefined) return payload
-  const lifetimeMs = mail.expiresAt - now
-  const link = { kind: 'reset', userId: user.id, createdBy: user.id, lifetimeMs, mailedTo: to } as const
-  return { token: (await setUpLinks.create(link)).token }
+  return { token: await issueLink(user, to, mail.expiresAt - now) }
 }
 
 /** Where the link of a verification leads. */

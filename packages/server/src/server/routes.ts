@@ -1,6 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { Refusal, VERSION } from 'gatehouse-protocol'
+import type { Accounts } from '../accounts/accounts.ts'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
@@ -174,8 +175,7 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
 
 async function loadProviders(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { providerGroups } = await import('../identity/providers/routes.ts')
-  const { database } = parts.resources
-  return providerGroups({ ...(await browserEnv(parts)), ...providerParts(parts), database, receive: parts.bus.receive })
+  return providerGroups({ ...(await browserEnv(parts)), ...providerParts(parts) })
 }
 
 function providerParts({ identity, resources, metrics }: RouteParts) {
@@ -206,15 +206,24 @@ async function browserEnv(parts: RouteParts) {
     sealingKey: masterKey.derive('second factors'),
     pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
     mail: parts.mail?.port,
+    accounts: await accountsOf(parts),
   }
 }
 
-async function loadScim({ resources, identity, bus, metrics, mail }: RouteParts): Promise<readonly RouteGroup[]> {
+/** The account service, for the pages and SCIM. */
+async function accountsOf({ resources, identity, bus, mail }: RouteParts): Promise<Accounts> {
+  const { openAccounts } = await import('../accounts/accounts.ts')
+  const { database, clock, audit } = resources
+  const localSignIn = () => identity.providers.localSignIn
+  return openAccounts({ database, clock, audit, receive: bus.receive, mail: mail?.port, localSignIn })
+}
+
+async function loadScim(parts: RouteParts): Promise<readonly RouteGroup[]> {
+  const { resources, identity, metrics } = parts
   const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
   const { stores, clock } = resources
   const env = {
-    ...resources,
-    ...{ receive: bus.receive, metrics, mail: mail?.port },
+    ...{ stores, clock, metrics, accounts: await accountsOf(parts) },
     base: identity.issuer.name + SCIM_PATH,
     attributes: {
       definitions: async () => [...identity.attributes.definitions.values()],

@@ -1,8 +1,8 @@
 /** Who an identity is here: a linked user, one that is linked or created now, or nobody. Names and e-mail addresses find nobody. */
-import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
+import { readUsername } from '../../accounts/usernames.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
-import { type Profile, USER_ID_PREFIX, type User } from '../../store/accounts/user.ts'
+import type { Profile, User } from '../../store/accounts/user.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { textOf } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
@@ -59,9 +59,8 @@ async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): 
 }
 
 function usernameOf({ provider, claims }: Proof): string {
-  const username = textOf(claims, provider.usernameClaim)?.normalize('NFKC').trim() ?? ''
-  if (!NAME.test(username) || username.length > LONGEST_NAME || username.startsWith(USER_ID_PREFIX))
-    throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
+  const username = readUsername(textOf(claims, provider.usernameClaim))
+  if (username === undefined) throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
   return username
 }
 
