@@ -1,4 +1,4 @@
-/** The import rules: which package may import which, which folder of the server and the console may import which, no cycles, a first line that says what a file is. */
+/** The import rules: packages, folders of the server and the console, their entries, ports and dependencies, no cycles, a first line that says what a file is. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
@@ -6,19 +6,7 @@ import { before, test } from 'node:test'
 
 const root = new URL('../packages/', import.meta.url).pathname
 
-/**
- * The packages of this repository that each package may import, by their entries only: by name, or, for the client library, whose
- * name stands for what is built, by the files of its entries.
- */
-const PACKAGES: Readonly<Record<string, readonly string[]>> = {
-  protocol: [],
-  iql: ['protocol'],
-  csv: ['iql'],
-  client: [],
-  console: ['client', 'csv', 'iql', 'protocol'],
-  server: ['client', 'csv', 'iql', 'protocol'],
-}
-
+/** The name of the client library stands for what is built: within the repository it is imported by the files of its entries. */
 const CLIENT_ENTRIES = ['client/src/index.ts', 'client/src/dpop.ts']
 
 const BASE = ['lib', 'telemetry']
@@ -39,7 +27,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   query: [...DATA, 'http', 'schema', 'step-up', 'child-process'],
   feeds: [...DATA, 'http', 'step-up'],
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
-  mail: [...BASE, 'store', 'accounts'],
+  mail: [...BASE, 'store'],
   scim: [...DATA, 'http', 'accounts'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
@@ -76,8 +64,14 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
 /** Every source file with what it imports, as written; `import type` and `import()` count too. */
 const imports = new Map<string, readonly string[]>()
 const firstLines = new Map<string, string>()
+/** The dependencies of each package, as its package.json has them. */
+const dependencies = new Map<string, ReadonlySet<string>>()
 
 before(async () => {
+  for await (const file of glob('*/package.json', { cwd: root })) {
+    const { dependencies: own = {}, devDependencies = {} } = JSON.parse(await readFile(join(root, file), 'utf8'))
+    dependencies.set(packageOf(file), new Set([...Object.keys(own), ...Object.keys(devDependencies)]))
+  }
   for await (const file of glob('*/src/**/*.{ts,tsx}', { cwd: root })) {
     if (file.endsWith('.d.ts')) continue
     const text = await readFile(join(root, file), 'utf8')
@@ -92,7 +86,7 @@ before(async () => {
   assert.ok(imports.size > 800, 'the source files are found')
 })
 
-test('a package imports only the packages it may, and by their names', () => {
+test('a package imports only packages that its package.json names, by their entries', () => {
   const violations: string[] = []
   for (const [file, targets] of imports) {
     const from = packageOf(file)
@@ -105,7 +99,7 @@ test('a package imports only the packages it may, and by their names', () => {
         path === undefined && name === null
           ? true
           : (path !== undefined && packageOf(path) === from) ||
-            (to !== undefined && PACKAGES[from]?.includes(to) === true)
+            (to !== undefined && dependencies.get(from)?.has(`gatehouse-${to}`) === true)
       if (!isAllowed) violations.push(`${file} imports ${target}`)
     }
   }
@@ -116,9 +110,24 @@ test('every import is allowed for its folder', () => {
   assert.deepEqual([...violationsOf('server', SERVER), ...violationsOf('console', CONSOLE)], [])
 })
 
-/** The files of a folder that the others may import. */
+/**
+ * The files of a folder that the others may import: its entries. A second one is there for those who would otherwise load what they do not
+ * need.
+ */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  'server/src/console': ['routes.ts'],
+  'server/src/demo': ['market.ts'],
+  'server/src/events': ['bus.ts', 'cluster.ts', 'open-bus.ts', 'revocation-list.ts', 'token-effect.ts'],
+  'server/src/feeds': ['feeds.ts'],
+  'server/src/feeds/nats': ['nats.ts'],
+  'server/src/feeds/postgres': ['engine.ts'],
+  'server/src/feeds/sqlite': ['engine.ts'],
+  'server/src/mail': ['mail.ts'],
+  'server/src/move': ['move.ts'],
   'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
+  'server/src/step-up': ['step-up.ts'],
+  // What a custom controller is made of, and which one's code runs.
+  'server/src/streaming': ['streaming.ts', 'topics/controller.ts', 'controllers/scope.ts'],
 }
 
 test('a folder with entries is imported by them only', () => {
@@ -133,6 +142,111 @@ test('a folder with entries is imported by them only', () => {
     for (const path of paths) assert.ok(imports.has(path), path)
   }
   assert.deepEqual(violations, [])
+})
+
+/** Files of the core that only their own folder imports. The others are what it offers. */
+const INTERNAL: readonly string[] = [
+  'http/access-log.ts',
+  'http/limits/pipelined-requests.ts',
+  'http/listener-close.ts',
+  'http/outgoing/public-address.ts',
+  'http/pending-reply.ts',
+  'http/router.ts',
+  'store/audit/chain.ts',
+  'store/audit/repeats.ts',
+  'store/backup/postgres-dump.ts',
+  'store/backup/postgres-layout.ts',
+  'store/backup/postgres-load.ts',
+  'store/database/free-connections.ts',
+  'store/database/migration.ts',
+  'store/database/postgres-dialect.ts',
+  'store/database/prepared-query.ts',
+  'store/database/servers/pooler.ts',
+  'store/database/servers/primary-search.ts',
+  'store/database/servers/probe.ts',
+  'store/database/sqlite-dialect.ts',
+  'telemetry/metric-table.ts',
+  'telemetry/trace-export.ts',
+]
+
+test('internal files of the core are imported by their folder only', () => {
+  const violations: string[] = []
+  for (const name of INTERNAL) {
+    const path = `server/src/${name}`
+    assert.ok(imports.has(path), path)
+    const folder = path.split('/').slice(0, 3).join('/')
+    for (const file of imports.keys())
+      if (!file.startsWith(`${folder}/`) && importedFiles(file).includes(path))
+        violations.push(`${file} imports ${path}`)
+  }
+  assert.deepEqual(violations, [])
+})
+
+/** What a part that an operator switches on imports of the rest, besides `lib` and `telemetry`. Everything else is passed to it. */
+const PORTS: Readonly<Record<string, readonly string[]>> = {
+  console: [
+    'http/compressed.ts',
+    'http/context.ts',
+    'http/request/cookies.ts',
+    'http/request/languages.ts',
+    'http/route.ts',
+  ],
+  mail: [
+    'store/accounts/set-up-links.ts',
+    'store/accounts/user.ts',
+    'store/keys/opaque.ts',
+    'store/mail/kinds.ts',
+    'store/mail/mail-queue.ts',
+    'store/mail/notify.ts',
+  ],
+  'feeds/nats': ['feeds/engine.ts', 'feeds/feed.ts', 'feeds/refusals.ts'],
+}
+
+test('a part that an operator switches on imports its port only', () => {
+  const found: Record<string, readonly string[]> = {}
+  for (const part of Object.keys(PORTS)) {
+    const folder = `server/src/${part}/`
+    const used = [...imports.keys()].filter((file) => file.startsWith(folder)).flatMap(importedFiles)
+    const outside = used.filter((file) => !file.startsWith(folder)).map((file) => file.slice('server/src/'.length))
+    found[part] = [...new Set(outside)].filter((file) => !/^(lib|telemetry)\//.test(file)).sort()
+  }
+  assert.deepEqual(found, PORTS)
+})
+
+/** The folders that import a package from npm: who exchanges it has to look there. */
+const USED_IN: Readonly<Record<string, readonly string[]>> = {
+  '@msgpack/msgpack': ['streaming/codec'],
+  '@nats-io/jetstream': ['feeds/nats'],
+  '@nats-io/transport-node': ['feeds/nats'],
+  '@node-rs/argon2': ['store/accounts'],
+  '@simplewebauthn/server': ['identity/factors'],
+  'better-sqlite3': ['store', 'query', 'feeds/sqlite', 'wire/catalogue', 'move', 'cli', 'child-process'],
+  hyparquet: ['query'],
+  'hyparquet-writer': ['query'],
+  'lean-qr': ['identity/pages'],
+  marked: ['site/documentation'],
+  nodemailer: ['mail'],
+  pg: ['store', 'query', 'feeds/postgres', 'move'],
+  pino: ['telemetry'],
+  typebox: ['schema', 'resources', 'declarative', 'query'],
+  ws: ['cli/stream'],
+  yaml: ['declarative', 'cli/admin'],
+}
+
+test('a package from npm is imported in its folders only', () => {
+  const violations: string[] = []
+  const unused = new Set(Object.keys(USED_IN))
+  for (const [file, targets] of imports) {
+    if (!file.startsWith('server/src/')) continue
+    for (const target of targets) {
+      const name = Object.keys(USED_IN).find((known) => target === known || target.startsWith(`${known}/`))
+      if (name === undefined) continue
+      unused.delete(name)
+      if (!USED_IN[name]?.some((folder) => file.startsWith(`server/src/${folder}/`)))
+        violations.push(`${file} imports ${target}`)
+    }
+  }
+  assert.deepEqual([...violations, ...unused], [])
 })
 
 test('an area of the console does not import another', () => {

@@ -188,7 +188,7 @@ test('the market is silent while the database is unavailable, and continues afte
 /** Fast and patient enough for tests. */
 function optionsFor({ service }: QueryServer, log: string[]): MarketOptions {
   return {
-    run: service.run,
+    query: service.query,
     publish: async () => {},
     instruments: tradedInstruments(),
     clock: Date.now,

@@ -116,8 +116,10 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const bus = options.bus ?? createLocalBus()
+  const metrics = new Metrics()
   const service = await openQuery({
     bus,
+    metrics,
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
@@ -130,10 +132,9 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.owners === undefined ? {} : { owners: options.owners }),
     ...(options.attributes === undefined ? {} : { attributes: options.attributes }),
   })
-  const metrics = new Metrics()
   const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])
   const pipeline = new Pipeline({
-    groups: service.routes({ metrics, authenticate }),
+    groups: service.routes({ authenticate }),
     logger,
     metrics,
     addressOf: connectionAddress,

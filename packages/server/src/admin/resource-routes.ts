@@ -274,9 +274,10 @@ async function settle(
 
 /** A null removes a member, so that the check of the result would not see it. */
 function refuseUnknownMembers({ list }: Pick<Resource<never, never>, 'list'>, patch: JsonObject): void {
-  const removed = Object.keys(patch).filter((member) => patch[member] === null)
-  const unknown = removed.filter((member) => !Object.hasOwn(list.items.properties, member))
-  if (unknown.length > 0) throw badBody(unknown.map((path) => ({ path, text: 'unknown member' })))
+  const unknown = Object.entries(patch).filter(
+    ([member, value]) => value === null && !Object.hasOwn(list.items.properties, member),
+  )
+  if (unknown.length > 0) throw badBody(unknown.map(([path]) => ({ path, text: 'unknown member' })))
 }
 
 /** The item that a body describes, which has no faults of its own. */

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { type Instrument, ticksOf } from '../declarative/demo-market.ts'
 import { createWalk, type Quote, type Trade, type Walk } from '../declarative/demo-walk.ts'
 import type { Declared } from '../declarative/reconcile.ts'
-import type { FeedService } from '../feeds/service.ts'
+import type { FeedService } from '../feeds/feeds.ts'
 import type { LazyRouteGroups } from '../http/route.ts'
 import type { QueryService } from '../query/index.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -13,8 +13,8 @@ import { type PublishPrices, publishNothing, publishTo } from './ticker.ts'
 
 export interface DemoMarket {
   /** The route that replies with the latest prices. */
-  prices(query: Pick<QueryService, 'run'>, clock: Clock): LazyRouteGroups
-  start(query: Pick<QueryService, 'run'>, env: MarketEnv): RunningMarket
+  prices(query: Pick<QueryService, 'query'>, clock: Clock): LazyRouteGroups
+  start(query: Pick<QueryService, 'query'>, env: MarketEnv): RunningMarket
 }
 
 export interface MarketEnv {
@@ -40,20 +40,20 @@ export async function createDemoMarket(
   const instruments = tradedInstruments()
   const hasTicker = declared?.hasTicker === true
   return {
-    prices: ({ run }, clock) => ({
+    prices: ({ query }, clock) => ({
       at: ['/demo'],
       limit: 'pages',
-      load: async () => [(await import('./prices.ts')).demoPrices(run, { principal: PRINCIPAL, clock })],
+      load: async () => [(await import('./prices.ts')).demoPrices(query, { principal: PRINCIPAL, clock })],
     }),
-    start({ run }, { feeds, ...env }) {
+    start({ query }, { feeds, ...env }) {
       const publish = feeds !== undefined && hasTicker ? publishTo(feeds, PRINCIPAL) : publishNothing
-      return startMarket({ ...env, run, instruments, publish, seed: env.clock() })
+      return startMarket({ ...env, query, instruments, publish, seed: env.clock() })
     },
   }
 }
 
 export interface MarketOptions {
-  readonly run: QueryService['run']
+  readonly query: QueryService['query']
   readonly publish: PublishPrices
   readonly instruments: readonly Instrument[]
   readonly clock: Clock
@@ -186,7 +186,7 @@ class Market {
     const values = quotes.flatMap((quote, row) =>
       Object.entries(quote).map(([name, value]) => [`${name}${row}`, String(value)] as const),
     )
-    await this.#run(statement, { time, ...Object.fromEntries(values) })
+    await this.#query(statement, { time, ...Object.fromEntries(values) })
     for (const { symbol } of quotes) this.#quotedAt.set(symbol, Date.parse(time))
     await this.#options.publish(
       quotes.map(({ symbol, bid, ask }) => ({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })),
@@ -195,33 +195,33 @@ class Market {
 
   async #insertTrade({ symbol, side, quantity, price, venue }: Trade, time: string): Promise<void> {
     const id = this.#lastId + 1
-    await this.#run(INSERT_TRADE, { id: String(id), symbol, side, quantity: String(quantity), price, venue, time })
+    await this.#query(INSERT_TRADE, { id: String(id), symbol, side, quantity: String(quantity), price, venue, time })
     this.#lastId = id
   }
 
   async #deleteOldTrades(): Promise<void> {
     const newest = this.#lastId - this.#kept
-    const { rows } = await this.#run(`select id from trades order by id limit ${DELETED_AT_ONCE}`, {})
+    const { rows } = await this.#query(`select id from trades order by id limit ${DELETED_AT_ONCE}`, {})
     const old = rows.map(({ id }) => Number(id)).filter((id) => id <= newest)
-    await Promise.all(old.map((id) => this.#run('delete from trades where id = :id', { id: String(id) })))
+    await Promise.all(old.map((id) => this.#query('delete from trades where id = :id', { id: String(id) })))
   }
 
   async #deleteOldQuotes(symbol: string, now: string): Promise<void> {
     const oldest = Date.parse(now) - this.#kept * this.#intervalMs
-    const { rows } = await this.#run(OLDEST_QUOTES, { symbol })
+    const { rows } = await this.#query(OLDEST_QUOTES, { symbol })
     const old = rows.map(({ quoted_at }) => String(quoted_at)).filter((time) => Date.parse(time) < oldest)
-    await Promise.all(old.map((time) => this.#run(DELETE_QUOTE, { symbol, time })))
+    await Promise.all(old.map((time) => this.#query(DELETE_QUOTE, { symbol, time })))
   }
 
   async #readLastId(): Promise<void> {
-    const { rows } = await this.#run('select id from trades order by id desc limit 1', {})
+    const { rows } = await this.#query('select id from trades order by id desc limit 1', {})
     this.#lastId = Number(rows[0]?.id ?? 0)
   }
 
   /** Those of another node, and on a start those of the time before: the walk goes on from them. */
   async #readQuotes(): Promise<void> {
     for (const { symbol } of this.#options.instruments) {
-      const [row] = (await this.#run(LAST_QUOTE, { symbol })).rows
+      const [row] = (await this.#query(LAST_QUOTE, { symbol })).rows
       const { time, bid, ask } = { time: String(row?.quoted_at), bid: String(row?.bid), ask: String(row?.ask) }
       if (row === undefined || Date.parse(time) === this.#quotedAt.get(symbol)) continue
       this.#walk.resume(symbol, Math.round((ticksOf(bid) + ticksOf(ask)) / 2))
@@ -233,8 +233,8 @@ class Market {
     return new Date(this.#options.clock()).toISOString()
   }
 
-  #run(statement: string, parameters: Readonly<Record<string, string>>) {
-    return this.#options.run(PRINCIPAL, statement, parameters)
+  #query(statement: string, parameters: Readonly<Record<string, string>>) {
+    return this.#options.query(PRINCIPAL, statement, parameters)
   }
 
   async #pause(milliseconds: number): Promise<void> {

@@ -15,7 +15,7 @@ const KEPT_MS = 500
 const LAST_QUOTE = 'select bid, ask from quotes where symbol = :symbol order by quoted_at desc limit 1'
 
 export function demoPrices(
-  run: QueryService['run'],
+  query: QueryService['query'],
   { principal, clock }: { readonly principal: Principal; readonly clock: Clock },
 ): RouteGroup {
   let kept: { readonly at: number; readonly prices: Promise<readonly DemoPrice[]> } | undefined
@@ -43,7 +43,7 @@ export function demoPrices(
   /** None where an operator has dropped or changed the table. */
   async function lastQuote(symbol: string): Promise<readonly DemoPrice[]> {
     try {
-      const { rows } = await run(principal, LAST_QUOTE, { symbol })
+      const { rows } = await query(principal, LAST_QUOTE, { symbol })
       return rows.map(({ bid, ask }) => ({ symbol, bid: String(bid), ask: String(ask) }))
     } catch (error) {
       if (error instanceof Refusal) return []

@@ -1,7 +1,7 @@
 /** The prices of the demonstration market as messages of its feed, published like those of any other program. */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import { TICKER } from '../declarative/demo-feed.ts'
-import type { FeedService } from '../feeds/service.ts'
+import type { FeedService } from '../feeds/feeds.ts'
 
 /** The `Data` of messages, so the names are those of the wire. */
 export interface Price {

@@ -1,26 +1,22 @@
 /** Sends what is queued: claims mails that are due, and ends or postpones each according to what the mail server says. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Audit } from 'gatehouse-protocol'
-import { type AccountsInside, changeAccounts } from '../accounts/accounts.ts'
+import type { AuditEvent } from 'gatehouse-protocol'
 import { pauseAfter } from '../lib/retry.ts'
-import type { User } from '../store/accounts/user.ts'
-import type { AuditLog } from '../store/audit/audit.ts'
-import type { Database } from '../store/database/database.ts'
-import { transact } from '../store/database/transaction.ts'
 import { newId } from '../store/keys/opaque.ts'
-import type { EndState, QueuedMail } from '../store/mail/mail-queue.ts'
-import { createStores, type Stores } from '../store/stores.ts'
+import type { EndState, MailQueue, QueuedMail } from '../store/mail/mail-queue.ts'
+import type { MailStores } from '../store/mail/notify.ts'
 import { type ComposeEnv, compose } from './compose.ts'
-import { type PrepareEnv, prepare } from './prepare.ts'
+import { type IssueLink, type PrepareEnv, prepare } from './prepare.ts'
 import { NotSent, type Transport } from './transport.ts'
 
 export type Outcome = 'sent' | 'postponed' | 'refused' | 'expired' | 'dropped' | 'throttled'
 
-export interface DeliveryEnv extends ComposeEnv, Omit<PrepareEnv, 'node' | 'issueLink'> {
-  readonly database: Database
-  readonly stores: Pick<Stores, 'mailQueue'>
+export interface DeliveryEnv extends PrepareEnv {
+  readonly queue: Pick<MailQueue, 'claim' | 'renew' | 'postpone' | 'end'>
+  readonly transact: <T>(work: (stores: MailStores, issueLink: IssueLink) => Promise<T>) => Promise<T>
+  readonly composing: ComposeEnv
   readonly transport: Pick<Transport, 'send'>
-  readonly audit: Audit & Pick<AuditLog, 'append'>
+  readonly audit: { record(event: AuditEvent): void }
   readonly onOutcome: (mail: QueuedMail, outcome: Outcome, reason?: string) => void
   readonly onError: (error: unknown) => void
 }
@@ -49,7 +45,7 @@ export function startDelivery(env: DeliveryEnv): Delivery {
   let polling: Promise<void> | undefined
   const poll = async (): Promise<void> => {
     if (sending.size >= AT_ONCE) return
-    for (const mail of await env.stores.mailQueue.claim(node, AT_ONCE - sending.size)) {
+    for (const mail of await env.queue.claim(node, AT_ONCE - sending.size)) {
       const done = deliver(mail, node, env)
         .catch(env.onError)
         .finally(() => sending.delete(done))
@@ -75,30 +71,25 @@ export function startDelivery(env: DeliveryEnv): Delivery {
 }
 
 async function deliver(mail: QueuedMail, node: string, env: DeliveryEnv): Promise<void> {
-  const { mailQueue } = env.stores
+  const { queue } = env
   const end = (state: EndState, outcome: Outcome, reason?: string) =>
     endMail(mail, { node, state, outcome, reason }, env)
   if (mail.expiresAt <= env.clock()) return end('failed', 'expired', mail.lastError ?? 'it was too late to send it')
-  const prepared = await transact(env.database.db, (tx) =>
-    prepare(mail, createStores({ ...env.database, db: tx }, env.clock), {
-      ...{ ...env, node },
-      issueLink: (user, to, lifetimeMs) => issueLink(user, to, lifetimeMs, { ...env.database, db: tx }, env),
-    }),
-  )
+  const prepared = await env.transact((stores, issueLink) => prepare(mail, node, { stores, issueLink }, env))
   switch (prepared.outcome) {
     case 'lost':
       return
     case 'paced':
-      return mailQueue.postpone(mail.id, node, env.clock() + PACE_MS)
+      return queue.postpone(mail.id, node, env.clock() + PACE_MS)
     case 'dropped':
     case 'throttled':
       return end('dropped', prepared.outcome, prepared.reason)
     case 'ready':
       break
   }
-  const renewal = setInterval(() => void mailQueue.renew(mail.id, node).catch(env.onError), RENEW_MS)
+  const renewal = setInterval(() => void queue.renew(mail.id, node).catch(env.onError), RENEW_MS)
   try {
-    await env.transport.send(compose(mail, prepared.ready, env))
+    await env.transport.send(compose(mail, prepared.ready, env.composing))
   } catch (error) {
     if (!(error instanceof NotSent)) throw error
     if (error.isFinal) return await end('failed', 'refused', error.message)
@@ -109,24 +100,10 @@ async function deliver(mail: QueuedMail, node: string, env: DeliveryEnv): Promis
   return end('sent', 'sent')
 }
 
-/** It publishes nothing, so that it can be a part of the transaction. */
-async function issueLink(
-  user: User,
-  to: string,
-  lifetimeMs: number,
-  database: Database,
-  { clock, audit }: DeliveryEnv,
-): Promise<string> {
-  const accountsEnv = { database, clock, audit, receive: () => {}, mail: undefined, localSignIn: () => 'all' as const }
-  const author = { source: 'mail', actor: user.id } as const
-  const work = (accounts: AccountsInside) => accounts.issueForgottenLink(user, to, lifetimeMs)
-  return (await changeAccounts(accountsEnv, author, work, { isLocked: true })).token
-}
-
 async function postpone(mail: QueuedMail, node: string, reason: string, env: DeliveryEnv): Promise<void> {
   const nextAt = env.clock() + (RETRIES[mail.attempts] ?? 60 * MINUTE)
   if (nextAt >= mail.expiresAt) return endMail(mail, { node, state: 'failed', outcome: 'expired', reason }, env)
-  await untilStored(() => env.stores.mailQueue.postpone(mail.id, node, nextAt, reason), env)
+  await untilStored(() => env.queue.postpone(mail.id, node, nextAt, reason), env)
   env.onOutcome(mail, 'postponed', reason)
 }
 
@@ -138,7 +115,7 @@ interface Ending {
 }
 
 async function endMail(mail: QueuedMail, { node, state, outcome, reason }: Ending, env: DeliveryEnv): Promise<void> {
-  await untilStored(() => env.stores.mailQueue.end(mail.id, node, state, reason), env)
+  await untilStored(() => env.queue.end(mail.id, node, state, reason), env)
   env.onOutcome(mail, outcome, reason)
   const details = { mail: mail.id, kind: mail.kind }
   const target = mail.userId

@@ -1,18 +1,20 @@
-/** E-mail of a node: queues mails, sends what is queued, and tests the mail server. Loaded where `mail_url` is set. */
+/** E-mail of a node, the entry of this folder: queues mails, sends what is queued, tests the mail server. Loaded where `mail_url` is set. */
 import type { Audit, Clock } from 'gatehouse-protocol'
-import type { AuditLog } from '../store/audit/audit.ts'
-import type { Database } from '../store/database/database.ts'
 import { newId } from '../store/keys/opaque.ts'
-import type { MailPort } from '../store/mail/notify.ts'
-import type { Stores } from '../store/stores.ts'
+import type { MailQueue } from '../store/mail/mail-queue.ts'
+import type { MailPort, MailStores } from '../store/mail/notify.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ComposeEnv } from './compose.ts'
 import { startDelivery } from './delivery.ts'
 import { payloadSealing } from './payload.ts'
+import type { IssueLink } from './prepare.ts'
 import { createMailPort } from './queueing.ts'
 import { createTransport, type MailServerOptions, type Sender } from './transport.ts'
 
-export interface MailOptions extends ComposeEnv {
+export { BadTemplate } from './template.ts'
+export { loadTemplates, type Templates } from './templates.ts'
+
+export interface MailOptions {
   readonly server: MailServerOptions
   readonly password: string
   readonly from: Sender
@@ -20,9 +22,12 @@ export interface MailOptions extends ComposeEnv {
   readonly rate: number
   readonly issuer: string
   readonly sealingKey: Buffer
-  readonly database: Database
-  readonly stores: Stores
-  readonly audit: Audit & Pick<AuditLog, 'append'>
+  /** What the texts of mails are made of. */
+  readonly composing: ComposeEnv
+  readonly queue: MailQueue
+  /** Runs the work in one transaction of the identity database, with the stores of that transaction, and links that it issues. */
+  readonly transact: <T>(work: (stores: MailStores, issueLink: IssueLink) => Promise<T>) => Promise<T>
+  readonly audit: Audit
   readonly clock: Clock
 }
 
@@ -48,6 +53,11 @@ export interface Watch {
 
 const COUNT_MS = 10_000
 
+/** Connects to the mail server and authenticates. Rejects with the reason. */
+export function checkServer(server: MailServerOptions, password: string, from: Sender): Promise<void> {
+  return createTransport(server, () => password, from).verify()
+}
+
 export function openMail(options: MailOptions): Mail {
   const settings = { password: options.password, rate: options.rate }
   const rate = () => settings.rate
@@ -55,7 +65,7 @@ export function openMail(options: MailOptions): Mail {
   return {
     port: createMailPort({ sealingKey: options.sealingKey, clock: options.clock, rate }),
     async test(to) {
-      const { brand } = options.style
+      const { brand } = options.composing.style
       const text = `This mail was sent by ${brand} (${options.issuer}) to test its mail server.\n`
       await transport.send({ to, subject: `Test mail of ${brand}`, text, html: undefined, id: newId(), language: 'en' })
     },
@@ -63,9 +73,16 @@ export function openMail(options: MailOptions): Mail {
     start({ metrics, onFailure, onError }) {
       const counting = countWaiting(options, metrics, onError)
       const delivery = startDelivery({
-        ...options,
-        ...{ rate, transport, onError },
+        queue: options.queue,
+        transact: options.transact,
+        issuer: options.issuer,
+        clock: options.clock,
+        audit: options.audit,
+        composing: options.composing,
+        rate,
         sealing: payloadSealing(options.sealingKey),
+        transport,
+        onError,
         onOutcome({ id, kind }, outcome, reason) {
           metrics.count('gatehouse_mail_total', { kind, outcome })
           if (outcome === 'postponed' || outcome === 'refused' || outcome === 'expired')
@@ -83,7 +100,7 @@ export function openMail(options: MailOptions): Mail {
 }
 
 function countWaiting(
-  { stores, clock }: Pick<MailOptions, 'stores' | 'clock'>,
+  { queue, clock }: Pick<MailOptions, 'queue' | 'clock'>,
   metrics: Watch['metrics'],
   onError: (error: unknown) => void,
 ): NodeJS.Timeout {
@@ -93,7 +110,7 @@ function countWaiting(
     [{}, waiting.since === undefined ? 0 : Math.max(0, (clock() - waiting.since) / 1000)],
   ])
   const count = async (): Promise<void> => {
-    waiting = await stores.mailQueue.waiting()
+    waiting = await queue.waiting()
   }
   return setInterval(() => void count().catch(onError), COUNT_MS).unref()
 }

@@ -5,7 +5,7 @@ import { linkUrl } from '../store/accounts/set-up-links.ts'
 import type { User } from '../store/accounts/user.ts'
 import { MAIL_KINDS } from '../store/mail/kinds.ts'
 import type { QueuedMail } from '../store/mail/mail-queue.ts'
-import type { Stores } from '../store/stores.ts'
+import type { MailStores } from '../store/mail/notify.ts'
 import type { Payload, PayloadSealing } from './payload.ts'
 import { addressOf, verifiedAddress } from './queueing.ts'
 
@@ -37,18 +37,23 @@ export interface Ready {
   readonly link: string | undefined
 }
 
+/** Issues a link with which a user who has forgotten the password chooses another one, in the transaction. Returns its token. */
+export type IssueLink = (user: User, to: string, lifetimeMs: number) => Promise<string>
+
 export interface PrepareEnv {
-  readonly node: string
   readonly issuer: string
   readonly clock: Clock
   readonly sealing: PayloadSealing
   readonly rate: () => number
-  /** Issues a link with which a user who has forgotten the password chooses another one, in the transaction. Returns its token. */
-  issueLink(user: User, to: string, lifetimeMs: number): Promise<string>
 }
 
 /** In a transaction: what it makes and counts is there if the attempt is. */
-export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv): Promise<Prepared> {
+export async function prepare(
+  mail: QueuedMail,
+  node: string,
+  { stores, issueLink }: { readonly stores: MailStores; readonly issueLink: IssueLink },
+  env: PrepareEnv,
+): Promise<Prepared> {
   const { mailQueue } = stores
   await mailQueue.lock()
   if (mail.sealed === undefined) return { outcome: 'lost' }
@@ -64,9 +69,9 @@ export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv)
       if ((await mailQueue.countTried(now - withinMs, { mailbox, except: mail.id })) >= most)
         return { outcome: 'throttled', reason: `the mailbox has got ${most} mails within ${withinMs / HOUR} h` }
   const { to, user } = addressee
-  const withLink = await makeLink(mail, payload, addressee, env, now)
+  const withLink = await makeLink(mail, payload, addressee, issueLink, now)
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
-  if (!(await mailQueue.begin(mail.id, env.node, attempt))) return { outcome: 'lost' }
+  if (!(await mailQueue.begin(mail.id, node, attempt))) return { outcome: 'lost' }
   return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
 }
 
@@ -77,7 +82,7 @@ interface Addressee {
 
 type Found = Addressee | { readonly reason: string }
 
-async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores): Promise<Found> {
+async function findAddressee(mail: QueuedMail, payload: Payload, stores: MailStores): Promise<Found> {
   if (mail.kind === 'forgot-password' && payload.token === undefined) return lookUp(payload.typed ?? '', stores)
   const user = mail.userId === undefined ? undefined : await stores.users.findById(mail.userId)
   if (user === undefined) return { reason: 'the user was deleted' }
@@ -88,7 +93,7 @@ async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores)
 }
 
 /** A username, or an address that one user has confirmed. */
-async function lookUp(typed: string, { users }: Stores): Promise<Found> {
+async function lookUp(typed: string, { users }: MailStores): Promise<Found> {
   const byName = await users.findByUsername(typed)
   const candidates = byName === undefined ? await users.findByEmail(typed.trim(), MOST_CLAIMANTS) : [byName]
   const [user, ...others] = candidates.filter((found) => verifiedAddress(found) !== undefined)
@@ -104,7 +109,7 @@ async function reasonAgainst(
   { token }: Payload,
   to: string,
   user: User,
-  { setUpLinks, addressLinks }: Stores,
+  { setUpLinks, addressLinks }: MailStores,
 ): Promise<string | undefined> {
   if (!MAIL_KINDS[kind].link) return undefined
   if (user.disabled) return 'the user is disabled'
@@ -119,7 +124,7 @@ async function makeLink(
   mail: QueuedMail,
   payload: Payload,
   { user, to }: Addressee,
-  { issueLink }: PrepareEnv,
+  issueLink: IssueLink,
   now: number,
 ): Promise<Payload> {
   if (mail.kind !== 'forgot-password' || payload.token !== undefined) return payload

@@ -17,7 +17,6 @@ import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
-import { observer } from './http/serve.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -27,6 +26,8 @@ import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
+import { type Observe, observer } from './run/observe.ts'
+import { type CallParts, type Ran, run, type StatementCall } from './run/run.ts'
 import { RunningQueries } from './run/running.ts'
 import type { SlowLog } from './run/slow-log.ts'
 import { createTables, type Tables } from './run/tables.ts'
@@ -75,6 +76,7 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly onSlow?: SlowLog['onSlow']
+  readonly metrics?: Metrics | undefined
   /** A statement continues in the database although it was stopped. */
   readonly onStuck?: EngineOptions['onStuck']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'servers' | 'shared'>
@@ -93,7 +95,7 @@ export interface QueryOptions {
   readonly owners?: Owners
 }
 
-export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace' | 'authenticate'> {
+export interface QueryRouteOptions extends Pick<EndpointsEnv, 'trace' | 'authenticate'> {
   /** Cancels a query that another node runs. */
   readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
@@ -142,6 +144,7 @@ export class QueryService {
   readonly #audit: Audit
   readonly #stepUp: StepUp
   readonly #slowLog: SlowLog
+  readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
   readonly #timers: readonly NodeJS.Timeout[]
@@ -154,7 +157,7 @@ export class QueryService {
   /** The rows of bulk inserts while they arrive. */
   readonly spools: Spools
   /** Runs a statement for a caller inside this process. */
-  readonly run: RunStatement
+  readonly query: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
 
@@ -167,6 +170,7 @@ export class QueryService {
     this.#stepUp = options.stepUp ?? createStepUp({ clock, audit })
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
     this.#slowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
+    this.#observe = observer(engine, options.metrics)
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
@@ -179,14 +183,14 @@ export class QueryService {
       limits: this.#liveLimits,
       bus: options.bus,
       deriveKey: options.deriveKey,
-      slowLog: this.#slowLog,
       catchUpAuditLog: (signal) => this.#auditTable.catchUp(signal),
       onError,
     })
+    if (options.metrics !== undefined) this.#watch(options.metrics)
     this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock })
-    this.run = createRunner(this.#parts)
+    this.query = createRunner(this.#parts)
     this.#timers = [
       setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
       setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
@@ -205,7 +209,14 @@ export class QueryService {
       auditTable: this.#auditTable,
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
+      observe: this.#observe,
+      slowLog: this.#slowLog,
     }
+  }
+
+  /** Runs the statements of a call, as every protocol does. */
+  run<Parts extends CallParts>(call: StatementCall<Parts>): Ran<Parts> | Promise<Ran<Parts>> {
+    return run(call, this.#parts)
   }
 
   #cleanUp(): void {
@@ -239,8 +250,7 @@ export class QueryService {
   }
 
   routes({ cancelElsewhere: cancel = async () => false, ...options }: QueryRouteOptions): readonly RouteGroup[] {
-    if (options.metrics !== undefined) this.#watch(options.metrics)
-    const { bus, limits } = this.#options
+    const { bus, limits, metrics } = this.#options
     const opened = queryEndpoints({
       ...this.#parts,
       ...options,
@@ -250,21 +260,15 @@ export class QueryService {
       spools: this.spools,
       bus,
       limits,
-      slowLog: this.#slowLog,
+      metrics,
     })
     this.#endpoints.push(opened)
     return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
   }
 
   /** What sessions of other protocols run statements with. */
-  sessionParts(metrics: Metrics | undefined) {
-    return {
-      ...this.#parts,
-      spools: this.spools,
-      limits: this.#options.limits,
-      slowLog: this.#slowLog,
-      observe: observer(this.#engine, metrics),
-    }
+  get sessionParts() {
+    return { ...this.#parts, spools: this.spools, limits: this.#options.limits }
   }
 
   #watch(metrics: Metrics): void {

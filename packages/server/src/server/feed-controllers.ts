@@ -1,19 +1,21 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
 import { type JsonText, Refusal, type RunningSubscription, stepUpContext, type UrgentSink } from 'gatehouse-protocol'
-import { type Feed, MAX_DEPTH } from '../feeds/feed.ts'
-import type { FeedMessage } from '../feeds/message.ts'
-import { mayRead, mayWrite } from '../feeds/rights.ts'
 import {
+  type Feed,
+  type FeedMessage,
   type FeedService,
+  MAX_DEPTH,
   MAX_LAST,
   MAX_RATE,
   MIN_RATE,
+  mayRead,
+  mayWrite,
   type RequestOrigin,
   type SubscribeRequest,
-} from '../feeds/service.ts'
+} from '../feeds/feeds.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
+import { dataText } from '../streaming/streaming.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
-import { dataText } from '../streaming/topics/data-text.ts'
 
 export interface FeedControllersEnv {
   readonly feeds: FeedService

@@ -11,8 +11,8 @@ import {
   parameterInput,
   readJson,
 } from '../query/index.ts'
+import { asJson } from '../streaming/streaming.ts'
 import { type Call, members, refuse, textMember } from '../streaming/topics/controller.ts'
-import { asJson } from '../streaming/topics/data-text.ts'
 
 export type LiveData = Pick<LiveRequest, 'statement' | 'parameters' | 'maxRate' | 'resume'>
 

@@ -74,6 +74,8 @@ export function feedLimitsOf(config: Config) {
     publisherRate: config.feedPublisherRate,
     publisherKeys: config.feedPublisherKeys,
     bytes: config.feedBytes,
+    eventStreams: config.streamMaxConnectionsPerUser,
+    patterns: config.feedPatterns,
   }
 }
 

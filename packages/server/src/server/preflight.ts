@@ -3,7 +3,7 @@ import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { issuerOf } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
-import type { Templates } from '../mail/templates.ts'
+import type { Templates } from '../mail/mail.ts'
 import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
 import type { DatabaseServers } from '../store/database/servers/servers.ts'
@@ -34,7 +34,7 @@ export async function readStartFiles(config: Config, appliesFile: boolean): Prom
 
 async function readControllers({ services, streamControllers }: Config): Promise<readonly Controller[]> {
   if (streamControllers === '' || !services.includes('streaming')) return []
-  const { loadControllers } = await import('../streaming/controllers/load.ts')
+  const { loadControllers } = await import('../streaming/streaming.ts')
   return loadControllers(streamControllers)
 }
 

@@ -2,6 +2,7 @@
 import { fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import type { ConnectionBound } from '../http/limits/connections.ts'
 import type { RateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
@@ -9,13 +10,13 @@ import type { ProxyNetworks } from '../http/request/request-head.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { QueryService } from '../query/index.ts'
-import type { Gateway } from '../streaming/gateway/gateway.ts'
+import type { Gateway } from '../streaming/streaming.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
 import type { Wire } from '../wire/wire.ts'
-import type { Feeds } from './feeds.ts'
 import { mailSettingsOf } from './mail.ts'
 import {
   boundOf,
+  feedLimitsOf,
   lifetimesOf,
   liveLimitsOf,
   proxiesOf,
@@ -70,7 +71,7 @@ export async function reloadSettings(
   parts.identity.setLifetimes(lifetimesOf(config))
   parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
-  parts.feeds?.setLimits(config)
+  parts.feeds?.setLimits(feedLimitsOf(config))
   parts.mail?.setSettings(mailSettingsOf(config))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')

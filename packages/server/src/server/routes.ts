@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
 import type { Bus } from '../events/bus.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
 import type { RateLimits } from '../http/limits/rate-limits.ts'
@@ -24,7 +25,6 @@ import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Feeds } from './feeds.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -319,8 +319,8 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
-  if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
-  if (feeds !== undefined) described.push(...(await import('../feeds/http/openapi.ts')).describeFeeds())
+  if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
+  if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
   if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

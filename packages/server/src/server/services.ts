@@ -1,5 +1,6 @@
 /** Opens the services that a server runs: query, identity, streaming, and the metrics and rate limits that they share. */
 import type { Config } from '../config/config.ts'
+import type { Feeds } from '../feeds/feeds.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
@@ -15,7 +16,7 @@ import { openStreaming, type Streaming } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
-import { type Feeds, openFeeds } from './feeds.ts'
+import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
 import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
@@ -55,7 +56,7 @@ export async function openServices(
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
   cleanup.add(() => identity.close())
-  const query = runs(config, 'query') ? await openQueryService(base, identity, stepUp) : undefined
+  const query = runs(config, 'query') ? await openQueryService(base, identity, { metrics, stepUp }) : undefined
   cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
@@ -63,7 +64,7 @@ export async function openServices(
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits, stepUp })
     : undefined
-  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway, stepUp })
+  const feeds = streaming && openFeedsOnStreams(base, { identity, metrics, gateway: streaming.gateway, stepUp })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
   return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }
@@ -76,14 +77,14 @@ export function runs({ services }: Config, service: Config['services'][number]):
 function openQueryService(
   { config, resources, bus, cluster, clock, worker, logger }: Base,
   { users, clients }: Pick<Identity, 'users' | 'clients'>,
-  stepUp: StepUp,
+  observers: { readonly metrics: Metrics; readonly stepUp: StepUp },
 ): Promise<QueryService> {
   const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
     settle: cluster.settle,
     audit,
-    stepUp,
+    ...observers,
     auditLog: {
       async read(after, most) {
         await audit.flush()

@@ -186,7 +186,6 @@ function answerRequests(
         : undefined,
       tables: query?.tables,
       query: query?.routes({
-        metrics,
         trace: tracing,
         authenticate,
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),

@@ -83,7 +83,7 @@ export async function openWire(
   })
   cleanup.add(() => systemCatalogue.close())
   const openSession = createSessions({
-    ...query.sessionParts(metrics),
+    ...query.sessionParts,
     rateLimits,
     trace: tracing,
     systemCatalogue,

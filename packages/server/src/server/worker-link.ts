@@ -1,7 +1,6 @@
 /** What a worker shares with the other workers of its machine. A server that runs alone has no link. */
 
-import type { NewMessage } from '../feeds/engine.ts'
-import type { SharedFeeds } from '../feeds/sqlite/engine.ts'
+import type { NewMessage, SharedFeeds } from '../feeds/feeds.ts'
 import type { UsedProofs } from '../identity/dpop/dpop.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'

@@ -1,6 +1,7 @@
-/** The streaming service: its gateway with the controllers, and its route. */
+/** The streaming service, the entry of this folder: its gateway with the controllers, and its route. */
 
 import { isPlatformScope, opensPlatform, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehouse-protocol'
+import type { ApiRoute } from '../http/openapi.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import type { RemoteControllers } from '../store/controllers/controllers.ts'
@@ -11,6 +12,11 @@ import { Gateway, type GatewayOptions } from './gateway/gateway.ts'
 import { watchGateway } from './metrics.ts'
 import type { RemoteOptions } from './remote/remote.ts'
 import type { StreamSettings } from './settings.ts'
+import type { Controller } from './topics/controller.ts'
+
+export { type StartedControllers, startControllers } from './controllers/start.ts'
+export type { Gateway } from './gateway/gateway.ts'
+export { asJson, dataText } from './topics/data-text.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
   readonly settings: StreamSettings
@@ -55,6 +61,18 @@ export async function openStreaming(options: StreamingOptions): Promise<Streamin
       declared.close()
     },
   }
+}
+
+/** Custom controllers. Throws BadController with the path of an unusable module and the reason. */
+export async function loadControllers(path: string): Promise<Controller[]> {
+  const loading = await import('./controllers/load.ts')
+  return loading.loadControllers(path)
+}
+
+/** The routes of the service in the OpenAPI document. */
+export async function describeRoutes(): Promise<ApiRoute[]> {
+  const { describeStreaming } = await import('./gateway/openapi.ts')
+  return describeStreaming()
 }
 
 export function streamRoutes(

@@ -13,6 +13,8 @@ import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../en
 import { refuse } from '../errors.ts'
 import { shown } from '../json.ts'
 import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
+import { type RunEnv, runWork, type Work } from '../run/run.ts'
+import type { RunningQuery } from '../run/running.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
 import { otherDelimiter } from './csv.ts'
 import { type BulkFormat, namesOf, openReader } from './formats.ts'
@@ -52,6 +54,24 @@ export interface BulkOutcome {
 
 export interface BulkEnv extends ExecutionEnv {
   readonly spools: Spools
+}
+
+export interface BulkRun extends Work, Omit<BulkCall, 'source' | 'running'> {
+  readonly source: (running: RunningQuery) => AsyncGenerator<Uint8Array, void, void>
+}
+
+/** A bulk insert as one run, from its first byte. */
+export function runBulk(call: BulkRun, env: BulkEnv & RunEnv): Promise<BulkOutcome> {
+  return runWork(call, env, async (running) => {
+    running.beginImport()
+    const source = call.source(running)
+    try {
+      return await bulkInsert({ ...call, source, running }, env)
+    } finally {
+      // A refused body is not read to its end.
+      void source.return()
+    }
+  })
 }
 
 export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {

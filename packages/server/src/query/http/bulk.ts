@@ -5,7 +5,7 @@ import { typeName } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { abortable } from '../../lib/abortable.ts'
-import { type BulkEnv, type BulkOutcome, bulkInsert } from '../bulk/bulk.ts'
+import { type BulkEnv, type BulkOutcome, runBulk } from '../bulk/bulk.ts'
 import type { CheckedColumn } from '../bulk/check-batch.ts'
 import { CSV } from '../bulk/csv.ts'
 import type { BulkFormat } from '../bulk/formats.ts'
@@ -15,13 +15,12 @@ import { refuse } from '../errors.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { bulkKind } from './bulk-type.ts'
 import { idempotencyKeyOf, oneOf } from './request.ts'
-import { type ServeEnv, stopWhenClosed } from './serve.ts'
+import { type ServeEnv, workOf } from './serve.ts'
 
 export interface BulkEndpointEnv extends ServeEnv, BulkEnv {}
 
 /** POST /Query/{table}/Insert with rows in bulk. */
 export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void> {
-  const started = performance.now()
   const format = formatOf(context)
   const length = Number(context.headers['content-length'] ?? 0)
   if (length > env.spools.importBytes)
@@ -34,24 +33,20 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
     )
   refuseCoding(context)
   const duplicates = duplicatesOf(context)
-  const running = env.running.begin(context.principal, context.id, context.path)
-  running.beginImport()
-  const unwatch = stopWhenClosed(context, running)
-  const source = bodyOf(context, running)
+  const started = performance.now()
+  const work = workOf(context, env, context.path)
   try {
-    const outcome = await bulkInsert(
+    const outcome = await runBulk(
       {
-        principal: context.principal,
-        requestId: context.id,
+        ...work,
         address: context.address,
         table: context.param('table'),
         columns: namesIn(context.query.get('columns')),
         format,
-        source,
+        source: (running) => bodyOf(context, running),
         duplicates,
         fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
         isDryRun: oneOf(context.query, 'dryrun', ['false', 'true']) === 'true',
-        running,
         idempotencyKey: idempotencyKeyOf(context, env.clock, duplicates),
         recheck: async (): Promise<Principal> => {
           await context.authenticateAgain?.()
@@ -60,23 +55,11 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
       },
       env,
     )
-    const ms = performance.now() - started
-    env.observe('ok', ms, 0)
-    context.json(replyOf(outcome, context.id, Math.round(ms)))
+    context.json(replyOf(outcome, context.id, Math.round(performance.now() - started)))
   } catch (error) {
-    env.observe(
-      error instanceof Error && 'code' in error ? String(error.code) : 'server.fault',
-      performance.now() - started,
-      0,
-    )
     // The client reads the reply once it has sent the rest, which nobody reads.
     context.request.resume()
     throw error
-  } finally {
-    // A refused body is not read to its end.
-    void source.return()
-    unwatch()
-    running.end()
   }
 }
 

@@ -14,11 +14,11 @@ import { LiveEndpoint } from './live.ts'
 import { replyToError } from './problem.ts'
 import { prefersEvents, requirePlatformAccess } from './request.ts'
 import { SELECT } from './select.ts'
-import { observer, type Sent, type ServeEnv, serve } from './serve.ts'
+import { type Sent, type ServeEnv, serve } from './serve.ts'
 import { STATEMENT } from './statement.ts'
 import { DELETE, INSERT, UPDATE } from './write-call.ts'
 
-export interface EndpointsEnv extends Omit<ServeEnv, 'observe'> {
+export interface EndpointsEnv extends ServeEnv {
   readonly live: LiveQueries
   readonly activity: QueryActivity
   readonly spools: Spools
@@ -36,9 +36,8 @@ export interface QueryEndpoints {
 }
 
 export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
-  const { engine, limits, metrics } = endpoints
+  const { limits } = endpoints
   const events = new LiveEndpoint(endpoints)
-  const env: ServeEnv = { ...endpoints, observe: observer(engine, metrics) }
   const ofTable: BodyRule = {
     get limit() {
       return limits.bodyBytes
@@ -64,7 +63,7 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
     fail: replyToError,
     routes: [
       post('/query', ofStatement, (context) =>
-        prefersEvents(context.headers.accept) ? events.post(context) : serve(context, env, STATEMENT),
+        prefersEvents(context.headers.accept) ? events.post(context) : serve(context, endpoints, STATEMENT),
       ),
       {
         method: 'GET',
@@ -72,12 +71,12 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
         access: requirePlatformAccess,
         handle: (context) => events.get(context),
       },
-      post('/query/:table/select', ofTable, (context) => serve(context, env, SELECT)),
+      post('/query/:table/select', ofTable, (context) => serve(context, endpoints, SELECT)),
       post('/query/:table/insert', ofInsert, (context) =>
-        isBulk(context) ? insertBulk(context, { ...env, spools: endpoints.spools }) : serve(context, env, INSERT),
+        isBulk(context) ? insertBulk(context, endpoints) : serve(context, endpoints, INSERT),
       ),
-      post('/query/:table/update', ofTable, (context) => serve(context, env, UPDATE)),
-      post('/query/:table/delete', ofTable, (context) => serve(context, env, DELETE)),
+      post('/query/:table/update', ofTable, (context) => serve(context, endpoints, UPDATE)),
+      post('/query/:table/delete', ofTable, (context) => serve(context, endpoints, DELETE)),
       {
         method: 'DELETE',
         path: '/query/:requestId',

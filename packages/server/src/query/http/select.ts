@@ -20,12 +20,11 @@ import type { QueryValues } from '../../http/request/request-head.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { inTurns, type Steps } from '../../lib/turns.ts'
 import { findColumn } from '../catalogue/find-column.ts'
-import { requireTable, viewFor } from '../catalogue/snapshot.ts'
+import { requireTable } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { writeJson } from '../json.ts'
-import { whenPlanned } from '../plan/long-plans.ts'
 import type { KeyColumn } from '../plan/planner.ts'
-import { ownerOf } from '../run/call.ts'
+import type { Planning } from '../run/planning.ts'
 import { CallValues, readCriteria } from './criteria.ts'
 import { type Cursor, keyText, readCursor, writeCursor } from './cursor.ts'
 import { limitsOf, negotiateEncoding, readTableBody } from './request.ts'
@@ -38,7 +37,7 @@ interface ParsedSelect extends ParsedRequest {
 
 export const SELECT: RequestKind<ParsedSelect> = {
   parse: (context) => inTurns(parse(context)),
-  plan: (request, context, env) => whenPlanned(() => plan(request, context, env)),
+  plan,
 }
 
 function* parse(context: Context): Steps<ParsedSelect> {
@@ -46,12 +45,10 @@ function* parse(context: Context): Steps<ParsedSelect> {
   return { body: body === undefined ? [] : body, encoding: negotiateEncoding(context), shown: context.path }
 }
 
-function plan({ body, encoding }: ParsedSelect, context: Context, env: ServeEnv): PlannedRequest {
-  const { principal } = context
-  const { snapshot } = env.catalogue
-  const table = requireTable(viewFor(snapshot, principal.scopes), context.param('table'))
+function plan({ body, encoding }: ParsedSelect, planning: Planning, context: Context, env: ServeEnv): PlannedRequest {
+  const table = requireTable(planning.view, context.param('table'))
   const call = readSelect(table, context.query, body)
-  const planned = env.planner.planInTurns(ownerOf(principal), principal, snapshot, '', call)
+  const planned = planning.plan('', call)
   const limits = limitsOf(env.limits, encoding, { limit: call.limit, skip: call.offset })
   return {
     planned,

@@ -6,8 +6,7 @@ import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, readJson, textOf, writeJson } from '../json.ts'
 import type { Encoding } from '../model/result.ts'
-import { whenPlanned } from '../plan/long-plans.ts'
-import { ownerOf } from '../run/call.ts'
+import type { Planning } from '../run/planning.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { bodyText, checkContentType, limitsOf, negotiateEncoding, oneOf, readIdempotencyKey } from './request.ts'
 import type { PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
@@ -20,7 +19,7 @@ interface ParsedStatement extends StatementRequest {
 
 export const STATEMENT: RequestKind<ParsedStatement> = {
   parse,
-  plan: (request, context, env) => whenPlanned(() => plan(request, context, env)),
+  plan,
 }
 
 function parse(context: Context): ParsedStatement {
@@ -32,9 +31,9 @@ function parse(context: Context): ParsedStatement {
   return { ...statement, encoding, shown: statement.text, isReadOnly }
 }
 
-function plan(request: ParsedStatement, context: Context, env: ServeEnv): PlannedRequest {
+function plan(request: ParsedStatement, planning: Planning, context: Context, env: ServeEnv): PlannedRequest {
   const { text, values, encoding, isReadOnly } = request
-  const planned = env.planner.planInTurns(ownerOf(context.principal), context.principal, env.catalogue.snapshot, text)
+  const planned = planning.plan(text)
   const writes = !reads(planned.bound.statement)
   if (isReadOnly && writes) throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
   const valueSets = [readParameters(text, planned.bound, values)]

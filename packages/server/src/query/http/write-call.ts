@@ -15,9 +15,10 @@ import type { Context } from '../../http/context.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { findColumn } from '../catalogue/find-column.ts'
-import { requireTable, viewFor } from '../catalogue/snapshot.ts'
+import { requireTable } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, shown } from '../json.ts'
+import type { Planning } from '../run/planning.ts'
 import { BULK_TYPES } from './bulk-type.ts'
 import { CallValues, requireCriteria } from './criteria.ts'
 import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
@@ -36,7 +37,7 @@ interface ParsedWrite extends ParsedRequest {
 function kindOf(read: ReadWrite, otherTypes: readonly string[] = []): RequestKind<ParsedWrite> {
   return {
     parse: (context) => inTurns(parse(context, otherTypes)),
-    plan: (request, context, env) => inTurns(plan(request, context, env, read)),
+    plan: (request, planning, context, env) => inTurns(plan(request, planning, context, env, read)),
   }
 }
 
@@ -48,19 +49,19 @@ function* parse(context: Context, otherTypes: readonly string[]): Steps<ParsedWr
 
 function* plan(
   { body, encoding }: ParsedWrite,
+  planning: Planning,
   context: Context,
   env: ServeEnv,
   read: ReadWrite,
 ): Steps<PlannedRequest> {
-  const { principal } = context
-  const table = requireTable(viewFor(env.catalogue.snapshot, principal.scopes), context.param('table'))
+  const table = requireTable(planning.view, context.param('table'))
   const steps = read(table, body)
   const calls = 'next' in steps ? yield* steps : steps
   const parts: Pick<PlannedRequest, 'planned' | 'valueSets'>[] = []
   const numberOf = isList(body) ? (row: number) => row : () => undefined
   let row = 0
   for (const call of calls) {
-    const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+    const planned = planning.planAtOnce('', call)
     const valueSets: IqlValue[][] = []
     for (const values of call.sets) {
       row++

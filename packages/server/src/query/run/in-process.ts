@@ -4,9 +4,9 @@ import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
-import { type ExecutionEnv, type QueryResult, readSmall } from './call.ts'
-import { execute } from './execution.ts'
-import type { RunningQueries } from './running.ts'
+import type { QueryResult } from './call.ts'
+import type { Planning } from './planning.ts'
+import { type Ran, type RunEnv, run } from './run.ts'
 
 export type RunStatement = (
   principal: Principal,
@@ -25,24 +25,30 @@ const ENCODING: Encoding = { format: 'ndjson', rows: 'objects', integers: 'numbe
 /** The rows are held in memory. */
 const LIMITS = { rows: 10_000, bytes: 16 * 1024 * 1024, skip: 0 }
 
-export function createRunner(env: ExecutionEnv & { readonly running: RunningQueries }): RunStatement {
+export function createRunner(env: RunEnv): RunStatement {
   return async (principal, statement, parameters = {}) => {
-    const requestId = randomUUID()
-    const planned = env.planner.plan(principal, env.catalogue.snapshot, statement)
     const inputs = new Map(Object.entries(parameters).map(([name, text]) => [name, { text }]))
-    const valueSets = [readParameters(statement, planned.bound, inputs)]
-    const call = { principal, requestId, address: '', planned, valueSets, encoding: ENCODING, limits: LIMITS }
-    const small = readSmall(call, env)
-    if (small !== undefined) return { rows: parseLines(small.text), rowsAffected: undefined }
-    const running = env.running.begin(principal, requestId, statement)
+    const plan = (planning: Planning) => {
+      const planned = planning.plan(statement)
+      return { planned, valueSets: [readParameters(statement, planned.bound, inputs)], limits: LIMITS }
+    }
+    const call = { principal, requestId: randomUUID(), address: '', encoding: ENCODING, shown: statement, plan }
     try {
-      const result = await execute({ ...call, running }, env)
-      return { rows: parseLines(await textOf(result)), rowsAffected: affectedBy(result) }
+      return await resultOf(await run(call, env))
     } catch (error) {
       throw asUnavailable(error) ?? error
-    } finally {
-      running.end()
     }
+  }
+}
+
+async function resultOf({ result, run }: Ran): Promise<StatementResult> {
+  try {
+    const rows = parseLines(await textOf(result))
+    run.succeed(rows.length)
+    return { rows, rowsAffected: result.kind === 'rows' ? result.rowsAffected : undefined }
+  } catch (error) {
+    run.fail(error)
+    throw error
   }
 }
 
@@ -52,10 +58,6 @@ async function textOf(result: QueryResult): Promise<string> {
   const encoder = result.encoders.create(ENCODING)
   for (const row of result.rows) encoder.add(row)
   return encoder.takeText()
-}
-
-function affectedBy(result: QueryResult): number | undefined {
-  return result.kind === 'rows' ? result.rowsAffected : undefined
 }
 
 function parseLines(text: string): Readonly<Record<string, unknown>>[] {

@@ -1,0 +1,204 @@
+/**
+ * One run of statements, from the plan to what operators learn of it. Every protocol calls it: a protocol turns bytes into a call, and
+ * rows into bytes, and nothing else.
+ */
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import type { OpenSpan } from '../../telemetry/trace.ts'
+import { whenPlanned } from '../plan/long-plans.ts'
+import { asUnavailable } from '../unavailable.ts'
+import {
+  type ExecutionEnv,
+  type QueryCall,
+  type QueryResult,
+  readSmall,
+  requireStepUp,
+  withAttributes,
+} from './call.ts'
+import { execute } from './execution.ts'
+import { type Observe, OTEL_SYSTEMS } from './observe.ts'
+import { Planning } from './planning.ts'
+import type { RunningQueries, RunningQuery } from './running.ts'
+import { logSlow, type SlowLog } from './slow-log.ts'
+
+export interface RunEnv extends ExecutionEnv {
+  readonly running: RunningQueries
+  readonly observe: Observe
+  readonly slowLog: SlowLog
+}
+
+/** Work for a caller, as it is listed, stopped and observed. */
+export interface Work {
+  readonly principal: Principal
+  readonly requestId: string
+  /** What lists of running queries and the log of slow statements show. */
+  readonly shown: string
+  readonly span?: OpenSpan | undefined
+  /** Called when it is listed and can be stopped, which work that ends in one turn never is. What this returns is called at the end. */
+  readonly onBegin?: (running: RunningQuery) => () => void
+}
+
+export interface StatementCall<Parts extends CallParts = CallParts>
+  extends Work,
+    Pick<QueryCall, 'address' | 'encoding'> {
+  /** Plans the statements and reads their values. Called again once the plan of a long statement is made. */
+  readonly plan: (planning: Planning) => Parts | Promise<Parts>
+}
+
+/** The statements of a call, which run as one. */
+export type CallParts = Pick<QueryCall, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further'>
+
+export interface Ran<Parts extends CallParts = CallParts> {
+  readonly parts: Parts
+  readonly result: QueryResult
+  /** Goes on until the caller has its rows, or not: `succeed` or `fail` must be called. */
+  readonly run: Run
+}
+
+/** A cheap query is answered in this turn. Everything else is awaited. */
+export function run<Parts extends CallParts>(
+  call: StatementCall<Parts>,
+  env: RunEnv,
+): Ran<Parts> | Promise<Ran<Parts>> {
+  const run = new Run(call, env)
+  try {
+    env.running.check(call.principal, call.requestId)
+    const ready = prepare(call, env)
+    const small = ready instanceof Promise ? undefined : readSmall(ready.query, env)
+    if (ready instanceof Promise || small === undefined) return runLater(run, ready, env)
+    return { parts: ready.parts, result: { kind: 'whole', read: small }, run }
+  } catch (error) {
+    run.fail(error)
+    throw error
+  }
+}
+
+/** A call that the caller may make, with all values that it uses. */
+interface Ready<Parts> {
+  readonly parts: Parts
+  readonly query: QueryCall
+}
+
+/** Plans with the rights of the caller; then step-up for every part, and the attributes of the caller. */
+function prepare<Parts extends CallParts>(
+  call: StatementCall<Parts>,
+  env: RunEnv,
+): Ready<Parts> | Promise<Ready<Parts>> {
+  const { principal, requestId, address, encoding, plan } = call
+  const planning = new Planning(principal, env)
+  const permit = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
+    const asked = { principal, requestId, address, encoding, ...parts }
+    requireStepUp(asked, env)
+    const query = withAttributes(asked, env)
+    return query instanceof Promise ? query.then((query) => ({ parts, query })) : { parts, query }
+  }
+  const parts = whenPlanned(() => plan(planning))
+  return parts instanceof Promise ? parts.then(permit) : permit(parts)
+}
+
+/** Admission, then the engine, which waits for a slot and keeps to the limits of time and memory. */
+async function runLater<Parts extends CallParts>(
+  run: Run,
+  pending: Ready<Parts> | Promise<Ready<Parts>>,
+  env: RunEnv,
+): Promise<Ran<Parts>> {
+  try {
+    const running = run.begin()
+    const { parts, query } = pending instanceof Promise ? await pending : pending
+    if (pending instanceof Promise) running.signal.throwIfAborted()
+    const result = await execute({ ...query, running }, env)
+    // Nothing runs any more, and what is written cannot be stopped.
+    if (result.kind !== 'stream') run.end()
+    return { parts, result, run }
+  } catch (error) {
+    run.fail(error)
+    throw error
+  }
+}
+
+/** Other work that is listed, can be stopped and is observed as a statement is: rows of a bulk insert, statements on the catalogue. */
+export async function runWork<Result>(
+  work: Work,
+  env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>,
+  act: (running: RunningQuery) => Promise<Result>,
+): Promise<Result> {
+  const run = new Run(work, env)
+  try {
+    const result = await act(run.begin())
+    run.succeed(0)
+    return result
+  } catch (error) {
+    run.fail(error)
+    throw error
+  }
+}
+
+/** A run from its call until its rows are sent: listed while it can be stopped, and observed once. */
+export class Run {
+  readonly #work: Work
+  readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>
+  readonly #started = performance.now()
+  #running: RunningQuery | undefined
+  #onEnd: (() => void) | undefined
+  #isObserved = false
+
+  constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>) {
+    this.#work = work
+    this.#env = env
+  }
+
+  /** In milliseconds. */
+  get elapsed(): number {
+    return performance.now() - this.#started
+  }
+
+  /** Undefined before it is listed, and after its end. */
+  get running(): RunningQuery | undefined {
+    return this.#running
+  }
+
+  /** It is listed, and counts as running, from now on. */
+  begin(): RunningQuery {
+    const { principal, requestId, shown, onBegin } = this.#work
+    const running = this.#env.running.begin(principal, requestId, shown)
+    this.#running = running
+    this.#onEnd = onBegin?.(running)
+    return running
+  }
+
+  succeed(rows: number): void {
+    this.finish('ok', rows)
+  }
+
+  fail(error: unknown): void {
+    const known = asUnavailable(error) ?? error
+    this.finish(known instanceof Refusal ? known.code : 'server.fault', 0)
+  }
+
+  /** `outcome` is `ok` or a code. Only the first one counts. */
+  finish(outcome: string, rows: number): void {
+    this.end()
+    if (this.#isObserved) return
+    this.#isObserved = true
+    const { observe, slowLog, engine } = this.#env
+    const { principal, requestId, shown, span } = this.#work
+    const ms = this.elapsed
+    observe(outcome, ms, rows)
+    if (ms >= slowLog.limits.slowMs) {
+      const { subject, kind, clientId } = principal
+      const user = kind === 'user' ? subject : undefined
+      logSlow(slowLog, { reqId: requestId, user, client: clientId, ms, outcome, statement: shown })
+    }
+    span?.end(
+      { 'db.system.name': OTEL_SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
+      outcome === 'server.fault',
+    )
+  }
+
+  /** Nothing of it runs any more. */
+  end(): void {
+    this.#onEnd?.()
+    this.#onEnd = undefined
+    this.#running?.end()
+    this.#running = undefined
+  }
+}
