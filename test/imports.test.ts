@@ -249,6 +249,37 @@ test('a package from npm is imported in its folders only', () => {
   assert.deepEqual([...violations, ...unused], [])
 })
 
+/** Besides the account service, those that open the stores: they pass them on as `Stores`, which cannot write accounts. */
+const OPENERS = [
+  'server/src/accounts/accounts.ts',
+  'server/src/cli/doctor/content.ts',
+  'server/src/cli/doctor/providers.ts',
+  'server/src/declarative/reconcile.ts',
+  'server/src/server/mail.ts',
+  'server/src/server/resources.ts',
+]
+
+test('only the account service writes accounts', async () => {
+  const openers: string[] = []
+  for (const file of imports.keys()) {
+    if (!file.startsWith('server/src/') || file.startsWith('server/src/store/')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    assert.ok(
+      file.startsWith('server/src/accounts/') || !/\bWritableStores\b/.test(text),
+      `${file} names WritableStores`,
+    )
+    if (/\bcreateStores\b/.test(text)) openers.push(file)
+    // The tables of accounts are written by store/accounts, store/providers and store/scim, and moved as a whole.
+    if (file.startsWith('server/src/move/')) continue
+    assert.doesNotMatch(
+      text,
+      /(insertInto|updateTable|deleteFrom)\('(users|user_roles|factors|identities|set_up_links)'\)/,
+      file,
+    )
+  }
+  assert.deepEqual(openers.sort(), OPENERS)
+})
+
 test('an area of the console does not import another', () => {
   const violations: string[] = []
   for (const file of imports.keys()) {
