@@ -280,6 +280,17 @@ test('only the account service writes accounts', async () => {
   assert.deepEqual(openers.sort(), OPENERS)
 })
 
+test('the composition names what it passes on: nothing of the server is spread', async () => {
+  const found: string[] = []
+  for (const file of imports.keys()) {
+    if (!file.startsWith('server/src/server/')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    for (const [spread] of text.matchAll(/\.\.\.\{|\.\.\.(?:base|identity|resources|services|stores)\b(?!\.)/g))
+      found.push(`${file}: ${spread}`)
+  }
+  assert.deepEqual(found, [])
+})
+
 test('an area of the console does not import another', () => {
   const violations: string[] = []
   for (const file of imports.keys()) {

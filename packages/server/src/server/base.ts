@@ -92,10 +92,27 @@ export async function openBase(config: Config, port: number, options: BaseOption
   )
   const { bus, cluster } = await joinCluster(config, issuer, resources, logger, cleanup, worker)
   return {
-    ...{ config, issuer, logger, clock, worker, brand, declared, market, tracing, resources, bus, cluster, unlock },
+    config,
+    issuer,
+    logger,
+    clock,
+    worker,
+    brand,
+    declared,
+    market,
+    tracing,
+    resources,
+    bus,
+    cluster,
+    unlock,
     mailTemplates,
     controllers: startedControllers,
     loadedControllers,
-    builtInClients: builtInClients({ ...config, issuer, wire: wirePortOf(config) !== undefined }),
+    builtInClients: builtInClients({
+      issuer,
+      console: config.console,
+      cliClient: config.cliClient,
+      wire: wirePortOf(config) !== undefined,
+    }),
   }
 }

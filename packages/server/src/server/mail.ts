@@ -56,7 +56,7 @@ export async function openMailIfSet(
       transact(database.db, (db) => {
         const inside = { ...database, db }
         return work(createStores(inside, clock), (user, to, lifetimeMs) =>
-          issueForgottenLink(user, to, lifetimeMs, { ...resources, database: inside }),
+          issueForgottenLink(user, to, lifetimeMs, { database: inside, clock, audit }),
         )
       }),
     audit,

@@ -28,7 +28,13 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
     const { database, stores, clock, masterKey } = resources
     const publish = async (event: GateEvent) => void (await stores.events.append(event))
     return await work({
-      ...resources,
+      node: resources.node,
+      clock,
+      masterKey,
+      servers: resources.servers,
+      database,
+      stores,
+      audit: resources.audit,
       reconcileEnv: {
         database,
         clock,

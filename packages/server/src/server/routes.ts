@@ -14,11 +14,8 @@ import type { RateLimits } from '../http/limits/rate-limits.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
-import type { SignOutThere } from '../identity/browser/env.ts'
-import type { Flow } from '../identity/browser/flow.ts'
-import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/discovery.ts'
-import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
+import { type IdentityRoutesOptions, identityGroups } from '../identity/routes.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { StartParts } from '../site/start.ts'
@@ -59,7 +56,7 @@ export interface RouteParts {
   /** Whether SCIM is served. */
   readonly scim: boolean
   /** What the OpenID document says. */
-  readonly discovery: DiscoveryOptions['mode']
+  readonly discovery: IdentityRoutesOptions['discovery']
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail' | 'wire'> | undefined
   readonly query: readonly RouteGroup[] | undefined
@@ -78,7 +75,8 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
       isProbe: true,
       routes: [metricsRoute(parts.renderMetrics, { access: requireScope('Platform/Admin') })],
     },
-    ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
+    ...(parts.runsIdentity ? identityRoutes(parts, cors) : []),
+    ...(parts.runsIdentity && parts.scim ? [scimRoutes(parts)] : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
@@ -128,110 +126,59 @@ function signedInUser({ identity, resources, rateLimits }: RouteParts): NonNulla
   }
 }
 
-function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
-  const { identity, resources, rateLimits, metrics } = parts
-  return [
-    {
-      at: ['/.well-known'],
-      limit: 'pages',
-      cors: '*',
-      routes: discoveryRoutes({ ...identity, issuer: identity.issuer.name, mode: parts.discovery }),
-    },
-    ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
-    {
-      at: parts.mail === undefined ? BROWSER_PATHS : [...BROWSER_PATHS, ...MAIL_PATHS],
-      limit: 'pages',
-      load: () => loadPages(parts),
-    },
-    ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
-    { at: ['/external'], limit: 'pages', load: () => loadProviders(parts) },
-  ]
-}
-
-const BROWSER_PATHS = [
-  '/connect/authorize',
-  '/connect/endsession',
-  '/connect/checksession',
-  '/sign-in',
-  '/continue',
-  '/second-factor',
-  '/set-up-factor',
-  '/set-up',
-  '/change-password',
-  '/consent',
-  '/choose-account',
-  '/sign-out',
-  '/device',
-  '/account',
-]
-
-/** Only where mail is set up. */
-const MAIL_PATHS = ['/forgot-password', '/verify-email']
-
-async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
-  const { browserGroups } = await import('../identity/browser/routes.ts')
-  return browserGroups(await browserEnv(parts))
-}
-
-async function loadProviders(parts: RouteParts): Promise<readonly RouteGroup[]> {
-  const { providerGroups } = await import('../identity/providers/routes.ts')
-  return providerGroups({ ...(await browserEnv(parts)), ...providerParts(parts) })
-}
-
-function providerParts({ identity, resources, metrics }: RouteParts) {
-  return { metrics, remoteKeys: identity.remoteKeys, providerKey: resources.masterKey.derive('providers') }
-}
-
-async function browserEnv(parts: RouteParts) {
-  const { createInteractions } = await import('../store/authorizations/interactions.ts')
-  const { resources, identity, bus, metrics, rateLimits } = parts
-  const { stores, database, audit, clock, masterKey } = resources
-  const flows = createInteractions<Flow>(database, clock)
-  const signOutThere: SignOutThere = async (...asked) => {
-    const { signOutThere: find } = await import('../identity/providers/sign-out.ts')
-    const { providerKey } = providerParts(parts)
-    return find(...asked, { ...stores, providers: identity.providers, issuer: identity.issuer, flows, providerKey })
-  }
-  return {
-    ...stores,
-    ...identity,
-    users: stores.users,
-    signOutThere,
-    publish: bus.publish,
-    flows,
+function identityRoutes(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
+  const { identity, resources, bus, metrics, rateLimits, discovery, mail, pages } = parts
+  const { database, stores, audit, clock, masterKey } = resources
+  const options: IdentityRoutesOptions = {
+    identity,
+    database,
+    stores,
+    bus,
     audit,
-    metrics,
     clock,
+    metrics,
     rateLimits,
-    sealingKey: masterKey.derive('second factors'),
-    pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
-    mail: parts.mail?.port,
-    accounts: await accountsOf(parts),
+    discovery,
+    factorKey: masterKey.derive('second factors'),
+    providerKey: masterKey.derive('providers'),
+    loadPages: async () => (await pages.load()).settings,
+    mail: mail?.port,
+    loadAccounts: () => loadAccounts(parts),
   }
+  return identityGroups(options, cors)
 }
 
 /** The account service, for the pages and SCIM. */
-async function accountsOf({ resources, identity, bus, mail }: RouteParts): Promise<Accounts> {
+async function loadAccounts({ resources, identity, bus, mail }: RouteParts): Promise<Accounts> {
   const { openAccounts } = await import('../accounts/accounts.ts')
   const { database, clock, audit } = resources
   const localSignIn = () => identity.providers.localSignIn
   return openAccounts({ database, clock, audit, receive: bus.receive, mail: mail?.port, localSignIn })
 }
 
-async function loadScim(parts: RouteParts): Promise<readonly RouteGroup[]> {
+function scimRoutes(parts: RouteParts): LazyRouteGroups {
   const { resources, identity, metrics } = parts
-  const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
   const { stores, clock } = resources
-  const env = {
-    ...{ stores, clock, metrics, accounts: await accountsOf(parts) },
-    base: identity.issuer.name + SCIM_PATH,
-    attributes: {
-      definitions: async () => [...identity.attributes.definitions.values()],
-      parse: parseAttributeValues,
+  return {
+    at: ['/scim/v2'],
+    limit: 'scim',
+    async load() {
+      const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
+      const env = {
+        accounts: await loadAccounts(parts),
+        stores,
+        clock,
+        metrics,
+        base: identity.issuer.name + SCIM_PATH,
+        attributes: {
+          definitions: async () => [...identity.attributes.definitions.values()],
+          parse: parseAttributeValues,
+        },
+      }
+      const { authenticate, clients } = identity
+      return [scimGroup(env, { authenticate, clients, tokens: stores.scim.tokens, clock })]
     },
   }
-  const access = { authenticate: identity.authenticate, clients: identity.clients, tokens: stores.scim.tokens, clock }
-  return [scimGroup(env, access)]
 }
 
 function consoleRoutes(
@@ -247,16 +194,21 @@ function consoleRoutes(
       const { designTokens } = await import('../identity/pages/tokens.ts')
       const { logoType } = await import('../identity/pages/brand.ts')
       const { currentNonce } = await identity.dpop()
+      const { name, colour, logo } = brand
       const group = consoleGroup({
-        ...options,
+        issuer: options.issuer,
+        services: options.services,
+        demo: options.demo,
+        mail: options.mail,
+        wire: options.wire,
         nonce: currentNonce,
         folder: CONSOLE_FOLDER,
         base,
         version: VERSION,
-        name: brand.name,
-        logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
+        name,
+        logo: logo && { content: logo.content, ending: logo.ending, type: logoType(logo.ending) },
         font: interfaceFont(base),
-        tokens: fontFaces(base) + designTokens(brand.colour),
+        tokens: fontFaces(base) + designTokens(colour),
       })
       return [group]
     },
@@ -268,7 +220,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   const { adminGroup } = await import('../admin/admin.ts')
   const { createKeyring } = await import('../admin/keyring.ts')
   const { showSettings } = await import('../admin/settings.ts')
-  const { stores, clock, masterKey } = resources
+  const { database, stores, audit, clock, masterKey } = resources
   const { publish, receive } = bus
   const keyring = createKeyring({
     keys: stores.signingKeys,
@@ -283,7 +235,10 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     ['feeds', async () => parts.feeds?.service.reload()],
   ])
   const env = {
-    ...resources,
+    database,
+    stores,
+    audit,
+    clock,
     issuer: identity.issuer.name,
     publish,
     receive,
@@ -297,7 +252,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     reload: async (section: string) => reloads.get(section)?.(),
-    providerKey: providerParts(parts).providerKey,
+    providerKey: masterKey.derive('providers'),
     provisioning: parts.scim,
     stopping,
   }

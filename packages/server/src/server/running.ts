@@ -106,7 +106,11 @@ function reload(
   const { config, issuer, logger } = base
   const { identity, query, streaming, feeds, mail, rateLimits } = services
   return reloadSettings(started, next, {
-    ...{ issuer, rateLimits, identity, query, logger },
+    issuer,
+    rateLimits,
+    identity,
+    query,
+    logger,
     gateway: streaming?.gateway,
     feeds,
     mail,

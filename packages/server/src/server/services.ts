@@ -84,7 +84,8 @@ function openQueryService(
     bus,
     settle: cluster.settle,
     audit,
-    ...observers,
+    metrics: observers.metrics,
+    stepUp: observers.stepUp,
     auditLog: {
       async read(after, most) {
         await audit.flush()
@@ -122,7 +123,14 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
   const { config, issuer, resources, builtInClients, bus, clock, logger } = base
   const { database, stores, audit, masterKey } = resources
   return openIdentity({
-    ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
+    issuer,
+    database,
+    stores,
+    builtInClients,
+    bus,
+    audit,
+    clock,
+    metrics,
     nodes: base.cluster,
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
@@ -152,8 +160,13 @@ function endExpiredSessions(
 ): void {
   const { stores, audit } = resources
   const watch = watchSessions({
-    ...identity,
-    ...{ stores, bus, audit, clock },
+    clients: identity.clients,
+    issuer: identity.issuer,
+    revocations: identity.revocations,
+    stores,
+    bus,
+    audit,
+    clock,
     allowPrivateLogout: config.logoutPrivate,
     onLogoutFailure: (client, reason) => logger.warn({ client, reason }, 'back-channel logout could not be delivered'),
     onError: exceptOutages((error) => logger.warn({ err: error }, 'expired sessions could not be ended')),
@@ -175,7 +188,14 @@ function openStreamingService(
     authenticate: identity.authenticate,
     checkProof: identity.checkProof,
     usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
-    ...{ bus, audit, clock, rateLimits, logger, metrics, controllers, stepUp },
+    bus,
+    audit,
+    clock,
+    rateLimits,
+    logger,
+    metrics,
+    controllers,
+    stepUp,
     settings: streamSettingsOf(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,

@@ -165,19 +165,17 @@ function answerRequests(
   metrics.watch('gatehouse_http_arriving_bytes', () => [[{}, arriving.bytes]])
   const pipeline = new Pipeline({
     groups: routeGroups({
-      ...{
-        resources,
-        bus,
-        identity,
-        rateLimits,
-        metrics,
-        renderMetrics,
-        activity,
-        settings,
-        builtInClients,
-        pages,
-        readiness,
-      },
+      resources,
+      bus,
+      identity,
+      rateLimits,
+      metrics,
+      renderMetrics,
+      activity,
+      settings,
+      builtInClients,
+      pages,
+      readiness,
       runsIdentity: runs(config, 'identity'),
       scim: config.scim,
       discovery: config.discovery,
@@ -208,7 +206,12 @@ function answerRequests(
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),
     admit: connections.admit,
-    ...{ authenticate, checkProof, rateLimits, metrics, logger, tracing },
+    authenticate,
+    checkProof,
+    rateLimits,
+    metrics,
+    logger,
+    tracing,
   })
   listener.server.on('clientError', createClientErrorHandler(logger, metrics))
   listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)

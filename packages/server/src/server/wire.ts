@@ -93,7 +93,14 @@ export async function openWire(
   })
   const wire = new WireServer(
     {
-      ...{ issuer, bus, clock, rateLimits, audit, metrics, logger, openSession },
+      issuer,
+      bus,
+      clock,
+      rateLimits,
+      audit,
+      metrics,
+      logger,
+      openSession,
       authenticate: identity.authenticate,
       checkSecret: await createCheckSecret(base, identity, rateLimits),
       usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
@@ -133,8 +140,20 @@ async function createCheckSecret(
   const { createConnectionSignIn } = await import('../identity/endpoints/connection-sign-in.ts')
   const { stores, audit } = resources
   return createConnectionSignIn({
-    ...identity,
-    ...{ stores, audit, clock, rateLimits },
+    issuer: identity.issuer,
+    apis: identity.apis,
+    revocations: identity.revocations,
+    revocationList: identity.revocationList,
+    checkPassword: identity.checkPassword,
+    authenticate: identity.authenticate,
+    lifetimes: identity.lifetimes,
+    undelivered: identity.undelivered,
+    clients: identity.clients,
+    secretThrottle: identity.secretThrottle,
+    stores,
+    audit,
+    clock,
+    rateLimits,
     clientId: TOOLS_CLIENT,
     passwords: wirePasswordsOf(config),
     sessionMs: config.wireSession,
