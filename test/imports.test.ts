@@ -33,7 +33,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
   demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
-  resources: ['lib', 'schema', 'store'],
+  resources: ['lib', 'schema', 'store', 'accounts'],
   declarative: ['lib', 'schema', 'store', 'accounts', 'config', 'resources'],
   admin: [...DATA, 'schema', 'http', 'accounts', 'resources', 'declarative', 'config'],
   server: [

@@ -1,6 +1,13 @@
 /** docs/administration.md, from the table of administration routes. */
+import type { AdminRoute } from '../../packages/server/src/admin/route.ts'
 import { ADMIN_ROUTES } from '../../packages/server/src/admin/routes.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
+
+export function routeRows(routes: readonly AdminRoute[]): string {
+  return routes
+    .map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`)
+    .join('\n')
+}
 
 export const page: GeneratedPage = {
   path: 'docs/administration.md',
@@ -59,7 +66,7 @@ shown only in the response that creates them.
 
 | method | path | scope | |
 |---|---|---|---|
-${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
+${routeRows(ADMIN_ROUTES)}
 
 \`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Nodes, streaming
 connections and running queries are listed from all nodes; nodes that do not reply within a second are listed in \`silent\`. Of

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { AccountFault } from '../../packages/server/src/accounts/account-fault.ts'
 import { type Author, openAccounts } from '../../packages/server/src/accounts/accounts.ts'
-import { providerTarget } from '../../packages/server/src/declarative/declared-provider.ts'
+import { toProvider } from '../../packages/server/src/resources/provider-shape.ts'
 import { openTestAudit } from '../support/audit.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
@@ -25,10 +25,7 @@ onEveryEngine('identities of an account', (place) => {
     const userId = await stores.users.create({ username: 'twice' })
     const ids: string[] = []
     for (const id of ['one', 'two']) {
-      await stores.providers.put(
-        providerTarget({ id, issuer: `https://${id}.example.com`, client_id: 'gatehouse' }),
-        {},
-      )
+      await stores.providers.put(toProvider({ id, issuer: `https://${id}.example.com`, client_id: 'gatehouse' }), {})
       const linked = { provider: id, issuer: `https://${id}.example.com`, subject: 'x', userId, label: 'x' }
       ids.push((await stores.identities.add(linked))?.id ?? assert.fail())
     }

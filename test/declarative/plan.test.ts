@@ -54,8 +54,10 @@ const EXISTING: CurrentState = {
     [
       'web',
       {
-        target: { client_id: 'web', redirect_uris: ['https://a.example/'], disabled: false },
-        declaredSecrets: ['digest of web secret'],
+        client_id: 'web',
+        redirect_uris: ['https://a.example/'],
+        disabled: false,
+        secrets: [{ id: 's', digest: 'digest of web secret', declared: true, createdAt: 0, expiresAt: undefined }],
       },
     ],
   ]),
@@ -121,9 +123,7 @@ test('who was disabled by an operator stays disabled, unless the file says other
     users: new Map(
       [...EXISTING.users].map(([key, user]) => [key, { ...user, target: { ...user.target, disabled: true } }]),
     ),
-    clients: new Map(
-      [...EXISTING.clients].map(([key, client]) => [key, { ...client, target: { ...client.target, disabled: true } }]),
-    ),
+    clients: new Map([...EXISTING.clients].map(([key, client]) => [key, { ...client, disabled: true }])),
   }
   assert.deepEqual(outline(SAME, disabled), [])
   const enabled = {

@@ -7,7 +7,7 @@ import {
   handleActivityCalls,
   type LocalActivity,
 } from '../../packages/server/src/admin/node-activity.ts'
-import type { AdminEnv } from '../../packages/server/src/admin/route.ts'
+import type { AdminEnv, AdminRoute } from '../../packages/server/src/admin/route.ts'
 import { openCluster } from '../../packages/server/src/events/cluster.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
@@ -52,6 +52,7 @@ export async function startTestAdmin(
   place: TestPlace,
   parts: Partial<AdminEnv> = {},
   here: LocalActivity = { streams: undefined, queries: undefined },
+  routes?: readonly AdminRoute[],
 ): Promise<TestAdmin> {
   const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
   const clock = Date.now
@@ -102,7 +103,7 @@ export async function startTestAdmin(
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
   const options = { logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
-  listener.answerWith(new Pipeline({ ...options, groups: [adminGroup(env, options.authenticate)] }))
+  listener.answerWith(new Pipeline({ ...options, groups: [adminGroup(env, options.authenticate, routes)] }))
   return {
     env,
     events,

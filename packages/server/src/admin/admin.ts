@@ -18,13 +18,17 @@ import { ADMIN_ROUTES } from './routes.ts'
 const MAX_DEPTH = 32
 const BODY = { limit: 64 * 1024, types: ['application/json', 'application/merge-patch+json'] }
 
-export function adminGroup(env: AdminEnv, authenticate: Authenticate): RouteGroup {
+export function adminGroup(
+  env: AdminEnv,
+  authenticate: Authenticate,
+  routes: readonly AdminRoute[] = ADMIN_ROUTES,
+): RouteGroup {
   const callers = { authenticate, held: new HeldRequests() }
   return {
     at: ['/admin'],
     limit: 'admin',
     sharesProofs: true,
-    routes: ADMIN_ROUTES.map((route) => httpRoute(route, env, callers)),
+    routes: routes.map((route) => httpRoute(route, env, callers)),
   }
 }
 
@@ -117,8 +121,8 @@ function readJson(text: string): unknown {
 }
 
 /** For /openapi.json. */
-export function describeAdmin(): ApiRoute[] {
-  return ADMIN_ROUTES.map((route) => ({
+export function describeAdmin(routes: readonly AdminRoute[] = ADMIN_ROUTES): ApiRoute[] {
+  return routes.map((route) => ({
     method: route.method,
     path: route.path,
     tag: 'Administration',

@@ -16,9 +16,10 @@ export interface InProcessCall {
 export async function callInProcess(
   env: AdminEnv,
   { method, target, body, ifMatch, caller }: InProcessCall,
+  routes: readonly AdminRoute[] = ADMIN_ROUTES,
 ): Promise<AdminReply> {
   const path = target.split('?', 1)[0] ?? ''
-  for (const route of ADMIN_ROUTES) {
+  for (const route of routes) {
     const params = route.method === method ? match(route.path, path) : undefined
     if (params === undefined) continue
     const query = readQuery(target, route)

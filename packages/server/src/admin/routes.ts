@@ -1,19 +1,21 @@
 /** All administration routes. */
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
+import { CLIENTS } from '../resources/clients.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import { FEEDS } from '../resources/feeds.ts'
+import { PROVIDERS } from '../resources/providers.ts'
 import { ROLES } from '../resources/roles.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
-import { clientRoutes } from './clients.ts'
+import { CLIENT_SPECIALS, clientSecretRoutes } from './clients.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
+import { identityRoutes } from './identities.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
-import { providerRoutes } from './providers.ts'
 import { resourceRoutes } from './resource-routes.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
@@ -31,7 +33,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...signedInRoutes,
   ...linkRoutes,
   ...mailRoutes,
-  ...clientRoutes,
+  ...resourceRoutes(CLIENTS, CLIENT_SPECIALS),
+  ...clientSecretRoutes,
   ...scimRoutes,
   ...resourceRoutes(ROLES, {
     details: async ({ name }, { stores }) => ({ users: await stores.users.countWith(name) }),
@@ -40,7 +43,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...scopeRoutes,
   ...resourceRoutes(APIS),
   ...resourceRoutes(ATTRIBUTES),
-  ...providerRoutes,
+  ...resourceRoutes(PROVIDERS),
+  ...identityRoutes,
   ...resourceRoutes(CONTROLLERS),
   ...resourceRoutes(FEEDS, {
     details: async ({ name }, { feeds }) => ({ usage: (await feeds?.usage(name)) ?? null }),

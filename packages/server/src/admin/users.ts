@@ -5,6 +5,7 @@ import { AccountFault } from '../accounts/account-fault.ts'
 import { requireEmergencyUser } from '../accounts/accounts.ts'
 import { passwordFault } from '../accounts/passwords.ts'
 import { userTarget } from '../declarative/targets.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
 import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
@@ -14,7 +15,6 @@ import {
   instant,
   type JsonObject,
   type KnownNames,
-  merged,
   readObject,
   readUser,
   refuseUnknown,
@@ -100,7 +100,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
-        const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
+        const wanted = withAddress(found, mergePatch(form, withoutPassword(patch)), patch)
         const { roles: listed, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // What only others give is no operator's because it was listed with the rest.
         const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))

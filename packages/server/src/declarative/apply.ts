@@ -3,30 +3,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
-import { type AccountsEnv, type AccountsInside, changeAccounts } from '../accounts/accounts.ts'
-import type { ChangeInside } from '../resources/define-resource.ts'
-import { listResources } from '../resources/resources.ts'
+import { type AccountsEnv, changeAccounts } from '../accounts/accounts.ts'
+import { putItem, removeItem, settle } from '../resources/change-item.ts'
+import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { rolesByOperator } from '../store/accounts/user.ts'
-import { changedAttributes } from '../store/attributes/attribute-values.ts'
-import type { RevocationsInside } from '../store/authorizations/revocations.ts'
-import { toClient } from '../store/clients/client-metadata.ts'
-import { secretDigest } from '../store/clients/clients.ts'
-import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
-import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
-import { applyProvider } from './provider-changes.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
+  readonly resources: readonly AnyResource[]
   readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
@@ -53,10 +47,13 @@ export async function apply(source: string, changes: readonly Change[], env: App
     await changeAccounts(
       accountsEnv,
       { source: 'file' },
-      async (accounts, stores, { revocations }) => {
+      async (accounts, stores, { publish, revocations }) => {
         const { emergencyUserFaults } = env
         const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-        await applyIdentity(changes, stores, hashes, env, { accounts, revocations })
+        await applyIdentity(changes, hashes, env, {
+          ...{ accounts, stores, publish, revocations },
+          providerKey: env.providerKey,
+        })
         if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
       },
       // By the connection that reconciles.
@@ -178,54 +175,47 @@ async function createTable(
 /** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
 async function applyIdentity(
   changes: readonly Change[],
-  stores: Stores,
   hashes: ReadonlyMap<Change, string>,
-  env: Pick<ApplyEnv, 'providerKey'>,
-  { accounts, revocations }: { readonly accounts: AccountsInside; readonly revocations: RevocationsInside },
+  { resources }: Pick<ApplyEnv, 'resources'>,
+  inside: ChangeInside,
 ): Promise<void> {
   for (const change of changes) {
     switch (change.what) {
       case 'user':
-        await applyUser(change, hashes.get(change), stores, accounts)
-        break
-      case 'client':
-        await applyClient(change, stores, revocations)
-        break
-      case 'provider':
-        await applyProvider(change, stores, env.providerKey, accounts)
+        await applyUser(change, hashes.get(change), inside)
         break
       case 'table':
       case 'view':
         break
       default:
-        await applyResource(change, { stores, revocations })
+        await applyResource(change, resources, inside)
     }
   }
-  for (const { noun, changedEvent } of listResources())
-    if (changedEvent !== undefined && changes.some(({ what }) => what === noun))
-      await stores.events.append({ kind: changedEvent })
-  if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
-  for (const { noun, settle } of listResources()) {
-    const made = changes.filter(({ what }) => what === noun)
+  for (const resource of resources) {
+    const made = changes.filter(({ what }) => what === resource.noun)
     const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
-    if (made.length > 0) await settle?.(kind, { stores, revocations })
+    if (made.length > 0) await settle(resource, kind, inside)
   }
 }
 
-async function applyResource(change: ResourceChange, inside: ChangeInside): Promise<void> {
-  const resource = listResources().find(({ noun }) => noun === change.what)
+async function applyResource(
+  change: ResourceChange,
+  resources: readonly AnyResource[],
+  inside: ChangeInside,
+): Promise<void> {
+  const resource = resources.find(({ noun }) => noun === change.what)
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
-  const store = resource.store(inside.stores)
-  if (change.action === 'remove') return store.remove(change.name)
-  await (resource.put?.(change.target, inside) ?? store.put(change.target))
+  const before = await resource.store(inside.stores).find(change.name)
+  if (change.action !== 'remove')
+    await putItem(resource, change.target, { ...inside, before, secret: change.secret, isDeclared: true })
+  else if (before !== undefined) await removeItem(resource, change.name, before, inside)
 }
 
 /** Nothing if the user has been removed since the plan was made. */
 async function applyUser(
   change: Extract<Change, { what: 'user' }>,
   passwordHash: string | undefined,
-  { users }: Stores,
-  accounts: AccountsInside,
+  { accounts, stores: { users } }: ChangeInside,
 ): Promise<void> {
   if (change.action === 'create') {
     const { target, password } = change
@@ -248,36 +238,4 @@ async function applyUser(
 
 function mustChangeOf(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
-}
-
-async function applyClient(
-  change: Extract<Change, { what: 'client' }>,
-  stores: Stores,
-  revocations: RevocationsInside,
-): Promise<void> {
-  const { clients, events } = stores
-  const { name } = change
-  const before = (await clients.metadata(name))?.attributes ?? {}
-  if (change.action === 'remove') {
-    await removeScimClient(name, stores, revocations)
-    await clients.remove(name)
-  } else {
-    await clients.put(change.target)
-    await replaceSecret(name, change.secret, clients)
-  }
-  if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
-  else await revocations.limitClientScopes(name, await tokenScopes(toClient(change.target, []), stores.apis))
-  const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
-  await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
-}
-
-/** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */
-async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
-  const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
-  const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []
-  for (const { id, digest } of declared) {
-    if (digest !== wanted) await clients.removeSecret(clientId, id)
-  }
-  if (secret !== undefined && !declared.some(({ digest }) => digest === wanted))
-    await clients.addSecret(clientId, secret, { declared: true })
 }

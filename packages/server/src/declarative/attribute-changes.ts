@@ -40,11 +40,11 @@ function claimFaults(
 function removalFaults(name: string, { tables, clients }: Declaration, state: CurrentState): Fault[] {
   const filters = [...state.tables.values()].filter((table) => tables === undefined && isFilteredBy(name, table))
   const holders = [...state.clients.values()].filter(
-    ({ target }) => clients === undefined && Object.hasOwn(target.attributes ?? {}, name),
+    ({ attributes }) => clients === undefined && Object.hasOwn(attributes ?? {}, name),
   )
   const users = [
     ...filters.map((table) => `the row filter of ${table.name}`),
-    ...holders.map(({ target }) => `the client ${target.client_id}`),
+    ...holders.map((client) => `the client ${client.client_id}`),
   ]
   if (users.length === 0) return []
   return [{ path: 'prune', text: `the attribute ${name} cannot be removed: it is used by ${users.join(', ')}` }]

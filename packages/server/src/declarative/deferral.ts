@@ -2,31 +2,26 @@
  * What a start leaves out of the declarative file while nodes of an earlier version run, which would not respect it: sections of the file,
  * and what refers to them. The whole file has been checked by then, and is applied when these nodes are gone.
  */
+
+import type { DeclaredClient } from '../resources/client-shape.ts'
+import type { AnyResource } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import { TOKEN_EXCHANGE } from '../store/clients/client-metadata.ts'
-import type { Declaration, DeclaredClient } from './shape.ts'
+import { declaredIn } from './sections.ts'
+import type { Declaration } from './shape.ts'
 
 interface DeferrableSection {
-  readonly section: keyof Declaration
+  readonly section: string
   /** Whether the declaration has something that must wait. */
   isIn(declaration: Declaration): boolean
   /** The declaration without the section and what depends on it. */
   without(declaration: Declaration): Declaration
 }
 
-/** A kind of object that earlier versions do not know gets an entry here. */
+/** Kinds to which others refer, and those of which only some must wait. */
 const SECTIONS: readonly DeferrableSection[] = [
   { section: 'apis', isIn: ({ apis = [] }) => apis.length > 0, without: withoutApis },
-  {
-    section: 'providers',
-    isIn: ({ providers = [] }) => providers.length > 0,
-    without: ({ providers, ...rest }) => rest,
-  },
   { section: 'attributes', isIn: ({ attributes = [] }) => attributes.length > 0, without: withoutAttributes },
-  {
-    section: 'providers',
-    isIn: ({ providers = [] }) => providers.length > 0,
-    without: ({ providers, ...rest }) => rest,
-  },
   { section: 'clients', isIn: ({ clients = [] }) => clients.some(isNewClient), without: withoutNewClients },
   {
     section: 'roles',
@@ -40,9 +35,24 @@ export interface Deferred {
   readonly sections: readonly string[]
 }
 
+/** Any other kind waits as a whole. */
+function otherSections(resources: readonly AnyResource[]): readonly DeferrableSection[] {
+  const others = resources.filter(({ section }) => !SECTIONS.some((each) => each.section === section))
+  return others.map((resource) => ({
+    section: resource.section,
+    isIn: (declaration) =>
+      (declaredIn(declaration, resource) ?? []).some((each) => resource.isNewerThanNodes?.({ ...each }) === true),
+    without: (declaration) =>
+      Object.fromEntries(Object.entries(declaration).filter(([name]) => name !== resource.section)),
+  }))
+}
+
 /** Undefined where nothing must wait. Nothing is pruned from what is left, because it is not all that the file lists. */
-export function defer(declaration: Declaration): Deferred | undefined {
-  const waiting = SECTIONS.filter(({ isIn }) => isIn(declaration))
+export function defer(
+  declaration: Declaration,
+  resources: readonly AnyResource[] = listResources(),
+): Deferred | undefined {
+  const waiting = [...SECTIONS, ...otherSections(resources)].filter(({ isIn }) => isIn(declaration))
   if (waiting.length === 0) return undefined
   const { prune, ...left } = waiting.reduce((whole, { without }) => without(whole), declaration)
   return { declaration: left, sections: waiting.map(({ section }) => section) }

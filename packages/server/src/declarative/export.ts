@@ -1,14 +1,12 @@
 /** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { readAllClients } from '../resources/client-lists.ts'
+import { CLIENTS } from '../resources/clients.ts'
 import { type AnyResource, readKey } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources } from '../resources/resources.ts'
 import { declaredStepUp } from '../resources/step-up-members.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
-import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
-import { declaredProvider } from './declared-provider.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
@@ -27,6 +25,7 @@ export interface ExportOptions {
   readonly definitions: Definitions | undefined
   /** Whether the file also has what takes `Platform/Admin` to see. */
   readonly operator: boolean
+  readonly resources?: readonly AnyResource[]
 }
 
 const PAGE = 500
@@ -47,46 +46,42 @@ export type ExportedFile = Readonly<Record<string, readonly object[]>>
 /** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
 export async function exportDeclaration(
   stores: Stores,
-  { users, definitions, operator }: ExportOptions,
+  { users, definitions, operator, resources = listResources() }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clients = await readAllClients(stores)
-  const isExported = ({ scope }: AnyResource) => operator || scope !== 'Platform/Admin'
-  const [first, last] = [true, false].map((isFirst) =>
-    listResources().filter((resource) => isHeldByUsers(resource) === isFirst && isExported(resource)),
-  )
+  const exported = resources.filter(({ scope }) => operator || scope !== 'Platform/Admin')
+  const first = exported.filter(isHeldByUsers)
+  const clients = exported.filter((resource) => resource === CLIENTS)
+  const last = exported.filter((resource) => !first.includes(resource) && !clients.includes(resource))
   return {
     ...(await exportSections(first, stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    clients: declaredClients(clients),
+    ...(await exportSections(clients, stores)),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
-    ...(await declaredProviders(stores)),
     ...(await exportSections(last, stores)),
   }
 }
 
-async function exportSections(resources: readonly AnyResource[] = [], stores: Stores): Promise<ExportedFile> {
+async function exportSections(resources: readonly AnyResource[], stores: Stores): Promise<ExportedFile> {
   const sections: [section: string, items: readonly object[]][] = []
   for (const resource of resources) {
     const items = (await resource.store(stores).list()).toSorted(by((item) => readKey(resource, item)))
     // Files of those who use none stay as they are.
     if (items.length > 0 || resource.isExportedIfAny !== true)
-      sections.push([resource.section, items.map((item) => resource.declare(item))])
+      sections.push([resource.section, declareAll(resource, items)])
   }
   return Object.fromEntries(sections)
 }
 
-/** Their secrets are sealed, so a file names a variable for each. */
-async function declaredProviders({ providers }: Stores): Promise<{ providers?: object[] }> {
-  const all = await providers.list()
+/** Secrets are sealed or digests, so that a file names a variable for each. */
+function declareAll({ key, secret, declare }: AnyResource, items: readonly object[]): readonly object[] {
   const used = new Set<string>()
-  const declared = all.map((provider) => ({
-    ...declaredProvider(provider),
-    ...(provider.authMethod === 'client_secret' && { client_secret: { env: variableFor(provider.id, used) } }),
+  return items.map((item) => ({
+    ...declare(item),
+    ...(secret?.has?.(item) === true && { [secret.member]: { env: variableFor(readKey({ key }, item), used) } }),
   }))
-  return all.length === 0 ? {} : { providers: declared }
 }
 
 async function allUsers({ users }: Stores): Promise<User[]> {
@@ -115,18 +110,6 @@ function declaredUser(user: User): object {
     ...(breakGlass && { break_glass: true }),
     ...profile,
   }
-}
-
-/** Only a digest of a secret is stored, so a confidential client names a variable for another one. */
-function declaredClients(clients: readonly ClientMetadata[]): object[] {
-  const used = new Set<string>()
-  return clients.toSorted(by(({ client_id }) => client_id)).map(({ disabled, ...metadata }) => ({
-    ...metadata,
-    ...(hasSecret(metadata) && {
-      client_secret: { env: variableFor(metadata.client_id, used) },
-    }),
-    ...(disabled === true && { disabled: true }),
-  }))
 }
 
 function variableFor(clientId: string, used: Set<string>): string {

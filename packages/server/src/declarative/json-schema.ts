@@ -1,10 +1,10 @@
 /** The published JSON Schema of the declarative file. */
 import { fileName, SETTINGS, settingNames } from '../config/config.ts'
-import { DECLARATION } from './shape.ts'
+import { FILE } from './shape.ts'
 
 export function declarationJsonSchema(): object {
   // Through JSON, which drops what is not part of the schema.
-  const { properties, ...rest } = JSON.parse(JSON.stringify(DECLARATION), portable)
+  const { properties, ...rest } = JSON.parse(JSON.stringify(FILE.schema), portable)
   const { patternProperties, additionalProperties, ...settings } = properties.settings
   const value = patternProperties?.['^.*$'] ?? additionalProperties
   return {

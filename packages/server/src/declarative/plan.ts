@@ -1,14 +1,13 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 
-import type { AnyResource } from '../resources/define-resource.ts'
+import { CLIENTS } from '../resources/clients.ts'
+import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { Provider, StoredProvider } from '../store/providers/providers.ts'
-import { declaredProvider, providerTarget } from './declared-provider.ts'
-import { differences, isSameValue } from './differences.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
+  differences,
   planSection,
   planSectionRemovals,
   type Removal,
@@ -17,23 +16,13 @@ import {
   type Upsert,
   upsert,
 } from './sections.ts'
-import {
-  type BoundView,
-  type ClientTarget,
-  clientTarget,
-  type TableTarget,
-  tableTarget,
-  type UserTarget,
-  userTarget,
-} from './targets.ts'
+import { type BoundView, type TableTarget, tableTarget, type UserTarget, userTarget } from './targets.ts'
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState extends ResourceStates {
   readonly users: ReadonlyMap<string, UserState>
-  readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
-  readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
 export interface UserState {
@@ -42,17 +31,9 @@ export interface UserState {
   readonly declaredDigest: string | undefined
 }
 
-export interface ClientState {
-  readonly target: ClientTarget
-  /** Digests of the secrets that a file has set; others are not touched. */
-  readonly declaredSecrets: readonly string[]
-}
-
 /** How usernames are normalised, and how secrets are compared without storing them. */
-export interface PlanRules {
+export interface PlanRules extends SecretDigests {
   foldUsername(username: string): string
-  passwordDigest(username: string, passwordOrHash: string): string
-  secretDigest(clientId: string, secret: string): string
 }
 
 /** Applied with the change; never printed. */
@@ -70,15 +51,9 @@ export type NewPassword = { readonly digest: string } & (
 export type Change =
   | ResourceChange
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
-  | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
-  | (Upsert<'provider', Provider> & {
-      readonly secret: { readonly value: string; readonly digest: string } | undefined
-    })
-  | Removal<'provider'>
   | Removal<'user'>
-  | Removal<'client'>
   | Removal<'table'>
   | (Removal<'view'> & { readonly before: BoundView })
 
@@ -91,19 +66,17 @@ export function plan(
   state: CurrentState,
   rules: PlanRules,
   views: readonly BoundView[] = [],
+  resources: readonly AnyResource[] = listResources(),
 ): Change[] {
-  const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state))
+  const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state), rules)
   return [
-    ...listResources().filter(isHeldByUsers).flatMap(planned),
+    ...resources.filter(isHeldByUsers).flatMap(planned),
     ...planUsers(declaration, state, rules),
-    ...planClients(declaration, state, rules),
+    ...resources.filter((resource) => resource === CLIENTS).flatMap(planned),
     ...planTables(declaration, state),
     ...planViews(views, state),
-    ...listResources()
-      .filter((resource) => !isHeldByUsers(resource))
-      .flatMap(planned),
-    ...planProviders(declaration, state, rules),
-    ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
+    ...resources.filter((resource) => !isHeldByUsers(resource) && resource !== CLIENTS).flatMap(planned),
+    ...(declaration.prune === true ? planRemovals(declaration, state, rules, resources) : []),
   ]
 }
 
@@ -141,18 +114,6 @@ function newPassword(user: ResolvedUser, before: UserState | undefined, rules: P
   return { kind: user.password === undefined ? 'hash' : 'password', value, digest, mustChange }
 }
 
-function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  return clients.flatMap((client): Change[] => {
-    const { client_id: name, client_secret: secret } = client
-    const before = state.clients.get(name)
-    const wanted = secret === undefined ? [] : [rules.secretDigest(name, secret)]
-    const others = isSameValue(before?.declaredSecrets, wanted) ? [] : ['client_secret: changed']
-    const target = clientTarget(client, before?.target.disabled)
-    const change = upsert('client', name, before?.target, target, others)
-    return change === undefined ? [] : [{ ...change, secret }]
-  })
-}
-
 function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
   return tables.flatMap((table) => {
     const target = tableTarget(table)
@@ -166,21 +127,6 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
     const before = state.views.get(target.name.toLowerCase())
     const change = upsert('view', target.name, before, target)
     return change === undefined ? [] : [{ ...change, before }]
-  })
-}
-
-/** A secret of the file replaces the stored one only when it is another than the file had before. */
-function planProviders({ providers = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  return providers.flatMap((declared): Change[] => {
-    const target = providerTarget(declared)
-    const before = state.providers.get(target.id)
-    const { client_secret: value } = declared
-    const digest = value === undefined ? '' : rules.passwordDigest(`provider ${target.id}`, value)
-    const isNew = value !== undefined && before?.sealed.secretDigest !== digest
-    const others = isNew ? ['client_secret: changed'] : []
-    const former = before && declaredProvider(before)
-    const change = upsert('provider', target.id, former, declaredProvider(target), others)
-    return change === undefined ? [] : [{ ...change, target, secret: isNew ? { value, digest } : undefined }]
   })
 }
 
@@ -220,20 +166,21 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 }
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
-function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, clients, providers } = declaration
+function planRemovals(
+  declaration: ResolvedDeclaration,
+  state: CurrentState,
+  rules: PlanRules,
+  resources: readonly AnyResource[],
+): Change[] {
+  const { users } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
-  const clientIds = clients?.map(({ client_id }) => client_id)
-  const others = listResources().filter((resource) => resource !== ROLES)
+  const first: readonly AnyResource[] = [ROLES, CLIENTS]
+  const others = resources.filter((resource) => !first.includes(resource))
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
-    ...planSectionRemovals(ROLES, declaration, state.roles),
-    ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
-    ...others.flatMap((resource) => planSectionRemovals(resource, declaration, stateFor(resource, state))),
-    ...absentFrom(
-      state.providers,
-      providers?.map(({ id }) => id),
-    ).map(({ id }) => removal('provider', id)),
+    ...[...first, ...others].flatMap((resource) =>
+      planSectionRemovals(resource, declaration, stateFor(resource, state)),
+    ),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

@@ -6,9 +6,12 @@ import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import type { AccountsEnv } from '../accounts/accounts.ts'
+import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { readAllClients } from '../resources/client-lists.ts'
 import { sharedNames, takenNames } from '../resources/controller-names.ts'
+import type { AnyResource } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import { removedScopes } from '../resources/scope-uses.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { hashPassword } from '../store/accounts/password-hash.ts'
@@ -23,7 +26,6 @@ import { apply } from './apply.ts'
 import { attributeChangeFaults } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
-import { algFaults } from './client-algs.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
@@ -38,9 +40,8 @@ import {
   type PlanRules,
   plan,
 } from './plan.ts'
-import { providerChangeFaults } from './provider-changes.ts'
 import { resolveSecrets } from './secrets.ts'
-import { keptItems, togetherFaults, wantedItems } from './sections.ts'
+import { keptItems, secretFaults, stateFor, togetherFaults, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
 import type { TableChecks, TablesPort } from './tables-port.ts'
@@ -62,6 +63,8 @@ export interface ReconcileEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly database: Database
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
+  /** The kinds of the file; all unless a test has more. */
+  readonly resources?: readonly AnyResource[]
   /** Undefined on a node without the query service, which then leaves tables to another node. */
   readonly tables: TablesPort | undefined
   /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
@@ -169,11 +172,12 @@ export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false)
 }
 
 async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
+  const { resources = listResources() } = env
   const stores = createStores(env.database, env.clock)
   const declared = await deferIfNeeded(whole, stores, env)
   const { source, declaration, folder } = declared
-  const state = await readState(declaration, stores, env.tables)
-  const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
+  const state = await readState(declaration, stores, env.tables, resources)
+  const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder }, resources)
   refuse(source, [
     ...faults,
     ...checkMeaning(
@@ -181,13 +185,20 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       state.roles.keys(),
       takenNames(env.loadedControllers),
       keptItems(ATTRIBUTES, declaration, state.attributes.values()),
-      { apis: [...state.apis.values()], provisioning: env.provisioning ?? false },
+      {
+        apis: [...state.apis.values()],
+        provisioning: env.provisioning ?? false,
+        resources,
+        signingKeys: await stores.signingKeys.list(),
+      },
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
-    ...(await clientAlgFaults(declaration, stores)),
-    ...togetherFaults(ATTRIBUTES, declaration, state.attributes),
+    ...resources.flatMap((resource) => [
+      // Those of APIs are known before the server is open: see checkMeaning.
+      ...(resource === APIS ? [] : togetherFaults(resource, declaration, stateFor(resource, state))),
+      ...secretFaults(resource, declaration, stateFor(resource, state)),
+    ]),
     ...attributeChangeFaults(declaration, state),
-    ...providerChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
     ...tableFaults(declaration, folder, state.attributes, env.tables),
@@ -195,11 +206,12 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
   const { tables, ...withoutTables } = resolved
   const changes =
     env.tables === undefined
-      ? plan(withoutTables, state, rulesOf(env))
-      : plan(resolved, state, rulesOf(env), await checkCatalogue(declared, env.tables, state))
+      ? plan(withoutTables, state, rulesOf(env), [], resources)
+      : plan(resolved, state, rulesOf(env), await checkCatalogue(declared, env.tables, state), resources)
   if (!dryRun)
     await apply(source, changes, {
       ...env,
+      resources,
       hashPassword,
       rowsOf: (table) => rowsOf(table, declared),
       pathOf: (table) => pathOf(table, declaration),
@@ -210,8 +222,12 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
   return changes
 }
 
-async function deferIfNeeded(declared: Declared, { nodes }: Stores, { onDeferred }: ReconcileEnv): Promise<Declared> {
-  const deferred = defer(declared.declaration)
+async function deferIfNeeded(
+  declared: Declared,
+  { nodes }: Stores,
+  { onDeferred, resources }: ReconcileEnv,
+): Promise<Declared> {
+  const deferred = defer(declared.declaration, resources)
   const older = deferred === undefined ? [] : await nodes.older()
   if (deferred === undefined || older.length === 0) return declared
   const text = `nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`
@@ -222,14 +238,6 @@ async function deferIfNeeded(declared: Declared, { nodes }: Stores, { onDeferred
     )
   onDeferred(deferred.sections, older)
   return { ...declared, declaration: deferred.declaration }
-}
-
-async function clientAlgFaults({ clients = [] }: Declaration, { signingKeys }: Stores): Promise<Fault[]> {
-  if (clients.length === 0) return []
-  const keys = await signingKeys.list()
-  return clients.flatMap((client, index) =>
-    algFaults(client, keys).map(({ path, text }) => ({ path: `clients[${index}].${path}`, text })),
-  )
 }
 
 /** All clients are read only where a scope is to be removed. */

@@ -1,9 +1,12 @@
 /** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import type { DeclaredSecret } from '../resources/declared-secret.ts'
+import type { AnySection } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import type { ResolvedProvider } from './declared-provider.ts'
-import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
+import { declaredIn } from './sections.ts'
+import type { Declaration, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -13,16 +16,14 @@ export interface SecretSources {
 
 export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
 export type ResolvedUser = Resolved<DeclaredUser, 'password'>
-export type ResolvedClient = Resolved<DeclaredClient, 'client_secret'>
-export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients' | 'providers'> & {
-  readonly providers?: readonly ResolvedProvider[]
+export type ResolvedDeclaration = Omit<Declaration, 'users'> & {
   readonly users?: readonly ResolvedUser[]
-  readonly clients?: readonly ResolvedClient[]
 }
 
 export function resolveSecrets(
   declaration: Declaration,
   sources: SecretSources,
+  resources: readonly AnySection[] = listResources(),
 ): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   const value = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined): string => {
@@ -31,7 +32,7 @@ export function resolveSecrets(
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
   }
-  const { users, clients, providers, ...rest } = declaration
+  const { users, ...rest } = declaration
   const resolved = {
     ...rest,
     ...(users && {
@@ -39,33 +40,32 @@ export function resolveSecrets(
         password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
       ),
     }),
-    ...(providers && {
-      providers: providers.map(({ client_secret, ...provider }, index) =>
-        client_secret === undefined
-          ? provider
-          : { ...provider, client_secret: value(`providers[${index}].client_secret`, client_secret) },
-      ),
-    }),
-    ...(clients && {
-      clients: clients.map(({ client_secret, ...client }, index) =>
-        client_secret === undefined
-          ? client
-          : {
-              ...client,
-              client_secret: value(`clients[${index}].client_secret`, client_secret, (text) =>
-                clientSecretFault(client.client_id, text),
-              ),
-            },
-      ),
-    }),
+    ...resolveSections(resources, rest, value),
   }
   return { resolved, faults }
 }
 
-/** RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all. */
-function clientSecretFault(clientId: string, secret: string): string | undefined {
-  if (/^[\x20-\x7e]+$/.test(secret)) return undefined
-  return `the secret of ${clientId} may contain only printable ASCII characters; generate one with "openssl rand -hex 32"`
+type ReadSecret = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined) => string
+
+/** The lists of resources that have a secret, with the values. */
+function resolveSections(
+  resources: readonly AnySection[],
+  declaration: object,
+  value: ReadSecret,
+): Readonly<Record<string, readonly object[]>> {
+  const resolved = resources.flatMap((resource) => {
+    const { section, secret } = resource
+    const declared = declaredIn(declaration, resource)
+    if (secret === undefined || declared === undefined) return []
+    const items = declared.map((each, index) => {
+      const given: DeclaredSecret | undefined = Reflect.get(each, secret.member)
+      if (given === undefined) return each
+      const path = `${section}[${index}].${secret.member}`
+      return { ...each, [secret.member]: value(path, given, (text) => secret.textFault?.(each, text)) }
+    })
+    return [[section, items] as const]
+  })
+  return Object.fromEntries(resolved)
 }
 
 export function findSecret(

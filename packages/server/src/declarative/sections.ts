@@ -1,40 +1,43 @@
 /** The sections of the declarative file that follow from resource definitions: their checks and what they plan. Pure. */
 import {
   type AnyResource,
+  type AnySection,
   byKey,
   duplicates,
   foldedKey,
   type Known,
-  type Resource,
+  type NewSecret,
   readKey,
+  type SecretDigests,
+  type Section,
+  type SectionNoun,
 } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import { differences } from './differences.ts'
 
 /** What the file declares; undefined if it lacks the section. */
 export function declaredIn(
   declaration: object,
-  { section }: Pick<AnyResource, 'section'>,
+  { section }: Pick<AnySection, 'section'>,
 ): readonly object[] | undefined {
   return Reflect.get(declaration, section)
 }
 
 /** What is wrong with each declaration. */
-export function sectionFaults(resource: AnyResource, declaration: object, known: Known): Fault[] {
+export function sectionFaults(resource: AnySection, declaration: object, known: Known): Fault[] {
   const { section } = resource
   const declared = declaredIn(declaration, resource) ?? []
   return declared.flatMap((each, index) => within(`${section}[${index}]`, resource.faults?.(each, known) ?? []))
 }
 
 /** Keys that are declared twice. */
-export function repeatedKeys(resource: AnyResource, declaration: object): Fault[] {
+export function repeatedKeys(resource: AnySection, declaration: object): Fault[] {
   const { section, key } = resource
   return duplicates(section, key, declaredIn(declaration, resource) ?? [], (item) => foldedKey(resource, item))
 }
 
 /** Those in the database that stay: pruning removes the others of each list that is in the file. */
 export function keptItems<Item>(
-  resource: Pick<AnyResource, 'section'>,
+  resource: Pick<AnySection, 'section'>,
   declaration: { readonly prune?: boolean },
   existing: Iterable<Item>,
 ): readonly Item[] {
@@ -43,7 +46,7 @@ export function keptItems<Item>(
 
 /** Those that there will be, by key. */
 export function wantedItems<Item extends object>(
-  resource: Resource<Item, object>,
+  resource: Section<Item, object>,
   declaration: { readonly prune?: boolean },
   existing: Iterable<Item>,
 ): ReadonlyMap<string, Item> {
@@ -53,7 +56,7 @@ export function wantedItems<Item extends object>(
 
 /** What those that there will be cannot be together. */
 export function togetherFaults<Item extends object>(
-  resource: Resource<Item, object>,
+  resource: Section<Item, object>,
   declaration: { readonly prune?: boolean },
   existing: ReadonlyMap<string, Item>,
 ): Fault[] {
@@ -64,6 +67,30 @@ export function togetherFaults<Item extends object>(
   const pathOf = (key: string) => (index.has(key) ? `${section}[${index.get(key)}].` : `${section}.`)
   const after = [...wantedItems(resource, declaration, existing.values()).values()]
   return resource.faultsTogether(after, existing, pathOf).map(({ path, text }) => ({ path: path || section, text }))
+}
+
+/** What is wrong with the secret of each declaration, whatever there is. */
+export function declaredSecretFaults(resource: AnySection, declaration: object): Fault[] {
+  const { section, secret } = resource
+  return (declaredIn(declaration, resource) ?? []).flatMap((declared, index) => {
+    const text = secret?.declaredFault?.(declared)
+    return text === undefined ? [] : [{ path: `${section}[${index}].${secret?.member}`, text }]
+  })
+}
+
+/** What is wrong with the secret of each declaration, or with its absence. */
+export function secretFaults(
+  resource: AnySection,
+  declaration: object,
+  existing: ReadonlyMap<string, object>,
+): Fault[] {
+  const { section, secret } = resource
+  if (secret?.fault === undefined) return []
+  return (declaredIn(declaration, resource) ?? []).flatMap((declared, index) => {
+    const isGiven = Reflect.get(declared, secret.member) !== undefined
+    const text = secret.fault?.(isGiven, resource.toItem(declared), existing.get(foldedKey(resource, declared)))
+    return text === undefined ? [] : [{ path: `${section}[${index}].${secret.member}`, text }]
+  })
 }
 
 export interface Upsert<What extends string, Target> {
@@ -81,22 +108,33 @@ export interface Removal<What extends string> {
   readonly name: string
 }
 
-export type ResourceChange = Upsert<ResourceNoun, object> | Removal<ResourceNoun>
-export type ResourceNoun = AnyResource['noun']
+export type ResourceChange =
+  | (Upsert<ResourceNoun, object> & { readonly secret: NewSecret | undefined })
+  | Removal<ResourceNoun>
+/** Kinds that are planned by their definition alone. */
+export type ResourceNoun = Exclude<SectionNoun, 'user' | 'table' | 'view'>
 
 export function planSection(
   resource: AnyResource,
   declaration: object,
   existing: ReadonlyMap<string, object>,
+  digests: SecretDigests,
 ): ResourceChange[] {
-  const compared = (item: object) => (resource.compare ?? resource.present)(item)
+  const compared = (item: object) => resource.compare?.(item) ?? item
   return (declaredIn(declaration, resource) ?? []).flatMap((declared) => {
-    const item = resource.toItem(declared)
-    const before = existing.get(foldedKey(resource, item))
-    const target = resource.keepFrom?.(item, before) ?? item
-    const change = upsert(resource.noun, readKey(resource, target), before && compared(before), compared(target))
-    return change === undefined ? [] : [{ ...change, target }]
+    const before = existing.get(foldedKey(resource, declared))
+    const target = resource.toItem(declared, before)
+    const secret = resource.secret?.plan(declared, before, digests)
+    const others = secret === undefined ? [] : [`${resource.secret?.member}: changed`]
+    const name = readKey(resource, target)
+    const change = upsert(nounOf(resource), name, before && compared(before), compared(target), others)
+    return change === undefined ? [] : [{ ...change, target, secret }]
   })
+}
+
+function nounOf({ noun }: AnyResource): ResourceNoun {
+  if (noun === 'user') throw new Error(`The kind ${noun} is planned by itself`)
+  return noun
 }
 
 /** Undefined if nothing differs. */
@@ -113,7 +151,7 @@ export function upsert<What extends string, Target extends object>(
 }
 
 /** Those in the database. */
-export function stateFor({ section }: Pick<AnyResource, 'section'>, state: object): ReadonlyMap<string, object> {
+export function stateFor({ section }: Pick<AnySection, 'section'>, state: object): ReadonlyMap<string, object> {
   return Reflect.get(state, section)
 }
 
@@ -128,9 +166,37 @@ export function planSectionRemovals(
   const kept = new Set(declared.map((each) => foldedKey(resource, each)))
   return [...existing]
     .filter(([key]) => !kept.has(key))
-    .map(([, item]) => ({ action: 'remove', what: resource.noun, name: readKey(resource, item) }))
+    .map(([, item]) => ({ action: 'remove', what: nounOf(resource), name: readKey(resource, item) }))
 }
 
 export function within(path: string, faults: readonly Fault[]): Fault[] {
   return faults.map((fault) => ({ path: `${path}.${fault.path}`, text: fault.text }))
+}
+
+/** `member: before → after` for every changed member. */
+export function differences(before: object, after: object): string[] {
+  const left = new Map<string, unknown>(Object.entries(before))
+  const right = new Map<string, unknown>(Object.entries(after))
+  return [...new Set([...left.keys(), ...right.keys()])]
+    .filter((name) => !isSameValue(left.get(name), right.get(name)))
+    .map((name) => `${name}: ${shown(left.get(name))} → ${shown(right.get(name))}`)
+}
+
+export function isSameValue(a: unknown, b: unknown): boolean {
+  return canonical(a) === canonical(b)
+}
+
+/** JSON with sorted members. */
+function canonical(value: unknown): string {
+  return (
+    JSON.stringify(value, (_name, inner: unknown) =>
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+        ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : inner,
+    ) ?? 'undefined'
+  )
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'nothing' : JSON.stringify(value)
 }

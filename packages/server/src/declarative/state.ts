@@ -1,11 +1,10 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
 
+import type { AnyResource } from '../resources/define-resource.ts'
 import { readResources } from '../resources/resources.ts'
 import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
-import type { Clients } from '../store/clients/clients.ts'
 import type { Stores } from '../store/stores.ts'
-import type { ClientState, CurrentState, UserState } from './plan.ts'
+import type { CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'
 import type { BoundView, TableTarget } from './targets.ts'
@@ -16,13 +15,12 @@ export async function readState(
   declaration: Declaration,
   stores: Stores,
   tables: TablesPort | undefined,
+  resources: readonly AnyResource[],
 ): Promise<CurrentState> {
   const users = await readUsers(declaration, stores.users)
   return {
-    ...(await readResources(stores)),
+    ...(await readResources(stores, resources, declaration)),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
-    clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
-    providers: new Map((await stores.providers.list()).map((provider) => [provider.id, provider])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
   }
@@ -50,26 +48,6 @@ async function readUsers(declaration: Declaration, users: Stores['users']): Prom
     all.push(...page)
     if (page.length < PAGE) return all
   }
-}
-
-async function readClients(declaration: Declaration, clients: Clients): Promise<ClientState[]> {
-  const ids =
-    declaration.prune === true
-      ? (await clients.list()).map(({ id }) => id)
-      : (declaration.clients ?? []).map(({ client_id }) => client_id)
-  const states = await Promise.all(
-    ids.map(async (id) => {
-      const metadata = await clients.metadata(id)
-      return metadata === undefined ? [] : [await clientState(metadata, clients)]
-    }),
-  )
-  return states.flat()
-}
-
-async function clientState(target: ClientMetadata, clients: Clients): Promise<ClientState> {
-  const secrets = (await clients.find(target.client_id))?.secrets ?? []
-  const digests = secrets.filter(({ declared }) => declared).map(({ digest }) => digest)
-  return { target, declaredSecrets: [...new Set(digests)] }
 }
 
 function userState(user: User): UserState {

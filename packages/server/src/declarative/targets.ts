@@ -4,14 +4,10 @@ import type { StepUpRules } from 'gatehouse-protocol'
 import { attributeValuesTarget } from '../resources/attributes.ts'
 import { stepUpTarget } from '../resources/step-up-members.ts'
 import type { User } from '../store/accounts/user.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
-import type { ResolvedClient, ResolvedUser } from './secrets.ts'
+import type { ResolvedUser } from './secrets.ts'
 import type { DeclaredTable, DeclaredView } from './shape.ts'
 
 export type UserTarget = Pick<User, 'username' | 'profile' | 'breakGlass' | 'roles' | 'attributes' | 'disabled'>
-
-/** As registered. Defaults of absent members are applied when it is read. */
-export type ClientTarget = ClientMetadata
 
 export interface TableTarget {
   readonly name: string
@@ -68,12 +64,6 @@ export function userTarget(
     attributes: attributes === undefined ? (before.attributes ?? {}) : attributeValuesTarget(attributes),
     disabled,
   }
-}
-
-/** The same for a client. */
-export function clientTarget(client: ResolvedClient, isDisabled = false): ClientTarget {
-  const { client_secret, attributes, disabled = isDisabled, ...metadata } = client
-  return { ...metadata, ...(attributes && { attributes: attributeValuesTarget(attributes) }), disabled }
 }
 
 export function tableTarget(table: DeclaredTable): TableTarget {

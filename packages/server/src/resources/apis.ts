@@ -64,8 +64,9 @@ export const APIS = {
     [RESOURCE.source, 'must be an absolute URI without a fragment, such as https://orders.example.com, or platform'],
   ],
   toItem: toApi,
-  present: (api) => ({ ...declareApi(api), name: api.name, scopes: api.scopes.map(declareScope) }),
+  present: presentApi,
   declare: declareApi,
+  compare: (api) => presentApi(api),
   refersTo: ['attributes'],
   faults: apiFaults,
   faultsTogether: apisFaults,
@@ -245,6 +246,10 @@ function toApi({ resource, name, access_token_lifetime, claims, scopes }: Declar
     claims: claims ?? [],
     scopes: (scopes ?? []).map((scope) => ({ name: scope.name, text: scope.text ?? {} })),
   }
+}
+
+function presentApi(api: Api): JsonObject {
+  return { ...declareApi(api), name: api.name, scopes: api.scopes.map(declareScope) }
 }
 
 function declareApi({ resource, name, accessTokenLifetime, claims, scopes }: Api): JsonObject {

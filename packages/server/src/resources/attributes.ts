@@ -70,7 +70,8 @@ export const ATTRIBUTES = {
     [SCIM_PATH.source, 'must be the path of a SCIM attribute, such as department or urn:…:User:department'],
   ],
   toItem: ({ name, type, many = false, claim, scope, scim }) => ({ name, type, many, claim, scope, scim }),
-  present: ({ name, type, many, ...claim }) => ({ name, type, many, ...declareClaim(claim) }),
+  present: presentAttribute,
+  compare: (attribute) => presentAttribute(attribute),
   declare: ({ name, type, many, ...claim }) => ({ name, type, ...(many && { many }), ...declareClaim(claim) }),
   refersTo: ['scopes'],
   faults: attributeFaults,
@@ -229,6 +230,10 @@ export function attributeValuesTarget(values: DeclaredValues): AttributeValues {
 
 function sortedValues(values: readonly AttributeValue[]): AttributeValue[] {
   return [...new Set(values)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+function presentAttribute({ name, type, many, ...claim }: AttributeDefinition): JsonObject {
+  return { name, type, many, ...declareClaim(claim) }
 }
 
 function declareClaim(members: Pick<AttributeDefinition, 'claim' | 'scope' | 'scim'>): JsonObject {

@@ -77,7 +77,6 @@ export const CONTROLLERS = {
     concurrency: controller.concurrency,
   }),
   declare: declareController,
-  compare: (controller) => controller,
   refersTo: ['scopes'],
   faults: controllerFaults,
   conflict: async ({ name }, { feeds }) => (await feeds.find(name)) && `${name} is the name of a feed: choose another`,

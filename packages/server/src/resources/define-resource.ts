@@ -5,47 +5,43 @@
  *
  * The command line loads all definitions with its table of commands: a definition imports nothing large.
  */
-import type { AuditEventName } from 'gatehouse-protocol'
+import type { AuditEvent, AuditEventName } from 'gatehouse-protocol'
+import type { AccountsInside } from '../accounts/accounts.ts'
 import { type Fault, findFaults } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { RevocationsInside } from '../store/authorizations/revocations.ts'
+import type { PublishInside } from '../store/cluster/event-transaction.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
+import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { Stores } from '../store/stores.ts'
 import type { TakenNames } from './controller-names.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-export interface Resource<Item extends object, Declared extends object> {
-  /** Of its commands, its audit events and the parameter of its path: `gatehouse api add`, `api.created`, `{api}`. */
-  readonly noun: Exclude<AuditedNoun, SpecialNoun>
+/** What the declarative file needs of a kind: its list, what a declaration may be, and how it becomes an item. */
+export interface Section<Item extends object, Declared extends object> {
+  /** In plans and sentences, of its commands, its audit events and the parameter of its path: `gatehouse api add`, `api.created`, `{api}`. */
+  readonly noun: SectionNoun
   /** In sentences, where it differs: `API`. */
   readonly title?: string
   /** The name of its list in the declarative file and below /admin. */
   readonly section: string
-  /** The member that identifies one. */
-  readonly key: string
+  /** The member that identifies one, or several that do together. */
+  readonly key: string | readonly string[]
   /** Keys that differ only in what this removes, such as upper case, are the same. */
   foldKey?(key: string): string
-  readonly scope: 'Identity/Admin' | 'Platform/Admin'
   /** The schema of its list in the declarative file, with one line of help for each member. */
   readonly list: ListSchema
   /** The error message for each pattern of the schema. */
   readonly patterns?: readonly (readonly [pattern: string, text: string])[]
 
-  /** With the defaults. The declaration has no faults. */
-  toItem(declared: Declared): Item
-  /** The members that a reply has. */
-  present(item: Item): JsonObject
+  /** With the defaults. The declaration has no faults. `before` is what there is: a file may leave members as they are. */
+  toItem(declared: Declared, before?: Item): Item
   /** As in a file: without the members that have their default. */
   declare(item: Item): JsonObject
-  /** What the plan of a file compares, if it is not what a reply has. */
+  /** What the plan of a file compares, if it is not the item. */
   compare?(item: Item): object
-
-  /** With what a file leaves as it is unless it says so. */
-  keepFrom?(item: Item, before: Item | undefined): Item
-  /** A patch as it is merged, where a null does not return to the default. */
-  readPatch?(patch: JsonObject): JsonObject
 
   /** What `faults` and `faultsTogether` need to know; other names are not read. */
   readonly refersTo?: readonly (keyof KnownLists)[]
@@ -56,6 +52,22 @@ export interface Resource<Item extends object, Declared extends object> {
    * with a dot.
    */
   faultsTogether?(after: readonly Item[], before: ReadonlyMap<string, Item>, pathOf: (key: string) => string): Fault[]
+  readonly secret?: SecretMember<Item, Declared>
+  /** Whether an exported file has the section only if there is one. */
+  readonly isExportedIfAny?: true
+}
+
+/** A kind with administration routes, and with commands. */
+export interface Resource<Item extends object, Declared extends object> extends Section<Item, Declared> {
+  readonly noun: AuditedNoun
+  readonly scope: 'Identity/Admin' | 'Platform/Admin'
+  /** The members that a reply has. */
+  present(item: Item, place: Place): JsonObject
+  /** A request to create one, with what the server chooses. */
+  complete?(body: JsonObject): JsonObject
+  /** JSON merge patch, where that is not all. */
+  merge?(declared: JsonObject, patch: JsonObject): JsonObject
+
   /** Why it cannot have its name, in a sentence. */
   conflict?(item: Item, stores: Stores): Promise<string | undefined>
   /** Why one cannot be changed, or removed where there is no `after`: a sentence that names what still uses it. */
@@ -66,8 +78,12 @@ export interface Resource<Item extends object, Declared extends object> {
   isNewerThanNodes?(body: JsonObject): boolean
 
   store(stores: Stores): DefinitionStore<Item>
-  /** Writes one, where that is more than to store it. */
-  put?(item: Item, change: ChangeInside): Promise<void>
+  /** Whether there may be so many that a file reads only those that it names. */
+  readonly isLarge?: true
+  /** Writes one, where that is more than to store it. Returns what is shown only once, in the reply. */
+  put?(item: Item, change: ItemChange<Item>): Promise<JsonObject | undefined>
+  /** Removes one, where that is more than to forget it. */
+  remove?(item: Item, change: ChangeInside): Promise<void>
   /** What follows from all changes of a transaction together. */
   settle?(kind: 'created' | 'changed', change: ChangeInside): Promise<void>
   /** Published with every change. */
@@ -75,21 +91,87 @@ export interface Resource<Item extends object, Declared extends object> {
 
   /** What the audit log records of one besides its key. */
   auditDetails?(item: Item): Readonly<Record<string, string>>
-  /** Whether an exported file has the section only if there is one. */
-  readonly isExportedIfAny?: true
 
   readonly routes: ResourceRouteTexts
   readonly commands: ResourceCommandTexts
+  readonly actions?: readonly ResourceAction<Item>[]
 }
 
-/** What a change of a resource can use. */
+/** The member whose value is stored sealed, or as a digest, and never shown. */
+export interface SecretMember<Item, Declared> {
+  readonly member: string
+  /** In the body of a request; absent where the server makes the secret. */
+  readonly body?: MemberSchema
+  /** Whether an exported file names one. */
+  has?(item: Item): boolean
+  /** What is wrong with the value that a file names. */
+  textFault?(declared: Declared, text: string): string | undefined
+  /** What is wrong in a file, whatever is stored. */
+  declaredFault?(declared: Declared): string | undefined
+  /** What is wrong with a secret for the item, or without one. */
+  fault?(isGiven: boolean, item: Item, before: Item | undefined): string | undefined
+  /** The secret that a file sets, unless it is the one that it has set before. */
+  plan(declared: Declared, before: Item | undefined, digests: SecretDigests): NewSecret | undefined
+}
+
+export interface NewSecret {
+  /** Undefined: what a file has set is removed. */
+  readonly value: string | undefined
+  /** By which a file recognises it. */
+  readonly digest?: string | undefined
+}
+
+/** How secrets are compared without storing them. */
+export interface SecretDigests {
+  passwordDigest(name: string, value: string): string
+  secretDigest(clientId: string, secret: string): string
+}
+
+/** What a change can use. */
 export interface ChangeInside {
+  readonly accounts: AccountsInside
   readonly stores: Stores
   readonly revocations: RevocationsInside
+  readonly publish: PublishInside
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
 }
+
+export interface ItemChange<Item> extends ChangeInside {
+  readonly before: Item | undefined
+  readonly secret: NewSecret | undefined
+  /** Whether it comes from a file, which sets the secrets. */
+  readonly isDeclared: boolean
+}
+
+/** Something that is done with one: `POST /admin/providers/{provider}/key`, `gatehouse provider key`. */
+export interface ResourceAction<Item> {
+  /** The last part of its path, and its command. */
+  readonly name: string
+  readonly summary: string
+  readonly reply: string
+  readonly body?: ItemSchema
+  run(item: Item, change: ChangeInside, body: JsonObject): Promise<ActionResult>
+  readonly command?: CommandText & {
+    readonly options?: Readonly<Record<`--${string}`, MemberOption>>
+    confirm?(key: string): string
+  }
+}
+
+export interface ActionResult {
+  readonly audit: ActionAudit
+  /** Shown in this reply only. */
+  readonly once?: JsonObject
+}
+
+/** Its event with its details. */
+type ActionAudit = {
+  [Name in AuditEventName]: Pick<Extract<AuditEvent, { event: Name }>, 'event' | 'details'>
+}[AuditEventName]
 
 /** Of any kind. */
 export type AnyResource = Resource<object, object>
+export type AnySection = Section<object, object>
 
 /** The events that say no more than that definitions of a kind have changed. */
 type ChangedEvent =
@@ -99,9 +181,6 @@ type ChangedEvent =
   | 'feeds-changed'
   | 'providers-changed'
 
-/** Kinds whose changes are planned and applied in a way of their own: see declarative/plan.ts. */
-type SpecialNoun = 'user' | 'client' | 'provider'
-
 /** The nouns that have the three events in the audit log: `api.created`, `api.changed`, `api.deleted`. */
 export type AuditedNoun = {
   [Name in AuditEventName]: Name extends `${infer Noun}.created`
@@ -110,6 +189,14 @@ export type AuditedNoun = {
       : never
     : never
 }[AuditEventName]
+
+/** Tables and views are administered with IQL. */
+export type SectionNoun = AuditedNoun | 'table' | 'view'
+
+/** Where the server is. */
+export interface Place {
+  readonly issuer: string
+}
 
 export interface ListSchema {
   readonly items: ItemSchema
@@ -123,6 +210,8 @@ export interface ItemSchema {
 
 export interface MemberSchema {
   readonly type?: string
+  readonly enum?: readonly string[]
+  readonly anyOf?: readonly object[]
   readonly description?: string
   readonly properties?: Readonly<Record<string, MemberSchema>>
 }
@@ -140,6 +229,8 @@ export interface KnownLists {
   /** Names. */
   readonly roles: ReadonlySet<string>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
+  /** None before the first start. */
+  readonly signingKeys: readonly StoredKey[]
 }
 
 /** What may use a resource. */
@@ -168,7 +259,11 @@ export interface ResourceRouteTexts {
   /** PUT, where one is declared or replaced as a whole. */
   readonly replace?: string
   /** Whether the list comes page by page; `things` are its items in a sentence. */
-  readonly pages?: { readonly things: string }
+  readonly pages?: {
+    readonly things: string
+    /** What a list can be narrowed by, each with its description. The store gets the values. */
+    readonly filters?: Readonly<Record<string, string>>
+  }
   /** What replies are, where they are not "The attribute." and "The changed attribute." */
   readonly replies?: { readonly [route in 'create' | 'show' | 'change' | 'replace']?: string }
 }
@@ -179,16 +274,29 @@ export interface CommandText {
 }
 
 export interface ResourceCommandTexts {
-  /** In the usage line: `gatehouse api show RESOURCE`. */
-  readonly argument: string
+  /** In the usage line: `gatehouse api show RESOURCE`. One for each member of the key. */
+  readonly argument: string | readonly string[]
+  /** Further arguments of `add`, by the member that each sets. */
+  readonly others?: Readonly<Record<string, string>>
   readonly options: Readonly<Record<`--${string}`, MemberOption>>
   /** Of the table that `list` prints. */
   readonly columns: readonly string[]
+  /** Options of `list`, by the filter that each sets. */
+  readonly filters?: Readonly<Record<`--${string}`, ListOption>>
   readonly list: CommandText
   readonly show?: CommandText
   readonly add: CommandText
   readonly set?: CommandText
+  /** Of a kind with the member `disabled`. */
+  readonly disable?: CommandText & { confirm?(key: string): string }
+  readonly enable?: CommandText
   readonly remove: CommandText & { confirm(key: string): string; done(key: string): string }
+}
+
+export interface ListOption {
+  readonly filter: string
+  readonly value: string
+  readonly help: string
 }
 
 /** An option of `add` and `set`, or of one of them. */
@@ -203,32 +311,51 @@ export interface MemberOption {
   readonly default?: string
   /** Whether its values are names of members, which return to their defaults. */
   readonly resets?: true
+  /** Whether its values are any members, each as `MEMBER=JSON`. */
+  readonly isJson?: true
 }
 
-export function resourceTitle({ title, noun }: AnyResource): string {
+export function resourceTitle({ title, noun }: Pick<AnySection, 'title' | 'noun'>): string {
   return title ?? noun
 }
 
-export function readKey({ key }: Pick<AnyResource, 'key'>, item: object): string {
-  return String(Reflect.get(item, key))
+/** The members of a key. */
+export function keyMembers({ key }: Pick<AnySection, 'key'>): readonly string[] {
+  return typeof key === 'string' ? [key] : key
+}
+
+/** A key of several members is one text: their values as in an address, with slashes. */
+export function readKey({ key }: Pick<AnySection, 'key'>, item: object): string {
+  return typeof key === 'string'
+    ? String(Reflect.get(item, key))
+    : joinKey(key.map((member) => Reflect.get(item, member)))
+}
+
+export function joinKey(values: readonly unknown[]): string {
+  return values.map((value) => encodeURIComponent(String(value))).join('/')
+}
+
+/** The key in an address. */
+export function keyPath({ key }: Pick<AnySection, 'key'>, text: string): string {
+  return typeof key === 'string' ? encodeURIComponent(text) : text
 }
 
 /** By key, where keys are compared. */
 export function byKey<Item extends object>(
-  resource: Pick<Resource<Item, never>, 'key' | 'foldKey'>,
+  resource: Pick<Section<Item, never>, 'key' | 'foldKey'>,
   items: Iterable<Item>,
 ): Map<string, Item> {
   return new Map(Array.from(items, (item) => [foldedKey(resource, item), item]))
 }
 
-export function foldedKey(resource: Pick<AnyResource, 'key' | 'foldKey'>, item: object): string {
+export function foldedKey(resource: Pick<AnySection, 'key' | 'foldKey'>, item: object): string {
   const key = readKey(resource, item)
   return resource.foldKey?.(key) ?? key
 }
 
 /** A declaration that has the schema, or what is wrong with it. */
 export function checkItemShape<Declared extends object>(
-  { list, patterns = [] }: Pick<AnyResource, 'list' | 'patterns'>,
+  { list, patterns = [] }: Pick<AnySection, 'list' | 'patterns'>,
   value: object,
 ): { readonly declared: Declared } | { readonly faults: readonly Fault[] } {
   const faults = findFaults(value, { schema: list.items, patterns: new Map(patterns) })
@@ -238,7 +365,7 @@ export function checkItemShape<Declared extends object>(
 /** Keys of a list that are there twice. */
 export function duplicates<Item extends object>(
   list: string,
-  key: string,
+  key: AnySection['key'],
   items: readonly Item[],
   fold: (item: Item) => string = (item) => readKey({ key }, item),
 ): Fault[] {
@@ -251,7 +378,7 @@ export function duplicates<Item extends object>(
       ? []
       : [
           {
-            path: `${list}[${index}].${key}`,
+            path: `${list}[${index}]${typeof key === 'string' ? `.${key}` : ''}`,
             text: `"${readKey({ key }, item)}" is already the name of ${list}[${earlier}]`,
           },
         ]

@@ -89,6 +89,7 @@ export const FEEDS = {
   toItem: toFeed,
   present: presentFeed,
   declare: declareFeed,
+  compare: (feed) => presentFeed(feed),
   refersTo: ['scopes'],
   faults: feedFaults,
   conflict: async ({ name }, { controllers }) =>

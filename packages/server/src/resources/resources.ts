@@ -1,17 +1,22 @@
 /** The kinds of resources by their sections in the declarative file: what is created first comes first. */
 
+import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
+import { CLIENTS } from './clients.ts'
 import { CONTROLLERS } from './controllers.ts'
-import { type AnyResource, byKey } from './define-resource.ts'
+import { type AnyResource, byKey, readKey } from './define-resource.ts'
 import { FEEDS } from './feeds.ts'
+import { PROVIDERS } from './providers.ts'
 import { ROLES } from './roles.ts'
 
 export const RESOURCES = {
   apis: APIS,
   roles: ROLES,
   attributes: ATTRIBUTES,
+  clients: CLIENTS,
+  providers: PROVIDERS,
   controllers: CONTROLLERS,
   feeds: FEEDS,
 } as const satisfies Readonly<Record<string, AnyResource>>
@@ -30,10 +35,39 @@ export function isHeldByUsers({ section }: AnyResource): boolean {
   return section === 'apis' || section === 'roles' || section === 'attributes'
 }
 
-export async function readResources(stores: Stores): Promise<ResourceStates> {
+/** Of a kind of which there may be many: those that the file names, and those that it removes. */
+export async function readResources(
+  stores: Stores,
+  resources: readonly AnyResource[],
+  declaration: { readonly prune?: boolean },
+): Promise<ResourceStates> {
   const states: [section: string, items: ReadonlyMap<string, object>][] = []
-  for (const resource of listResources())
-    states.push([resource.section, byKey(resource, await resource.store(stores).list())])
+  for (const resource of resources)
+    states.push([resource.section, byKey(resource, await readItems(resource, resource.store(stores), declaration))])
   // Each store gives the items of its section.
   return Object.fromEntries(states) as unknown as ResourceStates
+}
+
+async function readItems(
+  resource: AnyResource,
+  store: DefinitionStore<object>,
+  declaration: { readonly prune?: boolean },
+): Promise<readonly object[]> {
+  const declared: readonly object[] | undefined = Reflect.get(declaration, resource.section)
+  if (resource.isLarge !== true) return store.list()
+  const named = await Promise.all((declared ?? []).map((each) => store.find(readKey(resource, each))))
+  const others = declaration.prune === true ? await readAll(resource, store) : []
+  return [...others, ...named.filter((item) => item !== undefined)]
+}
+
+const PAGE = 500
+
+async function readAll(resource: AnyResource, store: DefinitionStore<object>): Promise<readonly object[]> {
+  const all: object[] = []
+  for (;;) {
+    const last = all.at(-1)
+    const page = await store.list({ after: last === undefined ? '' : readKey(resource, last), limit: PAGE })
+    all.push(...page)
+    if (page.length < PAGE) return all
+  }
 }

@@ -1,6 +1,7 @@
 /** Roles, which give scopes to users. */
 import { LONGEST_NAME, NAME, PROVISIONING_SCOPE, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
+import { mergePatch } from '../lib/merge-patch.ts'
 import { closed, flag, list, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Role } from '../store/accounts/roles.ts'
@@ -31,7 +32,7 @@ export const ROLES = {
   scope: 'Identity/Admin',
   list: list(ROLE),
   patterns: [NAME_PATTERN, ...APIS.patterns],
-  toItem: toRole,
+  toItem: (declared, before) => keepProvisioned(toRole(declared), before),
   present: ({ name, scopes, description, requireSecondFactor, provisioned }) => ({
     name,
     scopes,
@@ -46,15 +47,16 @@ export const ROLES = {
     ...(requireSecondFactor && { require_second_factor: true }),
     ...(provisioned === true && { provisioned }),
   }),
-  compare: (role) => role,
-  keepFrom: keepProvisioned,
   // Removing the mark is saying false.
-  readPatch: (patch) => (patch.provisioned === null ? { ...patch, provisioned: false } : patch),
+  merge: (role, patch) => mergePatch(role, patch.provisioned === null ? { ...patch, provisioned: false } : patch),
   refersTo: ['scopes'],
   faults: roleFaults,
   isNewerThanNodes: ({ provisioned }) => provisioned === true,
   store: ({ roles }) => roles,
-  put: (role, { stores, revocations }) => putRole(role, stores, revocations),
+  put: async (role, { stores, revocations }) => {
+    await putRole(role, stores, revocations)
+    return undefined
+  },
   settle: (kind, { stores, revocations }) => revocations.limitRoles(stores, kind),
   routes: {
     list: 'Lists roles page by page, ordered by name.',

@@ -20,6 +20,7 @@ import { createEvents } from './cluster/events.ts'
 import { createNodes } from './cluster/nodes.ts'
 import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
+import { createDefinitions, type DefinitionTable } from './database/definitions.ts'
 import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
@@ -64,6 +65,8 @@ export function createStores(
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),
+    /** Those in a table that no other store has. */
+    definitions: <Item extends object>(table: DefinitionTable<Item>) => createDefinitions(db, clock, table),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

@@ -3,8 +3,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning, type KnownApis } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
-import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
-import { DECLARATION, type Declaration, type DeclaredClient, type DeclaredUser } from '../../declarative/shape.ts'
+import { DECLARATION, type Declaration, type DeclaredUser } from '../../declarative/shape.ts'
 import type { JsonSchema } from '../../http/openapi.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
@@ -15,7 +14,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type { JsonObject }
 
-const { users, clients, providers } = DECLARATION.properties
+const { users } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -31,10 +30,6 @@ export const INVITED_SCHEMA: JsonSchema = {
   }),
   required: [],
 }
-export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
-export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
-  client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
-})
 
 /** A time in a response. */
 export function instant(milliseconds: number): string
@@ -56,21 +51,6 @@ export function refuseUnknown(body: JsonObject, known: readonly string[]): void 
     .filter((name) => !known.includes(name))
     .slice(0, MOST_FAULTS)
   if (faults.length > 0) throw badBody(faults.map((path) => ({ path, text: 'unknown member' })))
-}
-
-/** JSON merge patch (RFC 7396). */
-export function merged(target: JsonObject, patch: JsonObject): JsonObject {
-  const result = new Map(Object.entries(target))
-  for (const [name, value] of Object.entries(patch)) {
-    if (value === null) result.delete(name)
-    else if (isObject(value)) result.set(name, merged(objectOf(result.get(name)), value))
-    else result.set(name, value)
-  }
-  return Object.fromEntries(result)
-}
-
-function objectOf(value: unknown): JsonObject {
-  return isObject(value) ? value : {}
 }
 
 function isObject(value: unknown): value is JsonObject {
@@ -108,21 +88,6 @@ const KNOWN_NAMES = [
   },
 ] as const
 
-export function readClient(
-  value: unknown,
-  declared: readonly AttributeDefinition[],
-  known: KnownApis,
-): Omit<DeclaredClient, 'client_secret'> {
-  const checked = check({ clients: [value] }, [], undefined, declared, known)
-  const { client_secret, ...client } = one('clients', checked.clients)
-  return client
-}
-
-/** Without the secret, which is read separately. */
-export function readProvider(value: unknown, { roles: known, attributes: declared }: KnownNames): DeclaredProvider {
-  return one('providers', check({ providers: [value] }, known, undefined, declared).providers)
-}
-
 /** The member Faults has them all. */
 const MOST_SHOWN = 5
 
@@ -155,7 +120,8 @@ function one<Item>(list: string, items: readonly Item[] | undefined): Item {
   return item
 }
 
-function without(
+/** The schema without some members, or with others in their place. */
+export function without(
   schema: { readonly properties: object },
   omitted: readonly string[],
   others: JsonSchema = {},

@@ -1,7 +1,7 @@
 /** What most administration commands do: list, show, create, change or delete one kind of resource. */
 import type { Arguments, OptionName } from '../args.ts'
 import { type JsonObject, membersOf } from '../output/json.ts'
-import { type AdminCommand, type AdminCommandCall, type AdminRequest, pagePath, segment } from './admin-command.ts'
+import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
 
 type Run = AdminCommand['run']
 type PathOf = (args: Arguments) => string
@@ -24,34 +24,40 @@ export function listPage(path: string, columns: readonly string[], filter?: (arg
   return list((args) => pagePath(path, args, filter?.(args)), columns)
 }
 
-export function show(collection: string): Run {
-  return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', named(collection)(args))).body })
+/** Of a collection the one that the first argument names. */
+function oneOf(path: string | PathOf, args: Arguments): string {
+  return (typeof path === 'string' ? named(path) : path)(args)
 }
 
-type BodyOf = (args: Arguments, request: AdminRequest) => JsonObject | Promise<JsonObject>
+export function show(path: string | PathOf): Run {
+  return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', oneOf(path, args))).body })
+}
+
+type BodyOf = (call: AdminCommandCall) => JsonObject | Promise<JsonObject>
 
 export function create(path: string | PathOf, bodyOf: BodyOf): Run {
-  return async ({ args, request }) => {
-    const given = await bodyOf(args, request)
+  return async (call) => {
+    const { args, request } = call
+    const given = await bodyOf(call)
     const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: given })
     return { kind: 'object', body }
   }
 }
 
 /** Creates a resource or replaces it as a whole. */
-export function replace(collection: string, bodyOf: BodyOf): Run {
-  return async ({ args, request }) => {
-    const given = await bodyOf(args, request)
-    return { kind: 'object', body: (await request('PUT', named(collection)(args), { body: given })).body }
+export function replace(path: string | PathOf, bodyOf: BodyOf): Run {
+  return async (call) => {
+    const given = await bodyOf(call)
+    return { kind: 'object', body: (await call.request('PUT', oneOf(path, call.args), { body: given })).body }
   }
 }
 
 /** Changes a resource. A given list replaces the previous one; the removed entries are printed. */
-export function change(collection: string, bodyOf: BodyOf): Run {
+export function change(path: string | PathOf, bodyOf: BodyOf): Run {
   return async (call) => {
-    const body = await bodyOf(call.args, call.request)
-    const before = new Map(Object.entries(membersOf((await call.request('GET', named(collection)(call.args))).body)))
-    const changed = await patch(call, collection, body)
+    const body = await bodyOf(call)
+    const before = new Map(Object.entries(membersOf((await call.request('GET', oneOf(path, call.args))).body)))
+    const changed = await patch(call, path, body)
     const after = new Map(Object.entries(membersOf(changed)))
     const removed = Object.keys(body).flatMap((name) => {
       const kept = wordsOf(name, after.get(name))
@@ -68,17 +74,17 @@ function wordsOf(name: string, value: unknown): readonly string[] {
   return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
 }
 
-export function setDisabled(collection: string, noun: string, disabled: boolean): Run {
+export function setDisabled(path: string | PathOf, noun: string, disabled: boolean): Run {
   return async (call) => {
-    const body = await patch(call, collection, { disabled })
+    const body = await patch(call, path, { disabled })
     const text = `The ${noun} ${call.args.positionals[0]} is ${disabled ? 'disabled' : 'enabled'}.`
     return { kind: 'text', text, body }
   }
 }
 
-export function remove(collection: string, text: (name: string) => string): Run {
+export function remove(path: string | PathOf, text: (name: string) => string): Run {
   return async ({ args, request }) => {
-    await request('DELETE', named(collection)(args))
+    await request('DELETE', oneOf(path, args))
     return { kind: 'text', text: text(args.positionals[0] ?? '') }
   }
 }
@@ -99,6 +105,6 @@ export function removeOr(
   }
 }
 
-async function patch({ args, request }: AdminCommandCall, collection: string, body: JsonObject): Promise<unknown> {
-  return (await request('PATCH', named(collection)(args), { body, ifMatch: '*' })).body
+async function patch({ args, request }: AdminCommandCall, path: string | PathOf, body: JsonObject): Promise<unknown> {
+  return (await request('PATCH', oneOf(path, args), { body, ifMatch: '*' })).body
 }

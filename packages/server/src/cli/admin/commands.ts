@@ -1,21 +1,23 @@
 /** The administration commands, as commands of the program. */
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
+import { CLIENTS } from '../../resources/clients.ts'
 import { CONTROLLERS } from '../../resources/controllers.ts'
 import { FEEDS } from '../../resources/feeds.ts'
+import { PROVIDERS } from '../../resources/providers.ts'
 import { ROLES } from '../../resources/roles.ts'
 import type { Command } from '../command.ts'
 import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { readApiScopes } from './api-scopes.ts'
-import { CLIENT_COMMANDS } from './client-commands.ts'
+import { CLIENT_COMMANDS, readClientOptions } from './client-options.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { readControllerTopics } from './controller-topics.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
-import { PROVIDER_COMMANDS } from './provider-commands.ts'
+import { readProviderOptions } from './provider-options.ts'
 import { resourceCommands } from './resource-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
@@ -24,6 +26,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...USER_COMMANDS,
   ...LINK_COMMANDS,
   ...MAIL_COMMANDS,
+  ...resourceCommands(CLIENTS, readClientOptions),
   ...CLIENT_COMMANDS,
   ...resourceCommands(ROLES),
   {
@@ -32,18 +35,18 @@ export const ADMIN_COMMANDS: readonly Command[] = [
     examples: ['scope list'],
     run: list('/admin/scopes', ['name', 'resource', 'roles']),
   },
-  ...resourceCommands(APIS, (args) => ({ scopes: readApiScopes(args) })),
+  ...resourceCommands(APIS, ({ args }) => ({ scopes: readApiScopes(args) })),
   ...SCIM_COMMANDS,
   ...resourceCommands(ATTRIBUTES),
-  ...PROVIDER_COMMANDS,
-  ...resourceCommands(CONTROLLERS, (args) => ({ topics: readControllerTopics(args) })),
+  ...resourceCommands(PROVIDERS, readProviderOptions),
+  ...resourceCommands(CONTROLLERS, ({ args }) => ({ topics: readControllerTopics(args) })),
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)
 
-function toCommand(command: AdminCommand): Command {
+export function toCommand(command: AdminCommand): Command {
   const { name, positionals = [], options, summary, examples } = command
   return {
     name,

@@ -38,7 +38,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     },
     summary: 'Creates a signing key that is published now and signs later.',
     examples: ['keys rotate', 'keys rotate --alg ES256 --active-in 0'],
-    run: create('/admin/keys', (args) =>
+    run: create('/admin/keys', ({ args }) =>
       withoutUndefined({ alg: args.value('--alg'), active_in: args.integer('--active-in') }),
     ),
   },

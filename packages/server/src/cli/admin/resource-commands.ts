@@ -1,74 +1,143 @@
-/** The commands that follow from a resource definition: `list`, `show`, `add`, `set` and `remove`. */
-import type { AnyResource, MemberOption, MemberSchema } from '../../resources/define-resource.ts'
+/** The commands that follow from a resource definition: `list`, `show`, `add`, `set`, `disable`, `enable`, its actions, and `remove`. */
+import {
+  type AnyResource,
+  keyMembers,
+  type MemberOption,
+  type MemberSchema,
+  type ResourceAction,
+} from '../../resources/define-resource.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
-import { change, create, list, listPage, remove, replace, show } from './actions.ts'
-import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
+import { UsageError } from '../errors.ts'
+import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { change, create, list, listPage, remove, replace, setDisabled, show } from './actions.ts'
+import {
+  type AdminCommand,
+  type AdminCommandCall,
+  PAGE_OPTIONS,
+  readBoolean,
+  readList,
+  segment,
+  withoutUndefined,
+} from './admin-command.ts'
 
-/** `readOthers` reads the options that set no single member. */
-export function resourceCommands(
-  resource: AnyResource,
-  readOthers: (args: Arguments) => JsonObject = () => ({}),
-): readonly AdminCommand[] {
-  const { noun, section, key, routes, commands } = resource
+/** What options mean that set no single member of their own. */
+export type ReadOthers = (call: AdminCommandCall, command: 'add' | 'set') => JsonObject | Promise<JsonObject>
+
+export function resourceCommands(resource: AnyResource, readOthers: ReadOthers = () => ({})): readonly AdminCommand[] {
+  const { noun, section, routes, commands, actions = [] } = resource
+  const { argument, others = {}, filters = {}, disable, enable } = commands
   const collection = `/admin/${section}`
-  const positionals = [commands.argument]
+  const positionals = typeof argument === 'string' ? [argument] : argument
+  const one = ({ positionals: key }: Arguments) =>
+    [collection, ...key.slice(0, positionals.length).map(segment)].join('/')
+  const named = (key: readonly string[]) => key.slice(0, positionals.length).join(' ')
+  const added = [...keyMembers(resource), ...Object.keys(others)]
   const { confirm, done, ...removal } = commands.remove
-  const body = (args: Arguments, command: 'add' | 'set') => ({
-    ...readMembers(resource, args, command),
-    ...withoutUndefined(readOthers(args)),
-  })
+  const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
+    inOrder(resource, {
+      ...readMembers(resource.list.items, optionsOf(resource, command), call.args, command),
+      ...withoutUndefined(await readOthers(call, command)),
+    })
   return [
     {
       name: `${noun} list`,
       ...commands.list,
-      ...(routes.pages && { options: PAGE_OPTIONS }),
-      run: (routes.pages === undefined ? list : listPage)(collection, commands.columns),
+      ...(routes.pages && { options: { ...optionTable(Object.entries(filters)), ...PAGE_OPTIONS } }),
+      run:
+        routes.pages === undefined
+          ? list(collection, commands.columns)
+          : listPage(collection, commands.columns, (args) => readFilters(filters, args)),
     },
-    ...(commands.show === undefined
-      ? []
-      : [{ name: `${noun} show`, positionals, ...commands.show, run: show(collection) }]),
+    ...only(commands.show, (text) => ({ name: `${noun} show`, positionals, ...text, run: show(one) })),
     {
       name: `${noun} add`,
-      positionals,
-      options: optionTable(resource, 'add'),
+      positionals: [...positionals, ...Object.values(others)],
+      options: optionTable(optionsOf(resource, 'add')),
       ...commands.add,
       run:
         routes.replace === undefined
-          ? create(collection, (args) => ({ [key]: args.positionals[0], ...body(args, 'add') }))
-          : replace(collection, (args) => body(args, 'add')),
+          ? create(collection, async (call) => ({
+              ...Object.fromEntries(added.map((member, index) => [member, call.args.positionals[index]])),
+              ...(await body(call, 'add')),
+            }))
+          : replace(one, (call) => body(call, 'add')),
     },
-    ...(commands.set === undefined
-      ? []
-      : [
-          {
-            name: `${noun} set`,
-            positionals,
-            options: optionTable(resource, 'set'),
-            ...commands.set,
-            run: change(collection, (args) => body(args, 'set')),
-          },
-        ]),
+    ...only(commands.set, (text) => ({
+      name: `${noun} set`,
+      positionals,
+      options: optionTable(optionsOf(resource, 'set')),
+      ...text,
+      run: change(one, (call) => body(call, 'set')),
+    })),
+    ...only(disable, ({ confirm: ask, ...text }) => ({
+      name: `${noun} disable`,
+      positionals,
+      ...text,
+      ...(ask && { confirm: (key: readonly string[]) => ask(named(key)) }),
+      run: setDisabled(one, noun, true),
+    })),
+    ...only(enable, (text) => ({ name: `${noun} enable`, positionals, ...text, run: setDisabled(one, noun, false) })),
+    ...actions.flatMap((action) => only(action.command, () => actionCommand(resource, action, positionals, one))),
     {
       name: `${noun} remove`,
       positionals,
       ...removal,
-      confirm: ([name = '']) => confirm(name),
-      run: remove(collection, done),
+      confirm: (key) => confirm(named(key)),
+      run: (call) => remove(one, () => done(named(call.args.positionals)))(call),
     },
   ]
 }
 
-function memberOptions({ commands }: AnyResource, command: 'add' | 'set'): [OptionName, MemberOption][] {
-  return Object.entries(commands.options).flatMap(([name, option]) => {
-    const isOf = option.resets === true ? command === 'set' : option.only === undefined || option.only === command
-    return isOf ? [[`--${name.slice(2)}`, option]] : []
-  })
+/** The members in the order of the schema, whichever function has read them. */
+function inOrder({ list: { items } }: AnyResource, members: JsonObject): JsonObject {
+  const names = Object.keys(items.properties)
+  return Object.fromEntries(Object.entries(members).sort(([a], [b]) => names.indexOf(a) - names.indexOf(b)))
 }
 
-function optionTable(resource: AnyResource, command: 'add' | 'set'): OptionTable {
+/** The command, if there is a text for it. */
+function only<Text>(text: Text | undefined, command: (text: Text) => AdminCommand): readonly AdminCommand[] {
+  return text === undefined ? [] : [command(text)]
+}
+
+function actionCommand(
+  { noun }: AnyResource,
+  { name, body, command }: ResourceAction<object>,
+  positionals: readonly string[],
+  one: (args: Arguments) => string,
+): AdminCommand {
+  const { confirm, options = {}, summary = '', examples = [] } = command ?? {}
+  const entries = withNames(options)
+  return {
+    name: `${noun} ${name}`,
+    positionals,
+    ...(entries.length > 0 && { options: optionTable(entries) }),
+    summary,
+    examples,
+    ...(confirm && { confirm: (key: readonly string[]) => confirm(key.slice(0, positionals.length).join(' ')) }),
+    async run({ args, request }) {
+      const given = body === undefined ? {} : { body: readMembers(body, entries, args, 'set') }
+      return { kind: 'object', body: (await request('POST', `${one(args)}/${name}`, given)).body }
+    },
+  }
+}
+
+type NamedOption = readonly [name: OptionName, option: MemberOption]
+
+function withNames(options: Readonly<Record<string, MemberOption>>): NamedOption[] {
+  return Object.entries(options).map(([name, option]) => [`--${name.slice(2)}`, option])
+}
+
+function optionsOf({ commands }: AnyResource, command: 'add' | 'set'): NamedOption[] {
+  return withNames(commands.options).filter(([, option]) =>
+    option.resets === true ? command === 'set' : option.only === undefined || option.only === command,
+  )
+}
+
+function optionTable(
+  options: readonly (readonly [string, Pick<MemberOption, 'value' | 'repeatable' | 'resets' | 'help'>])[],
+): OptionTable {
   return Object.fromEntries(
-    memberOptions(resource, command).map(([name, { value, repeatable, resets, help }]) => [
+    options.map(([name, { value, repeatable, resets, help }]) => [
       name,
       {
         ...(value !== undefined && { value }),
@@ -79,16 +148,29 @@ function optionTable(resource: AnyResource, command: 'add' | 'set'): OptionTable
   )
 }
 
-function readMembers(resource: AnyResource, args: Arguments, command: 'add' | 'set'): JsonObject {
+function readFilters(filters: AnyResource['commands']['filters'], args: Arguments): JsonObject {
+  return Object.fromEntries(
+    Object.entries(filters ?? {}).map(([name, { filter }]) => [filter, args.value(`--${name.slice(2)}`)]),
+  )
+}
+
+function readMembers(
+  schema: Pick<MemberSchema, 'properties'>,
+  options: readonly NamedOption[],
+  args: Arguments,
+  command: 'add' | 'set',
+): JsonObject {
   const members = new Map<string, unknown>()
-  for (const [name, option] of memberOptions(resource, command)) {
+  for (const [name, option] of options) {
     if (option.resets === true) for (const member of args.values(name)) members.set(member, null)
+    if (option.isJson === true)
+      for (const [member, text] of args.pairs(name)) members.set(member, readJson(name, member, text))
     if (option.member === undefined) continue
     const [member = '', part] = option.member.split('.', 2)
-    const schema = memberSchema(resource.list.items, member)
-    if (part === undefined) members.set(member, readOption(args, name, option, schema) ?? defaultValue(option, command))
+    const of = memberSchema(schema, member)
+    if (part === undefined) members.set(member, readOption(args, name, option, of) ?? defaultValue(option, command))
     else {
-      const value = readOption(args, name, option, memberSchema(schema, part))
+      const value = readOption(args, name, option, memberSchema(of, part))
       if (value !== undefined) members.set(member, { ...membersOf(members.get(member)), [part]: value })
     }
   }
@@ -107,7 +189,15 @@ function readOption(args: Arguments, name: OptionName, option: MemberOption, sch
   if (option.repeatable === true) return readList(args, name)
   if (schema.type === 'integer') return args.integer(name)
   if (schema.type === 'boolean') return readBoolean(args, name)
+  if (schema.enum !== undefined && option.value.includes('|')) return args.choice(name, schema.enum)
   return args.value(name)
+}
+
+function readJson(name: OptionName, member: string, text: string): unknown {
+  const value = parseJson(text)
+  if (value === undefined)
+    throw new UsageError(`${name} ${member}=… takes JSON: a "text" in quotes, true, 60, ["a", "b"]`)
+  return value
 }
 
 function defaultValue(option: MemberOption, command: 'add' | 'set'): string | undefined {

@@ -26,7 +26,7 @@ export const SCIM_COMMANDS: readonly AdminCommand[] = [
     options: { '--days': { value: 'DAYS', help: 'how long it is valid, at most 730 (default 365)' } },
     summary: 'Issues a provisioning token, which is shown only once; a client has at most two.',
     examples: ['scim token hr-sync', 'scim token hr-sync --days 90'],
-    run: create(named(SCIM, 'tokens'), (args) => {
+    run: create(named(SCIM, 'tokens'), ({ args }) => {
       const days = args.integer('--days', { least: 1, most: MOST_DAYS })
       return withoutUndefined({ expires_in: days === undefined ? undefined : days * DAY_SECONDS })
     }),

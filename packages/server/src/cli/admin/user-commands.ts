@@ -90,7 +90,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       'user set alice --role trader --role news',
       'user set alice --attribute desk=FX --attribute desk=Rates',
     ],
-    run: change(USERS, async (args, request) => ({
+    run: change(USERS, async ({ args, request }) => ({
       ...withoutUndefined({
         username: args.value('--username'),
         name: args.value('--name'),

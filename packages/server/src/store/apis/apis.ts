@@ -25,7 +25,7 @@ export type Apis = ReturnType<typeof createApis>
 
 /** Whoever changes a definition also publishes `apis-changed`, in the same transaction. */
 export function createApis(db: Kysely<Schema>, clock: Clock) {
-  return createDefinitions<Api, 'resource'>(db, clock, {
+  return createDefinitions<Api>(db, clock, {
     table: 'apis',
     key: 'resource',
     absent: { accessTokenLifetime: undefined },

@@ -26,7 +26,7 @@ export type Attributes = ReturnType<typeof createAttributes>
 
 /** Whoever changes a definition also publishes `attributes-changed`, in the same transaction. */
 export function createAttributes(db: Kysely<Schema>, clock: Clock) {
-  const definitions = createDefinitions<AttributeDefinition, 'name'>(db, clock, {
+  const definitions = createDefinitions<AttributeDefinition>(db, clock, {
     table: 'attributes',
     key: 'name',
     absent: { claim: undefined, scope: undefined, scim: undefined },

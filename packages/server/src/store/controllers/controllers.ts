@@ -27,5 +27,5 @@ export type RemoteControllers = ReturnType<typeof createControllers>
 
 /** Whoever changes a definition also publishes `controllers-changed`, in the same transaction. */
 export function createControllers(db: Kysely<Schema>, clock: Clock) {
-  return createDefinitions<RemoteController, 'name'>(db, clock, { table: 'controllers', key: 'name' })
+  return createDefinitions<RemoteController>(db, clock, { table: 'controllers', key: 'name' })
 }

@@ -1,11 +1,13 @@
 /** Definitions that operators make, such as APIs and attributes: one row for each, with its key, and the rest as JSON. */
 import type { Clock } from 'gatehouse-protocol'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Schema } from './schema.ts'
 
 export interface DefinitionPage {
   readonly after?: string
   readonly limit?: number
+  /** Only those whose members, by name, have these values. */
+  readonly filter?: Readonly<Record<string, string>>
 }
 
 /** What administration and the declarative file need of a store. Whoever changes a definition also publishes its event, in the same transaction. */
@@ -17,51 +19,67 @@ export interface DefinitionStore<Item> {
   remove(key: string): Promise<void>
 }
 
-interface DefinitionRow {
-  readonly key: string
-  readonly definition: string
-}
-
-export interface DefinitionTable<Item, Key extends keyof Item> {
-  readonly table: keyof Schema
-  /** The column of the key, which has the name of the member. */
-  readonly key: Key & string
+export interface DefinitionTable<Item> {
+  readonly table: string
+  /** The columns of the key, which have the names of its members. The text of a key of several has their values, encoded, with slashes. */
+  readonly key: (keyof Item & string) | readonly (keyof Item & string)[]
   /** JSON has no undefined members: what `definition` lacks. */
   readonly absent?: Partial<Item>
 }
 
-export function createDefinitions<Item extends { readonly [name in Key]: string }, Key extends keyof Item>(
+export function createDefinitions<Item extends object>(
   db: Kysely<Schema>,
   clock: Clock,
-  { table, key, absent }: DefinitionTable<Item, Key>,
+  { table, key, absent }: DefinitionTable<Item>,
 ): DefinitionStore<Item> {
-  const [rows, column] = [sql.table(table), sql.ref(key)]
-  const read = (row: DefinitionRow): Item => ({ [key]: row.key, ...absent, ...JSON.parse(row.definition) })
+  const rows = sql.table(table)
+  const members: readonly string[] = typeof key === 'string' ? [key] : key
+  const columns = sql.join(members.map((member) => sql.ref(member)))
+  const values = (text: string) => (typeof key === 'string' ? [text] : text.split('/').map(decodeURIComponent))
+  // A row value is compared from left to right, as the rows are ordered.
+  const row = (given: readonly string[]) => sql`(${sql.join(given)})`
+  const read = ({ definition, ...own }: Readonly<Record<string, string>>): Item => ({
+    ...absent,
+    ...JSON.parse(definition ?? '{}'),
+    ...own,
+  })
   return {
-    async list({ after, limit } = {}) {
-      const from = after === undefined ? sql`` : sql`where ${column} > ${after}`
+    async list({ after = '', limit, filter = {} } = {}) {
+      const conditions: RawBuilder<unknown>[] = Object.entries(filter).map(([member, value]) => {
+        if (!members.includes(member)) throw new Error(`${table} cannot be narrowed by ${member}`)
+        return sql`${sql.ref(member)} = ${value}`
+      })
+      if (after !== '') conditions.push(sql`(${columns}) > ${row(values(after))}`)
+      const where = conditions.length === 0 ? sql`` : sql`where ${sql.join(conditions, sql` and `)}`
       const most = limit === undefined ? sql`` : sql`limit ${limit}`
-      const query = sql<DefinitionRow>`select ${column} as key, definition from ${rows} ${from} order by ${column} ${most}`
+      const query = sql<
+        Record<string, string>
+      >`select ${columns}, definition from ${rows} ${where} order by ${columns} ${most}`
       return (await query.execute(db)).rows.map(read)
     },
 
-    async find(name) {
-      const query = sql<DefinitionRow>`select ${column} as key, definition from ${rows} where ${column} = ${name}`
-      const [row] = (await query.execute(db)).rows
-      return row && read(row)
+    async find(text) {
+      const query = sql<
+        Record<string, string>
+      >`select ${columns}, definition from ${rows} where (${columns}) = ${row(values(text))}`
+      const [found] = (await query.execute(db)).rows
+      return found && read(found)
     },
 
-    async put({ [key]: name, ...rest }) {
-      const [now, definition] = [clock(), JSON.stringify(rest)]
-      await sql`insert into ${rows} (${column}, definition, created_at, updated_at)
-        values (${name}, ${definition}, ${now}, ${now})
-        on conflict (${column}) do update set definition = excluded.definition, updated_at = excluded.updated_at`.execute(
+    async put(item) {
+      const own = new Map<string, unknown>(Object.entries(item))
+      const given = members.map((member) => own.get(member))
+      for (const member of members) own.delete(member)
+      const [now, definition] = [clock(), JSON.stringify(Object.fromEntries(own))]
+      await sql`insert into ${rows} (${columns}, definition, created_at, updated_at)
+        values (${sql.join(given)}, ${definition}, ${now}, ${now})
+        on conflict (${columns}) do update set definition = excluded.definition, updated_at = excluded.updated_at`.execute(
         db,
       )
     },
 
-    async remove(name) {
-      await sql`delete from ${rows} where ${column} = ${name}`.execute(db)
+    async remove(text) {
+      await sql`delete from ${rows} where (${columns}) = ${row(values(text))}`.execute(db)
     },
   }
 }

@@ -3,7 +3,7 @@ import { isRight, nearest, PLATFORM_AUDIENCE } from 'gatehouse-protocol'
 import type { Fault } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import { TOKEN_EXCHANGE } from '../store/clients/client-metadata.ts'
-import type { DeclaredClient } from './shape.ts'
+import type { DeclaredClient } from './client-shape.ts'
 
 export function exchangeFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
   const { api, exchange_scope: text, grant_types: grants = [], token_endpoint_auth_method: method } = client

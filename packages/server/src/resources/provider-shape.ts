@@ -6,8 +6,6 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { Provider, ProviderRule } from '../store/providers/providers.ts'
 
 export type DeclaredProvider = XStatic<typeof PROVIDER>
-/** With the secret as a text. */
-export type ResolvedProvider = Omit<DeclaredProvider, 'client_secret'> & { readonly client_secret?: string }
 
 export const MOST_PROVIDERS = 50
 /** Of all providers together. */
@@ -130,8 +128,6 @@ export function providerFaults(
   if (!isTemplate && tenants > 0) fault('tenants', `need an issuer with ${TEMPLATE}`)
   if (provider.provision === 'create' && Object.keys(provider.require ?? {}).length === 0)
     fault('require', 'is needed with provision create: it says who gets an account')
-  if (provider.auth_method === 'private_key_jwt' && provider.client_secret !== undefined)
-    fault('client_secret', 'is not used with private_key_jwt')
   if (provider.auth_method !== 'private_key_jwt' && provider.assertion_audience !== undefined)
     fault('assertion_audience', 'needs auth_method private_key_jwt')
   if (provider.scopes !== undefined && !provider.scopes.includes('openid')) fault('scopes', 'must contain openid')
@@ -160,8 +156,21 @@ function issuerFault({ issuer, private: isPrivate }: DeclaredProvider): string |
 }
 
 /** What several providers cannot be together. `pathOf` gives the path of one in the file. */
-export function providersFaults(all: readonly Provider[], pathOf: (id: string) => string): Fault[] {
-  const faults: Fault[] = []
+export function providersFaults(
+  all: readonly Provider[],
+  before: ReadonlyMap<string, Provider>,
+  pathOf: (id: string) => string,
+): Fault[] {
+  const faults = all.flatMap(({ id, issuer }): Fault[] =>
+    (before.get(id)?.issuer ?? issuer) === issuer
+      ? []
+      : [
+          {
+            path: `${pathOf(id)}issuer`,
+            text: 'cannot be changed: linked identities are of it; declare another provider',
+          },
+        ],
+  )
   if (all.length > MOST_PROVIDERS)
     faults.push({ path: '', text: `there can be at most ${MOST_PROVIDERS} providers, not ${all.length}` })
   const rules = all.reduce((sum, each) => sum + each.rules.length, 0)
@@ -189,7 +198,7 @@ const DEFAULT_SCOPES = ['openid', 'profile', 'email']
 const DEFAULT_USERNAME_CLAIM = 'preferred_username'
 
 /** With the defaults. The declaration has no faults. */
-export function providerTarget(declared: ResolvedProvider | DeclaredProvider): Provider {
+export function toProvider(declared: DeclaredProvider): Provider {
   return {
     id: declared.id,
     name: declared.name ?? declared.id,
@@ -221,7 +230,7 @@ function ruleTarget(rule: NonNullable<DeclaredProvider['rules']>[number]): Provi
 }
 
 /** As it is declared, without the members that have their default, and without the secret. */
-export function declaredProvider(provider: Provider): Readonly<Record<string, unknown>> {
+export function declareProvider(provider: Provider): Readonly<Record<string, unknown>> {
   const { trustMfa, lifetime, link } = provider
   const members: [name: string, value: unknown, isDefault: boolean][] = [
     ['name', provider.name, provider.name === provider.id],

@@ -2,7 +2,7 @@
 import { webAddressFault } from 'gatehouse-protocol'
 import type { Fault } from '../schema/check-schema.ts'
 import { readKey } from '../store/keys/foreign-keys.ts'
-import type { DeclaredClient } from './shape.ts'
+import type { DeclaredClient } from './client-shape.ts'
 
 type Workload = NonNullable<DeclaredClient['federated']>[number]
 

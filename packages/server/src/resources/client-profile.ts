@@ -1,6 +1,6 @@
 /** The rules about clients with the FAPI 2.0 Security Profile (§5.3.2, §5.3.3, §5.4). What they leave open is set by the profile itself. */
 import type { Fault } from '../schema/check-schema.ts'
-import type { DeclaredClient } from './shape.ts'
+import type { DeclaredClient } from './client-shape.ts'
 
 const GRANTS = ['authorization_code', 'refresh_token', 'client_credentials']
 const ALG_MEMBERS = [
