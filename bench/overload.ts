@@ -14,7 +14,7 @@ const WARM_INSERTS = 10_000
 /** Over 100,000 rows this visits 10^12 combinations: it never ends. */
 export const CROSS_JOIN =
   'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b CROSS JOIN ten c CROSS JOIN ten d WHERE a.qty + b.qty + c.n + d.n < 0'
-/** The same over fewer rows: several seconds of work. */
+/** The endless query over fewer rows: several seconds of work. */
 const LONG_JOIN = 'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b WHERE a.id < 1000 AND a.qty * b.qty < 0'
 
 export const overload: Measurement = {

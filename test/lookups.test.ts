@@ -41,7 +41,7 @@ const SAFE: ReadonlyMap<string, string> = new Map([
     'packages/server/src/wire/catalogue/database/database.ts: filling?.derived?.[name]',
     'the name is from the table of columns',
   ],
-  ['packages/server/src/cli/admin/run.ts: membersOf(item)[column]', 'the columns are those of a command'],
+  ['packages/server/src/cli/admin/run.ts: asObject(item)[column]', 'the columns are those of a command'],
 ])
 
 let api: API

@@ -6,7 +6,7 @@ export interface TreeUse {
   readonly cpuMs: number
   /** The sum of resident memory; shared pages count once per process. */
   readonly residentMiB: number
-  /** The same with shared pages divided among the processes that share them. */
+  /** Shared pages are divided among the processes that share them. */
   readonly proportionalMiB: number
 }
 

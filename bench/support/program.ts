@@ -75,8 +75,10 @@ async function ready(address: string, child: ChildProcess, timeoutMs: number): P
     const response = await fetch(address).catch(() => undefined)
     await response?.arrayBuffer()
     if (response !== undefined && response.status < 500) return
-    if (performance.now() > deadline || child.exitCode !== null)
+    if (performance.now() > deadline || child.exitCode !== null) {
+      await stop(child)
       throw new Error(`${child.spawnargs.join(' ')} does not answer at ${address}`)
+    }
     await sleep(20)
   }
 }

@@ -39,7 +39,7 @@ export interface GatehousePeer extends QueryPeer {
   readonly everything: (mediaType?: string) => Buffer
   /** Many rows in one request and one transaction. */
   readonly ingest: (rows: readonly Row[]) => Buffer
-  /** The same as an Arrow stream. */
+  /** The rows as an Arrow stream. */
   readonly bulk: (rows: readonly Row[]) => Buffer
   readonly statement: (iql: string) => Buffer
 }

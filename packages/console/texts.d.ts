@@ -9,4 +9,4 @@ export function plainScript(path: string, esbuild: { readonly transform: typeof 
 /** The script with the texts of the catalogue. */
 export function translate(script: string, catalogue: Pick<ReadonlyMap<string, string>, 'get'>): string
 /** The texts of a script that people read. */
-export function textsOf(script: string): ReadonlySet<string>
+export function readTexts(script: string): ReadonlySet<string>

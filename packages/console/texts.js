@@ -79,7 +79,7 @@ const SHOWN = new Set(
 )
 
 /** The texts of a script that people read. */
-export function textsOf(script) {
+export function readTexts(script) {
   const found = new Set()
   visit(parseScript(script), false)
   return found

@@ -1,5 +1,5 @@
 /** docs/audit.md, from the table of audit events. */
-import { AUDIT_EVENTS, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
+import { AUDIT_EVENTS, type AuditEventName, auditOutcome } from 'gatehouse-protocol'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {
@@ -92,5 +92,5 @@ ${(Object.keys(AUDIT_EVENTS) as AuditEventName[]).map(row).join('\n')}
 function row(name: AuditEventName): string {
   const { meaning, members, isChange } = AUDIT_EVENTS[name]
   const details = members.map((member) => `\`${member}\``).join(', ')
-  return `| \`${name}\` | ${outcomeOf(name)} | ${isChange ? 'yes' : ''} | ${meaning} | ${details} |`
+  return `| \`${name}\` | ${auditOutcome(name)} | ${isChange ? 'yes' : ''} | ${meaning} | ${details} |`
 }

@@ -1,6 +1,6 @@
 /** docs/commands.md, from the table of commands. */
-import { usageOf } from '../../packages/server/src/cli/args.ts'
-import { helpOf } from '../../packages/server/src/cli/command.ts'
+import { formatUsage } from '../../packages/server/src/cli/args.ts'
+import { formatHelp } from '../../packages/server/src/cli/command.ts'
 import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
@@ -19,8 +19,8 @@ ${COMMANDS.map(
 ${command.summary}
 
 \`\`\`
-gatehouse ${usageOf(command)}
-${helpOf(command).trimEnd()}
+gatehouse ${formatUsage(command)}
+${formatHelp(command).trimEnd()}
 \`\`\`
 `,
 ).join('\n')}`,

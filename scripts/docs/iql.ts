@@ -13,6 +13,8 @@ import {
   FOREIGN_SYNTAX,
   FORMS,
   FUNCTIONS,
+  formatSignature,
+  locatePosition,
   MAX_COPIED_EXPRESSIONS,
   MAX_CREATED_BYTES,
   MAX_GROUP_BYTES,
@@ -27,11 +29,9 @@ import {
   OPERATORS,
   POSTGRES_TYPES,
   parse,
-  positionOf,
   RESERVED,
   SHORT_PART_BYTES,
   SPECIAL_FORMS,
-  signatureOf,
   type TableView,
   typeName,
 } from 'gatehouse-iql'
@@ -200,7 +200,7 @@ ${table(
 function functionsText(): string {
   const groups = [...Map.groupBy(FUNCTIONS, ({ group }) => group)]
   const parts = groups.map(([group, entries]) => {
-    const rows = entries.map((entry) => [`\`${signatureOf(entry)}\``, entry.description, `\`${entry.example}\``])
+    const rows = entries.map((entry) => [`\`${formatSignature(entry)}\``, entry.description, `\`${entry.example}\``])
     return `### ${group}\n\n${table(['function', 'result', 'example'], rows)}`
   })
   const special = SPECIAL_FORMS.map(({ name, description, example }) => [`\`${name}\``, description, `\`${example}\``])
@@ -235,7 +235,7 @@ function mistakeText(statement: string): string {
     const { Position: position, Hint: hint } = error.details.members ?? {}
     const offset =
       typeof position === 'object' && position !== null && 'Offset' in position ? Number(position.Offset) : 0
-    const picture = caretPicture(statement, positionOf(statement, offset))
+    const picture = caretPicture(statement, locatePosition(statement, offset))
     return `\`\`\`text\n${error.code}: ${error.message}\n${picture}${typeof hint === 'string' ? `\nhint: ${hint}` : ''}\n\`\`\``
   }
   throw new Error(`Not refused: ${statement}`)

@@ -7,8 +7,8 @@ import {
   type SettingName,
   settingNames,
 } from '../../packages/server/src/config/config.ts'
-import { choicesOf } from '../../packages/server/src/config/parsers.ts'
-import { reloadOf } from '../../packages/server/src/config/reload.ts'
+import { listChoices } from '../../packages/server/src/config/parsers.ts'
+import { reloadKind } from '../../packages/server/src/config/reload.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {
@@ -67,18 +67,18 @@ ${settingNames().map(meaning).join('\n\n')}
 }
 
 function row(name: SettingName): string {
-  return `| [\`${fileName(name)}\`](#${fileName(name)}) | \`${environmentName(name)}\` | \`${flagName(name)}\` | ${shown(SETTINGS[name].default)} | ${RELOADED[reloadOf(name)]} |`
+  return `| [\`${fileName(name)}\`](#${fileName(name)}) | \`${environmentName(name)}\` | \`${flagName(name)}\` | ${shown(SETTINGS[name].default)} | ${RELOADED[reloadKind(name)]} |`
 }
 
 const RELOADED = { always: 'yes', workers: 'workers', never: 'restart' } as const
 
 function meaning(name: SettingName): string {
   const { help, parse, secret } = SETTINGS[name]
-  const choices = choicesOf(parse).map((choice) => `\`${choice}\``)
+  const choices = listChoices(parse).map((choice) => `\`${choice}\``)
   const notes = [
     ...(choices.length === 0 ? [] : [` Values: ${choices.join(', ')}.`]),
     ...(secret === true ? [' Secret: never shown.'] : []),
-    ...(reloadOf(name) === 'always' ? [' Reloaded on SIGHUP.'] : []),
+    ...(reloadKind(name) === 'always' ? [' Reloaded on SIGHUP.'] : []),
   ]
   return `### ${fileName(name)}\n\n${help}${notes.join('')} As \`${environmentName(name)}\` or \`${flagName(name)}\`.`
 }

@@ -15,7 +15,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const SERVER = 'packages/server'
 /** What Node is linked with, and the certificate authorities for programs that ask OpenSSL for them (`--use-system-ca`). */
 const DEBIAN_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'ca-certificates']
-/** Nobody reads them in an image. Licences stay. */
+/** Not needed in an image. Licences stay. */
 const UNUSED = ['usr/share/man', 'usr/share/locale', 'usr/share/lintian', 'usr/sbin', 'usr/lib/*/gconv', 'lib/*/gconv']
 
 const ACCOUNTS = {

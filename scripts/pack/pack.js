@@ -1,6 +1,6 @@
 /**
  * Run by npm before and after `npm pack` in a package that is published: puts the files that the package has from elsewhere in the
- * repository beside its manifest, and removes them again. Runs on Node ≥ 20.
+ * repository next to its manifest, and removes them again. Runs on Node ≥ 20.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -57,7 +57,7 @@ function stage() {
   writeFileSync(IGNORED, ['.npmignore', ...patternsOf(others)].map((pattern) => `/${pattern}\n`).join(''))
 }
 
-/** Not what starting a sample has installed or built beside it. */
+/** Without what starting a sample has installed or built in its folder. */
 function isSource(path) {
   return !/\/examples\/.*\/(node_modules|built|target|\.venv|__pycache__)$/.test(path)
 }

@@ -79,7 +79,7 @@ function psql(program: readonly string[], port: number, user: string, password: 
   return runCommand([...program, '-X', '-At', '-c', statement], { environment, seconds: 30 })
 }
 
-/** psql shows an address and a code; alice signs in there and agrees. The issuer has no TLS here, which libpq must be told. */
+/** psql shows an address and a code; alice signs in there and agrees. The issuer has no TLS here, which must be set for libpq. */
 async function byDeviceFlow({ port, issuer }: Server): Promise<string | undefined> {
   const [program = '', ...args] = PSQL_18
   if (!existsSync(program))

@@ -1,7 +1,7 @@
 /** One-time set-up links in the administration: created for new and existing users, listed without their token, revoked. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { digestOf } from '../../packages/server/src/store/keys/opaque.ts'
+import { digestSecret } from '../../packages/server/src/store/keys/opaque.ts'
 import { type Answer, startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
@@ -40,7 +40,7 @@ onEveryEngineInLongRuns('set-up links of the administration', (place) => {
     const { url, ...rest } = body
     assert.deepEqual(shown.body, rest)
     const row = await admin.env.database.db.selectFrom('set_up_links').selectAll().executeTakeFirstOrThrow()
-    assert.equal(row.digest, digestOf(token))
+    assert.equal(row.digest, digestSecret(token))
     assert.ok(!JSON.stringify(row).includes(token))
   })
 

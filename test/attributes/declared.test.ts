@@ -40,7 +40,7 @@ onEveryEngineInLongRuns('declared attributes', (place) => {
       bus: createLocalBus(),
       clock: Date.now,
       database: { dataFolder, databaseUrl },
-      attributes: { definitions: () => stores.attributes.list(), valuesOf: () => ({}) },
+      attributes: { definitions: () => stores.attributes.list(), currentValues: () => ({}) },
       onError: (error) => assert.fail(String(error)),
     })
   })

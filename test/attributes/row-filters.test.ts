@@ -26,7 +26,7 @@ onEveryEngine('row filters over attributes', (place) => {
       bus,
       attributes: {
         definitions: async () => definitions,
-        valuesOf: async ({ kind, subject, clientId }) => held.get(kind === 'user' ? subject : clientId) ?? {},
+        currentValues: async ({ kind, subject, clientId }) => held.get(kind === 'user' ? subject : clientId) ?? {},
       },
     })
     await run(

@@ -1,7 +1,7 @@
 /** The argument parser: what it accepts, and that each error names the option and says what to do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseArguments, type Syntax, usageOf } from '../../packages/server/src/cli/args.ts'
+import { formatUsage, parseArguments, type Syntax } from '../../packages/server/src/cli/args.ts'
 
 const COMMAND: Syntax = {
   name: 'thing add',
@@ -78,5 +78,5 @@ for (const [line, message] of [
 }
 
 test('the usage line shows required options', () => {
-  assert.equal(usageOf(COMMAND), 'thing add NAME [OTHER] --table TABLE [OPTIONS] [SETTINGS]')
+  assert.equal(formatUsage(COMMAND), 'thing add NAME [OTHER] --table TABLE [OPTIONS] [SETTINGS]')
 })

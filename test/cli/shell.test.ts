@@ -14,7 +14,7 @@ import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { createGate } from '../../packages/server/src/cli/gate.ts'
 import { History, historyFile } from '../../packages/server/src/cli/query/shell/history.ts'
 import { runShell } from '../../packages/server/src/cli/query/shell/shell.ts'
-import { authOf } from '../../packages/server/src/cli/sign-in/sign-in.ts'
+import { chooseAuth } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
@@ -59,7 +59,7 @@ async function openShell(t: TestContext, parameters: ReadonlyMap<string, string>
     raw += text
     shown = stripVTControlCharacters(raw).replaceAll('\r', '')
   })
-  const gate = createGate(server.issuer, authOf(server.issuer, parseArguments(command, access())))
+  const gate = createGate(server.issuer, chooseAuth(server.issuer, parseArguments(command, access())))
   t.after(() => gate.close())
   const options = { parameters, format: 'table' as const }
   const ended = runShell(gate, options, { input, output }, new History(historyFile(environment)))

@@ -3,10 +3,14 @@ import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { environmentName, fileName, flagName, SETTINGS, settingNames } from '../../packages/server/src/config/config.ts'
-import { issuerOf } from '../../packages/server/src/config/issuer.ts'
+import { chooseIssuer } from '../../packages/server/src/config/issuer.ts'
 import { isOfPlatform, loadConfig } from '../../packages/server/src/config/load.ts'
-import { BadSetting, choicesOf } from '../../packages/server/src/config/parsers.ts'
-import { namedServers, nameOf, withoutCredentials } from '../../packages/server/src/store/database/servers/addresses.ts'
+import { BadSetting, listChoices } from '../../packages/server/src/config/parsers.ts'
+import {
+  formatAddress,
+  namedServers,
+  withoutCredentials,
+} from '../../packages/server/src/store/database/servers/addresses.ts'
 
 function configOf(flags: Record<string, string>) {
   return loadConfig({ flags }).config
@@ -245,7 +249,7 @@ test('a database URL with several hosts, as libpq reads it', () => {
     const { addresses, target, isFailover, connectionString } = namedServers(
       configOf({ '--database-url': url }).databaseUrl,
     )
-    return [addresses.map(nameOf).join(' '), target, isFailover, connectionString]
+    return [addresses.map(formatAddress).join(' '), target, isFailover, connectionString]
   }
   const several = [
     ['postgres://u:p%2F@a:1,b/d', 'a:1 b:5432'],
@@ -286,7 +290,7 @@ test('the issuer is as set, or derived from scheme, host and port', () => {
     [{ '--issuer': 'https://id.example.com/' }, 5080, 'https://id.example.com'],
     [{ '--issuer': 'https://id.example.com/tenant' }, 5080, 'https://id.example.com/tenant'],
   ]
-  for (const [flags, port, expected] of cases) assert.equal(issuerOf(configOf(flags), port), expected)
+  for (const [flags, port, expected] of cases) assert.equal(chooseIssuer(configOf(flags), port), expected)
 })
 
 test('every choice is known to the docs: a value that is refused with a list has that list', () => {
@@ -303,7 +307,7 @@ test('every choice is known to the docs: a value that is refused with a list has
     const [, listed] = /is not one of ([\w, ]+)/.exec(refusal()) ?? []
     if (listed === undefined) continue
     lists++
-    assert.deepEqual(choicesOf(SETTINGS[name].parse), listed.split(', '), name)
+    assert.deepEqual(listChoices(SETTINGS[name].parse), listed.split(', '), name)
   }
   assert.ok(lists >= 3)
 })

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chooseColumns, suitableKind } from '../../packages/console/src/chart/choose.ts'
-import { type ChartSource, type Points, pointsOf } from '../../packages/console/src/chart/points.ts'
-import { zoneOf } from '../../packages/console/src/chart/statement-zone.ts'
+import { buildPoints, type ChartSource, type Points } from '../../packages/console/src/chart/points.ts'
+import { findZone } from '../../packages/console/src/chart/statement-zone.ts'
 import { timeTicks } from '../../packages/console/src/chart/ticks.ts'
 import { TimeAxis } from '../../packages/console/src/chart/time-axis.ts'
-import { boundText, exactText, summaryOf } from '../../packages/console/src/chart/words.ts'
+import { boundText, exactText, summarize } from '../../packages/console/src/chart/words.ts'
 import { numberText } from '../../packages/console/src/ui/number.ts'
 
 function sourceOf(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
@@ -17,8 +17,8 @@ function sourceOf(columns: Readonly<Record<string, string>>, rows: readonly (rea
   }
 }
 
-function drawn(source: ChartSource, view: Parameters<typeof pointsOf>[1]): Points {
-  const points = pointsOf(source, view)
+function drawn(source: ChartSource, view: Parameters<typeof buildPoints>[1]): Points {
+  const points = buildPoints(source, view)
   assert.ok(typeof points !== 'string', String(points))
   return points
 }
@@ -144,11 +144,11 @@ test('half hours of weeks are labelled by days, those of years by months, at eve
 
 test('the zone of a statement is that of its functions', () => {
   const bars = (zone: string) => `select time_bucket('30 minutes', executed_at, ${zone}) as t, max(price) from trades`
-  assert.equal(zoneOf(bars("'America/New_York'")), 'America/New_York')
-  assert.equal(zoneOf(bars(':zone'), { zone: 'Asia/Tokyo' }), 'Asia/Tokyo')
-  assert.equal(zoneOf("select x at time zone 'Europe/London' from t"), 'Europe/London')
+  assert.equal(findZone(bars("'America/New_York'")), 'America/New_York')
+  assert.equal(findZone(bars(':zone'), { zone: 'Asia/Tokyo' }), 'Asia/Tokyo')
+  assert.equal(findZone("select x at time zone 'Europe/London' from t"), 'Europe/London')
   for (const text of ['select 1', bars("'No/Where'"), `${bars("'UTC'")} where y at time zone 'Asia/Tokyo' = z`])
-    assert.equal(zoneOf(text), undefined, text)
+    assert.equal(findZone(text), undefined, text)
 })
 
 test('numbers have separators and the decimals of their column, and lose no digit', () => {
@@ -232,7 +232,7 @@ test('of many rows the newest are drawn, and the chart says so', () => {
     assert.match(boundText(points) ?? '', /^Shows the (last|first) 20.000 of 20.001 rows$/)
   }
   assert.match(
-    summaryOf(drawn(sourceOf(columns, rising.slice(0, 3)), {}), 'Load'),
+    summarize(drawn(sourceOf(columns, rising.slice(0, 3)), {}), 'Load'),
     /^Line chart of Load: 3 points, .* value 2\.$/,
   )
 })

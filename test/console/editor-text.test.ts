@@ -4,9 +4,15 @@ import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { DEFAULT_LIMITS, parse, tokenize } from 'gatehouse-iql'
-import { faultsOf } from '../../packages/console/src/editor/check.ts'
+import { findFaults } from '../../packages/console/src/editor/check.ts'
 import { format } from '../../packages/console/src/editor/format.ts'
-import { parametersOf, scan, statementAt, statementsOf, tablesOf } from '../../packages/console/src/editor/scan.ts'
+import {
+  findTables,
+  parameterNames,
+  scan,
+  splitStatements,
+  statementAt,
+} from '../../packages/console/src/editor/scan.ts'
 import { signature, wholeEntry } from '../../packages/console/src/editor/signature.ts'
 import { DEMO_DOCUMENTS } from '../../packages/server/src/declarative/demo-documents.ts'
 import { print } from '../query/iql/print.ts'
@@ -21,7 +27,7 @@ async function examples(): Promise<string[]> {
   for await (const file of glob(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT })) {
     const page = await readFile(join(ROOT, file), 'utf8')
     for (const [, language = '', block = ''] of page.matchAll(FENCED))
-      if (['', 'sql'].includes(language)) blocks.push(...statementsOf(block).map(({ text }) => text))
+      if (['', 'sql'].includes(language)) blocks.push(...splitStatements(block).map(({ text }) => text))
     for (const [, code = ''] of page.replaceAll(FENCED, '').matchAll(/`([^`]+)`/g)) blocks.push(code)
   }
   const demo = DEMO_DOCUMENTS.flatMap(({ body }) =>
@@ -58,28 +64,29 @@ test('tokens are those of the lexer', async () => {
 
 test('statements: semicolons in texts, names and comments do not end them; the one at the cursor is found', () => {
   const text = `-- all; of them\nselect ';' from "a;b"; /* ; */\n\nselect 2;  \n-- the end`
-  const parts = statementsOf(text).map(({ text: part }) => part)
+  const parts = splitStatements(text).map(({ text: part }) => part)
   assert.deepEqual(parts, [`-- all; of them\nselect ';' from "a;b"`, '/* ; */\n\nselect 2'])
   assert.equal(statementAt(text, 3)?.text, parts[0])
   assert.equal(statementAt(text, text.indexOf('; /*') + 1)?.text, parts[0])
   assert.equal(statementAt(text, text.indexOf('2;') + 2)?.text, parts[1])
   assert.equal(statementAt(text, text.length)?.text, parts[1])
   assert.equal(statementAt('', 0), undefined)
-  assert.deepEqual(statementsOf("select 'never closed; "), [{ from: 0, to: 22, text: "select 'never closed; " }])
+  assert.deepEqual(splitStatements("select 'never closed; "), [{ from: 0, to: 22, text: "select 'never closed; " }])
 })
 
 test('parameters are what the parser takes for one: in no example of the documentation is anything else asked for', async () => {
   const texts = await examples()
-  for (const text of texts) assert.deepEqual(parametersOf(text), askedBy(parse(text)), text)
+  for (const text of texts) assert.deepEqual(parameterNames(text), askedBy(parse(text)), text)
   assert.ok(texts.some((text) => /row filter \([^)]*:/i.test(text)))
   assert.ok(texts.some((text) => askedBy(parse(text)).length > 0))
   // Each statement of a text for itself, and one that is being typed.
   const filter = 'ROW FILTER (desk = :role OR owner = :sub)'
-  assert.deepEqual(parametersOf(`-- :x\ncreate table t (a Text) ${filter}; select :sub; alter table t set ${filter}`), [
-    'sub',
-  ])
-  assert.deepEqual(parametersOf('CREATE TABLE t (a Text) ROW FILTER (a = :ro'), [])
-  assert.deepEqual(parametersOf('explain select * from t where "create" = :a'), ['a'])
+  assert.deepEqual(
+    parameterNames(`-- :x\ncreate table t (a Text) ${filter}; select :sub; alter table t set ${filter}`),
+    ['sub'],
+  )
+  assert.deepEqual(parameterNames('CREATE TABLE t (a Text) ROW FILTER (a = :ro'), [])
+  assert.deepEqual(parameterNames('explain select * from t where "create" = :a'), ['a'])
 })
 
 /** The claims of a row filter are not parameters. */
@@ -97,9 +104,9 @@ function askedBy(node: unknown): string[] {
 }
 
 test('parameters once each, and tables with their aliases', () => {
-  assert.deepEqual(parametersOf("select :a, :A, $2, ':no' -- :nor\n from t where x = :b"), ['a', '2', 'b'])
+  assert.deepEqual(parameterNames("select :a, :A, $2, ':no' -- :nor\n from t where x = :b"), ['a', '2', 'b'])
   const text = 'select * from trades t join "My Table" as m on true left join quotes where a; update x set b = 1'
-  assert.deepEqual(tablesOf(scan(text)), [
+  assert.deepEqual(findTables(scan(text)), [
     { table: 'trades', alias: 't' },
     { table: 'My Table', alias: 'm' },
     { table: 'quotes', alias: undefined },
@@ -109,11 +116,11 @@ test('parameters once each, and tables with their aliases', () => {
 
 test('a fault is where it is, in each statement, with what was expected', () => {
   const text = 'select 1 from trades;\nselect * form trades;\nselect from'
-  const faults = faultsOf(text)
+  const faults = findFaults(text)
   assert.equal(text.slice(faults[0]?.from, faults[0]?.to), 'form')
   assert.equal(faults.length, 2)
   assert.match(`${faults[1]?.message} ${faults[1]?.hint}`, /from/i)
-  assert.deepEqual(faultsOf(''), [])
+  assert.deepEqual(findFaults(''), [])
 })
 
 test('a layout means the same, keeps comments, and stays as it is when it is laid out again', async () => {

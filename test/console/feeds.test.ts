@@ -1,7 +1,7 @@
 /** Feeds and remote controllers in the area Streams of the console, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { snippetsOf } from '../../packages/console/src/areas/streams/feeds/snippets.ts'
+import { feedSnippets } from '../../packages/console/src/areas/streams/feeds/snippets.ts'
 import { itemTexts, memberTexts } from '../../packages/console/src/areas/streams/json-text.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
@@ -170,7 +170,7 @@ test('parts of JSON are taken as they are written', () => {
 })
 
 test('code names topics so that no character of them is lost', () => {
-  const [curl, typescript, python] = snippetsOf('https://gate.test', 'Prices', "NYSE/it's")
+  const [curl, typescript, python] = feedSnippets('https://gate.test', 'Prices', "NYSE/it's")
   assert.match(curl?.publish ?? '', /^curl 'https:\/\/gate\.test\/feeds\/Prices\/NYSE%2Fit'\\''s'/)
   assert.match(typescript?.subscribe ?? '', /gate\.feed\('Prices'\)\.subscribe\("NYSE\/it's"\)/)
   assert.match(python?.publish ?? '', /"https:\/\/gate\.test\/feeds\/Prices\/NYSE%2Fit's"/)

@@ -225,7 +225,7 @@ test('before it is built the page says what to do; afterwards it is there withou
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
   const metrics = new Metrics()
-  listener.answerWith(new Pipeline({ groups: [group], logger, metrics, addressOf: connectionAddress }))
+  listener.answerWith(new Pipeline({ groups: [group], logger, metrics, readAddress: connectionAddress }))
   const ask = () => fetch(`http://127.0.0.1:${listener.port}/console/query`)
   const before = await ask()
   assert.equal(before.status, 503)

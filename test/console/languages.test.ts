@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import * as esbuild from 'esbuild'
 import { originFault, redirectUriFault } from 'gatehouse-protocol'
-import { plainScript, readCatalogue, textsOf, translate } from '../../packages/console/texts.js'
+import { plainScript, readCatalogue, readTexts, translate } from '../../packages/console/texts.js'
 
 const FOLDER = new URL('../../packages/console', import.meta.url).pathname
 const LANGUAGES = readdirSync(join(FOLDER, 'languages'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
@@ -19,7 +19,7 @@ const sources = readdirSync(join(FOLDER, 'src'), { recursive: true, encoding: 'u
   .concat(join(FOLDER, '../protocol/src/audit-events.ts'))
 const scripts = await Promise.all(sources.map((file) => plainScript(file, esbuild)))
 /** What every language needs, and what it can replace. */
-const found = new Set(scripts.flatMap((script) => [...textsOf(script)]))
+const found = new Set(scripts.flatMap((script) => [...readTexts(script)]))
 const replaceable = new Set<string>()
 for (const script of [...scripts, await plainScript(ADDRESSES, esbuild)])
   translate(script, {

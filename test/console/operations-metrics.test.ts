@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { axisLabels, figureText } from '../../packages/console/src/areas/operations/figure-text.ts'
 import { addSamples, CHARTS, LONGEST_HISTORY } from '../../packages/console/src/areas/operations/figures.ts'
-import { parseMetrics, sumOf } from '../../packages/console/src/areas/operations/metrics.ts'
-import { problemsOf } from '../../packages/console/src/areas/operations/problems.ts'
+import { parseMetrics, sumSeries } from '../../packages/console/src/areas/operations/metrics.ts'
+import { findProblems } from '../../packages/console/src/areas/operations/problems.ts'
 import { Figures, MOST_SAMPLES, quantileBetween } from '../../packages/server/src/telemetry/figure-history.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 
@@ -23,14 +23,14 @@ test('values and labels are read, with escapes, infinities and times; other line
   )
   assert.deepEqual([...scrape.keys()], ['a_total', 'b', 'c'])
   assert.deepEqual({ ...scrape.get('a_total')?.[0]?.labels }, { route: '/a/{b}', text: 'one "two" \\ \n' })
-  assert.equal(sumOf(scrape, 'a_total'), 7)
+  assert.equal(sumSeries(scrape, 'a_total'), 7)
   assert.equal(
-    sumOf(scrape, 'a_total', ({ route }) => route === '/c'),
+    sumSeries(scrape, 'a_total', ({ route }) => route === '/c'),
     4,
   )
-  assert.equal(sumOf(scrape, 'b'), Number.POSITIVE_INFINITY)
-  assert.equal(sumOf(scrape, 'c'), 1500)
-  assert.equal(sumOf(scrape, 'd'), undefined)
+  assert.equal(sumSeries(scrape, 'b'), Number.POSITIVE_INFINITY)
+  assert.equal(sumSeries(scrape, 'c'), 1500)
+  assert.equal(sumSeries(scrape, 'd'), undefined)
 })
 
 test('quantiles are those between two samples, interpolated inside the bucket', () => {
@@ -115,7 +115,7 @@ test('what needs attention is said in a sentence each', () => {
   const scrape = parseMetrics(
     'gatehouse_disk_free_bytes 5\ngatehouse_disk_size_bytes 100\ngatehouse_audit_lost_total 0',
   )
-  assert.deepEqual(problemsOf(nodes, scrape), [
+  assert.deepEqual(findProblems(nodes, scrape), [
     'a does not reply.',
     'b is not ready (database: is away).',
     'The event loop of b is 250 ms late: it needs more CPU.',

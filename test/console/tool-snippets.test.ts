@@ -1,7 +1,7 @@
 /** What the page "Connect a tool" shows can be pasted: the words of libpq, URIs and JDBC. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { snippetsOf } from '../../packages/console/src/areas/tools/snippets.ts'
+import { toolSnippets } from '../../packages/console/src/areas/tools/snippets.ts'
 
 const PLACE = {
   host: 'gate.example.com',
@@ -12,7 +12,7 @@ const PLACE = {
 }
 
 test('each way to sign in has its user, and TLS is verified where there is a certificate', () => {
-  const texts = (way: Parameters<typeof snippetsOf>[0]) => snippetsOf(way, PLACE).map(({ text }) => text)
+  const texts = (way: Parameters<typeof toolSnippets>[0]) => toolSnippets(way, PLACE).map(({ text }) => text)
   assert.deepEqual(texts('device'), [
     'psql "host=gate.example.com port=5433 dbname=gatehouse user=oauth sslmode=verify-full sslrootcert=system oauth_issuer=https://gate.example.com oauth_client_id=gatehouse-tools"',
   ])
@@ -35,6 +35,6 @@ test('each way to sign in has its user, and TLS is verified where there is a cer
 test('without TLS nothing demands it, and psql 18 is told that http is meant', () => {
   const place = { ...PLACE, tls: false, host: 'localhost', issuer: 'http://localhost:5080' }
   for (const way of ['device', 'token', 'client', 'password'] as const)
-    for (const { text } of snippetsOf(way, place)) assert.doesNotMatch(text, /ssl(?! mode: disable)/i)
-  assert.match(snippetsOf('device', place)[0]?.text ?? '', /^PGOAUTHDEBUG=UNSAFE psql /)
+    for (const { text } of toolSnippets(way, place)) assert.doesNotMatch(text, /ssl(?! mode: disable)/i)
+  assert.match(toolSnippets('device', place)[0]?.text ?? '', /^PGOAUTHDEBUG=UNSAFE psql /)
 })

@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test'
 import { BadDeclaration } from '../../packages/server/src/declarative/bad-declaration.ts'
 import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
 import { declarationJsonSchema } from '../../packages/server/src/declarative/json-schema.ts'
-import { readDeclaration, settingsOf } from '../../packages/server/src/declarative/read.ts'
+import { readDeclaration, readSettings } from '../../packages/server/src/declarative/read.ts'
 import { resolveSecrets } from '../../packages/server/src/declarative/secrets.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
@@ -309,14 +309,14 @@ test('settings of the file become the strings that flags would have', () => {
   const file = read(
     'settings:\n  port: 6000\n  demo: true\n  services: [identity, query]\n  database_url: {env: DB}\n  log_level: warn\n',
   )
-  assert.deepEqual(settingsOf(file, { DB: 'postgres://x@y/z' }), {
+  assert.deepEqual(readSettings(file, { DB: 'postgres://x@y/z' }), {
     port: '6000',
     demo: 'true',
     services: 'identity,query',
     database_url: 'postgres://x@y/z',
     log_level: 'warn',
   })
-  assert.throws(() => settingsOf(read('settings: {config: other.yaml}'), {}), /settings\.config/)
+  assert.throws(() => readSettings(read('settings: {config: other.yaml}'), {}), /settings\.config/)
 })
 
 test('JSON Schema Core §6.4: the published patterns are portable', () => {

@@ -34,7 +34,7 @@ async function start(t: TestContext, times: { arrivalMs?: number } = {}) {
       ],
     },
   ]
-  const options = { groups, logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
+  const options = { groups, logger, metrics: new Metrics(), readAddress: connectionAddress, authenticate }
   const arriving = new HeldBytes(2.5 * BODY)
   listener.answerWith(new Pipeline({ ...options, ...times, arriving }))
   t.after(() => listener.close(0))

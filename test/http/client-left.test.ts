@@ -48,7 +48,7 @@ async function serve(t: TestContext, routes: readonly Route[], group: Partial<Ro
   t.after(() => listener.close(0))
   const groups = [{ at: ['/'], routes, ...group }]
   listener.answerWith(
-    new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
+    new Pipeline({ groups, logger, metrics, readAddress: connectionAddress, tracing: tracing as Tracing }),
   )
   return {
     port: listener.port,

@@ -30,7 +30,7 @@ async function serve(
   const metrics = new Metrics()
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
-  listener.answerWith(new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, ...options }))
+  listener.answerWith(new Pipeline({ groups, logger, metrics, readAddress: connectionAddress, ...options }))
   const { port } = listener
   return {
     port,

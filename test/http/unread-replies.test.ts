@@ -39,7 +39,7 @@ async function start(t: TestContext, options: UnreadRepliesOptions = {}) {
       logger,
       metrics,
       unread,
-      addressOf: connectionAddress,
+      readAddress: connectionAddress,
     }),
   )
   t.after(() => listener.close(0))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 import { test } from 'node:test'
-import { isSigned, signatureOf } from '../../packages/server/src/lib/signature-algs.ts'
+import { createSignature, isSigned } from '../../packages/server/src/lib/signature-algs.ts'
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const inFixedLength = (key: KeyObject) => ({ key, dsaEncoding: 'ieee-p1363' as const })
@@ -11,7 +11,7 @@ test('RFC 7518 §3.4: Node reads signatures of ES256 that were made here, and th
   // One of 128 signatures has a number that begins with a zero.
   for (let n = 0; n < 1_000; n++) {
     const input = Buffer.from(`input ${n}`)
-    const ours = await signatureOf('ES256', privateKey, input)
+    const ours = await createSignature('ES256', privateKey, input)
     assert.equal(ours.length, 64)
     assert.ok(verify('sha256', input, inFixedLength(publicKey), ours), ours.toString('hex'))
     const theirs = sign('sha256', input, inFixedLength(privateKey))
@@ -21,7 +21,7 @@ test('RFC 7518 §3.4: Node reads signatures of ES256 that were made here, and th
 
 test('a signature of ES256 that is altered, of another length, zero or in ASN.1 is refused', async () => {
   const input = Buffer.from('input')
-  const good = await signatureOf('ES256', privateKey, input)
+  const good = await createSignature('ES256', privateKey, input)
   const altered = Buffer.from(good)
   altered[40] = (altered[40] ?? 0) ^ 1
   const refused = {

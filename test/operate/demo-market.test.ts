@@ -6,9 +6,9 @@ import { DEMO } from '../../packages/server/src/declarative/demo.ts'
 import { tradedInstruments } from '../../packages/server/src/declarative/demo-market.ts'
 import { createWalk } from '../../packages/server/src/declarative/demo-walk.ts'
 import { findDeclared } from '../../packages/server/src/declarative/reconcile.ts'
-import { tableTarget } from '../../packages/server/src/declarative/targets.ts'
 import { createDemoMarket, type MarketOptions, startMarket } from '../../packages/server/src/demo/market.ts'
 import type { Price } from '../../packages/server/src/demo/ticker.ts'
+import { TABLES } from '../../packages/server/src/resources/tables.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { queryProcesses } from '../query/query-processes.ts'
 import { type QueryServer, startQueryServer } from '../query/query-server.ts'
@@ -200,7 +200,8 @@ function optionsFor({ service }: QueryServer, log: string[]): MarketOptions {
 }
 
 async function createTables({ service }: QueryServer, names: readonly string[] = ['trades', 'quotes']): Promise<void> {
-  for (const table of DEMO.tables ?? []) if (names.includes(table.name)) await service.tables.create(tableTarget(table))
+  for (const table of DEMO.tables ?? [])
+    if (names.includes(table.name)) await service.tables.create(TABLES.toItem(table))
 }
 
 async function lastId(server: QueryServer): Promise<number> {

@@ -5,7 +5,7 @@ import http from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileName, type SettingName, settingNames } from '../../packages/server/src/config/config.ts'
-import { reloadOf } from '../../packages/server/src/config/reload.ts'
+import { reloadKind } from '../../packages/server/src/config/reload.ts'
 import { trustedCertificate, writeCertificate } from '../support/certificate.ts'
 import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { freshRequest, type RequestOptions } from '../support/fresh-request.ts'
@@ -388,7 +388,7 @@ test('every setting of the list has a probe or a separate test', () => {
   assert.deepEqual(
     [...Object.keys(PROBES), ...elsewhere].toSorted(),
     settingNames()
-      .filter((name) => reloadOf(name) === 'always')
+      .filter((name) => reloadKind(name) === 'always')
       .toSorted(),
   )
 })

@@ -76,7 +76,9 @@ test('a changed password does not free the session of a provider from its lifeti
   const form = page.forms.find(({ action }) => action.pathname === '/account/password') ?? assert.fail(page.body)
   const passwords = { current_password: BOB.password, new_password: 'a password that nobody knows' }
   assert.equal(pageOf(await agent.submit(form, passwords)).url.search, '?done=password')
-  const [session] = await place.stores.providerSignIns.sessionsOf('corp', stub.issuer, { subject: `subject-${count}` })
+  const [session] = await place.stores.providerSignIns.findSessions('corp', stub.issuer, {
+    subject: `subject-${count}`,
+  })
   const { boundedUntil } = (await place.stores.sessions.findById(session ?? 'none')) ?? assert.fail('no session')
   assert.ok(boundedUntil !== undefined && boundedUntil <= place.clock() + 3_600_000)
 })

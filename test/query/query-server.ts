@@ -137,7 +137,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     groups: service.routes({ authenticate }),
     logger,
     metrics,
-    addressOf: connectionAddress,
+    readAddress: connectionAddress,
     authenticate,
     unread: new UnreadReplies({
       metrics,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { DEFAULT_LIMITS, shapeOf, tokenize } from 'gatehouse-iql'
+import { DEFAULT_LIMITS, readShape, tokenize } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import { parametersOf } from '../../packages/server/src/query/engines/emit/parameters.ts'
 import { type Planned, Planner } from '../../packages/server/src/query/plan/planner.ts'
@@ -238,7 +238,7 @@ onEveryEngine('plans by shape', (place) => {
 })
 
 test('no text has the key of another statement as its own', () => {
-  const key = shapeOf('SELECT id FROM a WHERE id = 1')?.key ?? ''
+  const key = readShape('SELECT id FROM a WHERE id = 1')?.key ?? ''
   assert.notEqual(key, '')
-  for (const text of [key, `${key} AND k = 1`, key.replace('\0i', "'\0i'")]) assert.notEqual(shapeOf(text)?.key, key)
+  for (const text of [key, `${key} AND k = 1`, key.replace('\0i', "'\0i'")]) assert.notEqual(readShape(text)?.key, key)
 })

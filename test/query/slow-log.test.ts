@@ -56,6 +56,25 @@ describe('the log of slow statements', () => {
     assert.ok(!server.log.some((text) => text.includes('NEEDLE-2')))
   })
 
+  test('names a bulk insert by its path', async () => {
+    const line = {
+      id: 900_001,
+      symbol: 'ACME',
+      side: 'Buy',
+      quantity: 1,
+      price: '1.5',
+      executed_at: '2026-01-05T09:00:00Z',
+    }
+    const reply = await post('/Query/trades/Insert', `${JSON.stringify(line)}\n`, {
+      'content-type': 'application/x-ndjson',
+    })
+    assert.equal(reply.status, 200, await reply.text())
+    assert.deepEqual(
+      slow('/Query/trades/Insert').map(({ outcome, client }) => [outcome, client]),
+      [['ok', 'demo-cli']],
+    )
+  })
+
   test('says how a statement failed, and cuts a long text', async () => {
     const text = `SELECT no_such_column FROM trades WHERE symbol <> '${'x'.repeat(20_000)}'`
     assert.equal((await post('/query', text, { 'content-type': 'text/plain' })).status, 400)

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { VERSION } from 'gatehouse-protocol'
 import { highlight } from '../../packages/server/src/site/documentation/highlight.ts'
-import { parseMarkdown, renderMarkdown, sectionsOf } from '../../packages/server/src/site/documentation/markdown.ts'
+import { parseMarkdown, renderMarkdown, splitSections } from '../../packages/server/src/site/documentation/markdown.ts'
 import { decodeEntities } from '../support/html-form.ts'
 import { useServer } from '../support/server.ts'
 
@@ -265,7 +265,7 @@ test('headings have the anchors of GitHub, and sections their text', () => {
     ['a--b-c_d', 'same', 'same-1'],
   )
   assert.deepEqual(
-    sectionsOf(page).map(({ text }) => text),
+    splitSections(page).map(({ text }) => text),
     ['One.', 'a b c d', 'e f'],
   )
 })

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { secretMatches } from '../../packages/server/src/identity/clients/client-request.ts'
 import { UsernameTaken } from '../../packages/server/src/store/accounts/users.ts'
 import type { NewGrant } from '../../packages/server/src/store/authorizations/grants.ts'
-import { digestOf, newSecret } from '../../packages/server/src/store/keys/opaque.ts'
+import { digestSecret, newSecret } from '../../packages/server/src/store/keys/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
@@ -197,7 +197,7 @@ onEveryEngine('stores', (place) => {
     const token = newSecret()
     const [issued_at, expires_at] = [open.clock(), open.clock() + HOUR]
     const row = {
-      digest: digestOf(token),
+      digest: digestSecret(token),
       grant_id: grant.id,
       parent_digest: null,
       issued_at,

@@ -61,7 +61,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     authenticate: async (token: string) =>
       token === 'good.token' ? { ...ALICE, expiresAt: START / 1000 + 7200 } : undefined,
     restoreToken: () => undefined,
-    usernameOf: async () => undefined,
+    findUsername: async () => undefined,
     stepUp: createStepUp({ clock, audit: noAudit }),
     onFault: (error: unknown) => assert.fail(String(error)),
     onSignInRejected: () => {},

@@ -197,7 +197,7 @@ test('after every change the bounds hold, and those with the longest queues are 
       const queues = new QueueBounds({
         perAddress: PER_ADDRESS,
         perNode: PER_NODE,
-        bytesOf: ({ queuedBytes }: QueueOwner) => queuedBytes,
+        countBytes: ({ queuedBytes }: QueueOwner) => queuedBytes,
         close: (owner: QueueOwner, limit: QueueLimit) => owner.closeAsSlow(limit),
       })
       const owners = Array.from({ length: 10 }, (_, index) => ({

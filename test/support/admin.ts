@@ -102,7 +102,7 @@ export async function startTestAdmin(
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
-  const options = { logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
+  const options = { logger, metrics: new Metrics(), readAddress: connectionAddress, authenticate }
   listener.answerWith(new Pipeline({ ...options, groups: [adminGroup(env, options.authenticate, routes)] }))
   return {
     env,

@@ -80,7 +80,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
       groups,
       logger,
       metrics: new Metrics(),
-      addressOf: connectionAddress,
+      readAddress: connectionAddress,
       ...(rateLimits === undefined ? {} : { rateLimits }),
     }),
   )

@@ -1,6 +1,6 @@
 /** Access tokens for tests of a part without the identity server: RS256 with a separate key, and real verification. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { type Authenticate, audiencesOf, type Clock } from 'gatehouse-protocol'
+import { type Authenticate, type Clock, scopeAudiences } from 'gatehouse-protocol'
 import { jwtVerify, SignJWT } from 'jose'
 
 export interface TokenWishes {
@@ -52,7 +52,7 @@ export function createTokenMint(clock: Clock): TokenMint {
         .setProtectedHeader({ alg: 'RS256', typ: wishes.type ?? 'at+jwt' })
         .setIssuer(wishes.issuer ?? ISSUER)
         .setSubject(subject)
-        .setAudience([...(wishes.audiences ?? audiencesOf(scopes))])
+        .setAudience([...(wishes.audiences ?? scopeAudiences(scopes))])
         .setJti(wishes.tokenId ?? randomUUID())
         .setIssuedAt(now)
         .setExpirationTime(now + (wishes.lifetime ?? 3600))

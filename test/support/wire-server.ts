@@ -40,7 +40,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       issuer: 'https://gate.test',
       authenticate: mint.authenticate,
       checkSecret: async () => ({ outcome: 'wrong', reason: 'no secrets here' }),
-      usernameOf: async () => undefined,
+      findUsername: async () => undefined,
       openSession: options.openSession ?? readySession,
       certificate: undefined,
       bus,

@@ -47,10 +47,10 @@ test('all is sent once the client has taken it, in the order of the writes', asy
 
 test('what waits to be joined with more is not sent yet', async () => {
   const { output, client, close } = await connected()
-  output.hold()
+  output.cork()
   output.write(Buffer.from('first'))
   assert.equal(output.hasSentAll(), false)
-  output.release()
+  output.uncork()
   assert.ok(output.hasSentAll())
   client.resume()
   close()

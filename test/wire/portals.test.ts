@@ -76,6 +76,8 @@ onEveryEngine('portals', (place) => {
     })
     await own.query('ROLLBACK')
     assert.equal((await own.query('FETCH held')).errors[0]?.C, '57014')
+    // No rows and no error would say that it was at its end.
+    assert.equal((await own.query('FETCH held')).errors[0]?.C, '55000')
     own.close()
   })
 

@@ -1,5 +1,5 @@
 /** The administration: users, clients, roles and the rest of `/admin`, for callers with administration scopes. */
-import { objectOf } from './errors.ts'
+import { asObject } from './errors.ts'
 import { type Http, type Search, withSearch } from './http.ts'
 import type { CallOptions, Row } from './query.ts'
 
@@ -143,14 +143,14 @@ export class Collection<Item = Row> {
     let path: string | null = withSearch(this.#path, query)
     while (path !== null) {
       const reply: unknown = await this.#http.json(path, options)
-      const { items, next } = objectOf(reply)
+      const { items, next } = asObject(reply)
       yield* (items ?? reply) as Item[]
       path = typeof next === 'string' ? next : null
     }
   }
 
   get(id: string, options: CallOptions = {}): Promise<Item> {
-    return this.#send('GET', pathOf(id), undefined, options)
+    return this.#send('GET', idPath(id), undefined, options)
   }
 
   create(body: Partial<Item>, options: CallOptions = {}): Promise<Item> {
@@ -163,11 +163,11 @@ export class Collection<Item = Row> {
     patch: { readonly [Name in keyof Item]?: Item[Name] | null },
     options: ChangeOptions = {},
   ): Promise<Item> {
-    return this.#send('PATCH', pathOf(id), patch, { ifMatch: '*', ...options })
+    return this.#send('PATCH', idPath(id), patch, { ifMatch: '*', ...options })
   }
 
   async delete(id: string, options: ChangeOptions = {}): Promise<void> {
-    await this.#send('DELETE', pathOf(id), undefined, options)
+    await this.#send('DELETE', idPath(id), undefined, options)
   }
 
   /** Deletes all, or only those that match the query. */
@@ -184,7 +184,7 @@ export class Collection<Item = Row> {
   }
 }
 
-function pathOf(id: string): string {
+function idPath(id: string): string {
   return `/${encodeURIComponent(id)}`
 }
 
@@ -239,7 +239,7 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const users = (user: string): string => `users${pathOf(user)}`
+  const users = (user: string): string => `users${idPath(user)}`
   const own: Pick<Admin, 'of' | 'setPassword'> = {
     of: (user, what) => collection(`${users(user)}/${what}`),
     async setPassword(user, password, { signal } = {}) {

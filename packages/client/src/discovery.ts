@@ -1,5 +1,5 @@
 /** The metadata of the identity server (OpenID Connect Discovery §4, RFC 8414): checked before anything is sent to it. */
-import { AuthError, ConnectionError, errorOf, objectOf } from './errors.ts'
+import { AuthError, asObject, ConnectionError, readError } from './errors.ts'
 
 /** The endpoints that this library uses, as the metadata names them. */
 export type EndpointName =
@@ -36,8 +36,8 @@ export async function getJson(
   init: RequestInit = {},
 ): Promise<Readonly<Record<string, unknown>>> {
   const response = await reach(fetch, url, init)
-  if (!response.ok) throw await errorOf(response)
-  return objectOf(await response.json().catch(() => undefined))
+  if (!response.ok) throw await readError(response)
+  return asObject(await response.json().catch(() => undefined))
 }
 
 /**
@@ -49,13 +49,13 @@ export async function reach(fetch: Fetch, url: string, init: RequestInit): Promi
     return await fetch(url, { redirect: 'error', ...init })
   } catch (error) {
     init.signal?.throwIfAborted()
-    throw new ConnectionError(`${new URL(url).origin} cannot be reached${reasonOf(error)}`, { cause: error })
+    throw new ConnectionError(`${new URL(url).origin} cannot be reached${describeCause(error)}`, { cause: error })
   }
 }
 
 /** Node says in `cause` what went wrong; browsers do not say it. */
-function reasonOf(error: unknown): string {
-  const { message, code } = objectOf(objectOf(error).cause)
+function describeCause(error: unknown): string {
+  const { message, code } = asObject(asObject(error).cause)
   // Without a message where several addresses were tried.
   const reason = message || code
   return reason ? ` (${reason})` : ''

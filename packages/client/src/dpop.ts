@@ -35,7 +35,7 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
     /** The last one of each origin. */
     const nonces = new Map<string, string>()
 
-    const keyOf = async () => {
+    const loadKey = async () => {
       key ??= (options.key ?? storedKey)(env.issuer)
       const { privateKey, publicKey } = await key
       const { kty, crv, x, y } = await crypto.subtle.exportKey('jwk', publicKey as never)
@@ -43,8 +43,13 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
       return { privateKey, jwk: { crv, kty, x, y } }
     }
 
-    const proofOf = async (method: string, url: string, nonce: string | undefined, token?: string): Promise<string> => {
-      const { privateKey, jwk } = await keyOf()
+    const signProof = async (
+      method: string,
+      url: string,
+      nonce: string | undefined,
+      token?: string,
+    ): Promise<string> => {
+      const { privateKey, jwk } = await loadKey()
       const input = `${encode({ typ: 'dpop+jwt', alg: 'ES256', jwk })}.${encode({
         jti: crypto.randomUUID(),
         htm: method,
@@ -67,7 +72,7 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
         else if (method !== 'POST' || url !== (await env.endpoint('token'))) return fetch(url, init)
         const { origin } = new URL(url)
         for (let isFirst = true; ; isFirst = false) {
-          headers.set('dpop', await proofOf(method, url, nonces.get(origin) ?? options.nonce, token))
+          headers.set('dpop', await signProof(method, url, nonces.get(origin) ?? options.nonce, token))
           const response = await fetch(url, { ...init, headers })
           const nonce = response.headers.get('dpop-nonce')
           if (nonce !== null) nonces.set(origin, nonce)
@@ -79,14 +84,14 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
     const thumbprint = async (leaves: boolean) =>
       leaves && (options.key !== undefined || databases() === undefined)
         ? undefined
-        : digest(JSON.stringify((await keyOf()).jwk))
+        : digest(JSON.stringify((await loadKey()).jwk))
 
     const source = auth({ ...env, fetch: wrap(env.fetch), thumbprint })
     return Object.assign(source, {
       wrap,
       async prove(url: string, token: string, reply: unknown) {
         const { Nonce } = reply as { readonly Nonce?: string }
-        return { Provider: 'DPoP', Proof: await proofOf('GET', url, Nonce, token) }
+        return { Provider: 'DPoP', Proof: await signProof('GET', url, Nonce, token) }
       },
     })
   }

@@ -142,19 +142,19 @@ export function closedError(what: string): ConnectionError {
 }
 
 /** The error of a reply that is not a success. Reads its body. */
-export async function errorOf(response: Response, statement?: string): Promise<GatehouseError> {
+export async function readError(response: Response, statement?: string): Promise<GatehouseError> {
   const text = await response.text().catch(() => '')
   let document: unknown
   try {
     document = JSON.parse(text)
   } catch {}
   const { status, headers } = response
-  const seconds = retryAfterOf(headers.get('retry-after'))
+  const seconds = parseRetryAfter(headers.get('retry-after'))
   return problemError(document, { status, requestId: headers.get('request-id') ?? undefined, seconds, statement })
 }
 
 /** RFC 9110 §10.2.3: seconds, or a date. */
-function retryAfterOf(header: string | null): number | undefined {
+function parseRetryAfter(header: string | null): number | undefined {
   if (header === null) return undefined
   const given = Number(header)
   const seconds = given >= 0 ? given : (Date.parse(header) - Date.now()) / 1000
@@ -179,7 +179,7 @@ interface Reply {
  * ```
  */
 export function problemError(document: unknown, reply: Reply = {}): GatehouseError {
-  const members = objectOf(document)
+  const members = asObject(document)
   const status = reply.status ?? (typeof members.status === 'number' ? members.status : undefined)
   const code = text(members.Code) ?? text(members.error) ?? `http.${status}`
   const message =
@@ -197,7 +197,7 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     details: members,
   }
   if (/^(IQL|Data|Criteria|Limit|Request)\./.test(code)) {
-    const { Offset, Line, Column } = objectOf(members.Position)
+    const { Offset, Line, Column } = asObject(members.Position)
     const position =
       typeof Offset === 'number' ? { offset: Offset, line: Number(Line), column: Number(Column) } : undefined
     return new QueryError(message, { ...init, statement: reply.statement, position })
@@ -209,7 +209,7 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
 }
 
 /** The members of a JSON object; of anything else, none. */
-export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+export function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 

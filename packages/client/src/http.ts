@@ -3,7 +3,7 @@ import type { Auth, TokenSource } from './auth/token-source.ts'
 import { defined } from './defined.ts'
 import { discover, type Fetch, reach } from './discovery.ts'
 import { safely } from './emitter.ts'
-import { AuthError, ConnectionError, closedError, errorOf, GatehouseError } from './errors.ts'
+import { AuthError, ConnectionError, closedError, GatehouseError, readError } from './errors.ts'
 import { type ValueOptions, Values } from './values.ts'
 import { abortable, backoff, either, pause } from './wait.ts'
 
@@ -146,7 +146,7 @@ export class Http<Source extends TokenSource = TokenSource> {
         options.onSend?.()
         const response = await this.#send(path, options, token, signal, attempt)
         if (response.ok) return response
-        error = await errorOf(response, statement)
+        error = await readError(response, statement)
         // Nothing was done yet, so anything may be repeated; once, and only with another token.
         if (response.status === 401 && refused === undefined) {
           refused = token

@@ -1,5 +1,5 @@
 /** Queries: rows, a stream of rows, Arrow, CSV, or the whole result. */
-import { objectOf, problemError, QueryError } from './errors.ts'
+import { asObject, problemError, QueryError } from './errors.ts'
 import { type Http, read, type Search, withSearch } from './http.ts'
 import type { Part, Statement } from './statement.ts'
 import { statement as statementOf, tagged } from './statement.ts'
@@ -131,9 +131,9 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     const { values } = this.#http
     const search = { rows: 'arrays', header: 'columns' }
     const response = await this.response('application/x-ndjson', { search, signal })
-    const items = itemsOf(response, this.#http, signal)
+    const items = readItems(response, this.#http, signal)
     const { value: first = [] } = await items.next()
-    const columns = values.columns(objectOf(first[0]).Columns)
+    const columns = values.columns(asObject(first[0]).Columns)
     const requestId = response.headers.get('request-id') ?? ''
     const batches = this.#readBatches(first.slice(1), items, values.decoder(columns, true))
     return Object.assign(batches, { columns, requestId })
@@ -150,7 +150,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
         if (decode !== undefined) rows.forEach(decode)
         if (rows.length > 0) yield rows
         // Rows are arrays. An object is about the result, and comes last.
-        const { Error: problem, Truncated } = objectOf(batch.at(-1))
+        const { Error: problem, Truncated } = asObject(batch.at(-1))
         if (problem !== undefined) throw problemError(problem, { statement: this.#text })
         if (Truncated === true) throw this.#truncated()
         const next = await items.next()
@@ -229,7 +229,7 @@ export async function readResult<R>(
   statement?: string,
   signal?: AbortSignal,
 ): Promise<Result<R>> {
-  const reply = objectOf(http.values.parse(await read(() => response.text(), signal)))
+  const reply = asObject(http.values.parse(await read(() => response.text(), signal)))
   if (reply.Error !== undefined) throw problemError(reply.Error, { statement })
   const columns = http.values.columns(reply.Columns)
   const rows = (reply.Rows ?? []) as Row[]
@@ -258,7 +258,7 @@ async function readBytes(
 ): Promise<Uint8Array> {
   const chunks: Uint8Array<ArrayBuffer>[] = []
   let size = 0
-  for await (const chunk of chunksOf(response, signal)) {
+  for await (const chunk of readChunks(response, signal)) {
     chunks.push(chunk)
     size += chunk.length
     onProgress?.(size)
@@ -267,10 +267,10 @@ async function readBytes(
 }
 
 /** The lines of a reply, as many at a time as have arrived. */
-export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]> {
+export async function* readLines(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]> {
   const decoder = new TextDecoder()
   let rest = ''
-  for await (const chunk of chunksOf(response, signal)) {
+  for await (const chunk of readChunks(response, signal)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     // Never undefined: a split has at least one part.
     rest = lines.pop() as string
@@ -279,17 +279,20 @@ export async function* linesOf(response: Response, signal: AbortSignal | undefin
 }
 
 /** Many lines are parsed at once, which is much faster; not all of a large chunk, so that a page can draw in between. */
-async function* itemsOf(
+async function* readItems(
   response: Response,
   { values }: Http,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
-  for await (const lines of linesOf(response, signal))
+  for await (const lines of readLines(response, signal))
     while (lines.length > 0) yield values.parse(`[${lines.splice(0, 500)}]`) as unknown[]
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */
-async function* chunksOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* readChunks(
+  response: Response,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader()
   if (reader === undefined) return
   try {

@@ -73,7 +73,7 @@ export class Table<R = Row> {
   async select({ where = [], columns, orderBy, limit, after, signal }: SelectOptions<R> = {}): Promise<Result<R>> {
     const orderby = orderBy && [orderBy].flat().join(',')
     const call = withSearch('Select', { columns: columns?.join(','), orderby, limit, after })
-    return this.#call(call, criteriaOf(where), { signal })
+    return this.#call(call, toCriteria(where), { signal })
   }
 
   /** All rows of all pages. */
@@ -93,12 +93,12 @@ export class Table<R = Row> {
 
   /** Changes the rows that match. */
   update(where: Where<R>, assignments: Partial<R>, options: WriteOptions = {}): Promise<Result<R>> {
-    return this.#write('Update', { Criteria: criteriaOf(where), Assignments: encodeMembers(assignments) }, options)
+    return this.#write('Update', { Criteria: toCriteria(where), Assignments: encodeMembers(assignments) }, options)
   }
 
   /** Deletes the rows that match. */
   delete(where: Where<R>, options: WriteOptions = {}): Promise<Result<R>> {
-    return this.#write('Delete', criteriaOf(where), options)
+    return this.#write('Delete', toCriteria(where), options)
   }
 
   /**
@@ -150,7 +150,7 @@ export function createTable<R = Row>(http: Http, name: string): Table<R> {
   return new Table<R>(http, name)
 }
 
-function criteriaOf(where: object): readonly unknown[] {
+function toCriteria(where: object): readonly unknown[] {
   if (Array.isArray(where)) return where
   return Object.entries(where).flatMap(([ColumnName, condition]) => {
     if (Array.isArray(condition)) return [{ ColumnName, Operator: 'in', Value: condition.map(encode) }]

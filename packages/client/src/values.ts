@@ -1,5 +1,5 @@
 /** Values of results: exact by default, and in the types that the program wants. */
-import { objectOf } from './errors.ts'
+import { asObject } from './errors.ts'
 import { random } from './random.ts'
 
 /** How values are given. What is not set stays as it is described here. */
@@ -38,7 +38,7 @@ export class Values {
   /** `Columns` of a reply, in order. */
   columns(description: unknown): Column[] {
     const columns: Column[] = []
-    const described = objectOf(description) as Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
+    const described = asObject(description) as Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
     for (const [name, { Ordinal, Type, Nullable }] of Object.entries(described))
       columns[Ordinal] = { name, type: Type, nullable: Nullable }
     return columns
@@ -47,7 +47,7 @@ export class Values {
   /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
   decoder(columns: readonly Column[], isArray = false): ((row: object) => void) | undefined {
     const decoders = columns.flatMap(({ name, type }, index) => {
-      const decode = this.#decoderOf(type)
+      const decode = this.#chooseDecoder(type)
       return decode === undefined ? [] : [[isArray ? index : name, decode] as const]
     })
     if (decoders.length === 0) return undefined
@@ -60,7 +60,7 @@ export class Values {
     }
   }
 
-  #decoderOf(type: string): Decode | undefined {
+  #chooseDecoder(type: string): Decode | undefined {
     const { integer, decimal, timestamp } = this.#options
     switch (type.split('(', 1)[0]) {
       case 'Integer':

@@ -116,7 +116,7 @@ export declare class ConnectionError extends GatehouseError {
 /** The error of everything that waits when the application closes something. */
 export declare function closedError(what: string): ConnectionError;
 /** The error of a reply that is not a success. Reads its body. */
-export declare function errorOf(response: Response, statement?: string): Promise<GatehouseError>;
+export declare function readError(response: Response, statement?: string): Promise<GatehouseError>;
 interface Reply {
     readonly status?: number | undefined;
     readonly requestId?: string | undefined;
@@ -135,6 +135,6 @@ interface Reply {
  */
 export declare function problemError(document: unknown, reply?: Reply): GatehouseError;
 /** The members of a JSON object; of anything else, none. */
-export declare function objectOf(value: unknown): Readonly<Record<string, unknown>>;
+export declare function asObject(value: unknown): Readonly<Record<string, unknown>>;
 export declare function text(value: unknown): string | undefined;
 export {};

@@ -105,4 +105,4 @@ export interface ProgressOptions {
     readonly onProgress?: ((bytes: number) => void) | undefined;
 }
 /** The lines of a reply, as many at a time as have arrived. */
-export declare function linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]>;
+export declare function readLines(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]>;

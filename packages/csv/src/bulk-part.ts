@@ -41,7 +41,7 @@ export async function insertPart(
   if (rows.length === 0) return NOTHING
   const body = `${header}\n${rows.map(({ csv }) => csv).join('\n')}\n`
   const sent = await send(body, duplicates === 'replace' ? 'replace' : 'skip', key)
-  if ('reply' in sent) return outcomeOf(sent.reply, rows, duplicates)
+  if ('reply' in sent) return readOutcome(sent.reply, rows, duplicates)
   const [only] = rows
   if (only !== undefined && rows.length === 1)
     return { ...NOTHING, refused: [{ line: only.line, raw: only.raw, reason: sent.refused }] }
@@ -59,7 +59,7 @@ export async function insertPart(
 
 const NOTHING: PartOutcome = { inserted: 0, replaced: 0, skipped: 0, refused: [] }
 
-function outcomeOf(reply: unknown, rows: readonly PendingRow[], duplicates: Duplicates): PartOutcome {
+function readOutcome(reply: unknown, rows: readonly PendingRow[], duplicates: Duplicates): PartOutcome {
   const members: Readonly<Record<string, unknown>> = typeof reply === 'object' && reply !== null ? { ...reply } : {}
   const [affected, replaced, skipped] = [members.RowsAffected, members.Replaced, members.Skipped].map((value) =>
     Number(value ?? 0),

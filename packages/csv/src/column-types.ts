@@ -16,7 +16,7 @@ import {
   TIMESTAMP,
   UUID,
 } from 'gatehouse-iql'
-import { dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
+import { chooseDateType, dateFormatsOfMost, detectDateFormats } from './date-formats.ts'
 import { detectNumberFormats, isWrittenAs, numberFormatsOfMost } from './number-formats.ts'
 import type { ValueFormat } from './value-format.ts'
 
@@ -39,13 +39,13 @@ export function guessType(values: readonly string[], usual?: ValueFormat): Guess
   const dates = detectDateFormats(values)
   const formats = dates.length > 0 ? dates : detectNumberFormats(values)
   const [format] = formats
-  if (format === undefined) return { type: TEXT, ...nearlyOf(values) }
+  if (format === undefined) return { type: TEXT, ...findNearType(values) }
   if (formats.length > 1) return { type: TEXT, ambiguous: formats }
-  return dates.length > 0 ? { type: dateTypeOf(format, values), format } : guessNumber(format, values)
+  return dates.length > 0 ? { type: chooseDateType(format, values), format } : guessNumber(format, values)
 }
 
 function plainType(values: readonly string[]): IqlType | undefined {
-  const found = GUESSES.find((guess) => misfitsOf(guess, values).length === 0)
+  const found = GUESSES.find((guess) => findMisfits(guess, values).length === 0)
   return found === undefined ? undefined : (found.type(values) ?? TEXT)
 }
 
@@ -59,20 +59,20 @@ function areFew(misfits: number, all: number): boolean {
   return (misfits <= 5 && misfits * 2 < all) || misfits * 10 <= all
 }
 
-function nearlyOf(values: readonly string[]): Pick<Guess, 'nearly'> {
+function findNearType(values: readonly string[]): Pick<Guess, 'nearly'> {
   // A number with leading zeros is a code, and Text is right for the column.
   if (values.some((value) => /^0\d+$/.test(value))) return {}
   const guesses: { readonly type: IqlType; readonly misfits: readonly number[] }[] = []
   for (const guess of GUESSES) {
     const fitting = values.filter((value) => guess.form.test(value))
     const type = guess.type(fitting)
-    if (fitting.length > 0 && type !== undefined) guesses.push({ type, misfits: misfitsOf(guess, values) })
+    if (fitting.length > 0 && type !== undefined) guesses.push({ type, misfits: findMisfits(guess, values) })
   }
   const dates = dateFormatsOfMost(values)
   for (const format of [...dates, ...numberFormatsOfMost(values)]) {
     const misfits = [...values.keys()].filter((index) => format.convert(values[index] ?? '') === undefined)
     const fitting = values.filter((value) => format.convert(value) !== undefined)
-    const { type } = dates.includes(format) ? { type: dateTypeOf(format, fitting) } : guessNumber(format, fitting)
+    const { type } = dates.includes(format) ? { type: chooseDateType(format, fitting) } : guessNumber(format, fitting)
     guesses.push({ type, misfits })
   }
   const [nearly] = guesses.sort((a, b) => a.misfits.length - b.misfits.length)
@@ -80,7 +80,7 @@ function nearlyOf(values: readonly string[]): Pick<Guess, 'nearly'> {
 }
 
 /** The indexes of the values that do not have the type. */
-function misfitsOf({ form, type }: (typeof GUESSES)[number], values: readonly string[]): number[] {
+function findMisfits({ form, type }: (typeof GUESSES)[number], values: readonly string[]): number[] {
   const wanted = type(values.filter((value) => form.test(value)))
   const fits = (value: string): boolean =>
     wanted !== undefined && form.test(value) && 'value' in readValue(wanted, value)

@@ -32,7 +32,7 @@ export function dateFormatsOfMost(values: readonly string[]): readonly ValueForm
 }
 
 /** Timestamp as soon as one value has a time. */
-export function dateTypeOf(format: ValueFormat, values: readonly string[]) {
+export function chooseDateType(format: ValueFormat, values: readonly string[]) {
   return values.every((value) => format.convert(value)?.length === 10) ? DATE : TIMESTAMP
 }
 
@@ -48,13 +48,13 @@ function dateFormat(name: string, form: RegExp): ValueFormat {
       if (year === '') return undefined
       const date = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
       if (hour === undefined) return date
-      return `${date}T${hourOf(hour, half)}:${minute}:${second}`
+      return `${date}T${toHour24(hour, half)}:${minute}:${second}`
     },
   }
 }
 
 /** 12 AM is midnight, 12 PM is noon. */
-function hourOf(hour: string, half: string | undefined): string {
+function toHour24(hour: string, half: string | undefined): string {
   if (half === undefined) return hour.padStart(2, '0')
   const isAfternoon = half.toUpperCase() === 'P'
   return String((Number(hour) % 12) + (isAfternoon ? 12 : 0)).padStart(2, '0')

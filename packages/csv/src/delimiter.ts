@@ -22,9 +22,9 @@ export function readDelimiter(text: string): string | undefined {
 }
 
 /** The one that splits the most records into as many fields as the header; of equal ones that with more fields. */
-export function delimiterOf(records: readonly string[]): string {
+export function guessDelimiter(records: readonly string[]): string {
   const scores = DELIMITERS.map(([delimiter]) => {
-    const [header = 0, ...counts] = records.map((raw) => fieldsOf(raw, delimiter))
+    const [header = 0, ...counts] = records.map((raw) => countFields(raw, delimiter))
     const agreeing = counts.filter((count) => count === header).length
     return { delimiter, agreeing: header > 1 ? agreeing : -1, fields: header }
   })
@@ -32,7 +32,7 @@ export function delimiterOf(records: readonly string[]): string {
   return best === undefined || best.agreeing < 0 ? ',' : best.delimiter
 }
 
-function fieldsOf(raw: string, delimiter: string): number {
+function countFields(raw: string, delimiter: string): number {
   const parsed = parseCsvRecord(raw, delimiter)
   return 'problem' in parsed ? 0 : parsed.fields.length
 }

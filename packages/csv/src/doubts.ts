@@ -31,7 +31,7 @@ export function findDoubt(guess: Guess, values: readonly string[], lines: readon
 }
 
 /** The doubt in a sentence. */
-export function doubtOf(
+export function describeDoubt(
   name: string,
   guess: Guess,
   values: readonly string[],

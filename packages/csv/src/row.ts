@@ -31,7 +31,7 @@ export function rowFields(
   dialect: CsvDialect,
   columns: readonly (TargetColumn | undefined)[],
 ): { readonly fields: readonly RowField[] } | { readonly reason: string } {
-  const parsed = fieldsOf(raw, dialect)
+  const parsed = parseFields(raw, dialect)
   if ('problem' in parsed) return { reason: parsed.problem }
   if (parsed.fields.length !== columns.length)
     return { reason: `has ${parsed.fields.length} fields, not ${columns.length}` }
@@ -58,7 +58,7 @@ export function rowCsv(fields: readonly RowField[]): string {
   return fields.map(({ text }) => (text === null ? '' : csvField(text))).join(',')
 }
 
-export function fieldsOf(raw: string, { delimiter, nulls }: CsvDialect): { fields: CsvRow } | { problem: string } {
+export function parseFields(raw: string, { delimiter, nulls }: CsvDialect): { fields: CsvRow } | { problem: string } {
   const parsed = parseCsvRecord(raw, delimiter)
   if ('problem' in parsed || nulls === undefined || nulls.size === 0) return parsed
   return { fields: parsed.fields.map((field) => (field !== null && nulls.has(field) ? null : field)) }

@@ -15,14 +15,14 @@ export function isZone(zone: string): boolean {
 
 /** The format of timestamps, whose times without a zone are those of this one. */
 export function inZone(zone: string, format?: ValueFormat): ValueFormat {
-  const offsetOf = localOffsets(zone)
+  const offsetAt = localOffsets(zone)
   return {
     name: format === undefined ? zone : `${format.name} ${zone}`,
     convert(text) {
       const iso = format === undefined ? text : format.convert(text)
       const [, year, month, day, hour = '00', minute = '00', rest = ':00'] = (iso && LOCAL.exec(iso)) || []
       if (iso === undefined || year === undefined) return iso
-      const minutes = offsetOf(utcOf(Number(year), Number(month), Number(day), Number(hour), Number(minute)))
+      const minutes = offsetAt(utcMillis(Number(year), Number(month), Number(day), Number(hour), Number(minute)))
       const size = Math.abs(minutes)
       const two = (part: number) => String(part).padStart(2, '0')
       const sign = minutes < 0 ? '-' : '+'
@@ -33,10 +33,10 @@ export function inZone(zone: string, format?: ValueFormat): ValueFormat {
 
 /** Microseconds of a time that clocks of the zone read, as if it were UTC, to those of UTC. */
 export function toUtc(zone: string): (local: bigint) => bigint {
-  const offsetOf = localOffsets(zone)
+  const offsetAt = localOffsets(zone)
   return (local) => {
     const minute = Math.floor(Number(local / 1000n) / MINUTE) * MINUTE
-    return local - BigInt(offsetOf(minute)) * MICROS_PER_MINUTE
+    return local - BigInt(offsetAt(minute)) * MICROS_PER_MINUTE
   }
 }
 
@@ -60,7 +60,7 @@ function localOffsets(zone: string): (local: number) => number {
     const parts = new Map(clock.formatToParts(instant).map(({ type, value }) => [type, value]))
     const part = (name: Intl.DateTimeFormatPartTypes): number => Number(parts.get(name))
     const year = parts.get('era') === 'BC' ? 1 - part('year') : part('year')
-    const read = utcOf(year, part('month'), part('day'), part('hour'), part('minute'), part('second'))
+    const read = utcMillis(year, part('month'), part('day'), part('hour'), part('minute'), part('second'))
     return Math.round((read - instant) / MINUTE)
   }
   const ofDay = remembered((day) => {
@@ -76,7 +76,7 @@ function localOffsets(zone: string): (local: number) => number {
 }
 
 /** `Date.UTC` takes the years 0 to 99 as those of the 20th century. */
-function utcOf(year: number, month: number, day: number, hour: number, minute: number, second = 0): number {
+function utcMillis(year: number, month: number, day: number, hour: number, minute: number, second = 0): number {
   return new Date(0).setUTCFullYear(year, month - 1, day) + ((hour * 60 + minute) * 60 + second) * 1000
 }
 

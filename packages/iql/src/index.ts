@@ -31,7 +31,7 @@ export type {
   TableSource,
   WindowCall,
 } from './bound/bound-query.ts'
-export { andOf, conjuncts, operandsOf, partsOf } from './bound/bound-walk.ts'
+export { combineConditions, conjuncts, directOperands, walkQuery } from './bound/bound-walk.ts'
 export * from './bound/can-fail.ts'
 export * from './bound/catalogue-view.ts'
 export { partsOfWrite } from './bound/copied-operands.ts'
@@ -47,11 +47,11 @@ export {
   type AggregateId,
   FUNCTIONS,
   type FunctionDefinition,
+  findVolatility,
   functionNames,
   type ScalarId,
   SPECIAL_FORMS,
   type TableFunctionId,
-  volatilityOf,
   type WindowId,
   zoneIndex,
 } from './functions/functions.ts'
@@ -63,14 +63,14 @@ export {
   AT,
   binary,
   boolean,
+  buildInsert,
+  buildName,
   columnRef,
-  insertOf,
   insertQuery,
   isNull,
-  nameOf,
   parameterRef,
 } from './syntax/ast-build.ts'
-export { childrenOf, someWithin, withChildren } from './syntax/ast-children.ts'
+export { childExpressions, someWithin, withChildren } from './syntax/ast-children.ts'
 export * from './syntax/ast-nesting.ts'
 export type {
   BinaryOperator,
@@ -90,7 +90,7 @@ export type {
   SelectItem,
   Window,
 } from './syntax/ast-query.ts'
-export { attributeOf, attributesWithin, filterAttributes } from './syntax/attributes.ts'
+export { attributesWithin, filterAttributes, namedAttribute } from './syntax/attributes.ts'
 export { FOREIGN_SYNTAX } from './syntax/foreign-syntax.ts'
 export * from './syntax/keywords.ts'
 export { type Token, tokenize } from './syntax/lexer.ts'

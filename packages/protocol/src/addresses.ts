@@ -58,7 +58,7 @@ function readAddress(text: string): URL | string {
   if (text.includes('#')) return 'a fragment (#…) is not allowed'
   if (address.username !== '' || address.password !== '') return 'a user or password is not allowed'
   if (!isPlainHost(address)) return `the host ${address.hostname} may contain only letters, digits, dots and hyphens`
-  if (/(^|\/)\.\.?(\/|$)|%2e/i.test(pathOf(text))) return '. and .. segments are not allowed'
+  if (/(^|\/)\.\.?(\/|$)|%2e/i.test(extractPath(text))) return '. and .. segments are not allowed'
   return address
 }
 
@@ -71,7 +71,7 @@ function isPlainHost({ protocol, hostname }: URL): boolean {
   return /^(\[[\da-f:.]+\]|[a-z\d_.-]+)$/.test(hostname)
 }
 
-function pathOf(text: string): string {
+function extractPath(text: string): string {
   return text.replace(/^[^:]*:(\/\/[^/?]*)?/, '').split('?', 1)[0] ?? ''
 }
 

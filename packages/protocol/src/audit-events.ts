@@ -232,7 +232,7 @@ export interface Audit {
 /** Discards events: for services without an identity database, and for tests. */
 export const noAudit: Audit = { record() {} }
 
-export function outcomeOf(name: AuditEventName): AuditOutcome {
+export function auditOutcome(name: AuditEventName): AuditOutcome {
   return /\.(refused|delayed|reused)$/.test(name) ? 'refused' : 'success'
 }
 

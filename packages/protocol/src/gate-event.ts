@@ -13,7 +13,7 @@ export type GateEvent =
   | { readonly kind: 'session-ended'; readonly sessionId: string; readonly expiresAt: number }
   /** Every token of a user issued up to `at` is revoked: user disabled or deleted, password changed. */
   | { readonly kind: 'subject-cut'; readonly subject: string; readonly at: number; readonly expiresAt: number }
-  /** The same for many users at once. */
+  /** As `subject-cut`, for many users at once. */
   | {
       readonly kind: 'subjects-cut'
       readonly subjects: readonly string[]

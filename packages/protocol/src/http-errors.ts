@@ -363,7 +363,7 @@ export const HTTP_ERRORS = {
 } as const satisfies Readonly<Record<string, HttpError>>
 
 /** The title of a code; the code itself if it is from another table. */
-export function titleOf(code: string): string {
+export function errorTitle(code: string): string {
   const errors: Readonly<Record<string, HttpError>> = HTTP_ERRORS
   return (Object.hasOwn(errors, code) ? errors[code]?.title : undefined) ?? code
 }

@@ -13,9 +13,9 @@ export {
   type AuditEvent,
   type AuditEventName,
   type AuditValue,
+  auditOutcome,
   CHANGES,
   noAudit,
-  outcomeOf,
 } from './audit-events.ts'
 export { isReservedClaim, isUserClaim } from './claims.ts'
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
@@ -46,12 +46,11 @@ export { JsonText } from './json-text.ts'
 export { LONGEST_NAME, NAME } from './names.ts'
 export { nearest } from './nearest-word.ts'
 export type { Actor, AncestorToken, Authenticate, Principal } from './principal.ts'
-export { type Problem, problemOf } from './problem.ts'
+export { type Problem, toProblem } from './problem.ts'
 export { Refusal, type RefusalDetails } from './refusal.ts'
-export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
+export { limitRights, type RoleRights, rightsByRole } from './role-rights.ts'
 export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
 export {
-  audiencesOf,
   IDENTITY_AUDIENCE,
   isPlatformScope,
   isReservedScope,
@@ -61,13 +60,14 @@ export {
   PLATFORM_SCOPES,
   PROVISIONING_SCOPE,
   SCOPES,
+  scopeAudiences,
 } from './scopes.ts'
 export {
   ACR_LEVELS,
   type AcrLevel,
   LONGEST_AGE,
   meets,
-  needOf,
+  readStepUpNeed,
   type StepUpNeed,
   type StepUpRules,
   sameNeed,

@@ -1,5 +1,5 @@
 /** A refusal as problem details (RFC 9457). */
-import { titleOf } from './http-errors.ts'
+import { errorTitle } from './http-errors.ts'
 import type { Refusal } from './refusal.ts'
 
 export interface Problem {
@@ -12,6 +12,6 @@ export interface Problem {
 }
 
 /** `title` is needed for codes that are not in HTTP_ERRORS. */
-export function problemOf({ code, status, message, details }: Refusal, title = titleOf(code)): Problem {
+export function toProblem({ code, status, message, details }: Refusal, title = errorTitle(code)): Problem {
   return { type: `urn:gatehouse:error:${code}`, title, status, detail: message, Code: code, ...details.members }
 }

@@ -3,7 +3,9 @@
 /** The rights of each role that exists. */
 export type RoleRights = ReadonlyMap<string, ReadonlySet<string>>
 
-export function rightsOf(roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]): RoleRights {
+export function rightsByRole(
+  roles: readonly { readonly name: string; readonly scopes: readonly string[] }[],
+): RoleRights {
   return new Map(roles.map(({ name, scopes }) => [name, new Set(scopes)]))
 }
 

@@ -62,7 +62,7 @@ export function opensPlatform(scope: string): boolean {
 }
 
 /** RFC 9068 §2.2: the audience is the API of the scope, never the client. */
-export function audiencesOf(scopes: Iterable<string>): string[] {
+export function scopeAudiences(scopes: Iterable<string>): string[] {
   const audiences = new Set<string>()
   for (const scope of scopes) audiences.add(isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
   return [...audiences]

@@ -28,11 +28,14 @@ export function strictest(one: StepUpNeed | undefined, other: StepUpNeed | undef
   if (one === undefined || other === undefined) return one ?? other
   const acr = [one.acr, other.acr].filter((level) => level !== undefined).sort()
   const ages = [one.age, other.age].filter((age) => age !== undefined)
-  return needOf(acr.at(-1), ages.length === 0 ? undefined : Math.min(...ages))
+  return readStepUpNeed(acr.at(-1), ages.length === 0 ? undefined : Math.min(...ages))
 }
 
 /** Undefined if nothing is demanded. */
-export function needOf(acr: AcrLevel | null | undefined, age: number | null | undefined): StepUpNeed | undefined {
+export function readStepUpNeed(
+  acr: AcrLevel | null | undefined,
+  age: number | null | undefined,
+): StepUpNeed | undefined {
   const level = acr ?? undefined
   const seconds = age ?? undefined
   if (level === undefined && seconds === undefined) return undefined

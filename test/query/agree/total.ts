@@ -1,5 +1,5 @@
 /** Whether every expression of a statement is certainly evaluated, so that both engines must report an error in any of them. */
-import { childrenOf, type Expression, type Statement } from 'gatehouse-iql'
+import { childExpressions, type Expression, type Statement } from 'gatehouse-iql'
 
 /**
  * A database may skip what does not affect the result, and may evaluate the parts of a condition in any order. Then only one
@@ -38,7 +38,7 @@ function isEager(expression: Expression): boolean {
       break
     default:
   }
-  return childrenOf(expression).every(isEager)
+  return childExpressions(expression).every(isEager)
 }
 
 const LAZY: ReadonlySet<string> = new Set(['coalesce', 'nullif'])

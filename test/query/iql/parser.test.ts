@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { caretPicture, positionOf } from '../../../packages/iql/src/errors/refusal.ts'
+import { caretPicture, locatePosition } from '../../../packages/iql/src/errors/refusal.ts'
 import { parse, parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
 import { printExpression } from '../../../packages/iql/src/syntax/print-query.ts'
 import { print } from './print.ts'
@@ -222,22 +222,22 @@ for (const [statement, place, message, expected, hint] of REFUSED) {
 test('the caret marks the position, counted in characters', () => {
   const statement = "SELECT 1,\n  '😀' AS \t x y\nFROM t"
   const at = statement.indexOf('y')
-  assert.deepEqual(positionOf(statement, at), { Offset: at, Line: 2, Column: 14 })
-  assert.equal(caretPicture(statement, positionOf(statement, at)), "2 |   '😀' AS   x y\n                 ^")
+  assert.deepEqual(locatePosition(statement, at), { Offset: at, Line: 2, Column: 14 })
+  assert.equal(caretPicture(statement, locatePosition(statement, at)), "2 |   '😀' AS   x y\n                 ^")
 })
 
 test('in a long line only the part around the caret is shown', () => {
   const statement = `SELECT ${'a, '.repeat(200)} FROM`
-  const picture = caretPicture(statement, positionOf(statement, statement.length))
+  const picture = caretPicture(statement, locatePosition(statement, statement.length))
   const [line = '', caret = ''] = picture.split('\n')
   assert.ok(line.length < 120 && line.includes('…'))
   assert.equal(caret.length - 1, line.length)
-  const early = caretPicture(statement, positionOf(statement, 3)).split('\n')
+  const early = caretPicture(statement, locatePosition(statement, 3)).split('\n')
   assert.deepEqual(early, [`1 | ${statement.slice(0, 110)}…`, '       ^'])
 })
 
 test('a line of a usual length is shown whole', () => {
   const statement = 'SELECT symbol, price, quantity FROM trades WHERE symbl = 1 ORDER BY executed_at DESC LIMIT 10'
-  const [line] = caretPicture(statement, positionOf(statement, 7)).split('\n')
+  const [line] = caretPicture(statement, locatePosition(statement, 7)).split('\n')
   assert.equal(line, `1 | ${statement}`)
 })

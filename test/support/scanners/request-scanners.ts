@@ -20,7 +20,7 @@ import {
   bareAddress,
   localTarget,
   readQuery,
-  segmentsOf,
+  splitPath,
 } from '../../../packages/server/src/http/request/request-head.ts'
 import { describeBrowser } from '../../../packages/server/src/identity/browser/browser-name.ts'
 import { createAddresses } from '../../../packages/server/src/identity/dpop/addresses.ts'
@@ -31,7 +31,7 @@ import { isDeeperThan } from '../../../packages/server/src/lib/json-depth.ts'
 import { itemTexts, memberText } from '../../../packages/server/src/lib/json-members.ts'
 import { languageTag } from '../../../packages/server/src/lib/language-tags.ts'
 import { isMailAddress } from '../../../packages/server/src/lib/mail-address.ts'
-import { networkOf } from '../../../packages/server/src/lib/network.ts'
+import { addressNetwork } from '../../../packages/server/src/lib/network.ts'
 import { isTimeZone } from '../../../packages/server/src/lib/time-zones.ts'
 import { negotiateCompression, negotiateEncoding } from '../../../packages/server/src/query/http/request.ts'
 import { readJson } from '../../../packages/server/src/query/json.ts'
@@ -258,9 +258,9 @@ export const REQUEST_SCANNERS: readonly Scanner[] = [
     name: 'targets and addresses',
     scan: each(
       (text) => localTarget(text, '/base'),
-      segmentsOf,
+      splitPath,
       bareAddress,
-      networkOf,
+      addressNetwork,
       (text) => isAddress(text, '/a'),
       redirectUriFault,
       webAddressFault,

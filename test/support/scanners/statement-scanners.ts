@@ -1,6 +1,6 @@
 /** Scanners of statements and of the wire protocol. */
 
-import { DEFAULT_LIMITS, parse, shapeOf, tokenize } from 'gatehouse-iql'
+import { DEFAULT_LIMITS, parse, readShape, tokenize } from 'gatehouse-iql'
 import { claimStatement } from '../../../packages/server/src/wire/catalogue/claims.ts'
 import { parseStatement } from '../../../packages/server/src/wire/catalogue/syntax/parse-query.ts'
 import { parseCommand } from '../../../packages/server/src/wire/session/commands/command.ts'
@@ -101,7 +101,7 @@ export const STATEMENT_SCANNERS: readonly Scanner[] = [
   { name: 'IQL statements', scan: (text) => parse(text), tokens: SQL_TOKENS, around: AROUND_SQL, most: BODY },
   {
     name: 'shapes of IQL statements',
-    scan: (text) => shapeOf(text),
+    scan: (text) => readShape(text),
     tokens: SQL_TOKENS,
     around: AROUND_SQL,
     most: BODY,

@@ -1,6 +1,6 @@
 /** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
 import { reach } from '../discovery.ts'
-import { AuthError, errorOf, objectOf, problemError, StepUpNeeded } from '../errors.ts'
+import { AuthError, asObject, problemError, readError, StepUpNeeded } from '../errors.ts'
 import { type Search, withSearch } from '../http.ts'
 import { random } from '../random.ts'
 import { either } from '../wait.ts'
@@ -171,14 +171,14 @@ export class Browser implements TokenSource {
       const more = { prompt, login_hint: loginHint, ...asked }
       const url = await this.#authorizeUrl(transaction, more)
       if (window === undefined) {
-        this.#page.sessionStorage.setItem(this.#keyOf(transaction.state), JSON.stringify(transaction))
+        this.#page.sessionStorage.setItem(this.#storageKey(transaction.state), JSON.stringify(transaction))
         location.assign(url)
         return forever
       }
       window.location = url
       const gone = new AbortController()
       const watch = setInterval(() => window.closed && gone.abort(), 500)
-      const answer = receive(this.#keyOf(transaction.state), either(signal, gone.signal)).finally(() =>
+      const answer = receive(this.#storageKey(transaction.state), either(signal, gone.signal)).finally(() =>
         clearInterval(watch),
       )
       await this.#redeem(await answer, transaction)
@@ -190,7 +190,7 @@ export class Browser implements TokenSource {
   #signInAgain({ acrValues, maxAge }: StepUpNeeded): Promise<void> {
     const options = { acrValues, maxAge }
     return this.signIn({ ...options, popup: true }).catch((error) => {
-      // Nobody has just clicked.
+      // No click precedes this, so that a pop-up window could be blocked.
       if (error.code !== BLOCKED) throw error
       return this.signIn(options)
     })
@@ -268,7 +268,7 @@ export class Browser implements TokenSource {
   /** The redirect leads to an address of this origin, so that the request can follow it and see the answer. */
   async #request(url: string): Promise<URLSearchParams> {
     const response = await reach(this.#env.fetch, url, { cache: 'no-store', redirect: 'follow' })
-    if (!response.ok) throw await errorOf(response)
+    if (!response.ok) throw await readError(response)
     response.body?.cancel()
     return new URL(response.url).searchParams
   }
@@ -280,7 +280,7 @@ export class Browser implements TokenSource {
       frame.hidden = true
       frame.src = url
       document.body.append(frame)
-      return await receive(this.#keyOf(state), AbortSignal.timeout(SILENT_MS))
+      return await receive(this.#storageKey(state), AbortSignal.timeout(SILENT_MS))
     } finally {
       frame.remove()
     }
@@ -297,7 +297,7 @@ export class Browser implements TokenSource {
       scope,
       state,
       nonce,
-      code_challenge: await challengeOf(verifier),
+      code_challenge: await createChallenge(verifier),
       code_challenge_method: 'S256',
       // RFC 9449 §10.
       dpop_jkt: await this.#env.thumbprint?.(state.startsWith('r')),
@@ -306,7 +306,7 @@ export class Browser implements TokenSource {
   }
 
   /** Stored values and messages between pages are bound to the issuer and the client, so that an answer reaches only the client that asked. */
-  #keyOf(state: string): string {
+  #storageKey(state: string): string {
     return `${this.#granted.key}:${state}`
   }
 
@@ -316,7 +316,7 @@ export class Browser implements TokenSource {
     const answer = new URLSearchParams(location?.search)
     const state = answer.get('state') ?? ''
     if (!STATE.test(state)) return
-    const key = this.#keyOf(state)
+    const key = this.#storageKey(state)
     if (!state.startsWith('r')) {
       // This page is the pop-up or the hidden frame: the page that opened it continues, if there is one.
       return talk(key, AbortSignal.timeout(OPENER_MS), location.search).then(
@@ -360,7 +360,7 @@ export class Browser implements TokenSource {
       code_verifier: verifier,
     })
     if (tokens.idToken === undefined) return tokens
-    const { iss, aud, nonce: returned } = claimsOf(tokens.idToken)
+    const { iss, aud, nonce: returned } = decodeClaims(tokens.idToken)
     if (iss !== this.#env.issuer || ![aud].flat().includes(this.#options.clientId) || returned !== nonce)
       throw untrusted()
     return tokens
@@ -372,7 +372,7 @@ function start(kind: 'r' | 'p' | 'f', returnTo: string): Transaction {
 }
 
 /** RFC 7636 §4.2. */
-async function challengeOf(verifier: string): Promise<string> {
+async function createChallenge(verifier: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
   return btoa(String.fromCharCode(...new Uint8Array(digest)))
     .replace(/\+/g, '-')
@@ -384,9 +384,9 @@ async function challengeOf(verifier: string): Promise<string> {
  * The payload of a token that came from the token endpoint itself, so its signature does not have to be checked. Characters
  * beyond ASCII are garbled, but no claim with such characters is read.
  */
-function claimsOf(token: string): Readonly<Record<string, unknown>> {
+function decodeClaims(token: string): Readonly<Record<string, unknown>> {
   const [, payload = ''] = token.split('.')
-  return objectOf(JSON.parse(atob(payload.replace(/-/g, '+').replace(/_/g, '/'))))
+  return asObject(JSON.parse(atob(payload.replace(/-/g, '+').replace(/_/g, '/'))))
 }
 
 function untrusted(): AuthError {

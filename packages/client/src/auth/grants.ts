@@ -5,7 +5,7 @@ import {
   type Auth,
   type AuthEnv,
   type ClientOptions,
-  credentialsOf,
+  credentialForm,
   GrantedTokens,
   postForm,
   requestTokens,
@@ -74,7 +74,7 @@ export interface DevicePrompt {
   readonly userCode: string
   /** Where the code is entered. */
   readonly url: string
-  /** The same with the code in it, for a link or a QR code. */
+  /** `url` with the code in it, for a link or a QR code. */
   readonly urlComplete: string
   /** Seconds until the code expires. */
   readonly expiresIn: number
@@ -101,7 +101,7 @@ export function device(options: DeviceOptions): Auth<GrantedTokens> {
 }
 
 async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOptions): Promise<Tokens> {
-  const started = await postForm(env, 'device_authorization', { ...credentialsOf(client), scope: client.scope })
+  const started = await postForm(env, 'device_authorization', { ...credentialForm(client), scope: client.scope })
   const expiresIn = Number(started.expires_in)
   const url = String(started.verification_uri)
   prompt({

@@ -2,7 +2,7 @@
 import { defined } from '../defined.ts'
 import type { EndpointName, Fetch } from '../discovery.ts'
 import { getJson, reach } from '../discovery.ts'
-import { AuthError, errorOf, objectOf, text } from '../errors.ts'
+import { AuthError, asObject, readError, text } from '../errors.ts'
 import { backoff, pause } from '../wait.ts'
 import { memory, type TokenStorage } from './storage.ts'
 
@@ -167,7 +167,7 @@ export class GrantedTokens implements TokenSource {
     const tokens = await this.forget()
     if (tokens === undefined) return
     const token = tokens.refreshToken ?? tokens.accessToken
-    await postForm(this.#env, 'revocation', { token, ...credentialsOf(this.#options) })
+    await postForm(this.#env, 'revocation', { token, ...credentialForm(this.#options) })
   }
 
   async #renew(refused: string | undefined): Promise<Tokens> {
@@ -203,7 +203,7 @@ export class GrantedTokens implements TokenSource {
     const kept = await this.#storage.getItem(this.key)
     if (kept === null) return undefined
     try {
-      const tokens = objectOf(JSON.parse(kept))
+      const tokens = asObject(JSON.parse(kept))
       return typeof tokens.accessToken === 'string' ? (tokens as unknown as Tokens) : undefined
     } catch {
       return undefined
@@ -236,7 +236,7 @@ export async function requestTokens(
   // A refresh keeps the scope, and a code's scope was already requested.
   const asked = form.refresh_token ?? form.code ?? form.device_code
   return readTokens(
-    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),
+    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialForm(client) }),
   )
 }
 
@@ -254,7 +254,7 @@ export function readTokens(reply: Readonly<Record<string, unknown>>): Tokens {
   return { accessToken, ...optional }
 }
 
-export function credentialsOf({ clientId, clientSecret }: ClientOptions): Form {
+export function credentialForm({ clientId, clientSecret }: ClientOptions): Form {
   return { client_id: clientId, client_secret: clientSecret }
 }
 
@@ -272,8 +272,8 @@ export async function postForm(
   const body = new URLSearchParams(defined(form))
   for (let attempt = 0; ; attempt++) {
     const response = await reach(env.fetch, url, { method: 'POST', body })
-    if (response.ok) return objectOf(await response.json().catch(() => undefined))
-    const error = await errorOf(response)
+    if (response.ok) return asObject(await response.json().catch(() => undefined))
+    const error = await readError(response)
     const seconds = error.retryAfter ?? 0
     if (error.retryable && attempt + 1 < ATTEMPTS && seconds <= 10) await pause(seconds * 1000 + backoff(attempt))
     else throw error

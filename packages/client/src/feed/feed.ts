@@ -1,9 +1,9 @@
 /** Feeds: publish messages, subscribe to them, read what is kept. */
-import { GatehouseError, objectOf } from '../errors.ts'
+import { asObject, GatehouseError } from '../errors.ts'
 import { withSearch } from '../http.ts'
 import type { CallOptions, WriteOptions } from '../query.ts'
 import { random } from '../random.ts'
-import { keyOf } from '../stream/channel.ts'
+import { channelKey } from '../stream/channel.ts'
 import type { Stream } from '../stream/stream.ts'
 import { writeExact } from '../values.ts'
 import type { KeptMessage } from './message.ts'
@@ -81,7 +81,7 @@ export class Feed<T = unknown> {
   /** Messages of a topic, or of the topics of a pattern: `*`, or a prefix such as `NYSE/*`. */
   subscribe(topic: string, { maxRate, last, resume, signal }: FeedOptions = {}): FeedSubscription<T> {
     const sources = this.#sources
-    const key = keyOf({ controller: this.name, topic })
+    const key = channelKey({ controller: this.name, topic })
     const known = sources.get(key)
     const isSame = (last ?? resume) === undefined && known?.start.maxRate === maxRate
     if (known !== undefined && isSame) return new FeedSubscription<T>(known, signal)
@@ -94,7 +94,7 @@ export class Feed<T = unknown> {
 
   /** Publishes one message. A retry after a lost reply does not publish it twice. */
   async publish(topic: string, data: T, options: WriteOptions = {}): Promise<Published> {
-    return this.#publish([lineOf({ topic, data })], options)
+    return this.#publish([formatLine({ topic, data })], options)
   }
 
   /**
@@ -116,7 +116,7 @@ export class Feed<T = unknown> {
       onProgress?.(progress)
     }
     for await (const message of messages) {
-      const line = lineOf(message)
+      const line = formatLine(message)
       characters += line.length + 1
       if (lines.length >= MOST_MESSAGES || (characters > MOST_CHARACTERS && lines.length > 0)) {
         await flush()
@@ -142,13 +142,13 @@ export class Feed<T = unknown> {
   /** The newest messages of a topic or pattern, at most `count` (up to 1,000), the newest last. The feed needs a history. */
   async last(topic: string, count: number, { signal }: CallOptions = {}): Promise<KeptMessage<T>[]> {
     const { Messages } = await this.#read(withSearch(this.#of(topic), { last: count }), signal)
-    return (Messages as Kept[]).map((kept) => keptOf<T>(kept))
+    return (Messages as Kept[]).map((kept) => readKeptMessage<T>(kept))
   }
 
   /** The newest message of a topic; undefined if it holds none. */
   async latest(topic: string, { signal }: CallOptions = {}): Promise<KeptMessage<T> | undefined> {
     try {
-      return keptOf<T>((await this.#read(this.#of(topic), signal)) as unknown as Kept)
+      return readKeptMessage<T>((await this.#read(this.#of(topic), signal)) as unknown as Kept)
     } catch (error) {
       if (error instanceof GatehouseError && error.code === 'feed.no_topic') return undefined
       throw error
@@ -170,11 +170,11 @@ export class Feed<T = unknown> {
       idempotent: true,
       signal,
     })
-    return { position: objectOf(reply).Position as string | undefined }
+    return { position: asObject(reply).Position as string | undefined }
   }
 
   async #read(path: string, signal: AbortSignal | undefined): Promise<Readonly<Record<string, unknown>>> {
-    return objectOf(await this.#stream.http.json(path, { signal }))
+    return asObject(await this.#stream.http.json(path, { signal }))
   }
 
   #of(topic: string): string {
@@ -210,10 +210,10 @@ interface Kept {
   readonly Data: unknown
 }
 
-function keptOf<T>({ Topic, Time, Position, Data }: Kept): KeptMessage<T> {
+function readKeptMessage<T>({ Topic, Time, Position, Data }: Kept): KeptMessage<T> {
   return { topic: Topic, data: Data as T, position: Position, time: Time }
 }
 
-function lineOf({ topic, data }: NewMessage): string {
+function formatLine({ topic, data }: NewMessage): string {
   return writeExact({ Topic: topic, Data: data })
 }

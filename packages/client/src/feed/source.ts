@@ -1,5 +1,5 @@
 /** A subscription of a feed on the server, shared by all who ask for the same; it resumes after the last message that it took. */
-import { type GatehouseError, objectOf, text } from '../errors.ts'
+import { asObject, type GatehouseError, text } from '../errors.ts'
 import type { Channel, Channels } from '../stream/channel.ts'
 import type { Message } from '../stream/protocol.ts'
 import type { FeedMessage } from './message.ts'
@@ -79,7 +79,7 @@ export class FeedSource implements Channel {
   }
 
   onConfirmed(data: unknown): void {
-    const { Keep, Position } = objectOf(data)
+    const { Keep, Position } = asObject(data)
     this.keep = Keep
     this.position ??= text(Position)
     this.isOpen = true

@@ -134,7 +134,7 @@ export class FeedSubscription<T = unknown> implements AsyncIterable<FeedMessage<
           leave()
           return []
         }
-        if (this.#source.keep === 'latest') return newestOf(waiting)
+        if (this.#source.keep === 'latest') return newestPerTopic(waiting)
         if (this.#source.position === undefined) return undefined
         this.#source.pause(queue)
         return waiting
@@ -164,7 +164,7 @@ export class FeedSubscription<T = unknown> implements AsyncIterable<FeedMessage<
 }
 
 /** The newest message of each topic, in their order. */
-function newestOf<M extends FeedMessage>(messages: readonly M[]): M[] {
+function newestPerTopic<M extends FeedMessage>(messages: readonly M[]): M[] {
   const seen = new Set<string>()
   return [...messages]
     .reverse()

@@ -26,6 +26,6 @@ export interface Channels {
   detach(channel: Channel): void
 }
 
-export function keyOf({ controller, topic }: Pick<Channel, 'controller' | 'topic'>): string {
+export function channelKey({ controller, topic }: Pick<Channel, 'controller' | 'topic'>): string {
   return `${controller}\n${topic}`
 }

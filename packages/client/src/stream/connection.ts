@@ -1,5 +1,5 @@
 /** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
-import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf, type StepUpNeeded } from '../errors.ts'
+import { AuthError, asObject, ConnectionError, GatehouseError, readError, type StepUpNeeded } from '../errors.ts'
 import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
 import { backoff, either, pause, unref } from '../wait.ts'
 import { afterClose, type Message, NO_WEBSOCKET, readTimeSpan, type State, type StateChange } from './protocol.ts'
@@ -193,7 +193,7 @@ export class Connection {
     const { fetch, url, closed } = this.#http
     const signal = either(closed, AbortSignal.timeout(ANSWER_MS))
     const response = await fetch(`${url}/Platform`, { signal }).catch(() => undefined)
-    return response === undefined ? {} : errorOf(response)
+    return response === undefined ? {} : readError(response)
   }
 
   /** A dead socket may take minutes to close, so this does not wait for it. */
@@ -214,7 +214,7 @@ export class Connection {
     if (id === HEARTBEAT || id === IDENTIFY) return
     if (id === AUTHENTICATE) this.#authenticated?.(message)
     else {
-      if (Controller === 'Auth' && Topic === 'Identify' && Action === undefined) this.#onIdentify(objectOf(Data))
+      if (Controller === 'Auth' && Topic === 'Identify' && Action === undefined) this.#onIdentify(asObject(Data))
       this.#events.onMessage(message)
     }
   }
@@ -239,7 +239,7 @@ export class Connection {
   }
 
   #onAuthenticated({ Action, Data }: Message, isNew: boolean): void {
-    const { Result, ExpiresIn } = objectOf(Data)
+    const { Result, ExpiresIn } = asObject(Data)
     if (Action === 'Error') {
       // Too many connections, or the database is away.
       if (isNew) this.#drop?.({ code: String(Data), reason: String(Data), retryAfter: 1 })

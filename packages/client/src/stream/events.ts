@@ -1,7 +1,7 @@
 /** Live queries by server-sent events: where no WebSocket can be opened, and for programs that want the messages as they are. */
 import { ConnectionError, GatehouseError, problemError } from '../errors.ts'
 import { type Http, type Search, withSearch } from '../http.ts'
-import { type CallOptions, linesOf } from '../query.ts'
+import { type CallOptions, readLines } from '../query.ts'
 import { backoff, either, pause } from '../wait.ts'
 import type { Channel, Channels } from './channel.ts'
 
@@ -67,7 +67,7 @@ export async function* liveMessages(
         throw new GatehouseError('The server has no live queries', { code: 'client.no_events' })
       onOpen?.()
       let [type, data] = ['', '']
-      for await (const lines of linesOf(response, signal)) {
+      for await (const lines of readLines(response, signal)) {
         // The reader may take its time: only while we wait for the server does its silence count.
         clearTimeout(timer)
         for (const line of lines) {
@@ -77,7 +77,7 @@ export async function* liveMessages(
           else if (field === 'id') position = value || undefined
           else if (field === 'retry') retry = Number(value) || 0
           else if (line === '' && data !== '') {
-            if (type === 'end') throw endOf(data, body.Statement)
+            if (type === 'end') throw readEnd(data, body.Statement)
             yield data
             failures = 0
             data = ''
@@ -105,7 +105,7 @@ export async function* liveMessages(
 }
 
 /** The end of a token is no end: the next request has a fresh one. */
-function endOf(data: string, statement: string): GatehouseError {
+function readEnd(data: string, statement: string): GatehouseError {
   const error = problemError(JSON.parse(data), { statement })
   return error.status === 401 ? new ConnectionError(error.message) : error
 }

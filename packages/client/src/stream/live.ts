@@ -1,6 +1,6 @@
 /** Live queries: a result that is kept up to date, over reconnects too. */
 import { Emitter } from '../emitter.ts'
-import { closedError, objectOf } from '../errors.ts'
+import { asObject, closedError } from '../errors.ts'
 import { Queue } from '../iterate.ts'
 import type { CallOptions, Row } from '../query.ts'
 import { type Part, type Statement, tagged } from '../statement.ts'
@@ -109,7 +109,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       onConfirmed: () => this.#clearPieces(),
       onData: (data) => {
         try {
-          this.#take(objectOf(data))
+          this.#take(asObject(data))
         } catch (error) {
           // A function of the option `values` has thrown.
           this.#end(error)

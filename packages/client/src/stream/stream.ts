@@ -4,7 +4,7 @@ import { ConnectionError, closedError, GatehouseError, StepUpNeeded } from '../e
 import type { Http } from '../http.ts'
 import type { CallOptions } from '../query.ts'
 import { abortable, backoff, type Deferred, deferred, either } from '../wait.ts'
-import { type Channel, type Channels, keyOf } from './channel.ts'
+import { type Channel, type Channels, channelKey } from './channel.ts'
 import { Connection } from './connection.ts'
 import { errorOfMessage, type Message, type State, type StateChange } from './protocol.ts'
 import { type Shared, type SubscribeOptions, Subscription } from './subscription.ts'
@@ -126,7 +126,7 @@ export class Stream implements Channels {
   /** Opens a channel; it stays over all connections until `detach` or `onEnd`. */
   attach(channel: Channel): void {
     const subscribed: Subscribed = { channel, phase: 'waiting', wasOpen: false, failures: 0 }
-    const key = keyOf(channel)
+    const key = channelKey(channel)
     if (this.#subscribed.has(key)) {
       // A connection has one subscription of each topic.
       const message = `${channel.controller}/${channel.topic} is subscribed to in another way`
@@ -140,7 +140,7 @@ export class Stream implements Channels {
   }
 
   detach(channel: Channel): void {
-    const key = keyOf(channel)
+    const key = channelKey(channel)
     const subscribed = this.#subscribed.get(key)
     if (subscribed?.channel !== channel) return
     this.#subscribed.delete(key)
@@ -166,32 +166,32 @@ export class Stream implements Channels {
     const { controller, topic } = channel
     this.#send({ Controller: controller, Topic: topic, Action: 'Sub', Confirm: true, Data: channel.data() }).then(
       () => {
-        if (this.#subscribed.get(keyOf(channel)) !== subscribed) return
+        if (this.#subscribed.get(channelKey(channel)) !== subscribed) return
         Object.assign(subscribed, { phase: 'open', wasOpen: true, failures: 0, isStronger: false })
       },
       (error: GatehouseError) => {
         // After a lost connection, the library subscribes again automatically.
-        if (this.#subscribed.get(keyOf(channel)) !== subscribed || error instanceof ConnectionError) return
+        if (this.#subscribed.get(channelKey(channel)) !== subscribed || error instanceof ConnectionError) return
         subscribed.phase = 'waiting'
-        this.#onEndOf(subscribed, error)
+        this.#onSubscriptionEnd(subscribed, error)
       },
     )
   }
 
   /** A subscription was refused, or ended by the server: it is opened again if that can help. */
-  #onEndOf(subscribed: Subscribed, error: GatehouseError): void {
+  #onSubscriptionEnd(subscribed: Subscribed, error: GatehouseError): void {
     subscribed.phase = 'waiting'
     // With a fresh token it is opened again.
     if (error.code === 'Authority' && this.state !== 'online') return
     if (error instanceof StepUpNeeded && !subscribed.isStronger) {
       subscribed.isStronger = true
       // With the new authority it is opened again.
-      this.#connection.signInAgain(error).catch(() => this.#onEndOf(subscribed, error))
+      this.#connection.signInAgain(error).catch(() => this.#onSubscriptionEnd(subscribed, error))
       return
     }
     const again = subscribed.channel.onRefused?.(error) === true
     if (!again && !(error.retryable && subscribed.wasOpen)) {
-      this.#subscribed.delete(keyOf(subscribed.channel))
+      this.#subscribed.delete(channelKey(subscribed.channel))
       this.#fail(subscribed, error)
       return
     }
@@ -238,7 +238,7 @@ export class Stream implements Channels {
   #onMessage(message: Message): void {
     const { TransactionID: id, Action, Controller: controller = '', Topic, Pattern: topic = Topic ?? '' } = message
     const pending = id === undefined ? undefined : this.#pending.get(id)
-    const subscribed = this.#subscribed.get(keyOf({ controller, topic }))
+    const subscribed = this.#subscribed.get(channelKey({ controller, topic }))
     if (pending !== undefined && id !== undefined) {
       this.#pending.delete(id)
       if (Action === 'Error') pending.reject(errorOfMessage(message, subscribed?.channel.statement))
@@ -253,7 +253,7 @@ export class Stream implements Channels {
       const error =
         subscribed.error ?? new GatehouseError('The server ended the subscription', { code: 'client.ended' })
       delete subscribed.error
-      this.#onEndOf(subscribed, error)
+      this.#onSubscriptionEnd(subscribed, error)
     } else if (Action === undefined) subscribed.channel.onData(message.Data, message)
   }
 }

@@ -3,7 +3,7 @@ import { safely } from '../emitter.ts'
 import { Queue } from '../iterate.ts'
 import type { CallOptions } from '../query.ts'
 import { deferred } from '../wait.ts'
-import { type Channel, type Channels, keyOf } from './channel.ts'
+import { type Channel, type Channels, channelKey } from './channel.ts'
 
 /** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
@@ -109,7 +109,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
 
 function join(stream: Channels, all: Map<string, Shared>, member: Subscription<unknown>, data: unknown): void {
   const { controller, topic } = member
-  const key = keyOf(member)
+  const key = channelKey(member)
   const found = all.get(key)
   if (found !== undefined) {
     found.members.add(member)
@@ -146,7 +146,7 @@ function join(stream: Channels, all: Map<string, Shared>, member: Subscription<u
 }
 
 function leave(stream: Channels, all: Map<string, Shared>, member: Subscription<unknown>): void {
-  const key = keyOf(member)
+  const key = channelKey(member)
   const found = all.get(key)
   if (found === undefined || !found.members.delete(member) || found.members.size > 0) return
   all.delete(key)

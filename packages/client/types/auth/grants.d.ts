@@ -41,7 +41,7 @@ export interface DevicePrompt {
     readonly userCode: string;
     /** Where the code is entered. */
     readonly url: string;
-    /** The same with the code in it, for a link or a QR code. */
+    /** `url` with the code in it, for a link or a QR code. */
     readonly urlComplete: string;
     /** Seconds until the code expires. */
     readonly expiresIn: number;

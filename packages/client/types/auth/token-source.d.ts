@@ -100,7 +100,7 @@ export declare function loginRequired(): AuthError;
 export declare function requestTokens(env: AuthEnv, { scope, ...client }: ClientOptions, form: Readonly<Record<string, string>>): Promise<Tokens>;
 /** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */
 export declare function readTokens(reply: Readonly<Record<string, unknown>>): Tokens;
-export declare function credentialsOf({ clientId, clientSecret }: ClientOptions): Form;
+export declare function credentialForm({ clientId, clientSecret }: ClientOptions): Form;
 type Form = Readonly<Record<string, string | undefined>>;
 /** Repeated when the server is busy; not when the reply was lost, as a refresh token may have been used up. */
 export declare function postForm(env: AuthEnv, endpoint: EndpointName, form: Form): Promise<Readonly<Record<string, unknown>>>;

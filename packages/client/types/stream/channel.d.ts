@@ -23,4 +23,4 @@ export interface Channels {
     attach(channel: Channel): void;
     detach(channel: Channel): void;
 }
-export declare function keyOf({ controller, topic }: Pick<Channel, 'controller' | 'topic'>): string;
+export declare function channelKey({ controller, topic }: Pick<Channel, 'controller' | 'topic'>): string;

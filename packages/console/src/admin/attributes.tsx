@@ -33,7 +33,7 @@ export function AttributeValues({
   if (error !== undefined)
     return <ErrorNotice error={error} title="The attributes could not be loaded" onRetry={reload} />
   if (attributes.length === 0) return null
-  const edit = () => setDraft(Object.fromEntries(attributes.map(({ name }) => [name, textOf(values, name)])))
+  const edit = () => setDraft(Object.fromEntries(attributes.map(({ name }) => [name, joinValues(values, name)])))
   if (draft !== undefined)
     return (
       <EditValues
@@ -51,7 +51,7 @@ export function AttributeValues({
         </Button>
       }
     >
-      <Facts of={attributes.map(({ name }) => [name, <Shown values={valuesOf(values, name)} />] as const)} />
+      <Facts of={attributes.map(({ name }) => [name, <Shown values={listValues(values, name)} />] as const)} />
     </Section>
   )
 }
@@ -82,7 +82,7 @@ function EditValues({
 }) {
   const [busy, setBusy] = useState(false)
   const submit = async () => {
-    const changed = attributes.filter(({ name }) => draft[name] !== textOf(values, name))
+    const changed = attributes.filter(({ name }) => draft[name] !== joinValues(values, name))
     if (changed.length === 0) return onDraft(undefined)
     setBusy(true)
     if (await save(Object.fromEntries(changed.map((attribute) => [attribute.name, parse(attribute, draft)]))))
@@ -131,12 +131,12 @@ function ValueField({
   return <TextField {...given} {...(type === 'Integer' && { inputMode: 'numeric', hint: 'A whole number.' })} />
 }
 
-function valuesOf(values: Values, name: string): readonly Value[] {
+function listValues(values: Values, name: string): readonly Value[] {
   return Object.hasOwn(values, name) ? (values[name] ?? []) : []
 }
 
-function textOf(values: Values, name: string): string {
-  return valuesOf(values, name).join('\n')
+function joinValues(values: Values, name: string): string {
+  return listValues(values, name).join('\n')
 }
 
 /** What is no value of its type stays a text, and the server says what is wrong with it. Null removes all values. */

@@ -2,22 +2,22 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { announce } from '../shell/announce.tsx'
-import { Button, type ColumnOf, count, ErrorNotice, Loading, Table } from '../ui/index.ts'
+import { Button, count, type DataColumn, ErrorNotice, Loading, Table } from '../ui/index.ts'
 import type { Pages } from './pages.ts'
 
 export function PagedTable<Item>({
   of,
   label,
   columns,
-  keyOf,
-  hrefOf,
+  rowKey,
+  rowHref,
   empty,
 }: {
   readonly of: Pages<Item>
   readonly label: string
-  readonly columns: readonly ColumnOf<Item>[]
-  readonly keyOf: (item: Item) => string
-  readonly hrefOf?: (item: Item) => string | undefined
+  readonly columns: readonly DataColumn<Item>[]
+  readonly rowKey: (item: Item) => string
+  readonly rowHref?: (item: Item) => string | undefined
   readonly empty: ComponentChildren
 }) {
   const { items, loading, loadingMore, error, more, reload } = of
@@ -29,7 +29,7 @@ export function PagedTable<Item>({
   if (items.length === 0) return loading ? <Loading /> : empty
   return (
     <div aria-busy={loading || undefined}>
-      <Table label={label} columns={columns} rows={items} keyOf={keyOf} hrefOf={hrefOf} />
+      <Table label={label} columns={columns} rows={items} rowKey={rowKey} rowHref={rowHref} />
       {more !== undefined && (
         <p class="list-more">
           <Button busy={loadingMore} onClick={more}>

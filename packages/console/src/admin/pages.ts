@@ -24,10 +24,10 @@ interface State<Item> {
 const START = { items: [], next: null, loading: true, loadingMore: false, error: undefined }
 
 /**
- * Loads the list at a path, if there is one. `delay` is the wait for the end of typing, in milliseconds; `pathOf` is the path of
+ * Loads the list at a path, if there is one. `delay` is the wait for the end of typing, in milliseconds; `pagePath` is the path of
  * the page that `next` names.
  */
-export function usePages<Item>(path: string | undefined, delay = 0, pathOf = (next: string) => next): Pages<Item> {
+export function usePages<Item>(path: string | undefined, delay = 0, pagePath = (next: string) => next): Pages<Item> {
   const [state, setState] = useState<State<Item>>(START)
   const [round, setRound] = useState(0)
   const current = useRef<AbortController>(undefined)
@@ -68,7 +68,7 @@ export function usePages<Item>(path: string | undefined, delay = 0, pathOf = (ne
         : () => {
             if (loadingMore || current.current === undefined) return
             setState((was) => ({ ...was, loadingMore: true, error: undefined }))
-            load(pathOf(next), items, current.current)
+            load(pagePath(next), items, current.current)
           },
     reload: useCallback(() => setRound((was) => was + 1), []),
   }

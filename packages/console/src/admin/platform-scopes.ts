@@ -11,10 +11,10 @@ const OWN: readonly string[] = SCOPES.filter(isPlatformScope)
 export function usePlatformScopes(...present: readonly string[]): readonly Choice[] {
   // Those who may not administer identities are offered the ones that every server has.
   const { data = OWN } = useLoad((signal) => (may('Identity/Admin') ? listScopes(signal) : Promise.resolve(OWN)), [])
-  return [...new Set([...data, ...present.filter((scope) => scope !== '')])].map(choiceOf)
+  return [...new Set([...data, ...present.filter((scope) => scope !== '')])].map(scopeChoice)
 }
 
-export function choiceOf(scope: string): Choice {
+export function scopeChoice(scope: string): Choice {
   const text = rightText(scope)
   return { value: scope, title: text === undefined ? scope : `${text} (${scope})` }
 }

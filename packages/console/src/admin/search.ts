@@ -12,15 +12,15 @@ export interface SearchText {
   readonly search: string | undefined
 }
 
-/** `hrefOf` is the address of a search. Each key replaces the address, without an entry in the history. */
-export function useSearchText(query: URLSearchParams, hrefOf: (search: string | undefined) => string): SearchText {
+/** `searchHref` is the address of a search. Each key replaces the address, without an entry in the history. */
+export function useSearchText(query: URLSearchParams, searchHref: (search: string | undefined) => string): SearchText {
   const [text, setText] = useState(query.get('search') ?? '')
   const search = text.trim() === '' ? undefined : text.trim()
   const written = useRef(search)
   useEffect(() => {
     if (written.current === search) return
     written.current = search
-    go(hrefOf(search), { replace: true })
+    go(searchHref(search), { replace: true })
   }, [search])
   // A link or the history leads to another search. This reads the address itself, since `query` may be older while the user types.
   useEffect(() => {

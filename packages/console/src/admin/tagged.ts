@@ -9,7 +9,7 @@ import { type Loaded, useLoad } from '../ui/index.ts'
 export interface Tagged<Item> extends Loaded<Item> {
   /** Changes the given members; null removes one. Says what happened, and resolves with whether it was done. */
   readonly change: (patch: object, done: string) => Promise<boolean>
-  /** The same for a form that shows what is wrong: rejects with the error. */
+  /** As `change`, for a form that shows what is wrong: rejects with the error. */
   readonly save: (patch: object) => Promise<void>
   /** Replaces all of it; otherwise as `save`. */
   readonly replace: (item: object) => Promise<void>
@@ -109,7 +109,7 @@ export async function attempt(work: () => Promise<unknown>, done: string): Promi
 }
 
 /** The server's error for a member of the body, by its name; undefined for other errors. */
-export function faultsOf(error: unknown): ReadonlyMap<string, string> | undefined {
+export function readFaults(error: unknown): ReadonlyMap<string, string> | undefined {
   if (!(error instanceof GatehouseError) || !Array.isArray(error.details.Faults)) return undefined
   const faults = error.details.Faults as { readonly path?: string; readonly text?: string }[]
   return new Map(faults.map(({ path = '', text = '' }) => [path, text]))
@@ -117,6 +117,6 @@ export function faultsOf(error: unknown): ReadonlyMap<string, string> | undefine
 
 /** Whether an error is about anything besides these fields, each of which shows its own. */
 export function isElsewhere(error: unknown, fields: readonly string[]): boolean {
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   return error !== undefined && !(faults && [...faults.keys()].every((path) => fields.includes(path)))
 }

@@ -7,7 +7,7 @@ export interface Average {
 }
 
 /** The mean of the last `length` values at each point; none before there are as many. */
-export function averageOf(values: readonly unknown[], length: number, decimals: number): Average {
+export function movingAverage(values: readonly unknown[], length: number, decimals: number): Average {
   const drawn: (number | undefined)[] = []
   const exact: (string | undefined)[] = []
   const last: number[] = []

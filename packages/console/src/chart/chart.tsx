@@ -6,8 +6,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Empty, IconButton } from '../ui/index.ts'
 import type { ChartView } from './choose.ts'
 import { Drawing } from './drawing.tsx'
-import { type ChartSource, type Points, pointsOf } from './points.ts'
-import { type ChartSettings, settingsOf } from './tools.tsx'
+import { buildPoints, type ChartSource, type Points } from './points.ts'
+import { type ChartSettings, savedSettings } from './tools.tsx'
 import { ChartTable } from './values.tsx'
 import { boundText } from './words.ts'
 
@@ -83,8 +83,8 @@ export function Chart({ model, view, label, zone, onView }: ChartProps) {
 
 function useSettings(view: ChartView, onView: ChartProps['onView']) {
   const saved = JSON.stringify([view.scale, view.averages])
-  const [settings, setSettings] = useState(() => settingsOf(view))
-  useEffect(() => setSettings(({ isCompressed }) => ({ ...settingsOf(view), isCompressed })), [saved])
+  const [settings, setSettings] = useState(() => savedSettings(view))
+  useEffect(() => setSettings(({ isCompressed }) => ({ ...savedSettings(view), isCompressed })), [saved])
   const change = (changed: ChartSettings) => {
     setSettings(changed)
     const { scale: _, averages: __, ...others } = view
@@ -116,7 +116,7 @@ function usePoints(model: ChartModel, view: ChartView): Points | string {
     timer.current = setTimeout(() => setRound((round) => round + 1), last.next - now)
     return last.points
   }
-  const points = pointsOf(model, view)
+  const points = buildPoints(model, view)
   const took = performance.now() - now
   kept.current = { model, key, version, points, next: took > 4 ? now + took * (REST + 1) : 0 }
   return points

@@ -27,7 +27,7 @@ const MOST_COLUMNS = 20
 
 /** The columns, or a text that says what is in the way. */
 export function chooseColumns(columns: readonly ChartColumn[], view: ChartView): Chosen | string {
-  const kind = kindOf(view)
+  const kind = chartKind(view)
   const missing = [view.x, view.series, ...(view.y ?? [])].find(
     (name) => name !== undefined && find(columns, name) === undefined,
   )
@@ -77,7 +77,7 @@ function apartVolume(
   return { y: others, volume }
 }
 
-export function kindOf({ view }: ChartView): ChartKind {
+export function chartKind({ view }: ChartView): ChartKind {
   return view === undefined || view === 'table' ? 'line' : view
 }
 

@@ -23,7 +23,7 @@ new MutationObserver(changed).observe(document.documentElement, { attributeFilte
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', changed)
 
 /** As an element in this place has them. */
-export function coloursOf(place: HTMLElement): Colours {
+export function readColours(place: HTMLElement): Colours {
   const probe = document.createElement('span')
   place.append(probe)
   const colour = (name: string) => {
@@ -44,6 +44,6 @@ export function coloursOf(place: HTMLElement): Colours {
 }
 
 /** The class of the mark before a name in the legend. */
-export function markOf(index: number): string {
+export function markClass(index: number): string {
   return `chart-mark chart-colour-${(index % SERIES) + 1}`
 }

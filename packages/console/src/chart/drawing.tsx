@@ -1,16 +1,16 @@
 /** A chart that is drawn: legend, plot, crosshair with the values on the axes; moved by pointer, wheel or keyboard. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { numberText } from '../ui/number.ts'
-import { coloursOf, themeVersion } from './colours.ts'
+import { readColours, themeVersion } from './colours.ts'
 import { Legend } from './legend.tsx'
 import { savePicture } from './picture.ts'
-import { Plot, shapeOf, type View } from './plot.ts'
+import { Plot, plotShape, type View } from './plot.ts'
 import type { PointedAt, Points } from './points.ts'
 import { sharedCrosshair } from './shared-crosshair.ts'
 import { compactText } from './ticks.ts'
 import { type ChartSettings, Tools } from './tools.tsx'
-import { pointText, summaryOf } from './words.ts'
-import { formatsOf, zoneFor } from './zone.ts'
+import { pointText, summarize } from './words.ts'
+import { zoneFor, zoneFormats } from './zone.ts'
 
 export interface DrawingProps {
   readonly points: Points
@@ -26,13 +26,13 @@ export function Drawing({ points, label, settings, onSettings, onTable }: Drawin
   const [said, setSaid] = useState('')
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set())
   const [view, setView] = useState<View>()
-  const shape = shapeOf(points)
+  const shape = plotShape(points)
   const plot = usePlot({ place, points, settings, hidden, view, setAt, setView })
   useEffect(() => {
     setHidden(new Set())
     if (points.scale === 'places') setView(undefined)
   }, [shape])
-  const summary = useMemo(() => summaryOf(points, label), [points, label])
+  const summary = useMemo(() => summarize(points, label), [points, label])
   const toggle = (index: number) => {
     const next = new Set(hidden)
     if (!next.delete(index)) next.add(index)
@@ -133,7 +133,7 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
     const font = { size: Number.parseFloat(fontSize), family: fontFamily }
     const { isCompressed } = settings
     const made = new Plot(element, points, {
-      ...{ colours: coloursOf(element), zone, isCompressed, font, onPoint, onView: setView },
+      ...{ colours: readColours(element), zone, isCompressed, font, onPoint, onView: setView },
       view: points.scale === 'places' ? undefined : view,
     })
     plot.current = made
@@ -149,7 +149,7 @@ function usePlot({ place, points, settings, hidden, view, setAt, setView }: Plot
       made.destroy()
       plot.current = undefined
     }
-  }, [shapeOf(points), themeVersion.value, zone, settings.isCompressed])
+  }, [plotShape(points), themeVersion.value, zone, settings.isCompressed])
   // With the legend, in the same frame.
   useLayoutEffect(() => plot.current?.update(points), [points])
   return plot
@@ -173,7 +173,7 @@ function AxisTags({
   const decimals = points.series[0]?.decimals ?? 0
   const isRight = points.scale === 'time'
   const x = points.x[at.index] ?? 0
-  const { weekday, seconds } = formatsOf(zoneFor(points.xType, points.zone))
+  const { weekday, seconds } = zoneFormats(zoneFor(points.xType, points.zone))
   return (
     <div class="chart-tags" aria-hidden="true">
       <span class="chart-tag below" style={{ left: `${over.offsetLeft + at.left}px` }}>

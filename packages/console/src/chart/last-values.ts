@@ -20,7 +20,7 @@ export interface LabelFont {
 }
 
 export function drawLastValues(plot: uPlot, points: Points, colours: Colours, { size, family }: LabelFont): void {
-  const tags = tagsOf(plot, points, colours)
+  const tags = placeTags(plot, points, colours)
   if (tags.length === 0 || tags.length > MOST_TAGS) return
   const { ctx, bbox } = plot
   const ratio = devicePixelRatio
@@ -54,7 +54,7 @@ export function drawLastValues(plot: uPlot, points: Points, colours: Colours, { 
   ctx.restore()
 }
 
-function tagsOf(plot: uPlot, { kind, series }: Points, colours: Colours): Tag[] {
+function placeTags(plot: uPlot, { kind, series }: Points, colours: Colours): Tag[] {
   const values = series.flatMap((one, index) => (one.role === 'value' ? [{ ...one, index }] : []))
   const { top, height } = plot.bbox
   return (kind === 'candles' ? values.slice(3) : values).flatMap((one) => {

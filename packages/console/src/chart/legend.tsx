@@ -1,7 +1,7 @@
 /** The legend: what each colour stands for, with the value at the crosshair, or else the last one. */
 import { classes } from '../ui/index.ts'
 import { numberText } from '../ui/number.ts'
-import { markOf } from './colours.ts'
+import { markClass } from './colours.ts'
 import type { Points, Series } from './points.ts'
 import { compactText } from './ticks.ts'
 import { valueAt, valueText, xText } from './words.ts'
@@ -35,11 +35,11 @@ export function Legend({ points, at, hidden, onToggle }: LegendProps) {
               onClick={() => onToggle(index)}
             >
               {one.role !== 'volume' && (
-                <span class={markOf(one.role === 'average' && candles.length > 0 ? index - averages : index)} />
+                <span class={markClass(one.role === 'average' && candles.length > 0 ? index - averages : index)} />
               )}
               <span class={classes(one.role === 'volume' && 'quiet')}>{one.name}</span>
               {/* A bar has its value at the axis: the last of many would say nothing. */}
-              {(kind !== 'bar' || at !== undefined) && <b>{textOf(one, at)}</b>}
+              {(kind !== 'bar' || at !== undefined) && <b>{legendText(one, at)}</b>}
             </button>
           </li>
         ),
@@ -48,7 +48,7 @@ export function Legend({ points, at, hidden, onToggle }: LegendProps) {
   )
 }
 
-function textOf(series: Series, at: number | undefined): string {
+function legendText(series: Series, at: number | undefined): string {
   const value = Number(valueAt(series, at))
   return series.role === 'volume' && Math.abs(value) >= 100_000 ? compactText(value) : valueText(series, at)
 }

@@ -1,6 +1,6 @@
 /** A chart as a PNG: its title and legend, above what is drawn. */
 import { saveFile } from '../ui/index.ts'
-import { coloursOf } from './colours.ts'
+import { readColours } from './colours.ts'
 import type { Points } from './points.ts'
 import { valueText } from './words.ts'
 
@@ -14,7 +14,7 @@ export async function savePicture(
   place: HTMLElement,
 ): Promise<void> {
   const ratio = devicePixelRatio
-  const colours = coloursOf(place)
+  const colours = readColours(place)
   const { fontFamily } = getComputedStyle(place)
   const picture = document.createElement('canvas')
   picture.width = canvas.width

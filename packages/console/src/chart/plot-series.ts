@@ -20,7 +20,7 @@ export function seriesOptions(
   { gaps, share }: SeriesParts,
 ): uPlot.Series {
   const { name: label = '', role, drawn } = points.series[index] ?? {}
-  const colour = colourOf(points, index, colours) ?? colours.text
+  const colour = seriesColour(points, index, colours) ?? colours.text
   if (role === 'volume') return { label, scale: 'volume', paths: noPaths, points: { show: false } }
   if (role === 'average') return { label, stroke: colour, width: 1.25, gaps, points: { show: false } }
   switch (points.kind) {
@@ -53,7 +53,7 @@ export function seriesOptions(
 }
 
 /** Averages of candles begin with the first colour, since candles have none of their own. */
-export function colourOf({ kind, series }: Points, index: number, colours: Colours): string | undefined {
+export function seriesColour({ kind, series }: Points, index: number, colours: Colours): string | undefined {
   const isOfCandles = kind === 'candles' && series[index]?.role === 'average'
   const offset = isOfCandles ? series.findIndex((one) => one.role === 'average') : 0
   return colours.series[(index - offset) % colours.series.length]

@@ -4,7 +4,7 @@ import uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 import { drawLastValues, type LabelFont } from './last-values.ts'
 import { Panes } from './panes.ts'
-import { colourOf, type SeriesParts, seriesOptions } from './plot-series.ts'
+import { type SeriesParts, seriesColour, seriesOptions } from './plot-series.ts'
 import type { PointedAt, Points } from './points.ts'
 import { drawBreaks, drawVolume, smallestStep } from './shapes.ts'
 import { numberLabels, timeTicks } from './ticks.ts'
@@ -35,7 +35,7 @@ const FEWEST_CANDLES = 16
 const FEWEST_POINTS = 5
 
 /** As long as this text stays the same, a plot can show other points. */
-export function shapeOf({ kind, scale, series, isLog }: Points): string {
+export function plotShape({ kind, scale, series, isLog }: Points): string {
   return JSON.stringify([kind, scale, isLog, series.map(({ name, role }) => [name, role])])
 }
 
@@ -53,13 +53,13 @@ export class Plot {
     const { colours } = options
     this.#points = points
     this.#options = options
-    this.#axis = this.#axisOf(points)
+    this.#axis = this.#createAxis(points)
     this.#view = options.view
     const hasVolume = points.series.some(({ role }) => role === 'volume')
     this.#panes = new Panes(hasVolume, points.isLog, points.kind === 'bar')
     this.#plot = new uPlot(
       {
-        ...sizeOf(place),
+        ...measureSize(place),
         ms: 1,
         padding: [10, points.scale === 'time' ? 0 : 12, 0, points.scale === 'time' ? 10 : 0],
         legend: { show: false },
@@ -72,7 +72,7 @@ export class Plot {
             size: 10,
             width: 2,
             stroke: () => colours.surface,
-            fill: (plot, index) => colourOf(this.#points, index - 1, colours) ?? String(plot.series[index]?.stroke),
+            fill: (plot, index) => seriesColour(this.#points, index - 1, colours) ?? String(plot.series[index]?.stroke),
           },
           hover: { skip: [undefined, null], bias: -1 },
         },
@@ -105,12 +105,12 @@ export class Plot {
   /** What was zoomed into stays in view. */
   update(points: Points): void {
     this.#points = points
-    this.#axis = this.#axisOf(points)
+    this.#axis = this.#createAxis(points)
     this.#plot.setData(this.#table(), true)
   }
 
   resize(place: HTMLElement): void {
-    this.#plot.setSize(sizeOf(place))
+    this.#plot.setSize(measureSize(place))
   }
 
   show(index: number, isShown: boolean): void {
@@ -188,7 +188,7 @@ export class Plot {
     const width = Math.max(Math.min(least, last - first), max - min)
     const start = Math.min(Math.max(first, min), last - width)
     const isWhole = width >= (last - first) * 0.999
-    this.#setView(isWhole ? undefined : { min: this.#valueOf(start), max: this.#valueOf(start + width) })
+    this.#setView(isWhole ? undefined : { min: this.#toValue(start), max: this.#toValue(start + width) })
   }
 
   #setView(view: View | undefined): void {
@@ -201,7 +201,7 @@ export class Plot {
   #range(): [number, number] {
     return this.#view === undefined
       ? this.#wholeRange()
-      : [this.#positionOf(this.#view.min), this.#positionOf(this.#view.max)]
+      : [this.#toPosition(this.#view.min), this.#toPosition(this.#view.max)]
   }
 
   /** Room at each end; a few candles stand at the right, where the next ones come. */
@@ -217,7 +217,7 @@ export class Plot {
     return [first - (hasVolume ? step / 2 : 0), last + Math.max(hasVolume ? step / 2 : 0, (last - first) * 0.012)]
   }
 
-  #axisOf({ x, scale }: Points): TimeAxis {
+  #createAxis({ x, scale }: Points): TimeAxis {
     return new TimeAxis(scale === 'time' ? x : [], this.#options.isCompressed)
   }
 
@@ -226,11 +226,11 @@ export class Plot {
     return scale === 'time' && this.#axis.breaks.length > 0 ? x.map((time) => this.#axis.at(time)) : x
   }
 
-  #positionOf(value: number): number {
+  #toPosition(value: number): number {
     return this.#points.scale === 'time' ? this.#axis.at(value) : value
   }
 
-  #valueOf(position: number): number {
+  #toValue(position: number): number {
     return this.#points.scale === 'time' ? this.#axis.timeAt(position) : position
   }
 
@@ -345,7 +345,7 @@ export class Plot {
   }
 }
 
-function sizeOf({ clientWidth, clientHeight }: HTMLElement): { width: number; height: number } {
+function measureSize({ clientWidth, clientHeight }: HTMLElement): { width: number; height: number } {
   return { width: Math.max(60, clientWidth), height: Math.max(60, clientHeight) }
 }
 

@@ -1,6 +1,6 @@
 /** The points of a chart: numbers to draw, each with the value as the server sent it. */
-import { columnDecimals, decimalsOf } from '../ui/number.ts'
-import { averageOf } from './averages.ts'
+import { columnDecimals, countDecimals } from '../ui/number.ts'
+import { movingAverage } from './averages.ts'
 import { type ChartColumn, type ChartKind, type ChartView, chooseColumns, isTime } from './choose.ts'
 
 /** What a chart reads; the model of the grid is one. */
@@ -60,7 +60,7 @@ const MOST_BARS = 1000
 const MOST_SERIES = 24
 
 /** The points, or a text that says why there is nothing to draw. */
-export function pointsOf(source: ChartSource, view: ChartView): Points | string {
+export function buildPoints(source: ChartSource, view: ChartView): Points | string {
   const chosen = chooseColumns(source.columns, view)
   if (typeof chosen === 'string') return chosen
   const { kind, x, y, series, volume } = chosen
@@ -69,7 +69,7 @@ export function pointsOf(source: ChartSource, view: ChartView): Points | string 
   const most = kind === 'bar' ? MOST_BARS : MOST_ROWS
   const rows = Math.min(source.size, most)
   // The newest are wanted, also of a result with the newest first.
-  const isDescending = scale === 'time' && numberOf(source.row(0)[x]) > numberOf(source.row(source.size - 1)[x])
+  const isDescending = scale === 'time' && toNumber(source.row(0)[x]) > toNumber(source.row(source.size - 1)[x])
   const which = isDescending ? 'first' : 'last'
   const from = which === 'first' ? 0 : source.size - rows
   const table = new PointTable(kind === 'bar')
@@ -79,8 +79,8 @@ export function pointsOf(source: ChartSource, view: ChartView): Points | string 
       table.addSeries(source.columns[index]?.name ?? '', index === volume ? 'volume' : 'value')
   for (const index of inOrder(source, x, from, rows, scale !== 'places')) {
     const row = source.row(index)
-    if (series === undefined || kind === 'candles') table.addRow(numberOf(row[x]), row[x], drawnColumns, row)
-    else table.addPoint(numberOf(row[x]), row[x], nameOf(row[series]), row[y[0] ?? 0])
+    if (series === undefined || kind === 'candles') table.addRow(toNumber(row[x]), row[x], drawnColumns, row)
+    else table.addPoint(toNumber(row[x]), row[x], toName(row[series]), row[y[0] ?? 0])
   }
   const { leftOut, series: values, ...points } = table.finish()
   return {
@@ -102,7 +102,7 @@ function averages(series: readonly Series[], kind: ChartKind, lengths: readonly 
     name: `MA ${length}`,
     role: 'average',
     decimals,
-    ...averageOf(drawn, length, decimals),
+    ...movingAverage(drawn, length, decimals),
   }))
 }
 
@@ -117,7 +117,7 @@ function inOrder(source: ChartSource, x: number, from: number, rows: number, sor
   const at = new Float64Array(rows)
   let isSorted = true
   for (let index = 0; index < rows; index++) {
-    const value = numberOf(source.row(from + index)[x])
+    const value = toNumber(source.row(from + index)[x])
     at[index] = value
     if (sorted && Number.isNaN(value)) continue
     if (index > 0 && value < (at[index - 1] ?? 0)) isSorted = false
@@ -162,7 +162,7 @@ class PointTable {
     const series = this.addSeries(name)
     if (series === undefined) return
     if (this.#byName) {
-      const key = nameOf(exactX)
+      const key = toName(exactX)
       const place = this.#places.get(key) ?? this.#addSlot(x, exactX)
       this.#places.set(key, place)
       put(series, place, value)
@@ -193,18 +193,18 @@ const SAMPLE = 500
 const MOST_DECIMALS = 8
 
 function seriesDecimals(exact: readonly unknown[]): number {
-  const needed = exact.slice(-SAMPLE).reduce<number>((most, value) => Math.max(most, decimalsOf(value)), 0)
+  const needed = exact.slice(-SAMPLE).reduce<number>((most, value) => Math.max(most, countDecimals(value)), 0)
   return Math.min(MOST_DECIMALS, columnDecimals(needed))
 }
 
 function put({ drawn, exact }: Pick<Series, 'drawn' | 'exact'>, slot: number, value: unknown): void {
-  const number = value === null || value === undefined ? Number.NaN : numberOf(value)
+  const number = value === null || value === undefined ? Number.NaN : toNumber(value)
   drawn[slot] = Number.isFinite(number) ? number : null
   exact[slot] = value ?? null
 }
 
 /** A time as milliseconds since the epoch, any other number as a double. */
-export function numberOf(value: unknown): number {
+export function toNumber(value: unknown): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
   if (typeof value !== 'string') return Number.NaN
@@ -214,7 +214,7 @@ export function numberOf(value: unknown): number {
   return Date.parse(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00` : value)
 }
 
-export function nameOf(value: unknown): string {
+export function toName(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -3,7 +3,7 @@
 const NAMED = [/\bat\s+time\s+zone\s+('(?:[^']*)'|:\w+)/gi, /,\s*('(?:[^']*)'|:\w+)\s*\)/g]
 
 /** The zone by whose clocks a statement counts: `time_bucket('1 day', t, 'America/New_York')`. Undefined if it names none, or several. */
-export function zoneOf(statement: string, parameters: Readonly<Record<string, unknown>> = {}): string | undefined {
+export function findZone(statement: string, parameters: Readonly<Record<string, unknown>> = {}): string | undefined {
   const given = NAMED.flatMap((pattern) => [...statement.matchAll(pattern)].map(([, text = '']) => text))
   const names = given
     .map((text) => (text.startsWith(':') ? String(parameters[text.slice(1)] ?? '') : text.slice(1, -1)))

@@ -2,7 +2,7 @@
 import { LOCALE } from '../ui/locale.ts'
 import { numberText } from '../ui/number.ts'
 import type { TimeAxis } from './time-axis.ts'
-import { formatsOf, offsetAt, type ZoneFormats } from './zone.ts'
+import { offsetAt, type ZoneFormats, zoneFormats } from './zone.ts'
 
 export interface Tick {
   readonly at: number
@@ -47,7 +47,7 @@ export function timeTicks(axis: TimeAxis, from: number, to: number, most: number
   const spans = axis.spans(from, to)
   let best: Tick[] = []
   for (const step of stepsFor(spans, apart, (to - from) / apart)) {
-    const ticks = ticksOf(axis, spans, step, { from, apart, zone })
+    const ticks = placeTicks(axis, spans, step, { from, apart, zone })
     if (ticks.length > best.length) best = ticks
     if (best.length >= Math.min(2, most)) break
   }
@@ -75,7 +75,12 @@ interface Room {
   readonly zone: string
 }
 
-function ticksOf(axis: TimeAxis, spans: readonly Span[], { scale, length }: Step, { from, apart, zone }: Room): Tick[] {
+function placeTicks(
+  axis: TimeAxis,
+  spans: readonly Span[],
+  { scale, length }: Step,
+  { from, apart, zone }: Room,
+): Tick[] {
   const times =
     scale === 'month'
       ? monthTimes(spans, length, zone)
@@ -85,14 +90,14 @@ function ticksOf(axis: TimeAxis, spans: readonly Span[], { scale, length }: Step
   // A label is centred below its tick: there must be room at the left.
   const candidates = ranked(axis, times, zone).filter(({ at }) => at - from >= apart * 0.2)
   const chosen = thinned(candidates, apart)
-  const formats = formatsOf(zone)
+  const formats = zoneFormats(zone)
   // The first with room for a long label has the date, unless a day begins there.
   const dated = chosen.findIndex(({ at, rank }) => rank > 0 || at - from >= apart * 0.5)
   return chosen.map(({ time, at, rank }, index) => {
     const before = chosen[index - 1]
-    const isOtherDay = before !== undefined && dayOf(before.time, zone) !== dayOf(time, zone)
+    const isOtherDay = before !== undefined && dayNumber(before.time, zone) !== dayNumber(time, zone)
     const date = rank > 0 ? 'only' : index === dated || isOtherDay ? 'also' : 'none'
-    return { at, label: labelOf(time, date, scale, length, formats, zone) }
+    return { at, label: formatLabel(time, date, scale, length, formats, zone) }
   })
 }
 
@@ -117,18 +122,18 @@ function insert(chosen: Candidate[], candidate: Candidate): void {
 function ranked(axis: TimeAxis, times: readonly number[], zone: string): Candidate[] {
   return times.map((time, index) => {
     const before = times[index - 1]
-    return { time, at: axis.at(time), rank: before === undefined ? 0 : rankOf(before, time, zone) }
+    return { time, at: axis.at(time), rank: before === undefined ? 0 : rankTick(before, time, zone) }
   })
 }
 
-function rankOf(before: number, time: number, zone: string): number {
+function rankTick(before: number, time: number, zone: string): number {
   const [one, other] = [before, time].map((at) => new Date(at + offsetAt(zone, at)))
   if (one?.getUTCFullYear() !== other?.getUTCFullYear()) return 3
   if (one?.getUTCMonth() !== other?.getUTCMonth()) return 2
   return one?.getUTCDate() === other?.getUTCDate() ? 0 : 1
 }
 
-function labelOf(
+function formatLabel(
   time: number,
   date: 'only' | 'also' | 'none',
   scale: Unit,
@@ -176,7 +181,7 @@ function stepTimes(spans: readonly Span[], step: number, zone: string): number[]
 function dayTimes(spans: readonly Span[], days: number, zone: string): number[] {
   if (spans.length === 1) return stepTimes(spans, days * DAY, zone)
   return stepTimes(spans, DAY, zone).filter(
-    (time, index, all) => index === 0 || dayOf(all[index - 1] ?? 0, zone) !== dayOf(time, zone),
+    (time, index, all) => index === 0 || dayNumber(all[index - 1] ?? 0, zone) !== dayNumber(time, zone),
   )
 }
 
@@ -196,7 +201,7 @@ function monthTimes(spans: readonly Span[], months: number, zone: string): numbe
   }
 }
 
-function dayOf(time: number, zone: string): number {
+function dayNumber(time: number, zone: string): number {
   return Math.floor((time + offsetAt(zone, time)) / DAY)
 }
 

@@ -36,12 +36,12 @@ export function Tools(props: ToolsProps) {
         </>
       )}
       <IconButton icon="table" label="Show the values as a table" size="small" onClick={onTable} />
-      <Menu label="Chart options" class="button plain icon-button small" items={itemsOf(props)} />
+      <Menu label="Chart options" class="button plain icon-button small" items={menuItems(props)} />
     </div>
   )
 }
 
-function itemsOf({ points, settings, onSettings, onPicture }: ToolsProps): MenuItem[] {
+function menuItems({ points, settings, onSettings, onPicture }: ToolsProps): MenuItem[] {
   const { isLog, isCompressed, averages } = settings
   const { kind, scale, series } = points
   const canAverage =
@@ -93,6 +93,6 @@ function toggled(lengths: readonly number[], length: number): readonly number[] 
 }
 
 /** The settings that are saved with a view. */
-export function settingsOf({ scale, averages = [] }: ChartView): ChartSettings {
+export function savedSettings({ scale, averages = [] }: ChartView): ChartSettings {
   return { isLog: scale === 'log', isCompressed: true, averages }
 }

@@ -1,15 +1,15 @@
 /** Values of charts as text: exact under the pointer, and a summary for screen readers. */
 import { LOCALE } from '../ui/locale.ts'
 import { numberText } from '../ui/number.ts'
-import { nameOf, numberOf, type Points, type Series } from './points.ts'
-import { formatsOf, zoneFor } from './zone.ts'
+import { type Points, type Series, toName, toNumber } from './points.ts'
+import { zoneFor, zoneFormats } from './zone.ts'
 
 const DAY_MS = 86_400_000
 
 /** All digits that the server sent, with separators. */
 export function exactText(value: unknown, decimals?: number): string {
   if (value === null || value === undefined) return '–'
-  return isNumeric(value) ? numberText(value, { decimals }) : nameOf(value)
+  return isNumeric(value) ? numberText(value, { decimals }) : toName(value)
 }
 
 function isNumeric(value: unknown): boolean {
@@ -35,11 +35,11 @@ export function valueText(series: Series, index: number | undefined): string {
 export function xText(value: unknown, { xType: type, zone }: Pick<Points, 'xType' | 'zone'>): string {
   if (type === 'LocalTimestamp' && typeof value === 'string') return value.replace('T', ' ')
   if (!type.startsWith('Timestamp') || typeof value !== 'string')
-    return type === 'Date' ? nameOf(value) : exactText(value)
+    return type === 'Date' ? toName(value) : exactText(value)
   const at = new Date(value)
   if (Number.isNaN(at.getTime())) return value
   const fraction = /\.\d*?[1-9](?=0*(Z|[+-]|$))/.exec(value)?.[0] ?? ''
-  return formatsOf(zoneFor(type, zone))
+  return zoneFormats(zoneFor(type, zone))
     .full.formatToParts(at)
     .map(({ type: part, value: text }) => (part === 'second' ? text + fraction : text))
     .join('')
@@ -53,16 +53,16 @@ export function utcText(value: unknown, type: string): string | undefined {
 
 /** The name of a bar. */
 export function placeText(value: unknown, { xType: type, zone }: Pick<Points, 'xType' | 'zone'>): string {
-  if (!type.startsWith('Timestamp')) return nameOf(value)
-  const at = numberOf(value)
-  const { day, clock } = formatsOf(zoneFor(type, zone))
-  return Number.isNaN(at) ? nameOf(value) : (at % DAY_MS === 0 ? day : clock).format(at)
+  if (!type.startsWith('Timestamp')) return toName(value)
+  const at = toNumber(value)
+  const { day, clock } = zoneFormats(zoneFor(type, zone))
+  return Number.isNaN(at) ? toName(value) : (at % DAY_MS === 0 ? day : clock).format(at)
 }
 
 const KINDS = { line: 'Line chart', bar: 'Bar chart', scatter: 'Scatter chart', candles: 'Candlestick chart' }
 
 /** For screen readers: what is drawn, from where to where, and the last values. */
-export function summaryOf(points: Points, label: string): string {
+export function summarize(points: Points, label: string): string {
   const { kind, exactX, xName, series } = points
   const last = exactX.length - 1
   if (last < 0) return `${KINDS[kind]} of ${label}, without data.`

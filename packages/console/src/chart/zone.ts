@@ -55,7 +55,7 @@ export interface ZoneFormats {
 
 const formats = new Map<string, ZoneFormats>()
 
-export function formatsOf(timeZone: string): ZoneFormats {
+export function zoneFormats(timeZone: string): ZoneFormats {
   const known = formats.get(timeZone)
   if (known !== undefined) return known
   const format = (options: Intl.DateTimeFormatOptions) =>

@@ -50,8 +50,8 @@ const MOST = 200
 export const PAGE = 100
 const MOST_FOUND = 200
 
-/** The catalogue of a client: `catalogueOf(gate)`. */
-export function catalogueOf(gate: CatalogueSource): Catalogue {
+/** The catalogue of a client: `createCatalogue(gate)`. */
+export function createCatalogue(gate: CatalogueSource): Catalogue {
   const kept = new Map<string, { readonly at: number; readonly changes: number; readonly reply: Promise<unknown> }>()
   const keep = (key: string, load: () => Promise<unknown>): Promise<unknown> => {
     const known = kept.get(key)

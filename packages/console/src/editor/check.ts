@@ -1,6 +1,6 @@
 /** Finds errors in a text before it is sent, with the server's parser in the page. */
 import { parse } from 'gatehouse-iql'
-import { scan, statementsOf } from './scan.ts'
+import { scan, splitStatements } from './scan.ts'
 
 /** Something that is underlined. */
 export interface Fault {
@@ -13,13 +13,13 @@ export interface Fault {
 }
 
 /** The first fault of each statement. */
-export function faultsOf(text: string): Fault[] {
-  return statementsOf(text).flatMap((part) => {
+export function findFaults(text: string): Fault[] {
+  return splitStatements(text).flatMap((part) => {
     try {
       parse(part.text)
       return []
     } catch (error) {
-      const { at, message, hint } = refusalOf(error)
+      const { at, message, hint } = readRefusal(error)
       return [{ ...faultAt(text, part.from + at, message, hint), isMissing: at >= part.text.length }]
     }
   })
@@ -29,7 +29,7 @@ export function faultsOf(text: string): Fault[] {
 export function faultOfExpression(text: string): Fault[] {
   if (text.trim() === '') return []
   const before = 'SELECT 1 WHERE '
-  const [fault] = faultsOf(before + text)
+  const [fault] = findFaults(before + text)
   if (fault === undefined) return []
   const { from, to } = fault
   return [{ ...fault, from: Math.max(0, from - before.length), to: Math.max(0, to - before.length) }]
@@ -44,7 +44,7 @@ export function faultAt(text: string, position: number, message: string, hint?: 
 }
 
 /** The members of a Refusal of the parser. */
-function refusalOf(error: unknown): { at: number; message: string; hint: string | undefined } {
+function readRefusal(error: unknown): { at: number; message: string; hint: string | undefined } {
   const { message, details } = error as Error & { details?: { members?: Members } }
   const { Position, Expected = [], Hint } = details?.members ?? {}
   const expected = Expected.length === 0 ? undefined : `Expected: ${Expected.join(', ')}`

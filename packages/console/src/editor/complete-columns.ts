@@ -3,7 +3,7 @@ import type { Completion } from '@codemirror/autocomplete'
 import { FUNCTIONS, RESERVED, SPECIAL_FORMS } from 'gatehouse-iql'
 import type { Catalogue, FoundColumn } from './catalogue.ts'
 import { printed } from './printed.ts'
-import { isName, nameOf, type Span } from './scan.ts'
+import { isName, type Span, unquoteName } from './scan.ts'
 
 /** Names that are compared with those of tables: more would only take time. */
 const MOST_NAMES = 6
@@ -14,7 +14,7 @@ export async function columnsBeforeFrom(
   spans: readonly Span[],
   catalogue: Catalogue,
 ): Promise<Completion[]> {
-  const written = new Set(spans.filter((span) => isColumnName(span)).map((span) => nameOf(span).toLowerCase()))
+  const written = new Set(spans.filter((span) => isColumnName(span)).map((span) => unquoteName(span).toLowerCase()))
   written.delete(prefix.toLowerCase())
   const [found, ...others] = await Promise.all(
     [prefix, ...[...written].slice(0, MOST_NAMES)].map((name) => catalogue.columnsLike(name)),

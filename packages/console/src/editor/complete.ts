@@ -7,7 +7,16 @@ import type { Catalogue, KnownColumn } from './catalogue.ts'
 import { columnsBeforeFrom } from './complete-columns.ts'
 import { TYPES } from './language.ts'
 import { printed } from './printed.ts'
-import { isName, isTableExpected, nameOf, parametersOf, type Span, scan, statementAt, tablesOf } from './scan.ts'
+import {
+  findTables,
+  isName,
+  isTableExpected,
+  parameterNames,
+  type Span,
+  scan,
+  statementAt,
+  unquoteName,
+} from './scan.ts'
 import { signature, wholeEntry } from './signature.ts'
 
 const WORD = /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u
@@ -16,7 +25,7 @@ const WORD = /^[\p{L}_][\p{L}\p{N}\p{M}_]*$/u
 export function completionSources(catalogue: () => Catalogue | undefined): readonly CompletionSource[] {
   return [
     async (context) => {
-      const place = placeOf(context)
+      const place = findPlace(context)
       if (place === undefined) return null
       const parameter = context.matchBefore(/:[\p{L}\p{N}_]*/u)
       if (parameter !== null) return completeParameters(place.text, parameter.from)
@@ -27,7 +36,7 @@ export function completionSources(catalogue: () => Catalogue | undefined): reado
       return context.aborted || options.length === 0 ? null : { from: place.from, options, validFor: WORD }
     },
     async (context) => {
-      const place = placeOf(context)
+      const place = findPlace(context)
       const known = catalogue()
       if (place === undefined || known === undefined || (!place.hasWord && !context.explicit)) return null
       if (!isBeforeFrom(place)) return null
@@ -51,7 +60,7 @@ interface Place {
   readonly spans: readonly Span[]
 }
 
-function placeOf(context: CompletionContext): Place | undefined {
+function findPlace(context: CompletionContext): Place | undefined {
   const text = context.state.doc.toString()
   const before = scan(text.slice(0, context.pos))
   if (isClosed(before, context.pos)) return undefined
@@ -71,7 +80,7 @@ function placeOf(context: CompletionContext): Place | undefined {
 function isBeforeFrom({ code, spans }: Place): boolean {
   const last = code.at(-1)
   if (last === undefined || last.key === '.' || isTableExpected(last)) return false
-  return spans.some(({ key }) => key === 'select') && tablesOf(spans).length === 0
+  return spans.some(({ key }) => key === 'select') && findTables(spans).length === 0
 }
 
 /** In a comment, a text or a number nothing is completed. */
@@ -84,19 +93,19 @@ function isClosed(before: readonly Span[], position: number): boolean {
 }
 
 function completeParameters(text: string, from: number): CompletionResult | null {
-  const options = parametersOf(text).map((name) => ({ label: `:${name}`, type: 'variable' }))
+  const options = parameterNames(text).map((name) => ({ label: `:${name}`, type: 'variable' }))
   return options.length === 0 ? null : { from, options, validFor: /^:[\p{L}\p{N}_]*$/u }
 }
 
 async function optionsFor({ code, spans, prefix }: Place, catalogue: Catalogue | undefined): Promise<Completion[]> {
   const [owner, last] = [code.at(-2), code.at(-1)]
   if (last?.key === '.') {
-    return owner === undefined || !isName(owner) ? [] : columnsOfOwner(nameOf(owner), spans, catalogue)
+    return owner === undefined || !isName(owner) ? [] : columnsOfOwner(unquoteName(owner), spans, catalogue)
   }
   if (isTableExpected(last)) return [...namedQueries(spans), ...(await tableOptions(prefix, catalogue))]
-  const uses = tablesOf(spans)
+  const uses = findTables(spans)
   const columns = await Promise.all(
-    uses.map(async ({ table }) => columnOptions(await columnsOf(table, catalogue), table)),
+    uses.map(async ({ table }) => columnOptions(await loadColumns(table, catalogue), table)),
   )
   const aliases = uses.map(({ table, alias }) => ({
     label: alias ?? table,
@@ -109,14 +118,14 @@ async function optionsFor({ code, spans, prefix }: Place, catalogue: Catalogue |
 
 async function columnsOfOwner(name: string, spans: readonly Span[], catalogue: Catalogue | undefined) {
   const wanted = name.toLowerCase()
-  const use = tablesOf(spans).find(
+  const use = findTables(spans).find(
     ({ table, alias }) => alias?.toLowerCase() === wanted || table.toLowerCase() === wanted,
   )
   const table = use?.table ?? name
-  return columnOptions(await columnsOf(table, catalogue), table)
+  return columnOptions(await loadColumns(table, catalogue), table)
 }
 
-async function columnsOf(table: string, catalogue: Catalogue | undefined): Promise<readonly KnownColumn[]> {
+async function loadColumns(table: string, catalogue: Catalogue | undefined): Promise<readonly KnownColumn[]> {
   return (await catalogue?.columns(table)) ?? []
 }
 
@@ -146,7 +155,7 @@ function columnOptions(columns: readonly KnownColumn[], table: string): Completi
 function namedQueries(spans: readonly Span[]): Completion[] {
   return spans.flatMap((span, index) =>
     isName(span) && spans[index + 1]?.key === 'as' && spans[index + 2]?.key === '('
-      ? [{ label: nameOf(span), type: 'class', detail: 'named query', boost: 1 }]
+      ? [{ label: unquoteName(span), type: 'class', detail: 'named query', boost: 1 }]
       : [],
   )
 }

@@ -22,7 +22,7 @@ import {
 } from '@codemirror/view'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
-import { type Fault, faultOfExpression, faultsOf } from './check.ts'
+import { type Fault, faultOfExpression, findFaults } from './check.ts'
 import { completionSources } from './complete.ts'
 import { type Expression, expressionSource } from './complete-expression.ts'
 import { iql } from './language.ts'
@@ -76,9 +76,9 @@ export function Editor(props: EditorProps) {
   useLayoutEffect(() => {
     const element = host.current as HTMLDivElement
     const root = element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true })
-    const opened = new EditorView({ root, parent: root, state: stateOf(latest, checker, props.value) })
+    const opened = new EditorView({ root, parent: root, state: createState(latest, checker, props.value) })
     view.current = opened
-    if (props.handle !== undefined) props.handle.current = handleOf(opened)
+    if (props.handle !== undefined) props.handle.current = createHandle(opened)
     return () => {
       if (props.handle !== undefined) props.handle.current = null
       opened.destroy()
@@ -92,7 +92,7 @@ export function Editor(props: EditorProps) {
       keep(kept.current, shown.current ?? '', current.state)
       shown.current = props.name
       const before = kept.current.get(props.name ?? '')
-      current.setState(before?.doc.toString() === props.value ? before : stateOf(latest, checker, props.value))
+      current.setState(before?.doc.toString() === props.value ? before : createState(latest, checker, props.value))
     } else if (current.state.doc.toString() !== props.value)
       current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: props.value } })
   }, [props.value, props.name])
@@ -113,7 +113,7 @@ function keep(kept: Map<string, EditorState>, name: string, state: EditorState):
   if (kept.size > KEPT_DOCUMENTS && oldest !== undefined) kept.delete(oldest)
 }
 
-function stateOf(latest: { readonly current: EditorProps }, checker: Checker, doc: string): EditorState {
+function createState(latest: { readonly current: EditorProps }, checker: Checker, doc: string): EditorState {
   const { label, placeholder = '', expression } = latest.current
   return EditorState.create({
     doc,
@@ -122,7 +122,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
       EditorView.contentAttributes.of({ 'aria-label': label }),
       EditorView.updateListener.of(({ docChanged, view }) => {
         if (!docChanged) return
-        checker.start(view, expression === undefined ? faultsOf : faultOfExpression)
+        checker.start(view, expression === undefined ? findFaults : faultOfExpression)
         latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({
@@ -170,16 +170,16 @@ function commands(latest: { readonly current: EditorProps }) {
     return latest.current.onRun !== undefined
   }
   return [
-    { key: 'Mod-Enter', run: (view: EditorView) => run(view, partOf(view)) },
-    { key: 'Mod-Shift-Enter', run: (view: EditorView) => run(view, wholeOf(view)) },
+    { key: 'Mod-Enter', run: (view: EditorView) => run(view, selectedPart(view)) },
+    { key: 'Mod-Shift-Enter', run: (view: EditorView) => run(view, wholePart(view)) },
     { key: 'Shift-Alt-f', run: formatIn },
   ]
 }
 
-function handleOf(view: EditorView): EditorHandle {
+function createHandle(view: EditorView): EditorHandle {
   return {
     focus: () => view.focus(),
-    part: () => partOf(view),
+    part: () => selectedPart(view),
     format: () => formatIn(view),
     insert: (word) => insertIn(view, word),
     reveal(position) {
@@ -189,13 +189,13 @@ function handleOf(view: EditorView): EditorHandle {
   }
 }
 
-function partOf({ state }: EditorView): Part | undefined {
+function selectedPart({ state }: EditorView): Part | undefined {
   const { from, to, empty, head } = state.selection.main
   const selected = state.sliceDoc(from, to)
   return !empty && selected.trim() !== '' ? { from, to, text: selected } : statementAt(state.doc.toString(), head)
 }
 
-function wholeOf({ state }: EditorView): Part | undefined {
+function wholePart({ state }: EditorView): Part | undefined {
   const text = state.doc.toString()
   return text.trim() === '' ? undefined : { from: 0, to: text.length, text }
 }
@@ -289,13 +289,13 @@ function show(view: EditorView, faults: readonly Fault[]): void {
       to: Math.min(Math.max(to, start), length),
       severity: 'error',
       message: hint === undefined ? message : `${message}. ${hint}`,
-      renderMessage: () => messageOf(message, hint),
+      renderMessage: () => messageBox(message, hint),
     }
   })
   view.dispatch(setDiagnostics(view.state, diagnostics))
 }
 
-function messageOf(message: string, hint: string | undefined): HTMLElement {
+function messageBox(message: string, hint: string | undefined): HTMLElement {
   const box = document.createElement('div')
   for (const text of [message, hint]) {
     if (text === undefined) continue

@@ -66,12 +66,12 @@ const PHRASES = new Set('delete from,distinct from,columns from,explain select,l
 const JOIN_WORDS = new Set(['left', 'right', 'full', 'inner', 'cross', 'asof', 'outer', 'join'])
 
 function layOut(nodes: readonly Node[], indent: string): string {
-  return clausesOf(nodes)
+  return splitClauses(nodes)
     .map((clause) => indent + layOutClause(clause, indent))
     .join('\n')
 }
 
-function clausesOf(nodes: readonly Node[]): Node[][] {
+function splitClauses(nodes: readonly Node[]): Node[][] {
   const clauses: Node[][] = []
   nodes.forEach((node, index) => {
     if (index === 0 || startsClause(nodes, index)) clauses.push([])

@@ -12,7 +12,7 @@ interface State {
 const FUNCTIONS: ReadonlySet<string> = new Set(functionNames())
 export const TYPES: readonly string[] = Object.keys(FORMS).filter((name) => name !== 'Interval')
 const TYPE_WORDS: ReadonlySet<string> = new Set(TYPES.map((name) => name.toLowerCase()))
-/** Words that are names more often than not: keywords only beside the words in `PHRASES`. */
+/** Words that are names more often than not: keywords only next to the words in `PHRASES`. */
 const NAMES = new Set(
   'at columns comment current first following key last row rows scope read write tables window zone'.split(' '),
 )
@@ -48,7 +48,7 @@ const language = StreamLanguage.define<State>({
       const key = String(word[0]).toLowerCase()
       const style = isInPhrase(stream, state.before, key)
         ? 'keyword'
-        : styleOf(key, stream.match(/^\s*\(/, false) !== null)
+        : wordStyle(key, stream.match(/^\s*\(/, false) !== null)
       state.before = key
       return style
     }
@@ -83,7 +83,7 @@ function isInPhrase(stream: StringStream, before: string, word: string): boolean
   return PHRASES.has(`${before} ${word}`) || (next !== undefined && PHRASES.has(`${word} ${next}`))
 }
 
-function styleOf(word: string, isCall: boolean): string {
+function wordStyle(word: string, isCall: boolean): string {
   if (LITERALS.has(word)) return 'atom'
   if (isCall && FUNCTIONS.has(word)) return 'variableName.function'
   if (RESERVED.has(word) || WORDS.has(word)) return 'keyword'

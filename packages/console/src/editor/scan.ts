@@ -20,7 +20,7 @@ export function scan(text: string): Span[] {
   const spans: Span[] = []
   for (const match of text.matchAll(PATTERN)) {
     const found = match[0]
-    const kind = kindOf(match.groups ?? {})
+    const kind = matchedKind(match.groups ?? {})
     const key = kind === 'word' ? found.toLowerCase() : kind === 'symbol' ? found : ''
     spans.push({ kind, from: match.index, to: match.index + found.length, text: found, key })
   }
@@ -29,7 +29,7 @@ export function scan(text: string): Span[] {
 
 const KINDS: readonly SpanKind[] = ['comment', 'text', 'quoted', 'number', 'parameter', 'word']
 
-function kindOf(groups: Readonly<Record<string, string | undefined>>): SpanKind {
+function matchedKind(groups: Readonly<Record<string, string | undefined>>): SpanKind {
   return KINDS.find((kind) => groups[kind] !== undefined) ?? 'symbol'
 }
 
@@ -41,7 +41,7 @@ export interface Part {
 }
 
 /** The statements of a text; comments belong to the statement that follows them. */
-export function statementsOf(text: string): Part[] {
+export function splitStatements(text: string): Part[] {
   const parts: Part[] = []
   let pending: Span[] = []
   const finish = () => {
@@ -60,7 +60,7 @@ export function statementsOf(text: string): Part[] {
 
 /** The statement that the cursor is in, or that ends before it on its line; otherwise the next one, or the last. */
 export function statementAt(text: string, position: number): Part | undefined {
-  const parts = statementsOf(text)
+  const parts = splitStatements(text)
   const around = parts.find(({ from, to }) => from <= position && position <= to)
   if (around !== undefined) return around
   const before = parts.findLast(({ to }) => to < position)
@@ -69,9 +69,9 @@ export function statementAt(text: string, position: number): Part | undefined {
 }
 
 /** The names of the parameters, without `:` and `$`, each once; names are case-insensitive. */
-export function parametersOf(text: string): string[] {
+export function parameterNames(text: string): string[] {
   const names = new Map<string, string>()
-  for (const part of statementsOf(text)) {
+  for (const part of splitStatements(text)) {
     const code = scan(part.text).filter(({ kind }) => kind !== 'comment')
     if (DEFINING.has(code[0]?.key ?? '')) continue
     for (const { kind, text: found } of code) {
@@ -95,14 +95,14 @@ const NOT_AN_ALIAS = new Set(
   ),
 )
 
-export function tablesOf(spans: readonly Span[]): TableUse[] {
+export function findTables(spans: readonly Span[]): TableUse[] {
   const code = spans.filter(({ kind }) => kind !== 'comment')
   return code.flatMap(({ key }, index) => {
     const name = code[index + 1]
     if (!BEFORE_TABLE.has(key) || name === undefined || !isName(name)) return []
     const next = code[index + 2]?.key === 'as' ? code[index + 3] : code[index + 2]
-    const alias = next !== undefined && isName(next) && !NOT_AN_ALIAS.has(next.key) ? nameOf(next) : undefined
-    return [{ table: nameOf(name), alias }]
+    const alias = next !== undefined && isName(next) && !NOT_AN_ALIAS.has(next.key) ? unquoteName(next) : undefined
+    return [{ table: unquoteName(name), alias }]
   })
 }
 
@@ -115,6 +115,6 @@ export function isName({ kind }: Span): boolean {
 }
 
 /** Without its quotes. */
-export function nameOf({ kind, text }: Span): string {
+export function unquoteName({ kind, text }: Span): string {
   return kind === 'quoted' ? text.replace(/^"|"$/g, '').replaceAll('""', '"') : text
 }

@@ -1,5 +1,5 @@
 /** The rows to show, filtered and sorted, as their indexes: worked out in slices, so that no frame waits for it. */
-import { orderOf, type ValueOrder } from './compare.ts'
+import { type ValueOrder, valueOrder } from './compare.ts'
 import type { Test } from './filter.ts'
 import type { Rows } from './rows.ts'
 
@@ -22,7 +22,7 @@ export class Arranger {
 
   constructor(arrangement: Arrangement) {
     this.#arrangement = arrangement
-    this.#order = arrangement.sort && orderOf(arrangement.sort.type)
+    this.#order = arrangement.sort && valueOrder(arrangement.sort.type)
   }
 
   *arrange(rows: Rows, from: number, to: number, before: ArrayLike<number>): Work {

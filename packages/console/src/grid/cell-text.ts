@@ -1,5 +1,5 @@
 /** Values as text: what a cell shows, which is cut, and the whole of it, for details and copies. */
-import { kindOf } from './compare.ts'
+import { typeKind } from './compare.ts'
 
 /** More than a cell can ever show. */
 const SHOWN = 300
@@ -8,23 +8,23 @@ const SHOWN = 300
 export function cellText(value: unknown, type: string, digits = 0): string {
   if (value === null || value === undefined) return 'NULL'
   if (typeof value === 'string') {
-    if (kindOf(type) === 'Timestamp') return localTime(value, digits)
-    if (kindOf(type) === 'LocalTimestamp') return readingText(value, digits)
+    if (typeKind(type) === 'Timestamp') return localTime(value, digits)
+    if (typeKind(type) === 'LocalTimestamp') return readingText(value, digits)
     return value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value
   }
-  if (value instanceof Uint8Array) return `${hexOf(value.subarray(0, 32))}${value.length > 32 ? '…' : ''}`
-  return typeof value === 'object' ? previewOf(value) : String(value)
+  if (value instanceof Uint8Array) return `${toHex(value.subarray(0, 32))}${value.length > 32 ? '…' : ''}`
+  return typeof value === 'object' ? previewJson(value) : String(value)
 }
 
 /** All of a value, exactly: JSON in lines, bytes as Base64 as the server writes them. */
 export function fullText(value: unknown, pretty = false): string {
   if (value === null || value === undefined) return ''
-  if (value instanceof Uint8Array) return base64Of(value)
-  return typeof value === 'object' ? jsonOf(value, pretty) : String(value)
+  if (value instanceof Uint8Array) return toBase64(value)
+  return typeof value === 'object' ? writeJson(value, pretty) : String(value)
 }
 
 /** JSON with integers beyond 2^53 as they are. */
-export function jsonOf(value: unknown, pretty = false): string {
+export function writeJson(value: unknown, pretty = false): string {
   if (typeof value === 'bigint') return String(value)
   const raw = (JSON as { rawJSON?: (text: string) => unknown }).rawJSON
   const replace = (_: string, part: unknown) =>
@@ -42,7 +42,7 @@ export function isLong(value: unknown): boolean {
 export function localTime(timestamp: string, digits = 0): string {
   const at = new Date(timestamp)
   if (Number.isNaN(at.getTime())) return timestamp
-  const shown = Math.max(digits, fractionOf(timestamp))
+  const shown = Math.max(digits, fractionDigits(timestamp))
   const fraction = shown === 0 ? '' : `.${(/\.(\d+)/.exec(timestamp)?.[1] ?? '').padEnd(shown, '0').slice(0, shown)}`
   const date = `${pad(at.getFullYear(), 4)}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`
   return `${date} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}${fraction}`
@@ -51,12 +51,12 @@ export function localTime(timestamp: string, digits = 0): string {
 /** A LocalTimestamp is shown as it is: its zone is that of the statement. */
 function readingText(reading: string, digits: number): string {
   const [time = '', fraction = ''] = reading.replace('T', ' ').split('.')
-  const shown = Math.max(digits, fractionOf(reading))
+  const shown = Math.max(digits, fractionDigits(reading))
   return shown === 0 ? time : `${time}.${fraction.padEnd(shown, '0')}`
 }
 
 /** 0, 3 or 6: how many digits of a second a timestamp needs. */
-export function fractionOf(timestamp: unknown): number {
+export function fractionDigits(timestamp: unknown): number {
   const digits = /\.(\d*[1-9])/.exec(typeof timestamp === 'string' ? timestamp : '')?.[1]?.length ?? 0
   return Math.ceil(digits / 3) * 3
 }
@@ -70,7 +70,7 @@ function pad(number: number, length = 2): string {
 }
 
 /** The beginning of JSON, without writing the rest. */
-function previewOf(value: object): string {
+function previewJson(value: object): string {
   let text = ''
   const write = (part: unknown): void => {
     if (text.length > SHOWN) return
@@ -100,11 +100,11 @@ function previewOf(value: object): string {
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text
 }
 
-function hexOf(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-function base64Of(bytes: Uint8Array): string {
+function toBase64(bytes: Uint8Array): string {
   let text = ''
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192))
   return btoa(text)

@@ -1,9 +1,9 @@
 /** Where the columns of a grid are: widths, pinned ones first, and which of the others are in view. */
 import { signal } from '@preact/signals'
 import type { GridColumn } from './column.ts'
-import { isNumeric, kindOf } from './compare.ts'
+import { isNumeric, typeKind } from './compare.ts'
 import type { GridModel } from './model.ts'
-import { digitsOf, shownText } from './shown-text.ts'
+import { neededDigits, shownText } from './shown-text.ts'
 
 /** Columns in view, as rows draw them. A new object whenever anything about it changes. */
 export interface ColumnWindow {
@@ -37,7 +37,7 @@ export class Columns {
   /** The left edges of the scrolling columns, and the right edge of the last. */
   #starts: number[] = []
   #window: ColumnWindow | undefined
-  #windowOf = ''
+  #windowKey = ''
   /** Before they were stretched. */
   #measured: number[] | undefined
   #isResized = false
@@ -59,10 +59,10 @@ export class Columns {
   }
 
   get pinnedWidth(): number {
-    return this.#pinned.reduce((sum, index) => sum + this.widthOf(index), 0)
+    return this.#pinned.reduce((sum, index) => sum + this.columnWidth(index), 0)
   }
 
-  widthOf(index: number): number {
+  columnWidth(index: number): number {
     return this.#widths[index] ?? NARROWEST
   }
 
@@ -70,12 +70,12 @@ export class Columns {
     return this.#pinned.includes(index)
   }
 
-  /** The column at a place on the screen; `placeOf` is the reverse. */
+  /** The column at a place on the screen; `columnPlace` is the reverse. */
   at(place: number): number {
     return this.#pinned[place] ?? this.#scrolled[place - this.#pinned.length] ?? 0
   }
 
-  placeOf(index: number): number {
+  columnPlace(index: number): number {
     const pinned = this.#pinned.indexOf(index)
     return pinned === -1 ? this.#pinned.length + this.#scrolled.indexOf(index) : pinned
   }
@@ -129,9 +129,9 @@ export class Columns {
     let last = first
     while (last < this.#scrolled.length && (this.#starts[last] ?? 0) < left + room) last++
     const name = `${this.version.peek()} ${first} ${last}`
-    if (this.#window !== undefined && this.#windowOf === name) return this.#window
-    this.#windowOf = name
-    const place = (index: number, at: number): PlacedColumn => ({ index, place: at, width: this.widthOf(index) })
+    if (this.#window !== undefined && this.#windowKey === name) return this.#window
+    this.#windowKey = name
+    const place = (index: number, at: number): PlacedColumn => ({ index, place: at, width: this.columnWidth(index) })
     this.#window = {
       pinned: this.#pinned.map(place),
       scrolled: this.#scrolled.slice(first, last).map((index, at) => place(index, this.#pinned.length + first + at)),
@@ -147,7 +147,7 @@ export class Columns {
     const start = this.#starts[this.#scrolled.indexOf(index)] ?? 0
     const room = width - this.pinnedWidth
     if (start < left) return start
-    const end = start + this.widthOf(index)
+    const end = start + this.columnWidth(index)
     return end > left + room ? Math.min(start, end - room) : left
   }
 
@@ -155,7 +155,7 @@ export class Columns {
   columnAt(x: number, left: number): number {
     let edge = 0
     for (const index of this.#pinned) {
-      edge += this.widthOf(index)
+      edge += this.columnWidth(index)
       if (x < edge) return index
     }
     const at = firstAfter(this.#starts, x - edge + left) - 1
@@ -166,7 +166,7 @@ export class Columns {
     const column = this.#model.columns[index] as GridColumn
     const count = Math.max(0, Math.min(to, this.#model.size) - from)
     const values = Array.from({ length: count }, (_, at) => this.#model.row(from + at)[index])
-    const digits = values.reduce<number>((most, value) => Math.max(most, digitsOf(value, column)), 0)
+    const digits = values.reduce<number>((most, value) => Math.max(most, neededDigits(value, column)), 0)
     const texts = values.map((value) => shownText(value, column, digits))
     return Math.min(most, widthFor(column, texts, this.#hasTypes))
   }
@@ -175,7 +175,7 @@ export class Columns {
     this.#starts = [0]
     let end = 0
     for (const index of this.#scrolled) {
-      end += this.widthOf(index)
+      end += this.columnWidth(index)
       this.#starts.push(end)
     }
     this.version.value++
@@ -188,7 +188,7 @@ function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes
   // Sort arrow and menu follow the name; without types they lie over it.
   const room = hasTypes ? 52 : 26
   const header = Math.max(name.length * 8.2 * wideness() + room, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
-  const least = kindOf(type).endsWith('Timestamp') && texts.length === 0 ? 170 : hasTypes ? 72 : 56
+  const least = typeKind(type).endsWith('Timestamp') && texts.length === 0 ? 170 : hasTypes ? 72 : 56
   return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + (hasTypes ? 24 : 18)))
 }
 

@@ -11,8 +11,8 @@ export interface ValueOrder {
   compare(a: unknown, b: unknown): number
 }
 
-export function orderOf(type: string): ValueOrder {
-  switch (kindOf(type)) {
+export function valueOrder(type: string): ValueOrder {
+  switch (typeKind(type)) {
     case 'Integer':
       return { key: Number, compare: nullsLast(compareIntegers) }
     case 'Decimal':
@@ -24,22 +24,22 @@ export function orderOf(type: string): ValueOrder {
     case 'Timestamp':
       return { key: (value) => Date.parse(String(value)), compare: nullsLast(compareTimestamps) }
     case 'Interval':
-      return { key: (value) => Number(lengthOf(value)), compare: nullsLast(compareIntervals) }
+      return { key: (value) => Number(intervalMicros(value)), compare: nullsLast(compareIntervals) }
     default:
       return {
-        key: (value) => textKey(textOf(value)),
-        compare: nullsLast((a, b) => compareTexts(textOf(a), textOf(b))),
+        key: (value) => textKey(comparedText(value)),
+        compare: nullsLast((a, b) => compareTexts(comparedText(a), comparedText(b))),
       }
   }
 }
 
 /** `Decimal(18, 4)` is a `Decimal`. */
-export function kindOf(type: string): string {
+export function typeKind(type: string): string {
   return type.split('(', 1)[0] ?? type
 }
 
 /** The server sends Json as what it is, and bytes as Base64, which the client decodes. */
-function textOf(value: unknown): string {
+function comparedText(value: unknown): string {
   if (typeof value === 'string') return value
   if (value instanceof Uint8Array) return String.fromCharCode(...value.subarray(0, 1024))
   return typeof value === 'object' ? JSON.stringify(value, exact) : String(value)
@@ -70,18 +70,18 @@ function compareDoubles(a: number, b: number): number {
 
 /** Texts such as `-12.50`, digit by digit: 1.10 equals 1.1. */
 export function compareDecimals(a: string, b: string): number {
-  const [x, y] = [decimalOf(a), decimalOf(b)]
+  const [x, y] = [splitDecimal(a), splitDecimal(b)]
   const scale = Math.max(x.fraction.length, y.fraction.length)
   const [unscaledX, unscaledY] = [unscale(x, scale), unscale(y, scale)]
   return unscaledX < unscaledY ? -1 : unscaledX > unscaledY ? 1 : 0
 }
 
-function decimalOf(text: string): { readonly sign: string; readonly whole: string; readonly fraction: string } {
+function splitDecimal(text: string): { readonly sign: string; readonly whole: string; readonly fraction: string } {
   const [, sign = '', whole = '0', fraction = ''] = /^([+-]?)(\d*)\.?(\d*)$/.exec(text) ?? []
   return { sign: sign === '-' ? '-' : '', whole, fraction }
 }
 
-function unscale({ sign, whole, fraction }: ReturnType<typeof decimalOf>, scale: number): bigint {
+function unscale({ sign, whole, fraction }: ReturnType<typeof splitDecimal>, scale: number): bigint {
   const digits = BigInt(whole + fraction.padEnd(scale, '0'))
   return sign === '-' ? -digits : digits
 }
@@ -90,20 +90,20 @@ function unscale({ sign, whole, fraction }: ReturnType<typeof decimalOf>, scale:
 function compareTimestamps(a: unknown, b: unknown): number {
   const [x, y] = [String(a), String(b)]
   const [millisecondsX, millisecondsY] = [Date.parse(x), Date.parse(y)]
-  return millisecondsX - millisecondsY || compareTexts(fractionOf(x), fractionOf(y))
+  return millisecondsX - millisecondsY || compareTexts(paddedFraction(x), paddedFraction(y))
 }
 
 /** In microseconds; a month counts as 30 days, as in PostgreSQL. */
-function lengthOf(value: unknown): bigint {
+function intervalMicros(value: unknown): bigint {
   const { months, micros } = readInterval(String(value)) ?? { months: 0n, micros: 0n }
   return months * 30n * MICROS_PER_DAY + micros
 }
 
 function compareIntervals(a: unknown, b: unknown): number {
-  return compareIntegers(lengthOf(a), lengthOf(b))
+  return compareIntegers(intervalMicros(a), intervalMicros(b))
 }
 
-function fractionOf(timestamp: string): string {
+function paddedFraction(timestamp: string): string {
   return (/\.(\d+)/.exec(timestamp)?.[1] ?? '').padEnd(6, '0')
 }
 
@@ -130,5 +130,5 @@ function textKey(text: string): number {
 
 /** Numbers and intervals stand at the right, so that their digits line up. */
 export function isNumeric(type: string): boolean {
-  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(kindOf(type))
+  return ['Integer', 'Decimal', 'Double', 'Interval'].includes(typeKind(type))
 }

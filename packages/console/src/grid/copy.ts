@@ -1,5 +1,5 @@
 /** Rows of a grid as text, for the clipboard and for files. */
-import { fullText, jsonOf } from './cell-text.ts'
+import { fullText, writeJson } from './cell-text.ts'
 import type { GridModel } from './model.ts'
 
 export type CopyFormat = 'tsv' | 'csv' | 'json'
@@ -11,7 +11,7 @@ export interface CopyRange {
   readonly columns: readonly number[]
 }
 
-export function rowsAs(model: GridModel, format: CopyFormat, range: CopyRange = allOf(model)): string {
+export function rowsAs(model: GridModel, format: CopyFormat, range: CopyRange = wholeRange(model)): string {
   const { top, bottom, columns } = range
   const names = columns.map((column) => model.columns[column]?.name ?? '')
   const lines: string[] = []
@@ -27,12 +27,12 @@ export function rowsAs(model: GridModel, format: CopyFormat, range: CopyRange = 
   return format === 'csv' ? `${[names.map(csvField).join(','), ...lines].join('\r\n')}\r\n` : lines.join('\n')
 }
 
-function allOf(model: GridModel): CopyRange {
+function wholeRange(model: GridModel): CopyRange {
   return { top: 0, bottom: model.size - 1, columns: model.columns.map((_, index) => index) }
 }
 
 function jsonValue(value: unknown): string {
-  return value instanceof Uint8Array ? JSON.stringify(fullText(value)) : jsonOf(value ?? null)
+  return value instanceof Uint8Array ? JSON.stringify(fullText(value)) : writeJson(value ?? null)
 }
 
 /** As the server writes CSV: an empty field is NULL, `""` is the empty text. */

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import { Button, Copy, count, IconButton } from '../ui/index.ts'
 import { fullText, localTime, utcTime } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { kindOf } from './compare.ts'
+import { typeKind } from './compare.ts'
 
 /** More would take long to lay out. */
 const MOST = 100_000
@@ -19,7 +19,7 @@ export function Details({
   readonly onClose: () => void
   readonly onEdit?: (() => void) | undefined
 }) {
-  const text = useMemo(() => textOf(value, column.type), [value, column.type])
+  const text = useMemo(() => detailText(value, column.type), [value, column.type])
   const isNull = value === null || value === undefined
   return (
     <section
@@ -49,10 +49,10 @@ export function Details({
   )
 }
 
-function textOf(value: unknown, type: string): string {
-  if (typeof value === 'string' && kindOf(type) === 'Timestamp') return `${localTime(value)}\n${utcTime(value)}`
+function detailText(value: unknown, type: string): string {
+  if (typeof value === 'string' && typeKind(type) === 'Timestamp') return `${localTime(value)}\n${utcTime(value)}`
   // A Json column can hold a text, which is written with its quotes.
-  return kindOf(type) === 'Json' && typeof value === 'string' ? prettyText(value) : fullText(value, true)
+  return typeKind(type) === 'Json' && typeof value === 'string' ? prettyText(value) : fullText(value, true)
 }
 
 function prettyText(text: string): string {

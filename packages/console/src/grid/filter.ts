@@ -3,21 +3,21 @@ import { readInterval } from 'gatehouse-iql'
 import { typedNumber } from '../ui/number.ts'
 import { cellText } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { isNumeric, kindOf, orderOf } from './compare.ts'
+import { isNumeric, typeKind, valueOrder } from './compare.ts'
 
 export type Test = (value: unknown) => boolean
 
 /** Undefined for an empty filter; `problem` says what is wrong with an operand, for the field. */
-export function filterOf({ type }: GridColumn, text: string): Test | undefined | { readonly problem: string } {
+export function parseFilter({ type }: GridColumn, text: string): Test | undefined | { readonly problem: string } {
   const typed = text.trim()
   if (typed === '') return undefined
   if (/^null$/i.test(typed)) return (value) => value === null || value === undefined
   if (/^not\s+null$/i.test(typed)) return (value) => value !== null && value !== undefined
   const [, operator, operand = ''] = /^(=|!=|<>|<=?|>=?)\s*(.*)$/s.exec(typed) ?? []
   if (operator === undefined) return contains(type, typed)
-  const wanted = operandOf(kindOf(type), isNumeric(type) ? typedNumber(operand) : operand)
-  if (wanted === undefined) return { problem: operand === '' ? 'A value is missing' : `Not a ${kindOf(type)}` }
-  const { compare } = orderOf(type)
+  const wanted = parseOperand(typeKind(type), isNumeric(type) ? typedNumber(operand) : operand)
+  if (wanted === undefined) return { problem: operand === '' ? 'A value is missing' : `Not a ${typeKind(type)}` }
+  const { compare } = valueOrder(type)
   const holds = OPERATORS.get(operator)
   return (value) => value !== null && value !== undefined && holds?.(compare(value, wanted)) === true
 }
@@ -39,12 +39,12 @@ function contains(type: string, typed: string): Test {
   return (value) =>
     value !== null &&
     value !== undefined &&
-    (typeof value === 'string' && kindOf(type) === 'Text' ? value : cellText(value, type))
+    (typeof value === 'string' && typeKind(type) === 'Text' ? value : cellText(value, type))
       .toLowerCase()
       .includes(wanted)
 }
 
-function operandOf(kind: string, text: string): unknown {
+function parseOperand(kind: string, text: string): unknown {
   switch (kind) {
     case 'Integer':
       return /^[+-]?\d+$/.test(text) ? BigInt(text.replace('+', '')) : undefined
@@ -55,7 +55,7 @@ function operandOf(kind: string, text: string): unknown {
     case 'Boolean':
       return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : undefined
     case 'Timestamp':
-      return instantOf(text)
+      return parseInstant(text)
     case 'LocalTimestamp':
       return text.replace(' ', 'T')
     case 'Interval':
@@ -66,7 +66,7 @@ function operandOf(kind: string, text: string): unknown {
 }
 
 /** Without a zone it is the viewer's, as in the cells. */
-function instantOf(text: string): string | undefined {
+function parseInstant(text: string): string | undefined {
   const [, date, time = '00:00', fraction = '', zone = ''] =
     /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}(?::\d{2})?)(\.\d{1,6})?)?\s*(Z|[+-]\d{2}:\d{2})?$/.exec(text) ?? []
   const at = Date.parse(`${date}T${time}${zone}`)

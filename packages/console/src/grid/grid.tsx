@@ -50,12 +50,12 @@ export interface Choosing {
 export function Grid(props: GridProps) {
   // Columns belong to their model.
   const key = useMemo(() => ++lastKey, [props.model])
-  return <GridOf key={key} {...props} />
+  return <GridBody key={key} {...props} />
 }
 
 let lastKey = 0
 
-function GridOf({
+function GridBody({
   model,
   label,
   onCell,
@@ -263,7 +263,7 @@ function Rows({
               right={isIn ? range.right : -1}
               active={isActive ? active.place : -1}
               isChosen={choosing?.isChosen(row) === true}
-              change={model.changeOf(row)}
+              change={model.lastChange(row)}
               editing={isEdited ? editing : undefined}
               editedPlace={isEdited ? active.place : -1}
               onEdited={isEdited ? onEdited : undefined}

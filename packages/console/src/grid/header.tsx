@@ -6,7 +6,7 @@ import { classes, Icon, Menu } from '../ui/index.ts'
 import type { GridColumn } from './column.ts'
 import type { Columns, ColumnWindow, PlacedColumn } from './columns.ts'
 import { isNumeric } from './compare.ts'
-import { filterOf } from './filter.ts'
+import { parseFilter } from './filter.ts'
 import type { GridModel, Sort } from './model.ts'
 
 export interface HeaderProps {
@@ -130,7 +130,7 @@ function Resizer({ columns, index, onFit }: { columns: Columns; index: number; o
       onPointerDown={(event) => {
         event.stopPropagation()
         event.currentTarget.setPointerCapture(event.pointerId)
-        start.current = { x: event.clientX, width: columns.widthOf(index) }
+        start.current = { x: event.clientX, width: columns.columnWidth(index) }
       }}
       onPointerMove={(event) => {
         if (start.current !== null) columns.resize(index, start.current.width + event.clientX - start.current.x)
@@ -169,7 +169,7 @@ function FilterField({
   const input = useRef<HTMLInputElement>(null)
   const column = model.columns[index] as GridColumn
   const text = model.filters.value.get(index) ?? ''
-  const filter = filterOf(column, text)
+  const filter = parseFilter(column, text)
   const problem = typeof filter === 'object' ? filter.problem : undefined
   useEffect(() => {
     if (filtering === index) input.current?.focus()

@@ -21,21 +21,21 @@ export class LiveRows {
 
   /** Without an order of the result, rows stay where they are and new ones come last: no place has to be looked up. */
   apply(live: Live<Row>, { put, remove, snapshot }: LiveChange<Row>, isOrdered: boolean): void {
-    for (const row of remove) this.#remove(keyOf(live, row))
+    for (const row of remove) this.#remove(liveKey(live, row))
     if (snapshot) {
-      const rows = live.rows.map((row, at) => ({ row, key: keyOf(live, row), at }))
+      const rows = live.rows.map((row, at) => ({ row, key: liveKey(live, row), at }))
       const keys = new Set(rows.map(({ key }) => key))
       for (const key of [...this.#held.keys()]) if (!keys.has(key)) this.#remove(key)
       for (const { row, key, at } of rows) this.#put(key, row, at)
     } else if (isOrdered) this.#place(live, put)
-    else for (const row of put) this.#put(keyOf(live, row), row)
+    else for (const row of put) this.#put(liveKey(live, row), row)
   }
 
   /** The index of a row is its place when those before it are in theirs: rows that changed leave their places first. */
   #place(live: Live<Row>, put: readonly Row[]): void {
-    const places = new Map(live.rows.map((row, at) => [keyOf(live, row), at]))
+    const places = new Map(live.rows.map((row, at) => [liveKey(live, row), at]))
     const placed = put
-      .map((row) => ({ row, key: keyOf(live, row) }))
+      .map((row) => ({ row, key: liveKey(live, row) }))
       .map(({ row, key }) => ({ row, key, at: places.get(key) ?? Number.MAX_SAFE_INTEGER }))
       .sort((one, other) => one.at - other.at)
     if (placed.length > 1)
@@ -58,6 +58,6 @@ export class LiveRows {
   }
 }
 
-function keyOf(live: Live<Row>, row: Row): string {
+function liveKey(live: Live<Row>, row: Row): string {
   return live.keyOf(row) ?? ''
 }

@@ -1,10 +1,10 @@
 /** The rows of a grid: appended as a result streams in, or kept up to date by key; sorted and filtered in slices. */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { Arranger, type Work } from './arrange.ts'
-import { jsonOf } from './cell-text.ts'
+import { writeJson } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import { isNumeric } from './compare.ts'
-import { filterOf } from './filter.ts'
+import { parseFilter } from './filter.ts'
 import { type GridRow, ListedRows, PackedRows, type Rows } from './rows.ts'
 
 export type { GridRow }
@@ -107,7 +107,7 @@ export class GridModel {
   /** Adds or replaces a row of a live result; `at` is its place in the result, at the end or where it was by default. */
   put(key: string, row: GridRow, at?: number): void {
     const list = this.#ownList()
-    const place = this.#placeOf(key)
+    const place = this.#findPlace(key)
     if (place === undefined) this.#insert(list, key, row, at ?? list.length)
     else {
       this.#noteChange(list[place] ?? NO_ROW, row)
@@ -137,7 +137,7 @@ export class GridModel {
   }
 
   remove(key: string): void {
-    const place = this.#placeOf(key)
+    const place = this.#findPlace(key)
     if (place === undefined) return
     this.#delete(this.#ownList(), place)
     this.#places.delete(key)
@@ -173,7 +173,7 @@ export class GridModel {
   }
 
   /** What the last change of a live row was, if there was one. */
-  changeOf(row: GridRow): Change | undefined {
+  lastChange(row: GridRow): Change | undefined {
     return this.#changes.get(row)
   }
 
@@ -190,7 +190,7 @@ export class GridModel {
   }
 
   /** Near where it was last: only rows inserted and removed before it have moved it since. */
-  #placeOf(key: string): number | undefined {
+  #findPlace(key: string): number | undefined {
     const last = this.#places.get(key)
     if (last === undefined) return undefined
     for (let distance = 0; distance <= this.#keys.length; distance++)
@@ -226,7 +226,7 @@ export class GridModel {
   #restart(): void {
     const sort = this.#sort.value
     const tests = [...this.#filters.value].flatMap(([column, text]) => {
-      const test = filterOf(this.columns[column] as GridColumn, text)
+      const test = parseFilter(this.columns[column] as GridColumn, text)
       return typeof test === 'function' ? [[column, test] as const] : []
     })
     this.#work = undefined
@@ -281,7 +281,7 @@ export class GridModel {
 
 function isSame(a: unknown, b: unknown): boolean {
   if (a === b || (typeof a === 'number' && Object.is(a, b))) return true
-  return typeof a === 'object' && typeof b === 'object' && jsonOf(a) === jsonOf(b)
+  return typeof a === 'object' && typeof b === 'object' && writeJson(a) === writeJson(b)
 }
 
 /** Outside of browsers, where the tests of the model run, a timer. */

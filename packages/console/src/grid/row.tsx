@@ -6,10 +6,10 @@ import { classes } from '../ui/index.ts'
 import { utcTime } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
 import type { ColumnWindow, PlacedColumn } from './columns.ts'
-import { isNumeric, kindOf } from './compare.ts'
+import { isNumeric, typeKind } from './compare.ts'
 import { CellEditor, type Editing } from './editing.tsx'
 import type { Change, GridRow } from './model.ts'
-import { directionOf, isChange, isPrice, isRounded, shownText } from './shown-text.ts'
+import { changeDirection, isChange, isPrice, isRounded, shownText } from './shown-text.ts'
 import { ROW_HEIGHT } from './viewport.ts'
 
 export interface RowProps {
@@ -87,12 +87,12 @@ export class Row extends Component<RowProps> {
           isNull && 'null',
           isSelected && 'selected',
           place === active && 'active',
-          directionOf(value, column),
+          changeDirection(value, column),
           this.#flash(index, column),
         )}
         aria-colindex={place + 2}
         aria-selected={isSelected}
-        title={isNull ? undefined : titleOf(value, column)}
+        title={isNull ? undefined : cellTitle(value, column)}
         style={{ width: `${width}px` }}
       >
         {isEdited ? (
@@ -123,7 +123,7 @@ export class Row extends Component<RowProps> {
 }
 
 /** What the cell does not show: UTC, or all digits. */
-function titleOf(value: unknown, column: GridColumn): string | undefined {
-  if (kindOf(column.type) === 'Timestamp') return utcTime(String(value))
+function cellTitle(value: unknown, column: GridColumn): string | undefined {
+  if (typeKind(column.type) === 'Timestamp') return utcTime(String(value))
   return isRounded(value, column) ? String(value) : undefined
 }

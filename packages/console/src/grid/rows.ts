@@ -88,7 +88,7 @@ export class PackedRows implements Rows {
 
   /** False if there is no such row. */
   replace(before: GridRow, after: GridRow): boolean {
-    const index = this.#indexOf(before)
+    const index = this.#findIndex(before)
     if (index === -1) return false
     const start = this.#blocks.length * BLOCK
     if (index < start) this.#replaced.set(index, after)
@@ -97,7 +97,7 @@ export class PackedRows implements Rows {
   }
 
   /** By its values: what was given out may have been packed since. */
-  #indexOf(row: GridRow): number {
+  #findIndex(row: GridRow): number {
     for (let index = 0; index < this.length; index++)
       if (row.every((value, column) => Object.is(this.value(index, column), value))) return index
     return -1

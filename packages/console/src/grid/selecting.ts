@@ -1,7 +1,7 @@
 /** Selecting cells of the grid with the pointer and the keyboard. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { GridParts } from './layout.ts'
-import { type Cell, moved, type Range, rangeOf, type Selection } from './selection.ts'
+import { type Cell, moved, type Range, type Selection, selectedRange } from './selection.ts'
 import { ROW_HEIGHT, revealRow, rowAt } from './viewport.ts'
 
 export interface Selected {
@@ -28,7 +28,7 @@ export function useSelection(
   const [rows, last] = [model.size, model.columns.length - 1]
   const { body, headHeight, gutter } = layout
   const active = selection?.to
-  const range = selection && rangeOf(selection)
+  const range = selection && selectedRange(selection)
   useEffect(() => {
     onSelect?.(range === undefined || range.bottom < 0 ? undefined : { top: range.top, bottom: range.bottom })
   }, [range?.top, range?.bottom])
@@ -51,7 +51,7 @@ export function useSelection(
     const bounds = element.getBoundingClientRect()
     const y = event.clientY - bounds.top - headHeight
     const x = event.clientX - bounds.left - gutter
-    return { row: rowAt(rows, y, body), place: columns.placeOf(columns.columnAt(Math.max(0, x), body.left)) }
+    return { row: rowAt(rows, y, body), place: columns.columnPlace(columns.columnAt(Math.max(0, x), body.left)) }
   }
   return {
     active,
@@ -110,7 +110,7 @@ export function pressKey(
   const isHeader = current.row === -1
   if (isHeader && event.altKey && event.key.startsWith('Arrow') && activeColumn !== undefined) {
     if (event.key === 'ArrowDown') openMenu(current.place)
-    else columns.resize(activeColumn, columns.widthOf(activeColumn) + (event.key === 'ArrowRight' ? 16 : -16))
+    else columns.resize(activeColumn, columns.columnWidth(activeColumn) + (event.key === 'ArrowRight' ? 16 : -16))
   } else if (event.key === 'Enter' || event.key === 'F2') openCell()
   else if (event.key === ' ' && !isHeader) toggleDetails()
   else if (event.key === 'Escape' && closeDetails !== undefined) closeDetails()

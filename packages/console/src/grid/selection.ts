@@ -19,7 +19,7 @@ export interface Range {
   readonly right: number
 }
 
-export function rangeOf({ from, to }: Selection): Range {
+export function selectedRange({ from, to }: Selection): Range {
   return {
     top: Math.max(0, Math.min(from.row, to.row)),
     bottom: Math.max(from.row, to.row),

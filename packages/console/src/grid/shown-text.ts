@@ -1,10 +1,10 @@
 /** What a cell shows: numbers with separators, the decimals of their column, and a sign where they are a change. */
-import { columnDecimals, decimalsOf, numberText } from '../ui/number.ts'
-import { cellText, fractionOf } from './cell-text.ts'
+import { columnDecimals, countDecimals, numberText } from '../ui/number.ts'
+import { cellText, fractionDigits } from './cell-text.ts'
 import type { GridColumn } from './column.ts'
-import { kindOf } from './compare.ts'
+import { typeKind } from './compare.ts'
 
-/** Numbers that are names: nobody reads the thousands of an id. */
+/** Numbers that are names: an id has no thousands separators. */
 const NAMES = /(^|_)(id|key|no|number|year|port|code|version|pid)$/i
 /** TradeId, tradeID, tradeid; but not bid, mid and paid. */
 const IDS = /[a-z\d]I[dD]$|(e|n|t|er)id$/
@@ -19,7 +19,7 @@ const CHANGE_DECIMALS = 4
 
 /** `digits` are those that the column shows: of a second, or after the decimal point. */
 export function shownText(value: unknown, column: GridColumn, digits = 0): string {
-  const kind = kindOf(column.type)
+  const kind = typeKind(column.type)
   if (value === null || value === undefined || !isNumber(kind)) return cellText(value, column.type, digits)
   const style = {
     decimals: columnDecimals(digits),
@@ -35,26 +35,26 @@ export function isRounded(value: unknown, column: GridColumn): boolean {
 }
 
 /** How many digits a value needs: of a second, or after the decimal point. */
-export function digitsOf(value: unknown, column: GridColumn): number {
-  const kind = kindOf(column.type)
-  if (kind.endsWith('Timestamp')) return fractionOf(value)
-  return kind === 'Double' || kind === 'Decimal' ? decimalsOf(rounded(value, column)) : 0
+export function neededDigits(value: unknown, column: GridColumn): number {
+  const kind = typeKind(column.type)
+  if (kind.endsWith('Timestamp')) return fractionDigits(value)
+  return kind === 'Double' || kind === 'Decimal' ? countDecimals(rounded(value, column)) : 0
 }
 
 /** `up` or `down` for a number of a column of changes. */
-export function directionOf(value: unknown, column: GridColumn): 'up' | 'down' | undefined {
+export function changeDirection(value: unknown, column: GridColumn): 'up' | 'down' | undefined {
   if (!isChange(column)) return undefined
   const number = Number(value)
   return number > 0 ? 'up' : number < 0 ? 'down' : undefined
 }
 
 export function isChange({ name, type }: GridColumn): boolean {
-  return isNumber(kindOf(type)) && CHANGES.test(name)
+  return isNumber(typeKind(type)) && CHANGES.test(name)
 }
 
 /** Whether a rise is shown in green and a fall in red. The sign of a change has these colours already. */
 export function isPrice(column: GridColumn): boolean {
-  return isNumber(kindOf(column.type)) && PRICES.test(column.name) && !isChange(column)
+  return isNumber(typeKind(column.type)) && PRICES.test(column.name) && !isChange(column)
 }
 
 function isName({ name, isprimarykey = false }: GridColumn): boolean {
@@ -67,8 +67,8 @@ function isNumber(kind: string): boolean {
 
 /** Doubles and changes. Small numbers keep their digits: rounded, they would be zero. */
 function rounded(value: unknown, column: GridColumn): unknown {
-  const decimals = isChange(column) ? CHANGE_DECIMALS : kindOf(column.type) === 'Double' ? DOUBLE_DECIMALS : undefined
-  if (decimals === undefined || decimalsOf(value) <= decimals) return value
+  const decimals = isChange(column) ? CHANGE_DECIMALS : typeKind(column.type) === 'Double' ? DOUBLE_DECIMALS : undefined
+  if (decimals === undefined || countDecimals(value) <= decimals) return value
   const number = Number(value)
   return Math.abs(number) < 0.001 || Math.abs(number) > 1e15 ? value : number.toFixed(decimals)
 }

@@ -33,7 +33,7 @@ export function LivePrices() {
     const live = gate.live<Row>(statement(STATEMENT, {}), { maxRate: CHANGES_PER_SECOND })
     void (async () => {
       for await (const { put } of live)
-        setPrices((before) => new Map([...before, ...put.map((row) => priceOf(row, before))]))
+        setPrices((before) => new Map([...before, ...put.map((row) => readPrice(row, before))]))
     })().catch(() => setFailed(true))
     return () => live.close()
   }, [])
@@ -55,7 +55,7 @@ export function LivePrices() {
   )
 }
 
-function priceOf(row: Row, before: ReadonlyMap<string, Price>): [string, Price] {
+function readPrice(row: Row, before: ReadonlyMap<string, Price>): [string, Price] {
   const [symbol, bid, ask] = [String(row.symbol), Number(row.bid), Number(row.ask)]
   const known = before.get(symbol)
   const [middle, was] = [(bid + ask) / 2, known === undefined ? undefined : (known.bid + known.ask) / 2]

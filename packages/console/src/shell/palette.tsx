@@ -104,7 +104,9 @@ function OpenPalette() {
             command={command}
             selected={command === current}
             heading={
-              headingOf(command, text) === headingOf(found[index - 1], text) ? undefined : headingOf(command, text)
+              groupHeading(command, text) === groupHeading(found[index - 1], text)
+                ? undefined
+                : groupHeading(command, text)
             }
             onPoint={() => setAt(index)}
             onChoose={() => run(command)}
@@ -120,7 +122,7 @@ function OpenPalette() {
 }
 
 /** Commands that match are one group; without a text they are listed by theirs. */
-function headingOf(command: Command | undefined, text: string): string | undefined {
+function groupHeading(command: Command | undefined, text: string): string | undefined {
   if (command === undefined) return undefined
   return text === '' || FOUND_GROUPS.includes(command.group) ? command.group : word('Commands')
 }

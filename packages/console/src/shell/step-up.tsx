@@ -23,14 +23,14 @@ function Ask({ acrValues, maxAge, answer }: NonNullable<(typeof askedToStepUp)['
       onClose={() => answer(false)}
       onSubmit={submit}
     >
-      <p>{reasonOf(acrValues, maxAge)}</p>
+      <p>{stepUpReason(acrValues, maxAge)}</p>
       <p class="hint">You sign in in a new window. Then what you were doing continues.</p>
-      {error !== undefined && <Notice kind="warning">{textOf(error)}</Notice>}
+      {error !== undefined && <Notice kind="warning">{errorText(error)}</Notice>}
     </FormDialog>
   )
 }
 
-function reasonOf(acrValues: string | undefined, maxAge: number | undefined): string {
+function stepUpReason(acrValues: string | undefined, maxAge: number | undefined): string {
   const factors = acrValues === '2' ? 'a sign-in with two factors' : 'a sign-in'
   const recent =
     maxAge === undefined
@@ -39,7 +39,7 @@ function reasonOf(acrValues: string | undefined, maxAge: number | undefined): st
   return `What you asked for needs ${factors}${recent}.`
 }
 
-function textOf(error: unknown): string {
+function errorText(error: unknown): string {
   const { code = '', message = '' } = error as { code?: string; message?: string }
   if (code === 'client.popup_blocked')
     return 'The browser blocked the window. Allow pop-ups for this page, then try again.'

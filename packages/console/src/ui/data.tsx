@@ -7,7 +7,7 @@ import { highlighted } from './highlight.tsx'
 import { LOCALE } from './locale.ts'
 import { word } from './word.ts'
 
-export interface ColumnOf<Row> {
+export interface DataColumn<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
   /** `number` is aligned right; `actions` is narrow, without a visible title. */
@@ -17,7 +17,7 @@ export interface ColumnOf<Row> {
 }
 
 /** A column with a button that ends or removes what its row shows. `text` is undefined for a row without one. */
-export function dangerColumn<Row>(text: (row: Row) => string | undefined, act: (row: Row) => unknown): ColumnOf<Row> {
+export function dangerColumn<Row>(text: (row: Row) => string | undefined, act: (row: Row) => unknown): DataColumn<Row> {
   const cell = (row: Row) =>
     text(row) !== undefined && (
       <Button size="small" kind="danger" onClick={() => act(row)}>
@@ -27,20 +27,20 @@ export function dangerColumn<Row>(text: (row: Row) => string | undefined, act: (
   return { title: 'Actions', kind: 'actions', cell }
 }
 
-/** A table with a row for each item. `hrefOf` makes the first cell a link. */
+/** A table with a row for each item. `rowHref` makes the first cell a link. */
 export function Table<Row>({
   label,
   columns,
   rows,
-  keyOf,
-  hrefOf,
+  rowKey,
+  rowHref,
   isCurrent,
 }: {
   readonly label: string
-  readonly columns: readonly ColumnOf<Row>[]
+  readonly columns: readonly DataColumn<Row>[]
   readonly rows: readonly Row[]
-  readonly keyOf: (row: Row) => string | number
-  readonly hrefOf?: ((row: Row) => string | undefined) | undefined
+  readonly rowKey: (row: Row) => string | number
+  readonly rowHref?: ((row: Row) => string | undefined) | undefined
   /** Whether the page shows what the link of the row leads to. */
   readonly isCurrent?: (row: Row) => boolean
 }) {
@@ -58,10 +58,10 @@ export function Table<Row>({
         </thead>
         <tbody>
           {rows.map((row) => {
-            const href = hrefOf?.(row)
+            const href = rowHref?.(row)
             return (
               <tr
-                key={keyOf(row)}
+                key={rowKey(row)}
                 class={classes(href !== undefined && 'linked', isCurrent?.(row) === true && 'current')}
               >
                 {columns.map(({ title, cell, kind, wide }, index) => (

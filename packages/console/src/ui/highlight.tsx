@@ -11,10 +11,10 @@ const STATEMENT =
 /** A text is a statement if it begins as one: `from` and `in` are words of programs too. */
 const BEGINS = /^\s*(?:--[^\n]*\n\s*)*(?:select|with|insert|update|delete|create|alter|drop|explain|show)\b/i
 
-const PATTERN = patternOf(KEYWORDS, '')
-const STATEMENT_PATTERN = patternOf(STATEMENT, 'i')
+const PATTERN = buildPattern(KEYWORDS, '')
+const STATEMENT_PATTERN = buildPattern(STATEMENT, 'i')
 
-function patternOf(keywords: string, flags: string): RegExp {
+function buildPattern(keywords: string, flags: string): RegExp {
   return new RegExp(
     [
       // Not the slashes of a URL.

@@ -15,8 +15,8 @@ export { Button, ButtonLink, type ButtonProps, classes, IconButton } from './but
 export { Copy, copyText } from './copy.tsx'
 export {
   Code,
-  type ColumnOf,
   count,
+  type DataColumn,
   dangerColumn,
   Facts,
   IS_MAC,

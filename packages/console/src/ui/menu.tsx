@@ -49,7 +49,7 @@ export function Menu({
   useLayoutEffect(() => {
     if (!open || menu.current === null || button.current === null) return
     placeNextTo(menu.current, button.current)
-    itemsOf(menu.current)[0]?.focus()
+    enabledItems(menu.current)[0]?.focus()
   }, [open])
   return (
     <>
@@ -147,7 +147,7 @@ export function placeNextTo(popover: HTMLElement, button: HTMLElement): void {
 }
 
 function moveFocus(event: KeyboardEvent, menu: HTMLElement): void {
-  const items = itemsOf(menu)
+  const items = enabledItems(menu)
   const current = items.findIndex((item) => item.matches(':focus'))
   const moves = new Map([
     ['ArrowDown', (current + 1) % items.length],
@@ -164,6 +164,6 @@ function moveFocus(event: KeyboardEvent, menu: HTMLElement): void {
   items[next]?.focus()
 }
 
-function itemsOf(menu: HTMLElement): HTMLElement[] {
+function enabledItems(menu: HTMLElement): HTMLElement[] {
   return [...menu.querySelectorAll<HTMLElement>('.menu-item:not(:disabled)')]
 }

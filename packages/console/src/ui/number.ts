@@ -2,7 +2,7 @@
 import { LOCALE } from './locale.ts'
 
 const GROUPED = new Intl.NumberFormat(LOCALE, { useGrouping: true })
-const [GROUP_SEPARATOR, DECIMAL_POINT] = separatorsOf(GROUPED)
+const [GROUP_SEPARATOR, DECIMAL_POINT] = findSeparators(GROUPED)
 const PLAIN = /^(-?)(\d+)(?:\.(\d+))?$/
 
 export interface NumberStyle {
@@ -34,7 +34,7 @@ export function bytes(number: number): string {
 }
 
 /** How many digits after the decimal point a value needs. */
-export function decimalsOf(value: unknown): number {
+export function countDecimals(value: unknown): number {
   if (typeof value === 'bigint' || value === null || value === undefined) return 0
   return PLAIN.exec(String(value))?.[3]?.replace(/0+$/, '').length ?? 0
 }
@@ -60,7 +60,7 @@ export function typedWhole(text: string): string {
   return GROUP_SEPARATOR === '.' && /^\d{1,3}(?:\.\d{3})+$/.test(typed) ? typed.replaceAll('.', '') : typed
 }
 
-function separatorsOf(format: Intl.NumberFormat): readonly [group: string, decimal: string] {
+function findSeparators(format: Intl.NumberFormat): readonly [group: string, decimal: string] {
   const parts = new Map(format.formatToParts(12_345.6).map(({ type, value }) => [type, value]))
   return [parts.get('group') ?? ',', parts.get('decimal') ?? '.']
 }

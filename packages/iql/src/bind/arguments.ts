@@ -2,9 +2,9 @@
 
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from '../functions/entry.ts'
+import { ARGUMENT_WORDS, type ArgumentKind, formatSignature, PARTS, SPANS, UNITS } from '../functions/entry.ts'
 import type { FunctionDefinition, ScalarId, TableFunctionId } from '../functions/functions.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Call, Expression } from '../syntax/ast-query.ts'
 import { FINE_PARTS, PART_ALIASES } from '../syntax/time-parts.ts'
@@ -47,7 +47,7 @@ export function matchArguments(
       call,
       definitions,
       call.name.at,
-      `takes ${countsOf(definitions)}`,
+      `takes ${describeArgumentCounts(definitions)}`,
       valueHint(definitions),
     )
   const own = call.arguments.map((argument) => {
@@ -60,11 +60,11 @@ export function matchArguments(
     })
   })
   if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
-  const moment = momentOf(chosen, own)
+  const moment = momentType(chosen, own)
   const common = own.find((bound, index) => bound !== undefined && kindAt(chosen, index) === 'common')?.type
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
-    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, moment, common))
+    const bound = own[index] ?? binding.expression(scope, argument, expectedArgumentType(kind, moment, common))
     // It may have got another type from an earlier argument.
     if (bound.kind === 'parameter' && !accepts(kind, argument, bound))
       throw doesNotFit(binding, call, fitting, own.with(index, bound))
@@ -109,13 +109,13 @@ function kindAt({ arguments: kinds }: FunctionDefinition, index: number): Argume
 }
 
 /** Arguments that are widened to a common type take the type of the first typed argument. */
-function expectedOf(kind: ArgumentKind, moment: IqlType, common: IqlType | undefined): IqlType | undefined {
+function expectedArgumentType(kind: ArgumentKind, moment: IqlType, common: IqlType | undefined): IqlType | undefined {
   if (kind === 'moment') return moment
   return kind === 'common' ? common : expectedType(kind)
 }
 
 /** The type of the arguments that are times: Timestamp, unless one is a LocalTimestamp. */
-function momentOf(definition: FunctionDefinition, own: readonly (BoundExpression | undefined)[]): IqlType {
+function momentType(definition: FunctionDefinition, own: readonly (BoundExpression | undefined)[]): IqlType {
   const isLocal = own.some(
     (argument, index) => kindAt(definition, index) === 'moment' && argument?.type.kind === 'LocalTimestamp',
   )
@@ -154,31 +154,37 @@ function finish(
     case 'moment':
       return bound.type.kind === 'Date' ? castTo(moment, bound) : bound
     case 'zone':
-      return bindZone(binding, startOf(written), bound)
+      return bindZone(binding, startPosition(written), bound)
     case 'Double':
       return bound.type.kind === 'Double' ? bound : castTo(DOUBLE, bound)
     case 'Integer':
       // A whole number with many digits is a Decimal.
       return bound.kind === 'literal' && bound.type.kind === 'Decimal'
-        ? readLiteral(binding, INTEGER, String(bound.value), startOf(written))
+        ? readLiteral(binding, INTEGER, String(bound.value), startPosition(written))
         : bound
     case 'part':
-      return oneOf(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
+      return bindWord(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
     case 'fine':
-      return oneOf(binding, FINE_PARTS, written, bound)
+      return bindWord(binding, FINE_PARTS, written, bound)
     case 'unit':
-      return oneOf(binding, UNITS, written, bound)
+      return bindWord(binding, UNITS, written, bound)
     case 'span':
-      return oneOf(binding, SPANS, written, bound)
+      return bindWord(binding, SPANS, written, bound)
     case 'digits': {
       const digits = bound.kind === 'literal' && typeof bound.value === 'bigint' ? bound.value : -1n
       if (digits >= 0n && digits <= BigInt(DECIMAL_DIGITS)) return bound
-      throw badArguments(binding, call, [definition], startOf(written), `takes from 0 to ${DECIMAL_DIGITS} digits`)
+      throw badArguments(
+        binding,
+        call,
+        [definition],
+        startPosition(written),
+        `takes from 0 to ${DECIMAL_DIGITS} digits`,
+      )
     }
     case 'fraction': {
       const fraction = asFraction(bound)
       if (fraction !== undefined) return fraction
-      throw badArguments(binding, call, [definition], startOf(written), `takes ${ARGUMENT_WORDS.fraction}`)
+      throw badArguments(binding, call, [definition], startPosition(written), `takes ${ARGUMENT_WORDS.fraction}`)
     }
     case 'fixed':
     case 'months': {
@@ -187,13 +193,13 @@ function finish(
       const width = kind === 'months' ? value.months : value.micros
       const isOfZone = BUCKETS_OF_ZONES.has(definition.id) && kind === 'fixed'
       if (isOfZone && width > MICROS_PER_DAY && width % MICROS_PER_DAY !== 0n)
-        throw badArguments(binding, call, [definition], startOf(written), `with a time zone takes ${ZONE_WIDTH}`)
+        throw badArguments(binding, call, [definition], startPosition(written), `with a time zone takes ${ZONE_WIDTH}`)
       if (width > 0n && (kind === 'fixed' || value.micros === 0n)) return bound
       throw badArguments(
         binding,
         call,
         [definition],
-        startOf(written),
+        startPosition(written),
         'takes a positive width, in whole months or in days and smaller units',
       )
     }
@@ -229,7 +235,7 @@ function isOfTime(part: string): boolean {
   return ['hour', 'minute', 'second', 'millisecond', 'microsecond'].includes(part)
 }
 
-function oneOf(
+function bindWord(
   binding: Binding,
   words: readonly string[],
   written: Expression,
@@ -238,7 +244,7 @@ function oneOf(
   const given = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
   const word = PART_ALIASES.get(given) ?? given
   if (words.includes(word)) return literal(TEXT, word)
-  throw binding.fail('BadArguments', startOf(written), `'${given.slice(0, 40)}' is not a time unit here`, {
+  throw binding.fail('BadArguments', startPosition(written), `'${given.slice(0, 40)}' is not a time unit here`, {
     expected: words,
     hint: didYouMean(given, words),
   })
@@ -256,7 +262,7 @@ function doesNotFit(
   const index = Math.max(wrong, 0)
   const argument = call.arguments[index]
   const type = own[index]?.type
-  const at = argument === undefined ? call.name.at : startOf(argument)
+  const at = argument === undefined ? call.name.at : startPosition(argument)
   const found = type === undefined ? 'this' : typeName(type)
   const needsDouble =
     definitions.some((definition) => kindAt(definition, index) === 'Double') && type !== undefined && isNumber(type)
@@ -289,7 +295,7 @@ function badArguments(
   hint?: string,
 ) {
   const message = `${call.name.text.toLowerCase()} ${why}`
-  return binding.fail('BadArguments', at, message, { expected: definitions.map(signatureOf), hint })
+  return binding.fail('BadArguments', at, message, { expected: definitions.map(formatSignature), hint })
 }
 
 /** A percentile needs the values besides the fraction. */
@@ -298,7 +304,7 @@ function valueHint([definition]: readonly FunctionDefinition[]): string | undefi
   return `write ${definition.name}(0.5) WITHIN GROUP (ORDER BY x), or ${definition.name}(0.5, x)`
 }
 
-function countsOf(definitions: readonly FunctionDefinition[]): string {
+function describeArgumentCounts(definitions: readonly FunctionDefinition[]): string {
   const counts = definitions.flatMap(({ arguments: kinds, optional = 0, variadic }) => {
     if (variadic === true) return [`${kinds.length} or more`]
     return Array.from({ length: optional + 1 }, (_, index) => String(kinds.length - optional + index))

@@ -3,11 +3,11 @@ import type { AttributeClaim } from '../bound/bound-leaf.ts'
 import type { BoundExpression } from '../bound/bound-query.ts'
 import type { AttributeView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
-import { childrenOf } from '../syntax/ast-children.ts'
+import { childExpressions } from '../syntax/ast-children.ts'
 import type { Binary, Expression, InList, Parameter } from '../syntax/ast-query.ts'
-import { attributeOf } from '../syntax/attributes.ts'
+import { namedAttribute } from '../syntax/attributes.ts'
 import { BOOLEAN } from '../types/types.ts'
 import { mismatch } from './mismatch.ts'
 
@@ -24,18 +24,18 @@ export function checkAttributeUses(binding: Binding, filter: Expression): void {
       conditions.push(node.left, node.right)
     else if (node.kind === 'unary' && node.operator === 'not') conditions.push(node.operand)
     else if (isComparison(node))
-      others.push(...childrenOf(node).filter((operand) => attributeOf(operand) === undefined))
+      others.push(...childExpressions(node).filter((operand) => namedAttribute(operand) === undefined))
     else others.push(node)
   }
   for (let node = others.pop(); node !== undefined; node = others.pop()) {
-    const name = attributeOf(node)
+    const name = namedAttribute(node)
     if (name !== undefined)
       throw binding.fail(
         'BadDefinition',
-        startOf(node),
+        startPosition(node),
         `:attribute.${name} can only be an operand of =, <>, <, <=, >, >=, IN or BETWEEN, and these can only be combined with AND, OR and NOT`,
       )
-    others.push(...childrenOf(node))
+    others.push(...childExpressions(node))
   }
 }
 
@@ -56,7 +56,7 @@ export function bindAttribute(binding: Binding, parameter: Parameter, name: stri
       parameter.at,
       `:attribute.${name} is a set: write column = :attribute.${name} or column IN (:attribute.${name})`,
     )
-  return { kind: 'claim', claim: claimOf(binding, name), type, nullable: true }
+  return { kind: 'claim', claim: useAttribute(binding, name), type, nullable: true }
 }
 
 /** `operand = :attribute.name`, or with its sides exchanged, for a set of values. Undefined for anything else. */
@@ -79,7 +79,7 @@ export function bindSetMembership(binding: Binding, scope: Scope, list: InList):
 }
 
 function isSet(binding: Binding, expression: Expression): expression is Parameter {
-  const name = binding.bindsRowFilter ? attributeOf(expression) : undefined
+  const name = binding.bindsRowFilter ? namedAttribute(expression) : undefined
   return name !== undefined && binding.catalogue.attributes.get(name)?.many === true
 }
 
@@ -90,11 +90,11 @@ function setTest(
   set: Parameter,
   negated: boolean,
 ): BoundExpression {
-  const name = attributeOf(set) ?? ''
+  const name = namedAttribute(set) ?? ''
   const { type } = findAttribute(binding, set, name)
   const operand = binding.expression(scope, written, type)
-  if (operand.type.kind !== type.kind) throw mismatch(binding, '=', operand.type, type, startOf(written))
-  return { kind: 'claim-in', claim: claimOf(binding, name), operand, negated, type: BOOLEAN, nullable: true }
+  if (operand.type.kind !== type.kind) throw mismatch(binding, '=', operand.type, type, startPosition(written))
+  return { kind: 'claim-in', claim: useAttribute(binding, name), operand, negated, type: BOOLEAN, nullable: true }
 }
 
 function findAttribute(binding: Binding, { at }: Parameter, name: string): AttributeView {
@@ -106,7 +106,7 @@ function findAttribute(binding: Binding, { at }: Parameter, name: string): Attri
   })
 }
 
-function claimOf(binding: Binding, name: string): AttributeClaim {
+function useAttribute(binding: Binding, name: string): AttributeClaim {
   binding.attributes.add(name)
   return `attribute.${name}`
 }

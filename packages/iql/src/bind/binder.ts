@@ -32,7 +32,7 @@ export function bind(
   return {
     statement: bound,
     parameters: binding.parameters,
-    columns: columnsOf(bound),
+    columns: statementColumns(bound),
     tables: [...binding.tables],
     views: [...binding.expansion.views],
     usesClaims: binding.usesClaims,
@@ -125,7 +125,7 @@ const LIVE_COLUMNS: readonly ResultColumn[] = [
   { name: 'reason', type: TEXT, nullable: false },
 ]
 
-function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
+function statementColumns(statement: BoundStatement): readonly ResultColumn[] {
   switch (statement.kind) {
     case 'query':
       return statement.columns

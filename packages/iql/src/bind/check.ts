@@ -4,7 +4,7 @@ import type * as Bound from '../bound/bound.ts'
 import type { BoundExpression, BoundQuery } from '../bound/bound-query.ts'
 import type { TableView } from '../bound/catalogue-view.ts'
 import { functionsNamed } from '../functions/functions.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, Scope, type ScopeColumn } from '../scope/scope.ts'
 import type { CheckDefinition } from '../syntax/ast.ts'
 import { someWithin } from '../syntax/ast-children.ts'
@@ -56,7 +56,7 @@ function refuseUnstable(binding: Binding, condition: Expression): void {
   }
   if (!someWithin(condition, isUnstable)) return
   const message = 'A CHECK takes the columns of its row: no parameters, no sub-queries, and no functions of the time'
-  throw binding.fail('BadDefinition', startOf(condition), message)
+  throw binding.fail('BadDefinition', startPosition(condition), message)
 }
 
 function bindCheck(
@@ -87,7 +87,7 @@ export function bindConstraints(binding: Binding, table: TableView, source: numb
 }
 
 /** A row of the table for which the condition is false. */
-export function violationOf(binding: Binding, table: TableView, condition: Expression): BoundQuery {
+export function violationQuery(binding: Binding, table: TableView, condition: Expression): BoundQuery {
   const id = binding.nextSource()
   const operand = bindCheck(binding, table.name, table.columns, condition, id)
   const columns = [{ name: 'found', type: INTEGER, nullable: false }]

@@ -3,7 +3,7 @@
 import type * as Bound from '../bound/bound.ts'
 import { definitionIn, type TableView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
 import type {
   AlterTable,
@@ -19,14 +19,14 @@ import type { Expression, Name, Query } from '../syntax/ast-query.ts'
 import { firstDuplicate, sameName } from '../syntax/names.ts'
 import { printExpression } from '../syntax/print-query.ts'
 import { type IqlType, isComparable, typeName } from '../types/types.ts'
-import { bindChecks, violationOf } from './check.ts'
+import { bindChecks, violationQuery } from './check.ts'
 import { fitColumn } from './fit-column.ts'
 import { lookupDefinition } from './from.ts'
 import { refuseUnstorable } from './query.ts'
 import { refuseCopies } from './refuse-copies.ts'
 import { bindFilterText } from './row-filter.ts'
 import { bindType } from './type.ts'
-import { columnOf } from './write.ts'
+import { requireColumn } from './write.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
@@ -159,14 +159,14 @@ function bindDefault(
   if (someWithin(written, bad)) {
     throw binding.fail(
       'BadDefinition',
-      startOf(written),
+      startPosition(written),
       'A default cannot contain sub-queries, or parameters other than :username, :sub and :client',
     )
   }
   const bound = withClaims(binding, () =>
     binding.expression(new Scope(undefined, CLAUSES.default), written, column.type),
   )
-  const expression = fitColumn(binding, { ...column, hasDefault: true }, bound, startOf(written))
+  const expression = fitColumn(binding, { ...column, hasDefault: true }, bound, startPosition(written))
   return { expression, text: printExpression(written) }
 }
 
@@ -194,7 +194,7 @@ export function bindAlterTable(
     case 'add':
       return bindAddColumn(binding, table, action.column)
     case 'drop': {
-      const column = columnOf(binding, table, action.column)
+      const column = requireColumn(binding, table, action.column)
       const isKey = [table.primaryKey, ...table.uniques].some((key) => key.some((part) => sameName(part, column.name)))
       if (isKey) throw binding.fail('BadDefinition', action.column.at, `${column.name} is part of a key`)
       if (table.columns.length === 1)
@@ -203,7 +203,7 @@ export function bindAlterTable(
       return { kind: 'drop-column', table, column }
     }
     case 'rename': {
-      const column = columnOf(binding, table, action.column)
+      const column = requireColumn(binding, table, action.column)
       checkName(binding, action.to)
       refuseTaken(binding, table, action.to, column.name)
       refuseFiltered(binding, table, action.column)
@@ -213,7 +213,7 @@ export function bindAlterTable(
       const taken = (table.checks ?? []).map((check) => check.name)
       const [check] = bindChecks(binding, { ...table, taken }, [action.check])
       if (check === undefined) throw new Error('A check without a definition')
-      return { kind: 'add-check', table, check, violation: violationOf(binding, table, action.check.condition) }
+      return { kind: 'add-check', table, check, violation: violationQuery(binding, table, action.check.condition) }
     }
     case 'drop-check':
       return { kind: 'drop-check', table, name: checkNamed(binding, table, action.name) }
@@ -297,7 +297,7 @@ export function bindCreateIndex(binding: Binding, written: CreateIndex): Bound.C
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is named twice`)
   const columns = written.columns.map(({ name: columnName, descending }) => {
-    const column = columnOf(binding, table, columnName)
+    const column = requireColumn(binding, table, columnName)
     refuseAsKey(binding, column.type, columnName)
     return { name: column.name, descending }
   })

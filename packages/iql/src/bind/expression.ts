@@ -6,9 +6,9 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import { isAggregateCall } from '../rewrite/group-by-all.ts'
 import type { Binding } from '../scope/binding.ts'
 import { CLAUSES, type Clause, type Scope } from '../scope/scope.ts'
-import { sizeOf, someWithin } from '../syntax/ast-children.ts'
+import { expressionSize, someWithin } from '../syntax/ast-children.ts'
 import type { ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
-import { attributeOf } from '../syntax/attributes.ts'
+import { namedAttribute } from '../syntax/attributes.ts'
 import { sameName } from '../syntax/names.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, TEXT, typeName } from '../types/types.ts'
 import { bindAttribute } from './attribute.ts'
@@ -115,7 +115,7 @@ function repeatedKey(binding: Binding, scope: Scope, expression: Expression): Bo
   const { grouping } = scope
   // Columns are looked up elsewhere. Other expressions are bound twice only if they have the size of a key.
   if (grouping === undefined || grouping.sizes.size === 0 || expression.kind === 'column') return undefined
-  if (!grouping.sizes.has(sizeOf(expression, binding.sizes))) return undefined
+  if (!grouping.sizes.has(expressionSize(expression, binding.sizes))) return undefined
   const ungrouped = scope.within(UNRESTRICTED, true, () => bindNode(binding, scope, expression, undefined))
   return keyFor(scope, ungrouped)
 }
@@ -124,14 +124,14 @@ function repeatedKey(binding: Binding, scope: Scope, expression: Expression): Bo
 const UNRESTRICTED: Clause = { name: 'GROUP BY', aggregates: true, windows: true }
 
 function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | undefined {
-  const fingerprint = fingerprintOf(expression)
+  const fingerprint = computeFingerprint(expression)
   const index = scope.grouping?.indexOf(fingerprint)
   if (index === undefined) return undefined
   return { kind: 'group-key', index, expression, type: expression.type, nullable: expression.nullable }
 }
 
 /** Equal for expressions with the same meaning. Sub-queries have unique source ids, so their fingerprints always differ. */
-export function fingerprintOf(expression: BoundExpression): string {
+export function computeFingerprint(expression: BoundExpression): string {
   // Most expressions are columns.
   if (expression.kind === 'column') return `${expression.source}.${expression.ordinal}`
   return written(expression)
@@ -149,7 +149,7 @@ function written(value: unknown): string {
 
 function bindParameter(binding: Binding, parameter: Parameter, expected: IqlType | undefined): BoundExpression {
   const { name, at } = parameter
-  const attribute = attributeOf(parameter)
+  const attribute = namedAttribute(parameter)
   if (attribute !== undefined && !binding.bindsRowFilter)
     throw binding.fail('UnknownParameter', at, `:${name} is an attribute of the caller, which only row filters can use`)
   if (!binding.bindsRowFilter) return binding.parameter(name, at, expected)

@@ -4,9 +4,9 @@ import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from '../
 import { definitionIn, needsScopes, type TableView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { expandView } from '../rewrite/expand-view.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, Scope, type ScopeColumn, type ScopeSource } from '../scope/scope.ts'
-import { childrenOf } from '../syntax/ast-children.ts'
+import { childExpressions } from '../syntax/ast-children.ts'
 import type { Binary, ColumnRef, DerivedTable, Expression, From, Join, Name, TableRef } from '../syntax/ast-query.ts'
 import { DEFAULT_LIMITS, MAX_WITH_USES } from '../syntax/limits.ts'
 import { sameName } from '../syntax/names.ts'
@@ -161,11 +161,12 @@ function bindAsof(binding: Binding, scope: Scope, left: BoundFrom, right: BoundF
   }
   const keys: { left: BoundExpression; right: BoundExpression }[] = []
   let near: AsofJoin['near'] | undefined
-  for (const condition of conjunctsOf(written.on)) {
+  for (const condition of splitConjuncts(written.on)) {
     const compare = bindComparison(binding, scope, condition, left.entries, entry)
     if (compare.operator === '=') keys.push({ left: compare.left, right: compare.right })
     else if (near === undefined) near = { operator: compare.operator, left: compare.left, right: compare.right }
-    else throw binding.fail('BadJoin', startOf(condition), 'ASOF JOIN takes only one comparison with >=, >, <= or <')
+    else
+      throw binding.fail('BadJoin', startPosition(condition), 'ASOF JOIN takes only one comparison with >=, >, <= or <')
   }
   if (near === undefined) {
     throw binding.fail('BadJoin', written.at, 'ASOF JOIN needs a comparison with >=, >, <= or <', {
@@ -179,11 +180,11 @@ function bindAsof(binding: Binding, scope: Scope, left: BoundFrom, right: BoundF
     right: source,
     keys,
     near,
-    tie: tieOf(right, entry),
+    tie: tieBreakers(right, entry),
   }
 }
 
-function conjunctsOf(condition: Expression | undefined): Expression[] {
+function splitConjuncts(condition: Expression | undefined): Expression[] {
   const found: Expression[] = []
   let rest = condition
   while (rest?.kind === 'binary' && rest.operator === 'and') {
@@ -206,14 +207,14 @@ function bindComparison(
   const fail = () => {
     return binding.fail(
       'BadJoin',
-      startOf(condition),
+      startPosition(condition),
       'ASOF JOIN takes comparisons of left columns with right columns, joined by AND',
     )
   }
   if (condition.kind !== 'binary') throw fail()
   const bound = binding.expression(scope, condition)
   if (bound.kind !== 'compare' || !isMirrored(bound.operator)) throw fail()
-  const sides = [sideOf(condition.left, left, right), sideOf(condition.right, left, right)].join(' ')
+  const sides = [findSide(condition.left, left, right), findSide(condition.right, left, right)].join(' ')
   if (sides === 'left right') return { operator: bound.operator, left: bound.left, right: bound.right }
   if (sides === 'right left') return { operator: MIRRORED[bound.operator], left: bound.right, right: bound.left }
   throw fail()
@@ -223,18 +224,18 @@ function isMirrored(operator: Compare['operator']): operator is keyof typeof MIR
   return Object.hasOwn(MIRRORED, operator)
 }
 
-function sideOf(expression: Binary['left'], left: readonly ScopeSource[], right: ScopeSource): string {
+function findSide(expression: Binary['left'], left: readonly ScopeSource[], right: ScopeSource): string {
   const sides = new Set<string>()
   const visit = (node: Expression) => {
-    if (node.kind === 'column') sides.add(isOf(node, [right]) ? 'right' : isOf(node, left) ? 'left' : 'outer')
+    if (node.kind === 'column') sides.add(belongsTo(node, [right]) ? 'right' : belongsTo(node, left) ? 'left' : 'outer')
     else if (node.kind === 'subquery' || node.kind === 'exists' || node.kind === 'in-query') sides.add('outer')
-    childrenOf(node).forEach(visit)
+    childExpressions(node).forEach(visit)
   }
   visit(expression)
   return sides.size === 1 ? ([...sides][0] ?? 'none') : 'none'
 }
 
-function isOf({ table, name }: Extract<Expression, { kind: 'column' }>, sources: readonly ScopeSource[]): boolean {
+function belongsTo({ table, name }: Extract<Expression, { kind: 'column' }>, sources: readonly ScopeSource[]): boolean {
   return sources.some((source) => {
     const isNamed = table === undefined || sameName(table.text, source.name)
     return isNamed && source.columns.some((column) => sameName(column.name, name.text))
@@ -242,7 +243,7 @@ function isOf({ table, name }: Extract<Expression, { kind: 'column' }>, sources:
 }
 
 /** Breaks ties between equally close rows, so that every engine picks the same one. */
-function tieOf({ source }: BoundFrom, { id, columns }: ScopeSource): BoundOrder[] {
+function tieBreakers({ source }: BoundFrom, { id, columns }: ScopeSource): BoundOrder[] {
   const key = source.kind === 'table' ? source.table.primaryKey : []
   return columns.flatMap(({ name, type, nullable }, ordinal) => {
     const breaksTies = key.length === 0 ? isComparable(type) : key.some((part) => sameName(part, name))

@@ -2,12 +2,12 @@
 
 import { isGivenValue } from '../bound/bound-leaf.ts'
 import type { BoundExpression, BoundLatest, BoundOrder, Source } from '../bound/bound-query.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, type Scope } from '../scope/scope.ts'
 import type { Latest } from '../syntax/ast-query.ts'
 import { sameName } from '../syntax/names.ts'
 import { isComparable, isStorable, typeName } from '../types/types.ts'
-import { fingerprintOf } from './expression.ts'
+import { computeFingerprint } from './expression.ts'
 
 export function bindLatest(binding: Binding, scope: Scope, from: Source | undefined, written: Latest): BoundLatest {
   const [entry] = scope.sources
@@ -25,20 +25,21 @@ export function bindLatest(binding: Binding, scope: Scope, from: Source | undefi
   scope.clause = CLAUSES.latest
   const bindKey = (key: Latest['on']): BoundExpression => {
     const bound = binding.expression(scope, key)
-    if (isGivenValue(bound)) throw binding.fail('BadOrder', startOf(key), 'LATEST ON takes columns, not a constant')
+    if (isGivenValue(bound))
+      throw binding.fail('BadOrder', startPosition(key), 'LATEST ON takes columns, not a constant')
     if (isComparable(bound.type) && isStorable(bound.type)) return bound
-    throw binding.fail('TypeMismatch', startOf(key), `LATEST ON cannot compare ${typeName(bound.type)}`)
+    throw binding.fail('TypeMismatch', startPosition(key), `LATEST ON cannot compare ${typeName(bound.type)}`)
   }
   const on = bindKey(written.on)
   const partitionBy = written.partitionBy.map(bindKey)
   const names = partitionBy.map((part, index) => (part.kind === 'column' ? part.name : `key${index + 1}`))
-  const given = new Set([on, ...partitionBy].map(fingerprintOf))
+  const given = new Set([on, ...partitionBy].map(computeFingerprint))
   // Of rows that tie the last by the primary key counts, or by all columns: every engine picks the same one.
   const primaryKey = from.kind === 'table' ? from.table.primaryKey : []
   const ties = entry.columns.flatMap(({ name, type, nullable }, ordinal): BoundOrder[] => {
     const breaksTies = primaryKey.length === 0 ? isComparable(type) : primaryKey.some((part) => sameName(part, name))
     const column: BoundExpression = { kind: 'column', source: entry.id, ordinal, name, type, nullable }
-    return breaksTies && !given.has(fingerprintOf(column)) ? [descending(column)] : []
+    return breaksTies && !given.has(computeFingerprint(column)) ? [descending(column)] : []
   })
   // Rows whose `on` is NULL are left out.
   return { names, on, partitionBy, order: [descending({ ...on, nullable: false }), ...ties] }

@@ -2,7 +2,7 @@
 
 import type { BoundExpression, BoundQuery, ResultColumn } from '../bound/bound-query.ts'
 import { isPlain } from '../bound/copied-operands.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like } from '../syntax/ast-query.ts'
 import { findOperator, OPERATORS } from '../types/operators.ts'
@@ -70,7 +70,11 @@ export function requireBoolean(
   operator: string,
 ): BoundExpression {
   if (bound.type.kind === 'Boolean') return bound
-  throw binding.fail('TypeMismatch', startOf(written), `${operator} takes a condition, not ${typeName(bound.type)}`)
+  throw binding.fail(
+    'TypeMismatch',
+    startPosition(written),
+    `${operator} takes a condition, not ${typeName(bound.type)}`,
+  )
 }
 
 function bindArithmetic(
@@ -214,9 +218,9 @@ export function widenToCommonType(
   what: string,
   expressions: readonly BoundExpression[],
   at: number,
-  typeOf = commonType,
+  chooseType = commonType,
 ): BoundExpression[] {
-  const type = unify(binding, what, expressions, at, typeOf)
+  const type = unify(binding, what, expressions, at, chooseType)
   if (isComparable(type)) return expressions.map((expression) => widen(expression, type))
   if (type.kind === 'Null') return expressions.map((expression) => widen(expression, TEXT))
   throw binding.fail(
@@ -231,14 +235,14 @@ function unify(
   what: string,
   expressions: readonly BoundExpression[],
   at: number,
-  typeOf = commonType,
+  chooseType = commonType,
 ): IqlType {
   const isDecimal = expressions.some((expression) => expression.type.kind === 'Decimal')
   let type: IqlType = { kind: 'Null' }
   for (const expression of expressions) {
     // In a long list, most items have the type of the previous one.
     if (type === expression.type && !isDecimal) continue
-    const common = typeOf(type, isDecimal ? tightDecimal(expression) : expression.type)
+    const common = chooseType(type, isDecimal ? tightDecimal(expression) : expression.type)
     if (common === undefined) throw mismatch(binding, what, type, expression.type, at, expressions)
     type = common
   }
@@ -338,7 +342,7 @@ export function bindLike(binding: Binding, scope: Scope, written: Like): BoundEx
     const bound = binding.expression(scope, expression, TEXT)
     if (bound.type.kind === 'Text') return bound
     const word = written.ignoreCase ? 'ILIKE' : 'LIKE'
-    throw binding.fail('TypeMismatch', startOf(expression), `${word} takes Text, not ${typeName(bound.type)}`)
+    throw binding.fail('TypeMismatch', startPosition(expression), `${word} takes Text, not ${typeName(bound.type)}`)
   }
   const operand = text(written.operand)
   const pattern = text(written.pattern)

@@ -7,14 +7,14 @@ import { chooseRows } from '../rewrite/choose-rows.ts'
 import { fillGaps } from '../rewrite/fill-gaps.ts'
 import { expandGroupByAll } from '../rewrite/group-by-all.ts'
 import { replaceOutputNames } from '../rewrite/output-names.ts'
-import { type Binding, type QueryOptions, startOf } from '../scope/binding.ts'
+import { type Binding, type QueryOptions, startPosition } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
 import type { Body, Cte, Expression, Name, OrderItem, Query, SetOperation } from '../syntax/ast-query.ts'
 import { DEFAULT_LIMITS } from '../syntax/limits.ts'
-import { firstDuplicate, type Ordinals, ordinalsOf } from '../syntax/names.ts'
+import { firstDuplicate, type Ordinals, ordinalsByName } from '../syntax/names.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from '../types/types.ts'
-import { orderOf } from './clause.ts'
-import { fingerprintOf } from './expression.ts'
+import { toBoundOrder } from './clause.ts'
+import { computeFingerprint } from './expression.ts'
 import { type BoundSelect, bindSelect } from './select.ts'
 import { mapOutputs, nullAsText, widenBody } from './widen-body.ts'
 
@@ -130,11 +130,16 @@ function bindSet(binding: Binding, scope: Scope, written: SetOperation): Bound.S
 /** A number, or the name of a column of the result. */
 function orderByName(binding: Binding, outputs: OutputLookup, item: OrderItem): BoundOrder {
   const output = outputs.named(binding, item.expression)
-  if (output !== undefined) return orderOf(binding, item, output)
-  throw binding.fail('BadOrder', startOf(item.expression), 'This query can only be ordered by columns of its result', {
-    expected: outputs.columns.map(({ name }) => name),
-    hint: item.expression.kind === 'column' ? undefined : 'write SELECT * FROM (…) AS r ORDER BY …',
-  })
+  if (output !== undefined) return toBoundOrder(binding, item, output)
+  throw binding.fail(
+    'BadOrder',
+    startPosition(item.expression),
+    'This query can only be ordered by columns of its result',
+    {
+      expected: outputs.columns.map(({ name }) => name),
+      hint: item.expression.kind === 'column' ? undefined : 'write SELECT * FROM (…) AS r ORDER BY …',
+    },
+  )
 }
 
 /** A number, the name of a result column, or any expression over the sources of the select and the names of its outputs. */
@@ -145,22 +150,27 @@ function orderSelect(
   item: OrderItem,
 ): BoundOrder {
   const named = outputs.named(binding, item.expression)
-  if (named !== undefined) return orderOf(binding, item, named)
+  if (named !== undefined) return toBoundOrder(binding, item, named)
   scope.clause = CLAUSES.orderBy
   const isColumn = ({ text }: Name) => scope.candidates(undefined, text).length > 0
   const expression = binding.expression(scope, replaceOutputNames(binding, isColumn, written, item.expression), TEXT)
   if (isGivenValue(expression)) {
     const message = 'ORDER BY takes columns and expressions over them, not a constant'
-    throw binding.fail('BadOrder', startOf(item.expression), message)
+    throw binding.fail('BadOrder', startPosition(item.expression), message)
   }
   const same = outputs.equalTo(expression)
-  if (same !== undefined) return orderOf(binding, item, same)
+  if (same !== undefined) return toBoundOrder(binding, item, same)
   if (select.distinct) {
-    throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result can only be ordered by its columns', {
-      hint: 'write SELECT * FROM (SELECT DISTINCT …) AS r ORDER BY …',
-    })
+    throw binding.fail(
+      'BadOrder',
+      startPosition(item.expression),
+      'A DISTINCT result can only be ordered by its columns',
+      {
+        hint: 'write SELECT * FROM (SELECT DISTINCT …) AS r ORDER BY …',
+      },
+    )
   }
-  return orderOf(binding, item, expression)
+  return toBoundOrder(binding, item, expression)
 }
 
 /** Finds the output that an item of ORDER BY refers to. Its maps are built on first use. */
@@ -185,7 +195,7 @@ class OutputLookup {
       throw binding.fail('BadOrder', written.at, message)
     }
     if (written.kind !== 'column' || written.table !== undefined) return undefined
-    this.#ordinals ??= ordinalsOf(this.columns)
+    this.#ordinals ??= ordinalsByName(this.columns)
     return this.#output(this.#ordinals.get(written.name.text.toLowerCase())?.[0])
   }
 
@@ -194,9 +204,9 @@ class OutputLookup {
     if (!this.#kinds.has(expression.kind)) return undefined
     // The first of equal outputs counts, so it is set last.
     this.#byFingerprint ??= new Map(
-      this.#items.map((item, ordinal) => [fingerprintOf(item.expression), ordinal] as const).reverse(),
+      this.#items.map((item, ordinal) => [computeFingerprint(item.expression), ordinal] as const).reverse(),
     )
-    return this.#output(this.#byFingerprint.get(fingerprintOf(expression)))
+    return this.#output(this.#byFingerprint.get(computeFingerprint(expression)))
   }
 
   #output(ordinal: number | undefined): BoundExpression | undefined {
@@ -211,10 +221,15 @@ function bindLimit(binding: Binding, scope: Scope, written: Expression | undefin
   // Some drivers give every parameter a type: LIMIT $1::INTEGER.
   if (written.kind === 'cast' && written.operand.kind === 'parameter') return bindLimit(binding, scope, written.operand)
   const isPlain = written.kind === 'parameter' || (written.kind === 'number' && /^\d{1,18}$/.test(written.text))
-  if (!isPlain) throw binding.fail('BadLimit', startOf(written), 'LIMIT and OFFSET take a whole number or a parameter')
+  if (!isPlain)
+    throw binding.fail('BadLimit', startPosition(written), 'LIMIT and OFFSET take a whole number or a parameter')
   const bound = binding.expression(scope, written, INTEGER)
   if (bound.type.kind === 'Integer') return bound
-  throw binding.fail('BadLimit', startOf(written), `LIMIT and OFFSET take an Integer, not ${typeName(bound.type)}`)
+  throw binding.fail(
+    'BadLimit',
+    startPosition(written),
+    `LIMIT and OFFSET take an Integer, not ${typeName(bound.type)}`,
+  )
 }
 
 function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
@@ -222,7 +237,7 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
   if (duplicate === undefined) return
   throw binding.fail(
     'DuplicateColumn',
-    positionOf(query, columns.indexOf(duplicate)),
+    outputPosition(query, columns.indexOf(duplicate)),
     `Two columns of the result are named ${duplicate.name}: give one of them an alias`,
     { hint: `write … AS ${duplicate.name}2` },
   )
@@ -232,18 +247,18 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
 export function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
   const index = columns.findIndex(({ type }) => !isStorable(type))
   if (index === -1) return
-  throw binding.fail('TypeMismatch', positionOf(query, index), 'A column cannot hold an Interval', {
+  throw binding.fail('TypeMismatch', outputPosition(query, index), 'A column cannot hold an Interval', {
     hint: "write date_diff('second', a, b)",
   })
 }
 
 /** The position of the output at the index, or of a * before it. */
-function positionOf(query: Query, index: number): number {
+function outputPosition(query: Query, index: number): number {
   let body: Body = query.body
   while (body.kind !== 'select') body = body.kind === 'set' ? body.left : body.body
   for (const [place, item] of body.items.entries()) {
     if (item.kind === 'all') return item.at
-    if (place === index) return item.alias?.at ?? startOf(item.expression)
+    if (place === index) return item.alias?.at ?? startPosition(item.expression)
   }
   return body.at
 }

@@ -1,6 +1,6 @@
 /** Tests of the caller's roles in a row filter: `desk = :role`, `'auditor' IN (:role)`. */
 import type { BoundExpression } from '../bound/bound-query.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Expression } from '../syntax/ast-query.ts'
 import { BOOLEAN, TEXT } from '../types/types.ts'
@@ -15,7 +15,7 @@ export const ROLE_CLAIMS: ReadonlySet<string> = new Set(['roles', 'role'])
 
 export function roleTest(binding: Binding, scope: Scope, written: Expression, negated: boolean): BoundExpression {
   const operand = binding.expression(scope, written, TEXT)
-  if (operand.type.kind !== 'Text') throw mismatch(binding, '=', operand.type, TEXT, startOf(written))
+  if (operand.type.kind !== 'Text') throw mismatch(binding, '=', operand.type, TEXT, startPosition(written))
   binding.usesClaims = true
   return { kind: 'claim-in', claim: 'role', operand, negated, type: BOOLEAN, nullable: operand.nullable }
 }

@@ -14,7 +14,7 @@ import { literal } from './literal.ts'
 /** The row filter over the source with the id. */
 export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
   if (table.rowFilter === undefined) return undefined
-  // An attribute that was removed while the filter was defined: nobody has a value, and no row is shown.
+  // An attribute that was removed while the filter was defined has no values: no row is shown.
   const { attributes } = binding.catalogue
   if ([...attributesWithin(table.rowFilter)].some((name) => !attributes.has(name))) return literal(BOOLEAN, false)
   try {

@@ -6,13 +6,13 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Choice } from '../rewrite/choose-rows.ts'
 import { expandGroupByAll, isAggregateCall } from '../rewrite/group-by-all.ts'
 import { replaceOutputNames, type WrittenOutputs } from '../rewrite/output-names.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, Grouping, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
-import { sizeOf, someWithin } from '../syntax/ast-children.ts'
+import { expressionSize, someWithin } from '../syntax/ast-children.ts'
 import type { ColumnRef, Expression, Name, OrderItem, Select, SelectItem } from '../syntax/ast-query.ts'
 import { isComparable, TEXT, typeName } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
-import { fingerprintOf } from './expression.ts'
+import { computeFingerprint } from './expression.ts'
 import { bindFrom } from './from.ts'
 import { bindLatest } from './latest.ts'
 
@@ -69,7 +69,7 @@ function bindChoice(
   const keys = distinctOn?.map((written) => {
     const key = binding.expression(scope, resolved(written), TEXT)
     if (isComparable(key.type)) return key
-    throw binding.fail('TypeMismatch', startOf(written), `DISTINCT ON cannot compare ${typeName(key.type)}`)
+    throw binding.fail('TypeMismatch', startPosition(written), `DISTINCT ON cannot compare ${typeName(key.type)}`)
   })
   scope.clause = CLAUSES.qualify
   return { keys, qualify: qualify && bindCondition(binding, scope, resolved(qualify)) }
@@ -90,14 +90,14 @@ function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingK
     if (isGivenValue(expression)) {
       throw binding.fail(
         'NotGrouped',
-        startOf(item),
+        startPosition(item),
         'GROUP BY takes columns and expressions over them, not a constant',
       )
     }
     if (!isComparable(expression.type)) {
-      throw binding.fail('TypeMismatch', startOf(item), `GROUP BY cannot compare ${typeName(expression.type)}`)
+      throw binding.fail('TypeMismatch', startPosition(item), `GROUP BY cannot compare ${typeName(expression.type)}`)
     }
-    return { expression, fingerprint: fingerprintOf(expression), size: sizeOf(key, binding.sizes) }
+    return { expression, fingerprint: computeFingerprint(expression), size: expressionSize(key, binding.sizes) }
   })
 }
 
@@ -156,7 +156,7 @@ export function bindItems(
     if (item.kind === 'all') outputs.push(...bindAll(binding, scope, item))
     else {
       const expression = binding.expression(scope, item.expression)
-      const name = item.alias?.text ?? nameOf(item.expression, expression) ?? `column${outputs.length + 1}`
+      const name = item.alias?.text ?? outputName(item.expression, expression) ?? `column${outputs.length + 1}`
       outputs.push({ name, expression })
       if (named?.has(name.toLowerCase()) === false) named.set(name.toLowerCase(), item.expression)
     }
@@ -179,7 +179,7 @@ function bindAll(binding: Binding, scope: Scope, item: Extract<SelectItem, { kin
     ({ name }) => table === undefined || name.toLowerCase() === table.text.toLowerCase(),
   )
   const shown = table === undefined ? scope.star?.map((column) => placedAt(column, at)) : undefined
-  const columns = shown ?? sources.flatMap((source) => columnsOf(source, at))
+  const columns = shown ?? sources.flatMap((source) => columnRefs(source, at))
   binding.stars?.set(
     item,
     columns.map((expression) => ({ kind: 'item', expression, alias: undefined })),
@@ -187,7 +187,7 @@ function bindAll(binding: Binding, scope: Scope, item: Extract<SelectItem, { kin
   return columns.map((column) => ({ name: column.name.text, expression: binding.expression(scope, column) }))
 }
 
-function columnsOf(source: ScopeSource, at: number): ColumnRef[] {
+function columnRefs(source: ScopeSource, at: number): ColumnRef[] {
   return source.columns.map(({ name }) => ({
     kind: 'column',
     table: { text: source.name, at },
@@ -200,7 +200,7 @@ function placedAt({ kind, table, name }: ColumnRef, at: number): ColumnRef {
 }
 
 /** A column keeps the spelling of its definition; a call is named after its function. */
-function nameOf(written: Expression, bound: Bound.BoundExpression): string | undefined {
+function outputName(written: Expression, bound: Bound.BoundExpression): string | undefined {
   switch (written.kind) {
     case 'column':
       return columnName(bound) ?? written.name.text

@@ -20,10 +20,10 @@ interface JoinedNames {
 /** The names of both sides, where the join itself merges none. */
 export function joinedNames(left: Side, right: Side): JoinedNames {
   const isPlain = left.star === undefined && right.star === undefined
-  return { merged: mergedOf(left, right), star: isPlain ? undefined : [...starOf(left), ...starOf(right)] }
+  return { merged: combineMerged(left, right), star: isPlain ? undefined : [...expandStar(left), ...expandStar(right)] }
 }
 
-/** The same with the columns merged, and the condition of the join. */
+/** The names of both sides with the columns of USING merged, and the condition of the join. */
 export function mergeColumns(
   binding: Binding,
   left: Side,
@@ -33,9 +33,9 @@ export function mergeColumns(
 ): JoinedNames & { readonly on: Expression } {
   const twice = firstDuplicate(names, ({ text }) => text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.at, `USING names ${twice.text} twice`)
-  const merged = new Map(mergedOf(left, right))
+  const merged = new Map(combineMerged(left, right))
   const pairs = names.map((name) => {
-    const [a, b] = [columnOf(binding, left, name, 'left'), columnOf(binding, right, name, 'right')]
+    const [a, b] = [findOnlyColumn(binding, left, name, 'left'), findOnlyColumn(binding, right, name, 'right')]
     const [shown, other] = join === 'right' ? [b, a] : [a, b]
     other.source.hidden ??= new Set()
     other.source.hidden.add(name.text.toLowerCase())
@@ -52,16 +52,16 @@ export function mergeColumns(
   })
   const on = conditions.reduce((all, each) => ({ kind: 'binary', operator: 'and', left: all, right: each, at: 0 }))
   const keys = new Set(names.map(({ text }) => text.toLowerCase()))
-  const rest = [...starOf(left), ...starOf(right)].filter(({ name }) => !keys.has(name.text.toLowerCase()))
+  const rest = [...expandStar(left), ...expandStar(right)].filter(({ name }) => !keys.has(name.text.toLowerCase()))
   const star = [...pairs.map(({ name }): ColumnRef => ({ kind: 'column', table: undefined, name })), ...rest]
   return { on, merged, star }
 }
 
-function mergedOf(left: Side, right: Side): Scope['merged'] {
+function combineMerged(left: Side, right: Side): Scope['merged'] {
   return new Map([...(left.merged ?? []), ...(right.merged ?? [])])
 }
 
-function starOf({ star, entries }: Side): readonly ColumnRef[] {
+function expandStar({ star, entries }: Side): readonly ColumnRef[] {
   if (star !== undefined) return star
   return entries.flatMap((source) =>
     source.columns.map(
@@ -71,7 +71,7 @@ function starOf({ star, entries }: Side): readonly ColumnRef[] {
 }
 
 /** The only column of the name on one side. */
-function columnOf(binding: Binding, side: Side, name: Name, where: 'left' | 'right') {
+function findOnlyColumn(binding: Binding, side: Side, name: Name, where: 'left' | 'right') {
   const scope = new Scope(undefined)
   scope.sources.push(...side.entries)
   const [found, another] = scope.candidates(undefined, name.text)

@@ -79,7 +79,7 @@ function withoutStars(query: Query, stars: ReadonlyMap<unknown, readonly SelectI
   const copy = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.flatMap((item): readonly unknown[] => stars.get(item) ?? [copy(item)])
     if (typeof node !== 'object' || node === null) return node
-    const from = isSelect(node) ? { ...node, groupBy: node.groupBy.map((key) => groupKeyOf(key, node)) } : node
+    const from = isSelect(node) ? { ...node, groupBy: node.groupBy.map((key) => resolveGroupKey(key, node)) } : node
     return Object.fromEntries(Object.entries(from).map(([name, child]) => [name, copy(child)]))
   }
   return copy(query) as Query
@@ -90,7 +90,7 @@ function isSelect(node: object): node is Select {
 }
 
 /** GROUP BY 2 refers to the second output as written. When a * before it is expanded to a list, the number changes. */
-function groupKeyOf(key: Select['groupBy'][number], { items }: Select): Select['groupBy'][number] {
+function resolveGroupKey(key: Select['groupBy'][number], { items }: Select): Select['groupBy'][number] {
   const item = key.kind === 'number' ? items[Number(key.text) - 1] : undefined
   return item?.kind === 'item' ? item.expression : key
 }

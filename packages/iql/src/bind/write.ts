@@ -2,10 +2,10 @@
 
 import type * as Bound from '../bound/bound.ts'
 import type { BoundExpression, OutputItem } from '../bound/bound-query.ts'
-import { allOf } from '../bound/bound-walk.ts'
+import { conjunction } from '../bound/bound-walk.ts'
 import type { ColumnView, TableView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import { CLAUSES, type Clause, Scope } from '../scope/scope.ts'
 import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update } from '../syntax/ast.ts'
 import type { Expression, Name, SelectItem } from '../syntax/ast-query.ts'
@@ -74,7 +74,7 @@ function targetScope(table: TableView, alias: Name | undefined, source: number, 
 function namedColumns(binding: Binding, table: TableView, names: readonly Name[]): ColumnView[] {
   const duplicate = firstDuplicate(names, ({ text }) => text)
   if (duplicate !== undefined) throw binding.fail('DuplicateColumn', duplicate.at, `${duplicate.text} is named twice`)
-  return names.map((name) => columnOf(binding, table, name))
+  return names.map((name) => requireColumn(binding, table, name))
 }
 
 /** The columns of a table by their names in lower case: a table may have two thousand, and a statement may name all. */
@@ -89,7 +89,7 @@ function columnsByName(table: TableView): ReadonlyMap<string, ColumnView> {
   return columns
 }
 
-export function columnOf(binding: Binding, table: TableView, name: Name): ColumnView {
+export function requireColumn(binding: Binding, table: TableView, name: Name): ColumnView {
   const column = columnsByName(table).get(name.text.toLowerCase())
   if (column !== undefined) return column
   const hint = didYouMean(
@@ -145,7 +145,7 @@ function bindValue(
     if (column.hasDefault || column.nullable) return { kind: 'default' }
     throw binding.fail('MissingColumn', value.at, `${column.name} has no default`)
   }
-  return fitColumn(binding, column, binding.expression(scope, value, column.type), startOf(value))
+  return fitColumn(binding, column, binding.expression(scope, value, column.type), startPosition(value))
 }
 
 function bindSet(binding: Binding, scope: Scope, table: TableView, set: readonly Assignment[]): Bound.Assignment[] {
@@ -154,7 +154,7 @@ function bindSet(binding: Binding, scope: Scope, table: TableView, set: readonly
     throw binding.fail('DuplicateColumn', duplicate.column.at, `${duplicate.column.text} is set twice`)
   }
   return set.map((assignment) => {
-    const column = columnOf(binding, table, assignment.column)
+    const column = requireColumn(binding, table, assignment.column)
     return { column, value: bindValue(binding, scope, column, assignment.value) }
   })
 }
@@ -198,7 +198,7 @@ function bindWhere(
   const where = written === undefined ? undefined : bindCondition(binding, scope, written)
   if (filter === undefined) return where
   // The filter comes first, even alone: engines evaluate nothing else on a row that does not exist for the caller.
-  return allOf(where === undefined ? [filter] : [filter, where])
+  return conjunction(where === undefined ? [filter] : [filter, where])
 }
 
 function bindReturning(
@@ -211,7 +211,7 @@ function bindReturning(
   const outputs = bindItems(binding, targetScope(table, alias, source, CLAUSES.returning), items).map(nullAsText)
   const duplicate = firstDuplicate(outputs, ({ name }) => name)
   const [first] = items
-  const at = first === undefined ? 0 : first.kind === 'all' ? first.at : startOf(first.expression)
+  const at = first === undefined ? 0 : first.kind === 'all' ? first.at : startPosition(first.expression)
   if (duplicate === undefined) return outputs
   throw binding.fail(
     'DuplicateColumn',

@@ -57,7 +57,7 @@ interface OfTwo<Kind extends string> extends Typed {
 }
 
 /**
- * operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. The same for an attribute with a set
+ * operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. Likewise for an attribute with a set
  * of values; if that is empty, the result is unknown.
  */
 export interface ClaimIn extends Test<'claim-in'> {

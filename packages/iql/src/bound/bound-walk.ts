@@ -5,7 +5,7 @@ import type { BoundBody, BoundExpression, BoundOrder, BoundQuery, Source } from 
 type BoundSelect = Extract<BoundBody, { kind: 'select' }>
 
 /** The direct operands, without the queries of sub-queries. */
-export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
+export function directOperands(node: BoundExpression): readonly BoundExpression[] {
   const operands: BoundExpression[] = []
   withOperands(node, (operand) => {
     operands.push(operand)
@@ -74,9 +74,11 @@ export function withOperands(
 }
 
 /** The conditions that are given, which must all hold; undefined if none is given. */
-export function andOf(...conditions: readonly (BoundExpression | undefined)[]): BoundExpression | undefined {
+export function combineConditions(
+  ...conditions: readonly (BoundExpression | undefined)[]
+): BoundExpression | undefined {
   const operands = conditions.filter((condition) => condition !== undefined)
-  return operands.length < 2 ? operands[0] : allOf(operands)
+  return operands.length < 2 ? operands[0] : conjunction(operands)
 }
 
 /** The operands of AND, or the condition itself. */
@@ -85,7 +87,7 @@ export function conjuncts(where: BoundExpression | undefined): readonly BoundExp
   return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 
-export function allOf(operands: readonly BoundExpression[]): BoundExpression {
+export function conjunction(operands: readonly BoundExpression[]): BoundExpression {
   const nullable = operands.some((operand) => operand.nullable)
   return { kind: 'logic', operator: 'and', operands, type: BOOLEAN, nullable }
 }
@@ -104,26 +106,26 @@ export type QueryPart =
   | { readonly kind: 'expression'; readonly expression: BoundExpression; readonly isOfRowFilter: boolean }
 
 /** The query, its sub-queries and all their expressions, those of row filters too. */
-export function* partsOf(query: BoundQuery, isExists = false): Generator<QueryPart, void> {
+export function* walkQuery(query: BoundQuery, isExists = false): Generator<QueryPart, void> {
   yield { kind: 'query', query, isExists }
-  for (const cte of query.with) yield* partsOf(cte.query)
-  yield* partsOfBody(query.body)
-  for (const expression of boundsOf(query)) yield* partsOfExpression(expression)
+  for (const cte of query.with) yield* walkQuery(cte.query)
+  yield* walkBody(query.body)
+  for (const expression of orderAndLimitExpressions(query)) yield* walkExpression(expression)
 }
 
 /** What sorts and cuts the rows of a query. */
-export function boundsOf({ orderBy, limit, offset }: BoundQuery): BoundExpression[] {
-  return [...keysOf(orderBy), ...present(limit), ...present(offset)]
+export function orderAndLimitExpressions({ orderBy, limit, offset }: BoundQuery): BoundExpression[] {
+  return [...orderExpressions(orderBy), ...present(limit), ...present(offset)]
 }
 
 /** The expressions of a SELECT, without those of FROM. */
-export function clausesOf({ outputs, where, latest, groupBy, having }: BoundSelect): BoundExpression[] {
-  const last = latest === undefined ? [] : [...latest.partitionBy, ...keysOf(latest.order)]
+export function selectExpressions({ outputs, where, latest, groupBy, having }: BoundSelect): BoundExpression[] {
+  const last = latest === undefined ? [] : [...latest.partitionBy, ...orderExpressions(latest.order)]
   return [...outputs.map(({ expression }) => expression), ...present(where), ...last, ...groupBy, ...present(having)]
 }
 
 /** The expressions of a source itself, without those of the sources in it. */
-export function conditionsOf(source: Source): BoundExpression[] {
+export function sourceExpressions(source: Source): BoundExpression[] {
   switch (source.kind) {
     case 'table':
       return present(source.filter)
@@ -139,38 +141,38 @@ export function conditionsOf(source: Source): BoundExpression[] {
   }
 }
 
-function* partsOfBody(body: BoundBody): Generator<QueryPart, void> {
+function* walkBody(body: BoundBody): Generator<QueryPart, void> {
   switch (body.kind) {
     case 'query':
-      yield* partsOf(body)
+      yield* walkQuery(body)
       return
     case 'set':
-      yield* partsOfBody(body.left)
-      yield* partsOfBody(body.right)
+      yield* walkBody(body.left)
+      yield* walkBody(body.right)
       return
     case 'select':
       if (body.from !== undefined) yield* partsOfSource(body.from)
-      for (const expression of clausesOf(body)) yield* partsOfExpression(expression)
+      for (const expression of selectExpressions(body)) yield* walkExpression(expression)
   }
 }
 
 function* partsOfSource(source: Source): Generator<QueryPart, void> {
-  if (source.kind === 'derived') yield* partsOf(source.query)
+  if (source.kind === 'derived') yield* walkQuery(source.query)
   if (source.kind === 'join' || source.kind === 'asof') {
     yield* partsOfSource(source.left)
     yield* partsOfSource(source.right)
   }
-  for (const expression of conditionsOf(source)) yield* partsOfExpression(expression, source.kind === 'table')
+  for (const expression of sourceExpressions(source)) yield* walkExpression(expression, source.kind === 'table')
 }
 
-function* partsOfExpression(expression: BoundExpression, isOfRowFilter = false): Generator<QueryPart, void> {
+function* walkExpression(expression: BoundExpression, isOfRowFilter = false): Generator<QueryPart, void> {
   yield { kind: 'expression', expression, isOfRowFilter }
-  for (const operand of operandsOf(expression)) yield* partsOfExpression(operand, isOfRowFilter)
-  if (expression.kind === 'exists') yield* partsOf(expression.query, true)
-  if (expression.kind === 'scalar-query' || expression.kind === 'in-query') yield* partsOf(expression.query)
+  for (const operand of directOperands(expression)) yield* walkExpression(operand, isOfRowFilter)
+  if (expression.kind === 'exists') yield* walkQuery(expression.query, true)
+  if (expression.kind === 'scalar-query' || expression.kind === 'in-query') yield* walkQuery(expression.query)
 }
 
-function keysOf(items: readonly BoundOrder[]): BoundExpression[] {
+function orderExpressions(items: readonly BoundOrder[]): BoundExpression[] {
   return items.map(({ expression }) => expression)
 }
 

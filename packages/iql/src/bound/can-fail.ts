@@ -1,15 +1,15 @@
 /** Whether an expression has a value for every row, or may be an error such as a division by zero. */
 
-import { type ScalarId, volatilityOf } from '../functions/functions.ts'
+import { findVolatility, type ScalarId } from '../functions/functions.ts'
 import { DECIMAL_DIGITS, type TypeKind } from '../types/types.ts'
 import type { BoundExpression } from './bound-query.ts'
-import { operandsOf } from './bound-walk.ts'
-import { longPartOf } from './search.ts'
+import { directOperands } from './bound-walk.ts'
+import { findLongPattern } from './search.ts'
 import { isSmallText } from './text-bound.ts'
 
 /** What is not known to have a value is assumed to fail. */
 export function cannotFail(node: BoundExpression): boolean {
-  return isTotal(node) && operandsOf(node).every(cannotFail)
+  return isTotal(node) && directOperands(node).every(cannotFail)
 }
 
 /** Whether the value is the same for every row. */
@@ -25,9 +25,9 @@ export function isConstant(node: BoundExpression): boolean {
     case 'in-query':
       return false
     case 'call':
-      return volatilityOf(node.function) !== 'volatile' && node.arguments.every(isConstant)
+      return findVolatility(node.function) !== 'volatile' && node.arguments.every(isConstant)
     default:
-      return operandsOf(node).every(isConstant)
+      return directOperands(node).every(isConstant)
   }
 }
 
@@ -78,7 +78,7 @@ export function isTotal(node: BoundExpression): boolean {
     case 'cast':
       return node.type.kind === 'Text' && PLAIN_KINDS.has(node.operand.type.kind)
     case 'call':
-      return TOTAL_FUNCTIONS.has(node.function) && isGiven(longPartOf(node))
+      return TOTAL_FUNCTIONS.has(node.function) && isGiven(findLongPattern(node))
     default:
       return false
   }

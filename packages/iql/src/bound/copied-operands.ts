@@ -6,7 +6,7 @@
 
 import type { Assignment, BoundStatement } from './bound.ts'
 import type { BoundBody, BoundExpression, BoundQuery, Source } from './bound-query.ts'
-import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
+import { directOperands, orderAndLimitExpressions, selectExpressions, sourceExpressions } from './bound-walk.ts'
 
 export type Runnable = Extract<BoundStatement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
 
@@ -41,7 +41,7 @@ class CopiedSizes {
   #query(query: BoundQuery): readonly number[] {
     for (const cte of query.with) this.#ctes.set(cte.id, this.#query(cte.query))
     const columns = this.#body(query.body)
-    for (const expression of boundsOf(query)) this.#add(expression)
+    for (const expression of orderAndLimitExpressions(query)) this.#add(expression)
     return columns
   }
 
@@ -56,7 +56,7 @@ class CopiedSizes {
       case 'select': {
         if (body.from !== undefined) this.#source(body.from)
         this.#hasWindow = false
-        const sizes = clausesOf(body).map((expression) => this.#add(expression))
+        const sizes = selectExpressions(body).map((expression) => this.#add(expression))
         // The rows of such a query are made before its columns are used.
         const isWhole = body.grouped || body.distinct || body.latest !== undefined || this.#hasWindow
         return body.outputs.map((_output, index) => (isWhole ? 1 : (sizes[index] ?? 1)))
@@ -71,7 +71,7 @@ class CopiedSizes {
       this.#source(source.left)
       this.#source(source.right)
     }
-    for (const expression of conditionsOf(source)) this.#add(expression)
+    for (const expression of sourceExpressions(source)) this.#add(expression)
   }
 
   #add(expression: BoundExpression): number {
@@ -83,7 +83,7 @@ class CopiedSizes {
   #size(node: BoundExpression): number {
     if (node.kind === 'column') return this.#sources.get(node.source)?.[node.ordinal] ?? 1
     let size = 1
-    for (const operand of operandsOf(node)) size += this.#size(operand) * timesOf(node, operand)
+    for (const operand of directOperands(node)) size += this.#size(operand) * countEvaluations(node, operand)
     if (node.kind === 'exists' || node.kind === 'scalar-query' || node.kind === 'in-query')
       size += this.#inside(node.query)
     this.#hasWindow ||= node.kind === 'window'
@@ -102,7 +102,7 @@ class CopiedSizes {
 }
 
 /** How often a database evaluates the operand. */
-export function timesOf(node: BoundExpression, operand: BoundExpression): number {
+export function countEvaluations(node: BoundExpression, operand: BoundExpression): number {
   if (node.kind === 'between') return operand === node.operand ? 2 : 1
   // The SQL itself holds it twice.
   if (node.kind === 'nullif') return operand === node.value && node.compared !== 'value' ? 2 : 1
@@ -115,16 +115,16 @@ export function* partsOfWrite(statement: Exclude<Runnable, BoundQuery>): Generat
   for (const { expression } of statement.returning) yield expression
   if (statement.kind !== 'insert') {
     if (statement.where !== undefined) yield statement.where
-    if (statement.kind === 'update') yield* valuesOf(statement.set)
+    if (statement.kind === 'update') yield* assignedValues(statement.set)
     return
   }
   if (statement.rows.kind === 'query') yield statement.rows.query
   else for (const row of statement.rows.rows) for (const value of row) if (value.kind !== 'default') yield value
   if (statement.onConflict?.kind !== 'update') return
-  yield* valuesOf(statement.onConflict.set)
+  yield* assignedValues(statement.onConflict.set)
   if (statement.onConflict.where !== undefined) yield statement.onConflict.where
 }
 
-function* valuesOf(set: readonly Assignment[]): Generator<BoundExpression, void> {
+function* assignedValues(set: readonly Assignment[]): Generator<BoundExpression, void> {
   for (const { value } of set) if (value.kind !== 'default') yield value
 }

@@ -10,23 +10,23 @@ type Values = readonly (BoundExpression | { readonly kind: 'default' })[]
 
 /** For each row that is returned or written and has a long parameter several times. */
 export function findRowParameters(statement: BoundQuery | Insert | Update | Delete): readonly RowParameters[] {
-  return [...rowsOf(statement)].flatMap((values) => {
+  return [...walkRows(statement)].flatMap((values) => {
     const uses = new Map<number, number>()
     for (const value of values) {
-      const index = value.kind === 'default' ? undefined : parameterOf(value)
+      const index = value.kind === 'default' ? undefined : longParameter(value)
       if (index !== undefined) uses.set(index, (uses.get(index) ?? 0) + 1)
     }
     return [...uses.values()].some((times) => times > 1) ? [uses] : []
   })
 }
 
-function* rowsOf(statement: BoundQuery | Insert | Update | Delete): Generator<Values> {
+function* walkRows(statement: BoundQuery | Insert | Update | Delete): Generator<Values> {
   switch (statement.kind) {
     case 'query':
-      yield* rowsOfBody(statement.body)
+      yield* walkBodyRows(statement.body)
       break
     case 'insert':
-      if (statement.rows.kind === 'query') yield* rowsOf(statement.rows.query)
+      if (statement.rows.kind === 'query') yield* walkRows(statement.rows.query)
       else yield* statement.rows.rows
       break
     case 'update':
@@ -36,14 +36,14 @@ function* rowsOf(statement: BoundQuery | Insert | Update | Delete): Generator<Va
   }
 }
 
-function* rowsOfBody(body: BoundBody): Generator<Values> {
+function* walkBodyRows(body: BoundBody): Generator<Values> {
   switch (body.kind) {
     case 'query':
-      yield* rowsOf(body)
+      yield* walkRows(body)
       break
     case 'set':
-      yield* rowsOfBody(body.left)
-      yield* rowsOfBody(body.right)
+      yield* walkBodyRows(body.left)
+      yield* walkBodyRows(body.right)
       break
     case 'select':
       yield body.outputs.map(({ expression }) => expression)
@@ -51,8 +51,8 @@ function* rowsOfBody(body: BoundBody): Generator<Values> {
 }
 
 /** Undefined if the value is not a long parameter itself. */
-function parameterOf(expression: BoundExpression): number | undefined {
+function longParameter(expression: BoundExpression): number | undefined {
   if (!isLongType(expression.type)) return undefined
-  if (expression.kind === 'cast') return parameterOf(expression.operand)
+  if (expression.kind === 'cast') return longParameter(expression.operand)
   return expression.kind === 'parameter' ? expression.index : undefined
 }

@@ -21,7 +21,7 @@ const SEARCHES: ReadonlySet<ScalarId> = new Set([
 ] as const)
 
 /** What is searched for, unless it is known to be short. */
-export function longPartOf(node: BoundCall | Like): BoundExpression | undefined {
+export function findLongPattern(node: BoundCall | Like): BoundExpression | undefined {
   const part = node.kind === 'like' ? node.pattern : SEARCHES.has(node.function) ? node.arguments[1] : undefined
   return part === undefined || isTextWithin(part, SHORT_PART_BYTES) ? undefined : part
 }

@@ -7,9 +7,9 @@ import { isLongType } from '../types/types.ts'
 import type { Assignment, Delete, Insert, Update } from './bound.ts'
 import type { Column } from './bound-leaf.ts'
 import type { Aggregate, BoundBody, BoundCall, BoundExpression, BoundQuery, Source, WindowCall } from './bound-query.ts'
-import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
+import { directOperands, orderAndLimitExpressions, selectExpressions, sourceExpressions } from './bound-walk.ts'
 import type { TableView } from './catalogue-view.ts'
-import { timesOf } from './copied-operands.ts'
+import { countEvaluations } from './copied-operands.ts'
 import { findRowParameters, type RowParameters } from './row-parameters.ts'
 import { concatOperands, isGrowing, isShrinking, isSmallText } from './text-bound.ts'
 
@@ -32,12 +32,12 @@ export interface TextWeight {
 }
 
 /** The columns of each index of a table. */
-export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
+export type FindIndexes = (table: TableView) => readonly (readonly string[])[]
 
 export type Weighed = BoundQuery | Insert | Update | Delete
 
-export function weigh(statement: Weighed, indexesOf: IndexesOf = () => []): TextWeight {
-  const weigher = new Weigher(indexesOf)
+export function weigh(statement: Weighed, findIndexes: FindIndexes = () => []): TextWeight {
+  const weigher = new Weigher(findIndexes)
   const total = weigher.statement(statement)
   const parameters = new Map<number, number>()
   const columns = new Map<number, Map<string, number>>()
@@ -84,7 +84,7 @@ const ONE_CREATED: Amount = new Map([[CREATED, 1]])
 const SHORT: TextUse = { held: NOTHING, length: NOTHING }
 
 class Weigher {
-  readonly #indexesOf: IndexesOf
+  readonly #findIndexes: FindIndexes
   /** Of the columns of each source and of each WITH query, by id. */
   readonly #sources = new Map<number, (column: Column) => TextUse>()
   readonly #ctes = new Map<number, readonly TextUse[]>()
@@ -95,8 +95,8 @@ class Weigher {
   /** The select has a GROUP BY. */
   #isGrouped = false
 
-  constructor(indexesOf: IndexesOf) {
-    this.#indexesOf = indexesOf
+  constructor(findIndexes: FindIndexes) {
+    this.#findIndexes = findIndexes
   }
 
   statement(statement: Weighed): Amount {
@@ -137,7 +137,7 @@ class Weigher {
     for (const cte of query.with) this.#ctes.set(cte.id, this.#query(cte.query))
     const columns = this.#body(query.body)
     this.#isGrouped = query.body.kind === 'select' && query.body.groupBy.length > 0
-    for (const expression of boundsOf(query)) this.#add(expression)
+    for (const expression of orderAndLimitExpressions(query)) this.#add(expression)
     return columns
   }
 
@@ -153,7 +153,7 @@ class Weigher {
         if (body.from !== undefined) this.#source(body.from)
         this.#isGrouped = body.groupBy.length > 0
         this.#join(body.where)
-        for (const expression of clausesOf({ ...body, outputs: [] })) this.#add(expression)
+        for (const expression of selectExpressions({ ...body, outputs: [] })) this.#add(expression)
         const outputs = body.outputs.map(({ expression }) => this.#output(expression))
         // The rows of such a query are made before its columns are used.
         if (!body.grouped && !body.distinct && body.latest === undefined) return outputs
@@ -196,7 +196,7 @@ class Weigher {
         this.#source(source.left)
         this.#source(source.right)
     }
-    for (const expression of conditionsOf(source)) {
+    for (const expression of sourceExpressions(source)) {
       this.#join(expression)
       this.#add(expression)
     }
@@ -204,7 +204,7 @@ class Weigher {
 
   /** The texts of keys and indexes are short. */
   #table({ table, source }: Pick<Insert, 'table' | 'source'>): void {
-    const short = new Set([table.primaryKey, ...table.uniques, ...this.#indexesOf(table)].flat())
+    const short = new Set([table.primaryKey, ...table.uniques, ...this.#findIndexes(table)].flat())
     const uses = new Map<string, TextUse>()
     for (const { name, type } of table.columns) {
       if (!isLongType(type) || short.has(name)) continue
@@ -273,9 +273,9 @@ class Weigher {
   }
 
   #operands(node: BoundExpression): TextUse {
-    const operands = operandsOf(node)
+    const operands = directOperands(node)
     const uses = operands.map((operand) => this.#use(operand))
-    const held = sum(uses.map((use, index) => times(use.held, timesOf(node, operands[index] ?? node))))
+    const held = sum(uses.map((use, index) => times(use.held, countEvaluations(node, operands[index] ?? node))))
     return { held, length: longest(uses).length }
   }
 

@@ -1,7 +1,7 @@
 /** The Refusal of an error of IQL, with its position in the statement. */
 import { Refusal } from 'gatehouse-protocol'
 import type { ErrorName } from './errors.ts'
-import { statusOf } from './statuses.ts'
+import { findStatus } from './statuses.ts'
 
 export interface Position {
   /** UTF-16 code units from the start of the statement. */
@@ -23,14 +23,14 @@ export interface ErrorPlace {
 export function refuse(name: ErrorName, message: string, place: ErrorPlace): Refusal {
   const { statement, at, expected, hint } = place
   const members = {
-    Position: positionOf(statement, at),
+    Position: locatePosition(statement, at),
     ...(expected === undefined || expected.length === 0 ? {} : { Expected: expected }),
     ...(hint === undefined ? {} : { Hint: hint }),
   }
-  return new Refusal(`IQL.${name}`, statusOf(name), message, { members })
+  return new Refusal(`IQL.${name}`, findStatus(name), message, { members })
 }
 
-export function positionOf(statement: string, at: number): Position {
+export function locatePosition(statement: string, at: number): Position {
   let line = 1
   let start = 0
   for (let next = statement.indexOf('\n'); next !== -1 && next < at; next = statement.indexOf('\n', next + 1)) {

@@ -13,6 +13,6 @@ export const STATUSES = {
   RowFilter: 403,
 } as const
 
-export function statusOf(name: string): number {
+export function findStatus(name: string): number {
   return new Map<string, number>(Object.entries(STATUSES)).get(name) ?? 400
 }

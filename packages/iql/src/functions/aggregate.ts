@@ -267,19 +267,19 @@ function sumType([x = INTEGER]: readonly IqlType[]): IqlType {
 }
 
 function averageType([x = INTEGER]: readonly IqlType[]): IqlType {
-  return meanOf(x, 0, 1)
+  return meanType(x, 0, 1)
 }
 
 /** Squares have twice as many digits before the point. */
 function varianceType([x = INTEGER]: readonly IqlType[]): IqlType {
-  return meanOf(x, 0, 2)
+  return meanType(x, 0, 2)
 }
 
 function vwapType([price = INTEGER, weight = INTEGER]: readonly IqlType[]): IqlType {
-  return meanOf(price, asDecimal(weight)?.scale ?? 0, 1)
+  return meanType(price, asDecimal(weight)?.scale ?? 0, 1)
 }
 
-function meanOf(type: IqlType, leastScale: number, times: number): IqlType {
+function meanType(type: IqlType, leastScale: number, times: number): IqlType {
   const exact = asDecimal(type)
   if (exact === undefined) return type
   const scale = quotientScale(Math.max(exact.scale, leastScale), times * (exact.precision - exact.scale))

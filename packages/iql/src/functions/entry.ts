@@ -54,7 +54,7 @@ export const ARGUMENT_WORDS = {
 export type ArgumentKind = Exclude<TypeKind, 'Null' | 'Interval'> | keyof typeof ARGUMENT_WORDS
 
 /** substr(Text, Integer[, Integer]) */
-export function signatureOf({ name, arguments: kinds, optional = 0, variadic }: FunctionEntry): string {
+export function formatSignature({ name, arguments: kinds, optional = 0, variadic }: FunctionEntry): string {
   const required = kinds.slice(0, kinds.length - optional).join(', ')
   const rest = kinds.slice(kinds.length - optional).join(', ')
   const tail = optional > 0 ? `[${required === '' ? '' : ', '}${rest}]` : variadic === true ? ', …' : ''

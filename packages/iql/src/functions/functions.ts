@@ -47,16 +47,18 @@ export const SPECIAL_FORMS = [
 ] as const
 
 export const FUNCTIONS: readonly FunctionDefinition[] = [
-  ...entriesOf(SCALAR_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'scalar', id }) as const),
-  ...entriesOf(AGGREGATE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'aggregate', id }) as const),
-  ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
-  ...entriesOf(TABLE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'table', id }) as const),
+  ...tableEntries(SCALAR_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'scalar', id }) as const),
+  ...tableEntries(AGGREGATE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'aggregate', id }) as const),
+  ...tableEntries(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
+  ...tableEntries(TABLE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'table', id }) as const),
 ]
 
 /** The functions of FROM with a name in lower case, and those that only a rewritten query can call. */
 export function tableFunctionsNamed(name: string): readonly FunctionDefinition[] {
   if (name === BUCKET_SERIES)
-    return entriesOf(BUCKET_FUNCTIONS).map(([id, entry]) => ({ ...entry, name: GAPFILL, kind: 'table', id }) as const)
+    return tableEntries(BUCKET_FUNCTIONS).map(
+      ([id, entry]) => ({ ...entry, name: GAPFILL, kind: 'table', id }) as const,
+    )
   return functionsNamed(name).filter(({ kind }) => kind === 'table')
 }
 
@@ -72,7 +74,7 @@ export function functionsNamed(name: string): readonly FunctionDefinition[] {
 }
 
 /** Undefined for a function of its arguments alone. */
-export function volatilityOf(id: ScalarId): FunctionEntry['volatility'] {
+export function findVolatility(id: ScalarId): FunctionEntry['volatility'] {
   const entry: Pick<FunctionEntry, 'volatility'> = SCALAR_FUNCTIONS[id]
   return entry.volatility
 }
@@ -88,7 +90,7 @@ export function tableFunctionNames(): string[] {
 
 const BY_NAME: ReadonlyMap<string, readonly FunctionDefinition[]> = Map.groupBy(FUNCTIONS, ({ name }) => name)
 
-function entriesOf<Id extends string, Entry>(table: Readonly<Record<Id, Entry>>): [Id, Entry][] {
+function tableEntries<Id extends string, Entry>(table: Readonly<Record<Id, Entry>>): [Id, Entry][] {
   const isId = (key: string): key is Id => Object.hasOwn(table, key)
   return Object.keys(table)
     .filter(isId)

@@ -13,11 +13,11 @@ export function arrayParameters(statement: Statement): ReadonlySet<string> {
   return names
 }
 
-/** `lengthOf` is the number of elements of an array; null for an array that is NULL. */
-export function expandArrays(statement: Statement, lengthOf: (name: string) => number | null): Statement {
+/** `findLength` is the number of elements of an array; null for an array that is NULL. */
+export function expandArrays(statement: Statement, findLength: (name: string) => number | null): Statement {
   return mapArrays(statement, (list, name) => {
     const { operand, negated, at } = list
-    const length = lengthOf(name)
+    const length = findLength(name)
     if (length === null) {
       const type = { name: { text: 'Boolean', at }, arguments: [] }
       return { kind: 'cast', operand: { kind: 'null', at }, type, at }

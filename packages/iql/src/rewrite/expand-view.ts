@@ -13,10 +13,10 @@ export interface ExpandedView {
 /** The query sees nothing of the statement around it: neither its columns nor its WITH names nor its parameters. */
 export function expandView(binding: Binding, name: Name, table: TableView, view: ViewQuery): ExpandedView {
   const { expansion } = binding
-  const cycle = expansion.cycleOf(table)
+  const cycle = expansion.findCycle(table)
   if (cycle !== undefined)
     throw binding.fail('BadDefinition', name.at, `A view cannot use itself: ${cycle.join(' uses ')}`)
-  const excess = expansion.excessOf(view)
+  const excess = expansion.exceededLimit(view)
   if (excess !== undefined) throw binding.fail('TooComplex', name.at, excess)
   try {
     const query = expansion.within(table, view, () => binding.query(undefined, view.query, { anyNames: true }))

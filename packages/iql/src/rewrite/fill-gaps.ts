@@ -5,18 +5,18 @@
 
 import { functionsNamed } from '../functions/functions.ts'
 import { BUCKET_SERIES } from '../functions/series.ts'
-import { type Binding, startOf } from '../scope/binding.ts'
+import { type Binding, startPosition } from '../scope/binding.ts'
 import {
-  type ColumnsOf,
   columnsSeenIn,
+  type FindColumns,
   hasColumn,
   type NamedSource,
+  namedSources,
   outerColumn,
-  sourcesOf,
 } from '../scope/from-names.ts'
 import type { Scope } from '../scope/scope.ts'
-import { binary, nameOf, number, text } from '../syntax/ast-build.ts'
-import { childrenOf, sizeOf, withChildren } from '../syntax/ast-children.ts'
+import { binary, buildName, number, text } from '../syntax/ast-build.ts'
+import { childExpressions, expressionSize, withChildren } from '../syntax/ast-children.ts'
 import type { Call, Expression, From, Name, OrderItem, Query, Select, SelectItem } from '../syntax/ast-query.ts'
 import { sameName } from '../syntax/names.ts'
 import { printExpression } from '../syntax/print-query.ts'
@@ -25,9 +25,9 @@ import { replaceOutputNames, type WrittenOutputs } from './output-names.ts'
 const GAPFILL = 'time_bucket_gapfill'
 
 // With spaces: a statement that has these names itself would have to quote them.
-const GROUPS = nameOf('gapfill groups')
-const KEYS = nameOf('gapfill keys')
-const BUCKET = nameOf('gapfill bucket')
+const GROUPS = buildName('gapfill groups')
+const KEYS = buildName('gapfill keys')
+const BUCKET = buildName('gapfill bucket')
 
 /** An expression of GROUP BY, and the name of its column in the groups. */
 interface Key {
@@ -39,7 +39,7 @@ interface Key {
 /** What FROM introduces, and where the columns of tables in sub-queries are found. */
 interface Names {
   readonly sources: readonly NamedSource[]
-  readonly columnsOf: ColumnsOf
+  readonly findColumns: FindColumns
 }
 
 /** The WITH names of the query are in `scope`; new names are appended to them. */
@@ -47,10 +47,10 @@ export function fillGaps(binding: Binding, scope: Scope, query: Query): Query {
   const { body: select } = query
   if (select.kind !== 'select' || select.groupBy.length === 0) return query
   // Names are looked up only where there is something to fill.
-  if (![...select.groupBy, ...select.items.map(expressionOf)].some((each) => each !== undefined && isGapfill(each)))
+  if (![...select.groupBy, ...select.items.map(itemExpression)].some((each) => each !== undefined && isGapfill(each)))
     return query
-  const columnsOf = columnsSeenIn(binding, scope)
-  const sources = sourcesOf(select.from, columnsOf)
+  const findColumns = columnsSeenIn(binding, scope)
+  const sources = namedSources(select.from, findColumns)
   const written = select.groupBy.map((key) => resolveKey(select, key, sources))
   const [bucket, second] = written.flatMap(({ expression }) => (isGapfill(expression) ? [expression] : []))
   if (bucket === undefined) return query
@@ -59,12 +59,12 @@ export function fillGaps(binding: Binding, scope: Scope, query: Query): Query {
   const keys = written
     .filter(({ expression }) => !isGapfill(expression))
     // A key that is written twice is one column.
-    .filter(({ expression }) => texts.size < texts.add(textOf(expression)).size)
+    .filter(({ expression }) => texts.size < texts.add(printInLowerCase(expression)).size)
     .map(nameKey)
-  return new Filling(binding, query, select, bucket, keys, { sources, columnsOf }).query()
+  return new Filling(binding, query, select, bucket, keys, { sources, findColumns }).query()
 }
 
-function expressionOf(item: SelectItem): Expression | undefined {
+function itemExpression(item: SelectItem): Expression | undefined {
   return item.kind === 'item' ? item.expression : undefined
 }
 
@@ -98,7 +98,7 @@ function nameKey(
     all.filter(({ expression: other }) => other.kind === 'column' && sameName(other.name.text, name.text)).length <= 1
   if (alias === undefined && expression.kind === 'column' && isOnly(expression.name))
     return { expression, item: { kind: 'item', expression, alias: undefined }, column: expression.name }
-  const column = alias ?? nameOf(`gapfill key ${index}`)
+  const column = alias ?? buildName(`gapfill key ${index}`)
   return { expression, item: { kind: 'item', expression, alias: column }, column }
 }
 
@@ -122,8 +122,8 @@ class Filling {
     this.#select = select
     this.#bucket = bucket
     this.#keys = keys
-    this.#setColumn(bucket, columnOf(BUCKET, BUCKET))
-    for (const { expression, column } of keys) this.#setColumn(expression, columnOf(KEYS, column))
+    this.#setColumn(bucket, buildColumn(BUCKET, BUCKET))
+    for (const { expression, column } of keys) this.#setColumn(expression, buildColumn(KEYS, column))
   }
 
   query(): Query {
@@ -160,11 +160,11 @@ class Filling {
       distinctOn: this.#select.distinctOn?.map((key) => this.#chosen(key)),
       qualify: this.#select.qualify && this.#chosen(this.#select.qualify),
       items,
-      from: { kind: 'join', join: 'left', left: this.#grid(grid), right: tableOf(GROUPS), on: this.#on(), at },
+      from: { kind: 'join', join: 'left', left: this.#grid(grid), right: buildTable(GROUPS), on: this.#on(), at },
       // The grid ends before `end`.
-      where: binary('>', this.#call('date_diff', [text('microsecond'), columnOf(BUCKET, BUCKET), end]), number('0')),
+      where: binary('>', this.#call('date_diff', [text('microsecond'), buildColumn(BUCKET, BUCKET), end]), number('0')),
     }
-    const cte = { name: GROUPS, columns: [], query: queryOf(groups) }
+    const cte = { name: GROUPS, columns: [], query: buildQuery(groups) }
     return { ...this.#query, with: [...this.#query.with, cte], body, orderBy }
   }
 
@@ -173,13 +173,13 @@ class Filling {
     if (this.#keys.length === 0) return buckets
     const { at } = this.#select
     const items = this.#keys.map(({ column }): SelectItem => {
-      return { kind: 'item', expression: columnOf(undefined, column), alias: undefined }
+      return { kind: 'item', expression: buildColumn(undefined, column), alias: undefined }
     })
-    const keys = queryOf({
+    const keys = buildQuery({
       kind: 'select',
       distinct: true,
       items,
-      from: tableOf(GROUPS),
+      from: buildTable(GROUPS),
       where: undefined,
       groupBy: [],
       having: undefined,
@@ -190,9 +190,9 @@ class Filling {
   }
 
   #on(): Expression {
-    const sameBucket = binary('=', columnOf(GROUPS, BUCKET), columnOf(BUCKET, BUCKET))
+    const sameBucket = binary('=', buildColumn(GROUPS, BUCKET), buildColumn(BUCKET, BUCKET))
     return this.#keys.reduce<Expression>((condition, { column }) => {
-      const same = binary('is not distinct from', columnOf(GROUPS, column), columnOf(KEYS, column))
+      const same = binary('is not distinct from', buildColumn(GROUPS, column), buildColumn(KEYS, column))
       return binary('and', condition, same)
     }, sameBucket)
   }
@@ -216,12 +216,12 @@ class Filling {
   #refuseColumns(value: Expression): void {
     const isAggregate = value.kind === 'call' && functionsNamed(value.name.text.toLowerCase())[0]?.kind === 'aggregate'
     if (value.kind !== 'column' && !isAggregate) {
-      for (const child of childrenOf(value)) this.#refuseColumns(child)
+      for (const child of childExpressions(value)) this.#refuseColumns(child)
       return
     }
     throw this.#binding.fail(
       'BadArguments',
-      startOf(value),
+      startPosition(value),
       `The width, start and end of ${GAPFILL} cannot use columns`,
       { hint: 'write a literal, a parameter, or a sub-query such as (SELECT min(executed_at) FROM trades)' },
     )
@@ -265,15 +265,17 @@ class Filling {
     return outputs
   }
 
-  /** The same over the columns of the groups and of the grid. */
+  /** The expression over the columns of the groups and of the grid. */
   #rewrite(expression: Expression): Expression {
-    const column = this.#sizes.has(this.#sizeOf(expression)) ? this.#columns.get(textOf(expression)) : undefined
+    const column = this.#sizes.has(this.#expressionSize(expression))
+      ? this.#columns.get(printInLowerCase(expression))
+      : undefined
     if (column !== undefined) return column
     if (expression.kind === 'column') {
       const { text: name } = expression.name
       throw this.#binding.fail(
         'NotGrouped',
-        startOf(expression),
+        startPosition(expression),
         `${name} is neither in GROUP BY nor in an aggregate`,
         { hint: `write it as in GROUP BY, or max(${name})` },
       )
@@ -290,41 +292,41 @@ class Filling {
 
   /** Its outputs are computed over the grid, where the sources are no longer visible. */
   #refuseCorrelated(query: Query): void {
-    const column = outerColumn(query, this.#names.sources, this.#names.columnsOf)
+    const column = outerColumn(query, this.#names.sources, this.#names.findColumns)
     if (column === undefined) return
     throw this.#binding.fail(
       'NotGrouped',
-      startOf(column),
+      startPosition(column),
       `A sub-query in a query with ${GAPFILL} cannot use the columns of that query, such as ${column.name.text}`,
       { hint: 'select the buckets in a WITH query, and write the sub-query in a select from it' },
     )
   }
 
   #setColumn(expression: Expression, column: Expression): void {
-    this.#columns.set(textOf(expression), column)
-    this.#sizes.add(this.#sizeOf(expression))
+    this.#columns.set(printInLowerCase(expression), column)
+    this.#sizes.add(this.#expressionSize(expression))
   }
 
-  #sizeOf(expression: Expression): number {
-    return sizeOf(expression, this.#binding.sizes)
+  #expressionSize(expression: Expression): number {
+    return expressionSize(expression, this.#binding.sizes)
   }
 
   #aggregate(call: Call): Expression {
-    const known = this.#columns.get(textOf(call))
+    const known = this.#columns.get(printInLowerCase(call))
     if (known !== undefined) return known
-    const alias = nameOf(`gapfill aggregate ${this.#aggregates.length}`)
+    const alias = buildName(`gapfill aggregate ${this.#aggregates.length}`)
     this.#aggregates.push({ kind: 'item', expression: call, alias })
-    const column = columnOf(GROUPS, alias)
-    this.#columns.set(textOf(call), column)
+    const column = buildColumn(GROUPS, alias)
+    this.#columns.set(printInLowerCase(call), column)
     return column
   }
 
   /** locf(x) and interpolate(x) without OVER go along the buckets. */
   #fill(call: Call, name: 'locf' | 'interpolate'): Expression {
-    const bucket = columnOf(BUCKET, BUCKET)
+    const bucket = buildColumn(BUCKET, BUCKET)
     const args = call.arguments.map((argument) => this.#rewrite(argument))
     if (name === 'interpolate' && args.length === 1) args.push(bucket)
-    const partitionBy = this.#keys.map(({ column }) => columnOf(KEYS, column))
+    const partitionBy = this.#keys.map(({ column }) => buildColumn(KEYS, column))
     const orderBy = [{ expression: bucket, descending: false, nulls: undefined }]
     return { ...call, arguments: args, over: { partitionBy, orderBy, frame: undefined, at: call.name.at } }
   }
@@ -365,7 +367,7 @@ function formerName(expression: Expression, rewritten: Expression): Name | undef
 }
 
 /** Equal for expressions that differ only in the case of names. */
-function textOf(expression: Expression): string {
+function printInLowerCase(expression: Expression): string {
   return printExpression(inLowerCase(expression))
 }
 
@@ -377,14 +379,14 @@ function inLowerCase(expression: Expression): Expression {
   return inside.kind === 'call' ? { ...inside, name: lower(inside.name) } : inside
 }
 
-function columnOf(table: Name | undefined, name: Name): Expression {
+function buildColumn(table: Name | undefined, name: Name): Expression {
   return { kind: 'column', table, name }
 }
 
-function tableOf(name: Name): From {
+function buildTable(name: Name): From {
   return { kind: 'table', name, alias: undefined }
 }
 
-function queryOf(body: Select): Query {
+function buildQuery(body: Select): Query {
   return { kind: 'query', with: [], body, orderBy: [], limit: undefined, offset: undefined, at: body.at }
 }

@@ -6,9 +6,9 @@
 import { isGivenValue } from '../bound/bound-leaf.ts'
 import { mapClauses, mapOrder, type Replace } from '../bound/bound-map.ts'
 import type { BoundExpression, BoundQuery, BoundSelect, DerivedSource, TableSource } from '../bound/bound-query.ts'
-import { andOf, clausesOf, operandsOf } from '../bound/bound-walk.ts'
+import { combineConditions, directOperands, selectExpressions } from '../bound/bound-walk.ts'
 import { isPlain } from '../bound/copied-operands.ts'
-import { volatilityOf } from '../functions/functions.ts'
+import { findVolatility } from '../functions/functions.ts'
 
 /** The expressions that a merge may add, because the query uses a computed column more than once. */
 const MAX_ADDED_EXPRESSIONS = 500
@@ -39,8 +39,8 @@ function isSimple(query: BoundQuery): query is SimpleQuery {
 function isRepeatable(node: BoundExpression): boolean {
   if (node.kind === 'window' || node.kind === 'scalar-query' || node.kind === 'exists' || node.kind === 'in-query')
     return false
-  if ((node.kind === 'call' && volatilityOf(node.function) === 'volatile') || repeatsValue(node)) return false
-  return operandsOf(node).every(isRepeatable)
+  if ((node.kind === 'call' && findVolatility(node.function) === 'volatile') || repeatsValue(node)) return false
+  return directOperands(node).every(isRepeatable)
 }
 
 /** Undefined if it would be much larger, or sort or group by a constant, which databases take for the number of a column. */
@@ -58,7 +58,7 @@ function merge(
     if (expression === undefined) throw new Error(`A query in FROM has no column ${column.name}`)
     const size = sizes.get(column.ordinal)
     if (size !== undefined) added += size
-    else sizes.set(column.ordinal, isPlain(expression) ? 0 : sizeOf(expression))
+    else sizes.set(column.ordinal, isPlain(expression) ? 0 : countNodes(expression))
     // Not one of the literals that become parameters: as an output, its type depends on its digits.
     if (expression.kind === 'literal') return { ...expression, written: undefined }
     // LATEST ON knows more than the definition.
@@ -68,18 +68,23 @@ function merge(
   const orderBy = mapOrder(query.orderBy, replace)
   const keys = [...clauses.groupBy, ...orderBy.map(({ expression }) => expression)]
   if (added > MAX_ADDED_EXPRESSIONS || keys.some(isGivenValue)) return undefined
-  if (sizes.size > 0 && [...clausesOf(clauses), ...keys].some((node) => heightOf(node) > MAX_HEIGHT)) return undefined
-  return { ...query, body: { ...clauses, from: inner.from, where: andOf(inner.where, clauses.where) }, orderBy }
+  if (sizes.size > 0 && [...selectExpressions(clauses), ...keys].some((node) => expressionHeight(node) > MAX_HEIGHT))
+    return undefined
+  return {
+    ...query,
+    body: { ...clauses, from: inner.from, where: combineConditions(inner.where, clauses.where) },
+    orderBy,
+  }
 }
 
-function sizeOf(node: BoundExpression): number {
-  return operandsOf(node).reduce((size, operand) => size + sizeOf(operand), 1)
+function countNodes(node: BoundExpression): number {
+  return directOperands(node).reduce((size, operand) => size + countNodes(operand), 1)
 }
 
 /** Infinite where the SQL would repeat a merged expression, because that could double it at each level. */
-function heightOf(node: BoundExpression): number {
+function expressionHeight(node: BoundExpression): number {
   if (repeatsValue(node)) return Number.POSITIVE_INFINITY
-  const height = operandsOf(node).reduce((most, operand) => Math.max(most, heightOf(operand)), 0)
+  const height = directOperands(node).reduce((most, operand) => Math.max(most, expressionHeight(operand)), 0)
   return height + (node.kind === 'logic' ? node.operands.length : 1)
 }
 

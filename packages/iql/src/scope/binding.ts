@@ -58,7 +58,7 @@ export class Binding {
   outerHits = 0
   /** The number of queries after expanding the uses of WITH queries bound so far, including those inside WITH queries. */
   withUses = 0
-  /** The same for one use of each WITH query, by its id. */
+  /** The number of queries that one use of a WITH query expands to, by the id of the WITH query. */
   readonly withSizes = new Map<number, number>()
   /** Whether BETWEEN or IN tests more than a column or a value, a query is in FROM, or ORDER BY repeats an output. */
   mayCopy = false
@@ -122,7 +122,7 @@ export class Binding {
       })
     }
     this.#types.set(key, type)
-    return this.#parameterOf(name, at, type)
+    return this.#addParameter(name, at, type)
   }
 
   /** Whether an earlier use has determined the type of a parameter. The claims of a row filter are Text. */
@@ -134,10 +134,10 @@ export class Binding {
   untypedParameter(name: string, at: number): Parameter {
     const type = this.#types.get(name.toLowerCase())
     if (type === undefined) this.#guessed.add(name.toLowerCase())
-    return this.#parameterOf(name, at, type ?? TEXT)
+    return this.#addParameter(name, at, type ?? TEXT)
   }
 
-  #parameterOf(name: string, at: number, type: IqlType): Parameter {
+  #addParameter(name: string, at: number, type: IqlType): Parameter {
     const key = name.toLowerCase()
     const index = this.#indexes.get(key) ?? this.parameters.push({ name, type, at }) - 1
     this.#indexes.set(key, index)
@@ -166,21 +166,21 @@ export class Binding {
 }
 
 /** The position where an expression starts. */
-export function startOf(expression: Expression): number {
+export function startPosition(expression: Expression): number {
   switch (expression.kind) {
     case 'column':
       return (expression.table ?? expression.name).at
     case 'call':
       return expression.name.at
     case 'binary':
-      return startOf(expression.left)
+      return startPosition(expression.left)
     case 'like':
     case 'between':
     case 'in-list':
     case 'in-query':
     case 'is-null':
     case 'is-truth':
-      return startOf(expression.operand)
+      return startPosition(expression.operand)
     default:
       return expression.at
   }

@@ -5,9 +5,9 @@ import type { Binding } from './binding.ts'
 import type { Scope } from './scope.ts'
 
 /** The columns of a table, a view or a WITH query; undefined if there is none of the name. */
-export type ColumnsOf = (table: string) => readonly string[] | undefined
+export type FindColumns = (table: string) => readonly string[] | undefined
 
-export function columnsSeenIn(binding: Binding, scope: Scope): ColumnsOf {
+export function columnsSeenIn(binding: Binding, scope: Scope): FindColumns {
   return (table) => (scope.cte(table) ?? binding.catalogue.lookup(table))?.columns.map(({ name }) => name)
 }
 
@@ -16,20 +16,20 @@ export interface NamedSource {
   readonly columns: readonly string[]
 }
 
-export function sourcesOf(from: From | undefined, columnsOf: ColumnsOf): readonly NamedSource[] {
+export function namedSources(from: From | undefined, findColumns: FindColumns): readonly NamedSource[] {
   switch (from?.kind) {
     case undefined:
       return []
     case 'table':
-      return [{ name: (from.alias ?? from.name).text, columns: columnsOf(from.name.text) ?? [] }]
+      return [{ name: (from.alias ?? from.name).text, columns: findColumns(from.name.text) ?? [] }]
     case 'derived':
-      return [{ name: from.alias.text, columns: outputNames(from.query, columnsOf) }]
+      return [{ name: from.alias.text, columns: outputNames(from.query, findColumns) }]
     case 'function': {
       const column = from.column ?? from.alias ?? from.name
       return [{ name: (from.alias ?? from.name).text, columns: [column.text] }]
     }
     case 'join':
-      return [...sourcesOf(from.left, columnsOf), ...sourcesOf(from.right, columnsOf)]
+      return [...namedSources(from.left, findColumns), ...namedSources(from.right, findColumns)]
   }
 }
 
@@ -44,47 +44,51 @@ export function hasColumn(
 }
 
 /** The first column in the query that is not of the query itself, but of the sources around it. */
-export function outerColumn(query: Query, outer: readonly NamedSource[], columnsOf: ColumnsOf): ColumnRef | undefined {
-  const inQuery = (node: Query, inner: readonly NamedSource[], known: ColumnsOf): ColumnRef | undefined => {
+export function outerColumn(
+  query: Query,
+  outer: readonly NamedSource[],
+  findColumns: FindColumns,
+): ColumnRef | undefined {
+  const inQuery = (node: Query, inner: readonly NamedSource[], known: FindColumns): ColumnRef | undefined => {
     const seen = withCtes(node, known)
-    const own = node.body.kind === 'select' ? sourcesOf(node.body.from, seen) : []
+    const own = node.body.kind === 'select' ? namedSources(node.body.from, seen) : []
     return inside(node, [...own, ...inner], seen)
   }
-  const inside = (node: unknown, inner: readonly NamedSource[], known: ColumnsOf): ColumnRef | undefined => {
+  const inside = (node: unknown, inner: readonly NamedSource[], known: FindColumns): ColumnRef | undefined => {
     if (typeof node !== 'object' || node === null) return undefined
     if (isColumn(node)) return !hasColumn(inner, node) && hasColumn(outer, node) ? node : undefined
     for (const child of Object.values(node)) {
       const found = isQuery(child)
         ? inQuery(child, inner, known)
         : isSelect(child)
-          ? inside(child, [...sourcesOf(child.from, known), ...inner], known)
+          ? inside(child, [...namedSources(child.from, known), ...inner], known)
           : inside(child, inner, known)
       if (found !== undefined) return found
     }
     return undefined
   }
-  return inQuery(query, [], columnsOf)
+  return inQuery(query, [], findColumns)
 }
 
-function withCtes({ with: ctes }: Query, columnsOf: ColumnsOf): ColumnsOf {
-  return ctes.reduce<ColumnsOf>((known, cte) => {
+function withCtes({ with: ctes }: Query, findColumns: FindColumns): FindColumns {
+  return ctes.reduce<FindColumns>((known, cte) => {
     const columns = cte.columns.length > 0 ? cte.columns.map(({ text }) => text) : outputNames(cte.query, known)
     return (table) => (sameName(table, cte.name.text) ? columns : known(table))
-  }, columnsOf)
+  }, findColumns)
 }
 
-function outputNames(query: Query, columnsOf: ColumnsOf): readonly string[] {
-  const known = withCtes(query, columnsOf)
+function outputNames(query: Query, findColumns: FindColumns): readonly string[] {
+  const known = withCtes(query, findColumns)
   let body: Body = query.body
   while (body.kind === 'set') body = body.left
   if (body.kind === 'query') return outputNames(body, known)
-  const sources = sourcesOf(body.from, known)
+  const sources = namedSources(body.from, known)
   // Each name once, and each * once: nested ones would double at each level.
   const names = new Map<string, string>()
   const stars = new Set<string | undefined>()
   for (const item of body.items) {
     if (item.kind === 'item') {
-      const name = item.alias?.text ?? nameOf(item.expression)
+      const name = item.alias?.text ?? outputName(item.expression)
       if (name !== undefined) names.set(name.toLowerCase(), name)
       continue
     }
@@ -99,13 +103,13 @@ function outputNames(query: Query, columnsOf: ColumnsOf): readonly string[] {
 }
 
 /** Other outputs have names that no statement uses. */
-function nameOf(expression: Expression): string | undefined {
+function outputName(expression: Expression): string | undefined {
   switch (expression.kind) {
     case 'column':
     case 'call':
       return expression.name.text
     case 'cast':
-      return nameOf(expression.operand)
+      return outputName(expression.operand)
     default:
       return undefined
   }

@@ -2,7 +2,7 @@
 
 import type { BoundExpression, Cte } from '../bound/bound-query.ts'
 import type { ColumnRef, Expression, Name, SelectItem } from '../syntax/ast-query.ts'
-import { type Ordinals, ordinalsOf, sameName } from '../syntax/names.ts'
+import { type Ordinals, ordinalsByName, sameName } from '../syntax/names.ts'
 import type { IqlType } from '../types/types.ts'
 
 export interface ScopeSource {
@@ -115,7 +115,7 @@ export class Scope {
     const key = name.toLowerCase()
     for (const source of this.sources) {
       if (table === undefined ? source.hidden?.has(key) : !sameName(source.name, table.text)) continue
-      source.ordinals ??= ordinalsOf(source.columns)
+      source.ordinals ??= ordinalsByName(source.columns)
       for (const ordinal of source.ordinals.get(key) ?? []) {
         const column = source.columns[ordinal]
         if (column !== undefined) found.push({ source, ordinal, column })

@@ -2,7 +2,7 @@
 
 import type { TableView, ViewQuery } from '../bound/catalogue-view.ts'
 import type { Statement } from '../syntax/ast.ts'
-import { nestingOf } from '../syntax/ast-nesting.ts'
+import { measureNesting } from '../syntax/ast-nesting.ts'
 import { DEFAULT_LIMITS } from '../syntax/limits.ts'
 
 export class ViewExpansion {
@@ -27,17 +27,17 @@ export class ViewExpansion {
   }
 
   /** The names from one use of the view to the next, if it uses itself. */
-  cycleOf(table: TableView): readonly string[] | undefined {
+  findCycle(table: TableView): readonly string[] | undefined {
     const start = this.#open.indexOf(table)
     return start === -1 ? undefined : [...this.#open.slice(start), table].map(({ name }) => name)
   }
 
   /** The limit that the statement exceeds with the view in it; undefined if there is none. */
-  excessOf({ text, nesting }: ViewQuery): string | undefined {
+  exceededLimit({ text, nesting }: ViewQuery): string | undefined {
     this.#characters += text.length
     if (this.#characters > DEFAULT_LIMITS.statementBytes)
       return `A statement can have at most ${DEFAULT_LIMITS.statementBytes} characters, including the text of each use of a view`
-    this.#nesting ??= nestingOf(this.#statement)
+    this.#nesting ??= measureNesting(this.#statement)
     if (this.#nesting + nesting > DEFAULT_LIMITS.nesting)
       return `A statement can nest at most ${DEFAULT_LIMITS.nesting} levels deep, including those of its views`
     return undefined

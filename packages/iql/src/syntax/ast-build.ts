@@ -4,12 +4,12 @@ import type { BinaryOperator, Expression, Name, Query, SelectItem } from './ast-
 
 export const AT = { at: 0 }
 
-export function nameOf(text: string): Name {
+export function buildName(text: string): Name {
   return { text, ...AT }
 }
 
 export function columnRef(column: string): Expression {
-  return { kind: 'column', table: undefined, name: nameOf(column) }
+  return { kind: 'column', table: undefined, name: buildName(column) }
 }
 
 export function parameterRef(name: string): Expression {
@@ -39,11 +39,11 @@ export function isNull(operand: Expression, negated: boolean): Expression {
 /** INSERT INTO table query */
 export function insertQuery(table: string, query: Query): Insert {
   const source = { kind: 'query', query } as const
-  return { kind: 'insert', table: nameOf(table), columns: [], source, onConflict: undefined, returning: [], ...AT }
+  return { kind: 'insert', table: buildName(table), columns: [], source, onConflict: undefined, returning: [], ...AT }
 }
 
 /** INSERT … VALUES whose values are the parameters v0, v1, …, row by row. */
-export function insertOf(
+export function buildInsert(
   table: string,
   columns: readonly string[],
   rowCount: number,
@@ -55,8 +55,8 @@ export function insertOf(
   }))
   return {
     kind: 'insert',
-    table: nameOf(table),
-    columns: columns.map(nameOf),
+    table: buildName(table),
+    columns: columns.map(buildName),
     source: { kind: 'values', rows },
     onConflict: undefined,
     returning,

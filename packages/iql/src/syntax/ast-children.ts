@@ -1,7 +1,7 @@
 /** Walks the expressions within an expression, without its sub-queries. */
 import type { Expression, OrderItem } from './ast-query.ts'
 
-export function childrenOf(expression: Expression): readonly Expression[] {
+export function childExpressions(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     // Most expressions are one of these.
     case 'column':
@@ -67,19 +67,19 @@ export function withChildren(expression: Expression, map: (child: Expression) =>
 
 /** Whether the test holds for the expression or any expression within it. */
 export function someWithin(expression: Expression, test: (expression: Expression) => boolean): boolean {
-  return test(expression) || childrenOf(expression).some((child) => someWithin(child, test))
+  return test(expression) || childExpressions(expression).some((child) => someWithin(child, test))
 }
 
 /**
  * The number of expressions it consists of; expressions with the same meaning have the same size. It is NaN with a
  * sub-query, since no sub-query equals another.
  */
-export function sizeOf(expression: Expression, sizes: Map<Expression, number>): number {
+export function expressionSize(expression: Expression, sizes: Map<Expression, number>): number {
   const known = sizes.get(expression)
   if (known !== undefined) return known
   const { kind } = expression
   let size = kind === 'subquery' || kind === 'exists' || kind === 'in-query' ? Number.NaN : 1
-  for (const child of childrenOf(expression)) size += sizeOf(child, sizes)
+  for (const child of childExpressions(expression)) size += expressionSize(child, sizes)
   sizes.set(expression, size)
   return size
 }

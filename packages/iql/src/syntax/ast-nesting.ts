@@ -3,7 +3,7 @@
 const NESTING: ReadonlySet<unknown> = new Set(['query', 'case', 'call', 'cast', 'unary', 'in-list'])
 
 /** The most queries, calls, CASEs and the like on the way from the root to any node. */
-export function nestingOf(root: object): number {
+export function measureNesting(root: object): number {
   let deepest = 0
   // A chain of AND is as deep as it is long.
   const rest: { readonly node: object; readonly depth: number }[] = [{ node: root, depth: 0 }]

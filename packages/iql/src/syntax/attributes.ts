@@ -1,12 +1,12 @@
 /** Attributes of the caller in row filters: the parameters `:attribute.name`. */
-import { childrenOf } from './ast-children.ts'
+import { childExpressions } from './ast-children.ts'
 import type { Expression } from './ast-query.ts'
 import { parseExpressionText } from './parser.ts'
 
 const PREFIX = 'attribute.'
 
 /** The attribute that a parameter names; undefined for any other expression. */
-export function attributeOf(expression: Expression): string | undefined {
+export function namedAttribute(expression: Expression): string | undefined {
   if (expression.kind !== 'parameter') return undefined
   const name = expression.name.toLowerCase()
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : undefined
@@ -22,9 +22,9 @@ export function attributesWithin(expression: Expression): ReadonlySet<string> {
   const names = new Set<string>()
   const rest = [expression]
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const name = attributeOf(next)
+    const name = namedAttribute(next)
     if (name !== undefined) names.add(name)
-    rest.push(...childrenOf(next))
+    rest.push(...childExpressions(next))
   }
   return names
 }

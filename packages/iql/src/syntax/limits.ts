@@ -60,7 +60,7 @@ export const MAX_HELD_VALUES = 2 ** 22
 
 /** The rows of generate_series: enough for the minutes of a year. */
 export const MAX_SERIES_ROWS = 1_000_000
-/** The same in messages. toLocaleString would load ICU, which costs 30 ms of the start and 10 MiB. */
+/** The number as messages show it. toLocaleString would load ICU, which costs 30 ms of the start and 10 MiB. */
 export const MAX_SERIES_ROWS_TEXT = '1,000,000'
 
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */

@@ -1,6 +1,6 @@
 /** WINDOW w AS (…): every OVER that names a window gets its clauses, so that nothing after the parser knows names of windows. */
 import { didYouMean } from '../errors/did-you-mean.ts'
-import { childrenOf, withChildren } from './ast-children.ts'
+import { childExpressions, withChildren } from './ast-children.ts'
 import type { Expression, NamedWindow, Window } from './ast-query.ts'
 import { sameName } from './names.ts'
 import { parseWindow } from './parse-call.ts'
@@ -80,7 +80,7 @@ export class NamedWindows {
 
   #count({ partitionBy, orderBy }: Window, at: number): void {
     const keys = [...partitionBy, ...orderBy.map(({ expression }) => expression)]
-    this.#copied += keys.reduce((sum, key) => sum + countOf(key), 1)
+    this.#copied += keys.reduce((sum, key) => sum + countExpressions(key), 1)
     if (this.#copied > MAX_COPIED)
       throw this.#tokens.fail('The named windows are used too often for their size', at, 'TooComplex')
   }
@@ -88,9 +88,9 @@ export class NamedWindows {
 
 function usesName(expression: Expression): boolean {
   if (expression.kind === 'call' && expression.over?.base !== undefined) return true
-  return childrenOf(expression).some(usesName)
+  return childExpressions(expression).some(usesName)
 }
 
-function countOf(expression: Expression): number {
-  return childrenOf(expression).reduce((sum, child) => sum + countOf(child), 1)
+function countExpressions(expression: Expression): number {
+  return childExpressions(expression).reduce((sum, child) => sum + countExpressions(child), 1)
 }

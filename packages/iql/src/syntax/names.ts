@@ -5,10 +5,10 @@ export function sameName(a: string, b: string): boolean {
 }
 
 /** The first item whose name occurred before. */
-export function firstDuplicate<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item | undefined {
+export function firstDuplicate<Item>(items: readonly Item[], toName: (item: Item) => string): Item | undefined {
   const seen = new Set<string>()
   return items.find((item) => {
-    const key = nameOf(item).toLowerCase()
+    const key = toName(item).toLowerCase()
     if (seen.has(key)) return true
     seen.add(key)
     return false
@@ -18,7 +18,7 @@ export function firstDuplicate<Item>(items: readonly Item[], nameOf: (item: Item
 export type Ordinals = ReadonlyMap<string, readonly number[]>
 
 /** The ordinals of the columns with each name, by the name in lower case. */
-export function ordinalsOf(columns: readonly { readonly name: string }[]): Ordinals {
+export function ordinalsByName(columns: readonly { readonly name: string }[]): Ordinals {
   const ordinals = new Map<string, number[]>()
   for (const [ordinal, { name }] of columns.entries()) {
     const key = name.toLowerCase()

@@ -22,7 +22,7 @@ export function parseExpression(tokens: TokenStream): Expression {
   return expression
 }
 
-/** The same for a part of an expression that is not in parentheses. */
+/** Parses a part of an expression that is not in parentheses: operators with a precedence above `minimum`. */
 export function parseAbove(tokens: TokenStream, minimum: number): Expression {
   return minimum === 0 ? parseExpression(tokens) : parseOperators(tokens, minimum)
 }

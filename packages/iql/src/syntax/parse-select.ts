@@ -189,7 +189,10 @@ function opensLatest(tokens: TokenStream): boolean {
 export function parseSelectItem(tokens: TokenStream): SelectItem {
   if (tokens.token.key === '*') return { kind: 'all', table: undefined, at: tokens.take().at }
   tokens.couldBe('*')
-  if (opensAllOf(tokens, 0) || (opensAllOf(tokens, 2) && tokens.ahead(1).key === '.' && isPublic(tokens.token))) {
+  if (
+    startsTableStar(tokens, 0) ||
+    (startsTableStar(tokens, 2) && tokens.ahead(1).key === '.' && isPublic(tokens.token))
+  ) {
     const table = tokens.ahead(2).key === '*' ? tokens.name('a table') : tokens.tableName()
     tokens.take()
     tokens.take()
@@ -200,7 +203,7 @@ export function parseSelectItem(tokens: TokenStream): SelectItem {
 }
 
 /** Whether `table.*` begins at that distance. */
-function opensAllOf(tokens: TokenStream, distance: number): boolean {
+function startsTableStar(tokens: TokenStream, distance: number): boolean {
   return tokens.ahead(distance + 1).key === '.' && tokens.ahead(distance + 2).key === '*' && tokens.isName()
 }
 

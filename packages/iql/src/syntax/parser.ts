@@ -28,13 +28,13 @@ function parseWhole<Tree>(
   rule: (tokens: TokenStream) => Tree,
   tokens: readonly Token[] = tokenize(text, limits),
 ): Tree {
-  const streamOf = (recordExpected: boolean) => new TokenStream(text, tokens, limits, recordExpected, RULES)
+  const openStream = (recordExpected: boolean) => new TokenStream(text, tokens, limits, recordExpected, RULES)
   try {
-    return parseToEnd(streamOf(false), rule)
+    return parseToEnd(openStream(false), rule)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'IQL.Syntax') throw error
     // Only a statement that fails pays for recording what was expected at each token.
-    return parseToEnd(streamOf(true), rule)
+    return parseToEnd(openStream(true), rule)
   }
 }
 

@@ -106,12 +106,12 @@ function printFrom(from: From): string {
 /** An expression whose precedence is not above `minimum` gets parentheses. */
 export function printExpression(expression: Expression, minimum = 0): string {
   const text = printBare(expression)
-  return precedenceOf(expression) > minimum ? text : `(${text})`
+  return findPrecedence(expression) > minimum ? text : `(${text})`
 }
 
 const PRIMARY = PRECEDENCE.sign + 1
 
-function precedenceOf(expression: Expression): number {
+function findPrecedence(expression: Expression): number {
   switch (expression.kind) {
     case 'binary':
       return BINARY_PRECEDENCE[expression.operator]

@@ -18,12 +18,12 @@ export interface Shape {
 const MARKS = { whole: '\0i', fraction: '\0d', exponent: '\0e', text: '\0t' } as const
 
 /** Undefined for a statement without literals, with parameters, with a text E'…', or with an error of the lexer. */
-export function shapeOf(text: string): Shape | undefined {
+export function readShape(text: string): Shape | undefined {
   const literals: string[] = []
   const starts: number[] = []
   let key = ''
   let copied = 0
-  for (const { kind, at } of tokensOf(text)) {
+  for (const { kind, at } of tryTokenize(text)) {
     if (kind === 'parameter') return undefined
     if (kind !== 'text' && kind !== 'number') continue
     if (kind === 'text' && text[at] !== "'") return undefined
@@ -38,7 +38,7 @@ export function shapeOf(text: string): Shape | undefined {
 }
 
 /** None of a text that the lexer refuses. */
-function tokensOf(text: string): readonly Token[] {
+function tryTokenize(text: string): readonly Token[] {
   try {
     return tokenize(text, DEFAULT_LIMITS)
   } catch (error) {
@@ -55,7 +55,7 @@ function markOfNumber(literal: string): string {
 export type WrittenLiteral = NumberLiteral | TextLiteral | TypedLiteral
 
 /** The literals in the syntax tree of the statement, each with its index in the shape. */
-export function literalsOf(statement: Statement, { starts }: Shape): ReadonlyMap<WrittenLiteral, number> {
+export function findLiterals(statement: Statement, { starts }: Shape): ReadonlyMap<WrittenLiteral, number> {
   const indexes = new Map(starts.map((start, index) => [start, index]))
   const found = new Map<WrittenLiteral, number>()
   // A chain of AND is as deep as it is long.

@@ -168,7 +168,7 @@ export class TokenStream {
     return items
   }
 
-  /** The same for a list that databases limit, which is refused before it is read to its end. */
+  /** A list whose length databases limit: one that is too long is refused before it is read to its end. */
   shortList<Item>(what: string, parseItem: (tokens: this) => Item): Item[] {
     const { listItems } = this.limits
     let count = 0
@@ -260,7 +260,7 @@ export class TokenStream {
       const { key } = this.ahead(inner)
       if (key === 'select' || key === 'with') return true
       if (key !== '(') return false
-      const after = this.#tokens[this.#closeOf(this.#index + inner) + 1]?.key ?? ''
+      const after = this.#tokens[this.#findClose(this.#index + inner) + 1]?.key ?? ''
       if (AFTER_QUERY.has(after)) return true
       if (after !== ')') return false
     }
@@ -268,7 +268,7 @@ export class TokenStream {
   }
 
   /** The index of the matching parenthesis. All are matched in one pass, so that deep nesting does not cost quadratic time. */
-  #closeOf(open: number): number {
+  #findClose(open: number): number {
     this.#closes ??= matchParentheses(this.#tokens)
     return this.#closes.get(open) ?? this.#tokens.length
   }

@@ -31,7 +31,7 @@ export function quotientScale(scale: number, whole: number): number {
 
 /** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the smallest Double needs. */
 export const SPREAD_DIGITS = 400
-/** The same for a correlation. */
+/** Digits after the point to which a correlation of Doubles is calculated. */
 export const ROOT_DIGITS = 40
 
 /** Digits after the point of the fraction of a percentile. */
@@ -133,12 +133,12 @@ export const OPERATORS = {
   'integer*interval': rule('*', 'Integer', 'Interval', (_left, right) => right, 'that many times as long'),
 } as const satisfies Record<string, OperatorRule>
 
-/** The operator for two operand types, or undefined. An Integer counts as a Decimal beside one, and both as Doubles beside a Double. */
+/** The operator for two operand types, or undefined. With a Decimal, an Integer counts as a Decimal; with a Double, both count as Doubles. */
 export function findOperator(symbol: BinaryOperator, left: IqlType, right: IqlType): OperatorId | undefined {
   return BY_SIGNATURE.get(signature(symbol, left.kind, right.kind))
 }
 
-/** The numbers that become one of the type beside it. */
+/** The numbers that are converted to the type of the other operand. */
 const NARROWER: ReadonlyMap<TypeKind, readonly TypeKind[]> = new Map([
   ['Decimal', ['Integer']],
   ['Double', ['Integer', 'Decimal']],

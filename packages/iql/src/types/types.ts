@@ -130,7 +130,7 @@ export function asDecimal(type: IqlType): DecimalType | undefined {
 }
 
 /**
- * The type of values of both types, or undefined. Integer and Decimal become a Decimal, which is exact; beside a Double both
+ * The type of values of both types, or undefined. Integer and Decimal become a Decimal, which is exact; with a Double both
  * become the nearest Double, as in PostgreSQL. NULL takes the other type.
  */
 export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
@@ -138,7 +138,7 @@ export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   return type?.kind === 'Decimal' ? decimal(type.precision, type.scale) : type
 }
 
-/** The same, but a Decimal gets enough digits for all values of both types, so it cannot be the type of a result. */
+/** As `commonType`, but a Decimal gets enough digits for all values of both types, so it cannot be the type of a result. */
 export function comparedType(a: IqlType, b: IqlType): IqlType | undefined {
   if (sameType(a, b)) return a.kind === 'Interval' && b.kind === 'Interval' ? (a.months ? a : b) : a
   if (a.kind === 'Null') return b

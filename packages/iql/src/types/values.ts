@@ -39,13 +39,13 @@ function readAs(type: IqlType, text: string, fraction: Fraction): Read {
     case 'Double':
       return readDouble(text)
     case 'Interval':
-      return readIntervalOf(type.months, text)
+      return readIntervalValue(type.months, text)
     case 'Null':
       return { problem: 'has no type' }
     case 'Timestamp':
     case 'LocalTimestamp':
     case 'Time':
-      return readTimeOf(type.kind, text, fraction)
+      return readTimeValue(type.kind, text, fraction)
     default: {
       const value = READERS[type.kind](text)
       return value === undefined ? { problem: `is not ${FORMS[type.kind]}` } : { value }
@@ -55,7 +55,7 @@ function readAs(type: IqlType, text: string, fraction: Fraction): Read {
 
 const TIME_READERS = { Timestamp: readTimestamp, LocalTimestamp: readLocalTimestamp, Time: readTime } as const
 
-function readTimeOf(kind: keyof typeof TIME_READERS, text: string, fraction: Fraction): Read {
+function readTimeValue(kind: keyof typeof TIME_READERS, text: string, fraction: Fraction): Read {
   const value = TIME_READERS[kind](text, fraction)
   if (value !== undefined) return { value }
   const isTooExact = fraction === 'exact' && TIME_READERS[kind](text, 'rounded') !== undefined
@@ -125,7 +125,7 @@ function readDouble(text: string): Read {
   return value === 0 && /[1-9]/.test(text.replace(/e.*/i, '')) ? { problem: 'is too small for a Double' } : { value }
 }
 
-function readIntervalOf(months: boolean, text: string): Read {
+function readIntervalValue(months: boolean, text: string): Read {
   const value = readInterval(text)
   if (value === undefined) return { problem: `is not ${FORMS.Interval}` }
   if (!months && value.months !== 0n) return { problem: 'counts in months, whose length varies; use days or less' }

@@ -21,7 +21,7 @@ export async function cutUser(
   reason: string,
   { stores, author, record, revocations, revokeTokens }: Inside,
 ): Promise<void> {
-  for (const { id } of await stores.sessions.endAllOf(userId)) {
+  for (const { id } of await stores.sessions.endAllForUser(userId)) {
     await revocations.revokeSession(id)
     recordEnd(id, userId, reason, { author, record })
   }

@@ -48,7 +48,7 @@ export function changeIdentities(inside: Inside) {
       if (removed === undefined) return undefined
       const { provider, issuer, subject } = removed
       await notify({ kind: 'identity-unlinked', userId, subject: await nameOf(provider) })
-      const sessions = await stores.providerSignIns.sessionsOf(provider, issuer, { subject })
+      const sessions = await stores.providerSignIns.findSessions(provider, issuer, { subject })
       await endSessions(
         sessions.filter((session) => session !== exceptSession),
         'its identity was unlinked',

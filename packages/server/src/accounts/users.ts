@@ -106,7 +106,7 @@ export function changeUsers(inside: Inside) {
   async function followAddress({ id: userId, profile }: User, after: User): Promise<void> {
     const { email: to } = profile
     if (to === after.profile.email) return
-    await stores.addressLinks.revokeOf(userId)
+    await stores.addressLinks.revokeForUser(userId)
     if (typeof to === 'string' && profile.email_verified === true)
       await inside.notify({ kind: 'address-changed', userId, to })
   }

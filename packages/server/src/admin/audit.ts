@@ -7,9 +7,9 @@ import {
   type AuditFilter,
   exportAuditLog,
   followAuditLog,
-  headOf,
   isNamed,
   presentAuditRow,
+  readHead,
   scanAuditPage,
 } from '../store/audit/read.ts'
 import { verifyAuditStep } from '../store/audit/verify.ts'
@@ -140,7 +140,7 @@ async function follow(
   for (let position = after; ; ) {
     await audit.flush()
     const read = await followAuditLog(database.db, filter, { after: position, limit })
-    const isEnd = read.position === position || read.position >= (await headOf(database.db))
+    const isEnd = read.position === position || read.position >= (await readHead(database.db))
     position = read.position
     if (read.rows.length > 0 || !isEnd || signal.aborted || performance.now() >= end) return { ...read, isEnd }
     await sleep(POLL_MS, undefined, { signal }).catch(() => {})

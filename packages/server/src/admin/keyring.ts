@@ -1,7 +1,7 @@
 /** Administration of signing keys: rotation on request, retirement, and withdrawal of a compromised key. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
 import type { SignatureAlg } from '../lib/signature-algs.ts'
-import { addKey, LONGEST_TOKEN_MS, signingKeysOf } from '../store/keys/key-rotation.ts'
+import { addKey, chooseSigningKeys, LONGEST_TOKEN_MS } from '../store/keys/key-rotation.ts'
 import type { SigningKeys, StoredKey } from '../store/keys/signing-keys.ts'
 
 export interface KeyringOptions {
@@ -31,7 +31,7 @@ export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptio
     /** Rejects every token that the key signed, on every node. Returns the key that replaces it, where it was the signing key. */
     async withdraw(kid: string): Promise<StoredKey | undefined> {
       const now = clock()
-      const signing = [...signingKeysOf(await keys.list(), now).values()].find((key) => key.kid === kid)
+      const signing = [...chooseSigningKeys(await keys.list(), now).values()].find((key) => key.kid === kid)
       const successor = signing && (await addKey({ keys, sealingKey }, signing.alg, now, now))
       await keys.withdraw(kid, now)
       await publish({ kind: 'keys-changed', withdrawn: kid })

@@ -24,8 +24,8 @@ export interface LocalActivity {
   readonly streams?: OpenStreams | undefined
   readonly wire?: OpenWireConnections | undefined
   readonly queries?: RunningQueries | undefined
-  readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
-  readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
+  readonly listTables?: ((user: UserRights, page: TablePage) => UserTables) | undefined
+  readonly listTopics?: ((scopes: readonly string[]) => readonly object[]) | undefined
   /** The state of this node. */
   readonly node?: (() => Promise<JsonObject>) | undefined
   /** Its figures after a time, in milliseconds since the epoch. */
@@ -34,7 +34,7 @@ export interface LocalActivity {
 
 /** Makes this node reply with what runs on it. */
 export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
-  const { streams, wire, queries, tablesOf, topicsOf, node, figures } = here
+  const { streams, wire, queries, listTables, listTopics, node, figures } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
       const isListed = ({ subject, connectionId }: OpenStream) =>
@@ -55,9 +55,9 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
     })
     cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
   }
-  if (tablesOf !== undefined)
-    cluster.handle('tables', ({ user = '', page = '' }) => tablesOf(JSON.parse(user), JSON.parse(page)))
-  if (topicsOf !== undefined) cluster.handle('topics', ({ scopes = '' }) => topicsOf(JSON.parse(scopes)))
+  if (listTables !== undefined)
+    cluster.handle('tables', ({ user = '', page = '' }) => listTables(JSON.parse(user), JSON.parse(page)))
+  if (listTopics !== undefined) cluster.handle('topics', ({ scopes = '' }) => listTopics(JSON.parse(scopes)))
   if (node !== undefined) cluster.handle('node', node)
   if (figures !== undefined) cluster.handle('figures', ({ since = '0' }) => figures(Number(since)))
 }

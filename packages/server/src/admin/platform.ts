@@ -1,6 +1,6 @@
 /** Administration of signing keys and settings. */
 import { isSignatureAlg, type SignatureAlg } from '../lib/signature-algs.ts'
-import { isWithdrawn, signingKeysOf } from '../store/keys/key-rotation.ts'
+import { chooseSigningKeys, isWithdrawn } from '../store/keys/key-rotation.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './request/body.ts'
 import { record } from './request/change.ts'
@@ -103,7 +103,7 @@ async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<un
 }
 
 function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
-  const signing = signingKeysOf(keys, now)
+  const signing = chooseSigningKeys(keys, now)
   return keys.map((key) => ({
     kid: key.kid,
     alg: key.alg,

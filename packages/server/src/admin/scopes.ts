@@ -19,7 +19,7 @@ export const scopeRoutes: readonly AdminRoute[] = [
         body: {
           items: known.scopes().map((scope) => ({
             name: scope,
-            resource: isRight(scope) ? known.audienceOf(scope) : null,
+            resource: isRight(scope) ? known.findAudience(scope) : null,
             roles: roles.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name),
           })),
         },

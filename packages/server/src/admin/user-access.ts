@@ -74,7 +74,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const { id } = await findUser(env.stores, part(call, 'user'))
       const streams = await env.activity.countStreams(id)
       const { sessions, grants } = await change(env, async (stores, { revocations }) => {
-        const ended = await stores.sessions.endAllOf(id)
+        const ended = await stores.sessions.endAllForUser(id)
         let revoked = 0
         for (const session of ended) revoked += await revocations.revokeSession(session.id)
         return { sessions: ended, grants: revoked + (await revocations.revokeUser(id)) }

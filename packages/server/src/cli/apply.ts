@@ -1,5 +1,5 @@
 /** `gatehouse apply`: applies the declarative file, or shows what that would change. */
-import { issuerOf } from '../config/issuer.ts'
+import { chooseIssuer } from '../config/issuer.ts'
 import { findDeclared, reconcile, summarise } from '../declarative/reconcile.ts'
 import { openMailIfSet } from '../server/mail.ts'
 import { withData } from '../server/offline.ts'
@@ -17,7 +17,7 @@ export async function apply(args: Arguments): Promise<void> {
   const dryRun = args.has('--dry-run')
   const changes = await withData(config, async (data) => {
     const { audit, withTables } = data
-    const mail = dryRun ? undefined : await openMailIfSet(config, issuerOf(config), data)
+    const mail = dryRun ? undefined : await openMailIfSet(config, chooseIssuer(config), data)
     const reconcileEnv = { ...data.reconcileEnv, mail: mail?.port }
     const applied =
       (declared.declaration.tables ?? declared.declaration.views) !== undefined && config.services.includes('query')

@@ -121,7 +121,7 @@ export function parseArguments(command: Syntax, args: readonly string[]): Argume
 }
 
 /** `user add USERNAME [OPTIONS] [SETTINGS]` */
-export function usageOf({ name, positionals = [], options = {}, settings }: Syntax): string {
+export function formatUsage({ name, positionals = [], options = {}, settings }: Syntax): string {
   const all = Object.entries(options)
   const required = all.filter(([, option]) => option.required).map(([long, { value }]) => `${long} ${value}`)
   return [
@@ -189,5 +189,5 @@ function checkCount(command: Syntax, count: number): void {
   if (count >= required && count <= positionals.length) return
   const takes = positionals.length === 0 ? 'no arguments' : positionals.join(' ')
   const number = `${count} ${count === 1 ? 'argument was' : 'arguments were'} given`
-  throw new UsageError(`${name} takes ${takes}; ${number}. Usage: gatehouse ${usageOf(command)}`)
+  throw new UsageError(`${name} takes ${takes}; ${number}. Usage: gatehouse ${formatUsage(command)}`)
 }

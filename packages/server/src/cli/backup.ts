@@ -18,9 +18,9 @@ import { loadSettings } from './settings.ts'
 export async function backup(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
-  const masterKey = await requireDatabase({ ...placeOf(config), masterKey: config.masterKey })
+  const masterKey = await requireDatabase({ ...dataLocation(config), masterKey: config.masterKey })
   const keep = args.integer('--keep', { least: 1 })
-  const manifest = await takeBackup(placeOf(config), folder, masterKey)
+  const manifest = await takeBackup(dataLocation(config), folder, masterKey)
   await recordBackup(config, manifest)
   report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)
   const removed = keep === undefined ? [] : await removeOldBackups(folder, keep, masterKey)
@@ -30,7 +30,7 @@ export async function backup(args: Arguments): Promise<void> {
 export async function restore(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
-  const manifest = await restoreBackup(folder, placeOf(config), {
+  const manifest = await restoreBackup(folder, dataLocation(config), {
     masterKey: config.masterKey,
     isUnsealed: args.has('--unsealed'),
   })
@@ -38,7 +38,7 @@ export async function restore(args: Arguments): Promise<void> {
   report(args.has('--json'), 'Restored:', config.data, manifest)
 }
 
-function placeOf(config: Config): DataLocation {
+function dataLocation(config: Config): DataLocation {
   return { dataFolder: config.data, url: config.databaseUrl }
 }
 
@@ -54,8 +54,8 @@ async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl })
   try {
     if ((await schemaVersion(database)) !== MIGRATIONS.length) return
-    const bytes = bytesOf(manifest)
-    await record(database, { event: 'backup.taken', details: { rows: rowsOf(manifest), bytes } })
+    const bytes = sumBytes(manifest)
+    await record(database, { event: 'backup.taken', details: { rows: sumRows(manifest), bytes } })
   } finally {
     await database.close()
   }
@@ -66,15 +66,15 @@ async function recordRestore(config: Config, manifest: Manifest): Promise<void> 
   try {
     // Those of the server that was backed up: it may still run, on its own database.
     await database.db.deleteFrom('nodes').execute()
-    await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
+    await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: sumRows(manifest) } })
   } finally {
     await database.close()
   }
 }
 
 function report(json: boolean, verb: string, folder: string, manifest: Manifest): void {
-  const bytes = bytesOf(manifest)
-  const summary = { folder, engine: manifest.engine, taken: manifest.taken, rows: rowsOf(manifest), bytes }
+  const bytes = sumBytes(manifest)
+  const summary = { folder, engine: manifest.engine, taken: manifest.taken, rows: sumRows(manifest), bytes }
   process.stdout.write(
     json
       ? `${JSON.stringify(summary)}\n`
@@ -82,11 +82,11 @@ function report(json: boolean, verb: string, folder: string, manifest: Manifest)
   )
 }
 
-function bytesOf(manifest: Manifest): number {
+function sumBytes(manifest: Manifest): number {
   return manifest.files.reduce((sum, file) => sum + file.bytes, 0)
 }
 
-function rowsOf(manifest: Manifest): number {
+function sumRows(manifest: Manifest): number {
   return manifest.files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
 }
 

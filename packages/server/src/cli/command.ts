@@ -1,5 +1,5 @@
 /** What a command is, and how its help is written. */
-import { type Arguments, type Syntax, usageOf } from './args.ts'
+import { type Arguments, formatUsage, type Syntax } from './args.ts'
 
 export interface Command extends Syntax {
   readonly summary: string
@@ -12,7 +12,7 @@ export interface Command extends Syntax {
 }
 
 /** Everything below the summary: notes, options, examples. */
-export function helpOf({ notes, options = {}, examples }: Command): string {
+export function formatHelp({ notes, options = {}, examples }: Command): string {
   const rows = Object.entries(options).map(([name, { short, value, help }]) => [
     `${short === undefined ? '' : `-${short}, `}${name}${value === undefined ? '' : ` ${value}`}`,
     help,
@@ -30,5 +30,5 @@ export function helpOf({ notes, options = {}, examples }: Command): string {
 }
 
 export function helpPage(command: Command): string {
-  return `Usage: gatehouse ${usageOf(command)}\n\n${command.summary}\n${helpOf(command)}`
+  return `Usage: gatehouse ${formatUsage(command)}\n\n${command.summary}\n${formatHelp(command)}`
 }

@@ -12,7 +12,7 @@ export async function completion({ positionals: [shell] }: Arguments, commands: 
     ...commands.flatMap(({ options = {} }) => Object.keys(options)),
     ...settingNames().map(flagName),
   ]
-  process.stdout.write(script(groupsOf(commands), [...new Set(flags)]))
+  process.stdout.write(script(groupCommands(commands), [...new Set(flags)]))
 }
 
 /** The first words of the commands; the second words of those that are groups. */
@@ -24,7 +24,7 @@ const SHELLS: ReadonlyMap<string, (groups: Groups, flags: readonly string[]) => 
   ['fish', fish],
 ])
 
-function groupsOf(commands: readonly Command[]): Groups {
+function groupCommands(commands: readonly Command[]): Groups {
   const groups = new Map<string, string[]>()
   for (const { name } of commands) {
     const [first = '', ...second] = name.split(' ')

@@ -1,6 +1,6 @@
 /** `gatehouse config`: the settings in effect, and where each comes from. */
 import { environmentName, fileName, flagName, SETTINGS, type SettingName, settingNames } from '../config/config.ts'
-import { issuerOf } from '../config/issuer.ts'
+import { chooseIssuer } from '../config/issuer.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Arguments } from './args.ts'
 import { printTable } from './output/table.ts'
@@ -26,7 +26,7 @@ export async function config(args: Arguments): Promise<void> {
 
 function shown(name: SettingName, { texts, config }: LoadedConfig): string {
   if (texts[name] !== '' && SETTINGS[name].secret === true) return MASK
-  return name === 'issuer' ? issuerOf(config) : texts[name]
+  return name === 'issuer' ? chooseIssuer(config) : texts[name]
 }
 
 function origin(name: SettingName, { sources, config }: LoadedConfig): string {

@@ -1,7 +1,7 @@
 /** `gatehouse database …`: the servers of PostgreSQL as this machine sees them, and how to continue after a failover that lost writes. */
 import { BadSetting } from '../config/parsers.ts'
 import type { DataLocation } from '../store/database/database.ts'
-import { namedServers, nameOf } from '../store/database/servers/addresses.ts'
+import { formatAddress, namedServers } from '../store/database/servers/addresses.ts'
 import { type AcceptedServer, acceptLoss } from '../store/database/servers/history.ts'
 import { withConnection } from '../store/database/servers/one-connection.ts'
 import { DatabaseServers } from '../store/database/servers/servers.ts'
@@ -12,7 +12,7 @@ import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 
 export async function databaseStatus(args: Arguments): Promise<void> {
-  const { url, dataFolder } = await placeOf(args)
+  const { url, dataFolder } = await requirePostgres(args)
   const surveyed = await surveyServers(url)
   const used = usedPrimary(surveyed, namedServers(url).isFailover ? readSeenTimeline(dataFolder) : undefined)
   const servers = surveyed.map((server) => describe(server, server === used))
@@ -34,7 +34,7 @@ export async function databaseStatus(args: Arguments): Promise<void> {
 
 /** The server that the URL leads to now is the right one, whatever this machine remembers: nothing changes unless it answers. */
 export async function databaseAccept(args: Arguments): Promise<void> {
-  const { url, dataFolder } = await placeOf(args)
+  const { url, dataFolder } = await requirePostgres(args)
   const { isFailover } = namedServers(url)
   const before = readSeenTimeline(dataFolder)
   const server = await acceptPrimary(url, isFailover && before !== undefined ? dataFolder : undefined)
@@ -85,7 +85,7 @@ function remember(
   return seen
 }
 
-async function placeOf(args: Arguments): Promise<DataLocation> {
+async function requirePostgres(args: Arguments): Promise<DataLocation> {
   const { config } = await loadSettings(args)
   if (config.databaseUrl !== '') return { dataFolder: config.data, url: config.databaseUrl }
   throw new BadSetting('The database is SQLite, which has one file and no servers: set GATEHOUSE_DATABASE_URL.')
@@ -93,21 +93,21 @@ async function placeOf(args: Arguments): Promise<DataLocation> {
 
 /** The primary that the node of the data folder uses: of several the one with the latest timeline, and none older than it has seen. */
 function usedPrimary(servers: readonly SurveyedServer[], seen: SeenTimeline | undefined): SurveyedServer | undefined {
-  const timelineOf = ({ identity }: SurveyedServer) => identity?.timeline ?? 0
+  const timeline = ({ identity }: SurveyedServer) => identity?.timeline ?? 0
   const primaries = servers.filter(
     (server) =>
       server.identity !== undefined &&
       !server.identity.isStandby &&
-      (seen === undefined || (server.identity.system === seen.system && timelineOf(server) >= seen.timeline)),
+      (seen === undefined || (server.identity.system === seen.system && timeline(server) >= seen.timeline)),
   )
-  return primaries.toSorted((one, other) => timelineOf(other) - timelineOf(one))[0]
+  return primaries.toSorted((one, other) => timeline(other) - timeline(one))[0]
 }
 
 function describe({ address, identity, error, synchronousStandbys, history }: SurveyedServer, isUsed: boolean) {
   const isPrimary = identity !== undefined && !identity.isStandby
   const lost = history.find((incarnation) => incarnation.lost !== undefined && !incarnation.isAccepted)?.lost
   return {
-    server: nameOf(address),
+    server: formatAddress(address),
     role: identity === undefined ? 'unreachable' : isPrimary ? 'primary' : 'standby',
     is_used: isUsed,
     timeline: identity?.timeline ?? null,

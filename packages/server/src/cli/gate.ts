@@ -14,7 +14,7 @@ import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { printable } from './output/table.ts'
 import { serverAddress } from './sign-in/server-address.ts'
-import { authOf } from './sign-in/sign-in.ts'
+import { chooseAuth } from './sign-in/sign-in.ts'
 
 export type Gate = Gatehouse<GrantedTokens>
 
@@ -32,7 +32,7 @@ export function createGate(server: string, auth: Auth<GrantedTokens>, { attempts
 /** For commands that take --server and the options of a sign-in. */
 export function withGate<T>(args: Arguments, act: (gate: Gate) => Promise<T>, options?: GateOptions): Promise<T> {
   const server = serverAddress(args.value('--server'))
-  return withGateTo(server, authOf(server, args), act, options)
+  return withGateTo(server, chooseAuth(server, args), act, options)
 }
 
 /** Signs in, which may ask for a password, and closes the client in the end. */
@@ -58,7 +58,7 @@ export function explained(error: unknown): unknown {
   if (!(error instanceof GatehouseError)) return error
   // The stream passes on what a source of tokens has thrown.
   if (error.cause instanceof CommandError || error.cause instanceof UsageError) return error.cause
-  return new CommandError(textOf(error))
+  return new CommandError(formatError(error))
 }
 
 /** Node's own does not help: the launcher may be an older Node, which does not know the option. */
@@ -74,7 +74,7 @@ function stepUpHint({ acrValues, maxAge }: StepUpNeeded): string {
 }
 
 /** Texts of a server are printed in one line each, without control characters. */
-function textOf(error: GatehouseError): string {
+function formatError(error: GatehouseError): string {
   const { code, details } = error
   const message = error.message.replace(NODE_CA_HINT, CA_HINT)
   const isOurs = error instanceof ConnectionError || /^(client|http)\./.test(code)

@@ -3,10 +3,10 @@ import http from 'node:http'
 import https from 'node:https'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/config.ts'
-import { issuerOf } from '../config/issuer.ts'
+import { chooseIssuer } from '../config/issuer.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
-import { membersOf, parseJson } from './output/json.ts'
+import { asObject, parseJson } from './output/json.ts'
 import { printable } from './output/table.ts'
 import { loadSettings } from './settings.ts'
 
@@ -22,7 +22,7 @@ export async function health(args: Arguments): Promise<void> {
 /** Over TLS the certificate is not checked: it names the public host, and this request stays on the machine. */
 function ask(config: Config, path: string, timeoutMs: number): Promise<{ status: number | undefined; body: string }> {
   const options = { host: localHost(config.host), port: config.port, path, agent: false, timeout: timeoutMs }
-  const { hostname } = new URL(issuerOf(config))
+  const { hostname } = new URL(chooseIssuer(config))
   return new Promise((resolve, reject) => {
     const request =
       config.tlsCertificate === ''
@@ -48,6 +48,6 @@ function localHost(host: string): string {
 }
 
 function why(body: string): string {
-  const checks = Object.entries(membersOf(membersOf(parseJson(body)).checks)).filter(([, state]) => state !== 'ok')
+  const checks = Object.entries(asObject(asObject(parseJson(body)).checks)).filter(([, state]) => state !== 'ok')
   return checks.map(([name, state]) => `: ${printable(`${name}: ${state}`)}`).join('')
 }

@@ -22,8 +22,8 @@ async function readSettings({ settings: flags }: Arguments): Promise<LoadedConfi
   const sources = { environment: process.env, flags, settingsFile }
   const path = given('config') ?? settingsFile?.variables.get(environmentName('config')) ?? ''
   if (path === '') return loadConfig(sources)
-  const { readDeclaration, settingsOf } = await import('../declarative/read.ts')
-  return loadConfig({ ...sources, file: settingsOf(readDeclaration(path), process.env) })
+  const { readDeclaration, readSettings } = await import('../declarative/read.ts')
+  return loadConfig({ ...sources, file: readSettings(readDeclaration(path), process.env) })
 }
 
 /** Variables that are no settings go to the environment: a declarative file may refer to them. */

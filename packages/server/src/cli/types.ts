@@ -41,12 +41,12 @@ const TIMESTAMPS: ReadonlyMap<string, string> = new Map([
 
 function readForms(args: Arguments): Forms {
   return {
-    integer: oneOf(args, '--integer', 'number', INTEGERS),
-    timestamp: oneOf(args, '--timestamp', 'text', TIMESTAMPS),
+    integer: chooseType(args, '--integer', 'number', INTEGERS),
+    timestamp: chooseType(args, '--timestamp', 'text', TIMESTAMPS),
   }
 }
 
-function oneOf(args: Arguments, option: `--${string}`, usual: string, types: ReadonlyMap<string, string>): string {
+function chooseType(args: Arguments, option: `--${string}`, usual: string, types: ReadonlyMap<string, string>): string {
   const type = types.get(args.value(option) ?? usual)
   if (type === undefined) throw new UsageError(`${option} must be one of ${[...types.keys()].join(', ')}`)
   return type
@@ -80,10 +80,10 @@ export function writeTypes(tables: readonly DescribedTable[], forms: Forms): str
 }
 
 function writeColumn({ name, type, nullable }: DescribedColumn, forms: Forms): string {
-  return `  /** ${type} */\n  ${property(name)}: ${typeOf(type, forms)}${nullable ? ' | null' : ''}\n`
+  return `  /** ${type} */\n  ${property(name)}: ${typeScriptType(type, forms)}${nullable ? ' | null' : ''}\n`
 }
 
-function typeOf(type: string, { integer, timestamp }: Forms): string {
+function typeScriptType(type: string, { integer, timestamp }: Forms): string {
   switch (type.split('(', 1)[0]) {
     case 'Integer':
       return integer

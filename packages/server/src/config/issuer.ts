@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Config } from './config.ts'
 
 /** The issuer in tokens, pages and banners. The Host header of a request is never trusted. */
-export function issuerOf(config: Config, port: number = config.port): string {
+export function chooseIssuer(config: Config, port: number = config.port): string {
   if (config.issuer !== '') return config.issuer
   const scheme = config.tlsCertificate === '' ? 'http' : 'https'
   const host =

@@ -5,11 +5,11 @@ import { BadSetting } from './parsers.ts'
 import type { SettingsFile } from './settings-file.ts'
 
 export type Source = 'default' | 'file' | 'settings_file' | 'environment' | 'flag'
-export type SourceOf = { readonly [Name in SettingName]: Source }
+export type SettingSources = { readonly [Name in SettingName]: Source }
 
 export interface LoadedConfig {
   readonly config: Config
-  readonly sources: SourceOf
+  readonly sources: SettingSources
   /** The text of each setting before parsing. */
   readonly texts: { readonly [Name in SettingName]: string }
 }
@@ -42,12 +42,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     texts[name] = text
   }
   // The loop above filled both for every key of SETTINGS.
-  const loaded = { sources: from as SourceOf, texts: texts as LoadedConfig['texts'] }
+  const loaded = { sources: from as SettingSources, texts: texts as LoadedConfig['texts'] }
   return { ...loaded, config: parseTexts(loaded.texts, (name) => given.get(name)?.writtenAs) }
 
-  function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
-    const name = settingNames().find((candidate) => nameOf(candidate) === written)
-    if (name === undefined) throw unknownSetting(written, settingNames().map(nameOf))
+  function take(written: string, text: string, source: Source, settingLabel: (name: SettingName) => string): void {
+    const name = settingNames().find((candidate) => settingLabel(candidate) === written)
+    if (name === undefined) throw unknownSetting(written, settingNames().map(settingLabel))
     given.set(name, { text, source, writtenAs: written })
   }
 }

@@ -17,7 +17,7 @@ export const DISCOVERY_MODES = ['exact', 'complete'] as const
 export const LOG_FORMATS = ['json', 'pretty'] as const
 
 /** The values that a parser takes, where they are few: for the docs. */
-export function choicesOf(parse: object): readonly string[] {
+export function listChoices(parse: object): readonly string[] {
   return CHOICES.get(parse) ?? []
 }
 

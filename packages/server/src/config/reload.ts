@@ -70,7 +70,7 @@ const NEVER: ReadonlySet<string> = new Set<SettingName>([
   'demo',
 ])
 
-export function reloadOf(name: SettingName): Reload {
+export function reloadKind(name: SettingName): Reload {
   if (NEVER.has(name)) return 'never'
   return ALWAYS.has(name) ? 'always' : 'workers'
 }
@@ -92,7 +92,7 @@ export function takeOver(
   // TLS cannot be turned on or off for an open port.
   const isTlsSwitched = (current.texts.tlsCertificate === '') !== (next.texts.tlsCertificate === '')
   const isKept = (name: SettingName): boolean =>
-    !kinds.includes(reloadOf(name)) || (isTlsSwitched && (name === 'tlsCertificate' || name === 'tlsKey'))
+    !kinds.includes(reloadKind(name)) || (isTlsSwitched && (name === 'tlsCertificate' || name === 'tlsKey'))
   const kept = settingNames().filter(isKept)
   return {
     settings: withTexts(next, current, kept),

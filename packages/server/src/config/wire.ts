@@ -5,13 +5,13 @@ import type { Config } from './config.ts'
 const DEMO_PORT = 5433
 
 /** Undefined where the port is off. */
-export function wirePortOf({ demo, wirePort }: Pick<Config, 'demo' | 'wirePort'>): number | undefined {
+export function effectiveWirePort({ demo, wirePort }: Pick<Config, 'demo' | 'wirePort'>): number | undefined {
   if (wirePort === 'auto') return demo ? DEMO_PORT : undefined
   return wirePort === 'off' ? undefined : wirePort
 }
 
 /** Without a certificate only loopback. */
-export function wireHostOf({
+export function effectiveWireHost({
   host,
   wireHost,
   tlsCertificate,
@@ -20,6 +20,6 @@ export function wireHostOf({
   return tlsCertificate === '' && !isLoopback(host) ? '127.0.0.1' : host
 }
 
-export function wirePasswordsOf({ demo, wirePasswords }: Pick<Config, 'demo' | 'wirePasswords'>): boolean {
+export function takesWirePasswords({ demo, wirePasswords }: Pick<Config, 'demo' | 'wirePasswords'>): boolean {
   return wirePasswords === 'auto' ? demo : wirePasswords
 }

@@ -1,7 +1,7 @@
 /** The files of the console as `packages/console/build.js` wrote them, each as it is, in Brotli and in gzip; held in memory once asked for. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { type CompressedContent, tagOf } from '../http/compressed.ts'
+import { type CompressedContent, weakEtag } from '../http/compressed.ts'
 
 /** What the HTML page loads in one language; the names are those of files. */
 export interface Manifest {
@@ -51,5 +51,5 @@ export function builtTime(folder: string): number | undefined {
 function readFile(path: string): CompressedContent {
   const content = readFileSync(path)
   const type = TYPES.get(extname(path)) ?? 'application/octet-stream'
-  return { type, tag: tagOf(content), content, br: readFileSync(`${path}.br`), gzip: readFileSync(`${path}.gz`) }
+  return { type, tag: weakEtag(content), content, br: readFileSync(`${path}.br`), gzip: readFileSync(`${path}.gz`) }
 }

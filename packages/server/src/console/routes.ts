@@ -1,7 +1,7 @@
 /** `/console`: the HTML page at every path below it, in the user's language, and the files that it loads, compressed and cached forever. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { type CompressedContent, compress, digestOf, sendCompressed, tagOf } from '../http/compressed.ts'
+import { type CompressedContent, compress, contentDigest, sendCompressed, weakEtag } from '../http/compressed.ts'
 import type { Context } from '../http/context.ts'
 import { readCookie } from '../http/request/cookies.ts'
 import { preferredLanguages, primaryLanguage } from '../http/request/languages.ts'
@@ -59,9 +59,9 @@ const ASSETS = '/console/assets/'
 
 export function consoleGroup(options: ConsoleOptions): RouteGroup {
   const { folder, base, tokens, logo } = options
-  const own = new Map([[`tokens-${digestOf(tokens)}.css`, compress('text/css; charset=utf-8', tokens)]])
+  const own = new Map([[`tokens-${contentDigest(tokens)}.css`, compress('text/css; charset=utf-8', tokens)]])
   const [tokensName = ''] = own.keys()
-  const logoName = logo && `logo-${digestOf(logo.content)}${logo.ending}`
+  const logoName = logo && `logo-${contentDigest(logo.content)}${logo.ending}`
   if (logo !== undefined && logoName !== undefined) own.set(logoName, uncompressed(logo.type, logo.content))
   const data = {
     ...options,
@@ -133,5 +133,5 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
 }
 
 function uncompressed(type: string, content: Buffer): CompressedContent {
-  return { type, tag: tagOf(content), content, br: content, gzip: content }
+  return { type, tag: weakEtag(content), content, br: content, gzip: content }
 }

@@ -6,6 +6,7 @@ import { type Clock, Refusal } from 'gatehouse-protocol'
 import { type AccountsEnv, changeAccounts } from '../accounts/accounts.ts'
 import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
+import type { TableTarget } from '../resources/tables.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { rolesByOperator } from '../store/accounts/user.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
@@ -17,7 +18,6 @@ import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
-import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly resources: readonly AnyResource[]

@@ -38,7 +38,7 @@ const HALF_SPREAD = 0.0005
 const REVERSION = 0.002
 const LEAST = 10
 
-/** The same seed and instruments give the same moves. */
+/** A seed and a list of instruments always give the same moves. */
 export function createWalk(instruments: readonly Instrument[], seed: number) {
   const random = createRandom(seed)
   const busy = instruments.filter((instrument) => instrument.busy)

@@ -4,12 +4,12 @@ import { Refusal } from 'gatehouse-protocol'
 import { CLIENTS } from '../resources/clients.ts'
 import { type AnyResource, readKey } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources } from '../resources/resources.ts'
-import { declaredStepUp } from '../resources/step-up-members.ts'
+import { TABLES, type TableTarget } from '../resources/tables.ts'
+import { type BoundView, VIEWS } from '../resources/views.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import type { Stores } from '../store/stores.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
-import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
 
 /** The definitions of the query service. */
 export interface Definitions {
@@ -57,8 +57,8 @@ export async function exportDeclaration(
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
     ...(await exportSections(clients, stores)),
     ...(definitions && {
-      tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
-      views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
+      tables: definitions.tables.toSorted(by(({ name }) => name)).map(TABLES.declare),
+      views: definitions.views.toSorted(by(({ name }) => name)).map(VIEWS.declare),
     }),
     ...(await exportSections(last, stores)),
   }
@@ -118,41 +118,6 @@ function variableFor(clientId: string, used: Set<string>): string {
   for (let number = 2; used.has(name); number++) name = `${base}_${number}`
   used.add(name)
   return name
-}
-
-function declaredTable(table: TableTarget): object {
-  const { name, description, columns, readScope, writeScope, rowFilter, checks = {}, stepUp, live } = table
-  return {
-    name,
-    ...(description !== '' && { description }),
-    columns: columns.map(declaredColumn),
-    ...(readScope !== null && { read_scope: readScope }),
-    ...(writeScope !== null && { write_scope: writeScope }),
-    ...(rowFilter !== null && { row_filter: rowFilter }),
-    ...(Object.keys(checks).length > 0 && { checks }),
-    ...declaredStepUp(stepUp),
-    ...(!live && { live }),
-  }
-}
-
-function declaredColumn({ name, type, primaryKey, nullable, unique }: ColumnTarget): object {
-  return {
-    name,
-    type,
-    ...(primaryKey && { primary_key: true }),
-    ...(!primaryKey && !nullable && { nullable: false }),
-    ...(unique && { unique: true }),
-  }
-}
-
-function declaredView({ name, description, query, columns, readScope }: BoundView): object {
-  return {
-    name,
-    ...(description !== '' && { description }),
-    query,
-    ...(columns.length > 0 && { columns: [...columns] }),
-    ...(readScope !== null && { read_scope: readScope }),
-  }
 }
 
 function by<T>(keyOf: (item: T) => string): (a: T, b: T) => number {

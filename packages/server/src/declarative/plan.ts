@@ -4,6 +4,8 @@ import { CLIENTS } from '../resources/clients.ts'
 import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { isHeldByUsers, listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
+import { TABLES, type TableTarget } from '../resources/tables.ts'
+import type { BoundView } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
@@ -16,7 +18,7 @@ import {
   type Upsert,
   upsert,
 } from './sections.ts'
-import { type BoundView, type TableTarget, tableTarget, type UserTarget, userTarget } from './targets.ts'
+import { type UserTarget, userTarget } from './targets.ts'
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState extends ResourceStates {
@@ -116,7 +118,7 @@ function newPassword(user: ResolvedUser, before: UserState | undefined, rules: P
 
 function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
   return tables.flatMap((table) => {
-    const target = tableTarget(table)
+    const target = TABLES.toItem(table)
     const before = state.tables.get(target.name.toLowerCase())
     return upsert('table', target.name, before && { ...before, name: target.name }, target) ?? []
   })
@@ -137,7 +139,7 @@ export function impossibleChanges(
 ): Fault[] {
   return tables.flatMap((table, index) => {
     const before = existing.get(table.name.toLowerCase())
-    return before === undefined ? [] : columnFaults(before, tableTarget(table), `tables[${index}].columns`)
+    return before === undefined ? [] : columnFaults(before, TABLES.toItem(table), `tables[${index}].columns`)
   })
 }
 

@@ -24,7 +24,7 @@ export function readDeclaration(path: string): DeclarationFile {
 }
 
 /** The settings of the file as the strings that flags or the environment would have. */
-export function settingsOf(
+export function readSettings(
   { source, folder, declaration }: DeclarationFile,
   environment: SecretSources['environment'],
 ): Record<string, string> {

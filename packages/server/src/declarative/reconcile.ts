@@ -13,6 +13,8 @@ import { sharedNames, takenNames } from '../resources/controller-names.ts'
 import type { AnyResource } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import { removedScopes } from '../resources/scope-uses.ts'
+import { TABLES } from '../resources/tables.ts'
+import { type BoundView, VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { hashPassword } from '../store/accounts/password-hash.ts'
 import { usernameKey } from '../store/accounts/user.ts'
@@ -45,7 +47,6 @@ import { keptItems, secretFaults, stateFor, togetherFaults, wantedItems } from '
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
 import type { TableChecks, TablesPort } from './tables-port.ts'
-import { type BoundView, tableTarget, viewTarget } from './targets.ts'
 
 export interface Declared {
   readonly source: string
@@ -154,10 +155,10 @@ async function checkCatalogue(
   refuse(source, await rowFaults(declared, tables, existing.tables))
   const { views, faults } = tables.checkViews({
     tables: (declaration.tables ?? []).map((table) => ({
-      table: tableTarget(table),
+      table: TABLES.toItem(table),
       exists: existing.tables.has(table.name.toLowerCase()),
     })),
-    views: (declaration.views ?? []).map(viewTarget),
+    views: (declaration.views ?? []).map(VIEWS.toItem),
     droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
     droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
     attributes: wantedItems(ATTRIBUTES, declaration, existing.attributes.values()).values(),
@@ -314,7 +315,7 @@ function tableFaults(
   const attributes = [...wantedItems(ATTRIBUTES, declaration, existing.values()).values()]
   return (declaration.tables ?? []).flatMap((table, index) => [
     ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
-    ...(port?.check(tableTarget(table), attributes) ?? []).map(({ path, text }) => ({
+    ...(port?.check(TABLES.toItem(table), attributes) ?? []).map(({ path, text }) => ({
       path: `tables[${index}].${path}`,
       text,
     })),
@@ -331,7 +332,7 @@ async function rowFaults(
   for (const [index, table] of (declared.declaration.tables ?? []).entries()) {
     if (table.csv === undefined || existing.has(table.name.toLowerCase())) continue
     try {
-      await tables.checkRows(tableTarget(table), readCsvFile(resolve(declared.folder, table.csv)))
+      await tables.checkRows(TABLES.toItem(table), readCsvFile(resolve(declared.folder, table.csv)))
     } catch (error) {
       if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
       faults.push({ path: `tables[${index}].csv`, text: error.message })

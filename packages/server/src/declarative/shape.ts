@@ -12,21 +12,15 @@ import { FEEDS } from '../resources/feeds.ts'
 import { PROVIDERS } from '../resources/providers.ts'
 import { listResources } from '../resources/resources.ts'
 import { NAME_PATTERN, ROLES } from '../resources/roles.ts'
-import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from '../resources/step-up-members.ts'
+import { TABLES } from '../resources/tables.ts'
+import { VIEWS } from '../resources/views.ts'
 import { closed, either, flag, list, number, shortList, text, words } from '../schema/builders.ts'
 import type { SchemaRules } from '../schema/check-schema.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredUser = XStatic<typeof USER>
-export type DeclaredTable = XStatic<typeof TABLE>
-export type DeclaredView = XStatic<typeof VIEW>
 
 const NAME = anyName.source
-const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
-const COLUMN_TYPE =
-  /^\s*(?:Text|Integer|Double|Boolean|Timestamp|Date|Time|Uuid|Json|Binary|Decimal\s*\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))\s*$/
-    .source
-
 const EMAIL = /^[^\s@]+@[^\s@]+$/.source
 const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
 const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.source
@@ -34,11 +28,6 @@ const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/
 /** The error message for each pattern. */
 const PATTERNS: ReadonlyMap<string, string> = new Map([
   NAME_PATTERN,
-  [TABLE_NAME, 'must consist of up to 63 letters, digits and underscores, and not begin with a digit'],
-  [
-    COLUMN_TYPE,
-    'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
-  ],
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -75,50 +64,6 @@ const USER = closed(['username'], {
   locale: words('A language tag, such as en-GB.'),
 })
 
-const COLUMN = closed(['name', 'type'], {
-  name: text({ pattern: TABLE_NAME }),
-  type: text({ pattern: COLUMN_TYPE, description: 'Such as Integer, Decimal(18,4), Text or Timestamp.' }),
-  primary_key: flag(),
-  nullable: flag('Default: true, except for the primary key.'),
-  unique: flag(),
-})
-
-const NULL = { type: 'null' } as const
-
-const TABLE = closed(['name', 'columns'], {
-  name: text({ pattern: TABLE_NAME }),
-  description: words(),
-  columns: { ...list(COLUMN), minItems: 1 },
-  read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
-  write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
-  row_filter: either(
-    text({
-      description: 'An IQL predicate over :sub, :username, :client, :roles and attributes such as :attribute.desk.',
-    }),
-    NULL,
-  ),
-  checks: {
-    type: 'object',
-    additionalProperties: text({ minLength: 1 }),
-    description: 'CHECK constraints by name: IQL conditions over the columns, such as price > 0.',
-  },
-  ...STEP_UP_MEMBERS,
-  ...WRITE_STEP_UP_MEMBERS,
-  live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
-  csv: text({
-    minLength: 1,
-    description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
-  }),
-})
-
-const VIEW = closed(['name', 'query'], {
-  name: text({ pattern: TABLE_NAME }),
-  description: words(),
-  query: text({ minLength: 1, description: 'An IQL query without parameters, over tables and other views.' }),
-  columns: list(text({ pattern: TABLE_NAME }), 'Names of the columns. Default: those of the query.'),
-  read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
-})
-
 const SETTING = either(
   text(),
   number('number'),
@@ -142,8 +87,8 @@ export const DECLARATION = {
     attributes: ATTRIBUTES.list,
     users: list(USER),
     clients: CLIENTS.list,
-    tables: list(TABLE),
-    views: list(VIEW),
+    tables: TABLES.list,
+    views: VIEWS.list,
     controllers: CONTROLLERS.list,
     providers: PROVIDERS.list,
     feeds: FEEDS.list,
@@ -155,10 +100,11 @@ export const DECLARATION = {
 
 /** The schema of a file, and the messages of its patterns; `resources` may be more than those that every server has. */
 export function fileSchema(resources: readonly AnySection[]): SchemaRules {
-  const lists = resources.map(({ section, list: each }) => [section, each] as const)
+  const all = [...resources, TABLES, VIEWS]
+  const lists = all.map(({ section, list: each }) => [section, each] as const)
   return {
     schema: { ...DECLARATION, properties: { ...DECLARATION.properties, ...Object.fromEntries(lists) } },
-    patterns: new Map([...PATTERNS, ...resources.flatMap(({ patterns = [] }) => patterns)]),
+    patterns: new Map([...PATTERNS, ...all.flatMap(({ patterns = [] }: AnySection) => patterns)]),
   }
 }
 

@@ -2,12 +2,13 @@
 
 import type { AnyResource } from '../resources/define-resource.ts'
 import { readResources } from '../resources/resources.ts'
+import type { TableTarget } from '../resources/tables.ts'
+import type { BoundView } from '../resources/views.ts'
 import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
 import type { Stores } from '../store/stores.ts'
 import type { CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'
-import type { BoundView, TableTarget } from './targets.ts'
 
 const PAGE = 500
 

@@ -1,7 +1,9 @@
 /** What reconciliation needs from the query service. The server passes the implementation. */
+
+import type { TableTarget } from '../resources/tables.ts'
+import type { BoundView, ViewTarget } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
-import type { BoundView, TableTarget, ViewTarget } from './targets.ts'
 
 /** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */
 export const BEING_FILLED = 'Being filled by the declarative file'

@@ -13,7 +13,7 @@ export interface Price {
 
 export type PublishPrices = (prices: readonly Price[]) => Promise<void>
 
-/** Where nobody may subscribe, nothing is published. */
+/** Where subscriptions are not allowed, nothing is published. */
 export const publishNothing: PublishPrices = async () => {}
 
 export function publishTo(feeds: Pick<FeedService, 'publish'>, principal: Principal): PublishPrices {

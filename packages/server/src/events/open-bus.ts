@@ -2,7 +2,7 @@
 
 import type { Events } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
-import { type PostgresPlace, serversOf } from '../store/database/servers/one-connection.ts'
+import { openServers, type PostgresPlace } from '../store/database/servers/one-connection.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 import type { Bus } from './bus.ts'
 import { openDurableBus } from './durable-bus.ts'
@@ -17,7 +17,7 @@ export function openBus(
   shared?: SharedFile,
 ): Promise<Bus> {
   if (database.engine === 'postgres')
-    return openDurableBus({ events, feed: new PostgresFeed({ servers: serversOf(place), events, onError }), onError })
+    return openDurableBus({ events, feed: new PostgresFeed({ servers: openServers(place), events, onError }), onError })
   // Other workers are notified of events, not of every commit: most commits, such as those of refresh tokens, concern only this one.
   const announce = shared && (() => shared.committed())
   return openDurableBus({ events, feed: createSqliteFeed(database, onError, shared), onError, announce })

@@ -6,7 +6,7 @@ import {
   isRight,
   limitRights,
   type RoleRights,
-  rightsOf,
+  rightsByRole,
 } from 'gatehouse-protocol'
 import type { Events } from '../store/cluster/events.ts'
 import type { Bus } from './bus.ts'
@@ -170,7 +170,7 @@ export class RevocationList {
         keepLater(this.#userRights, event.subject, { ...event, scopes: new Set(event.scopes) })
         break
       case 'roles-changed':
-        keepLater(this.#roleRights, 'roles', { ...event, rights: rightsOf(event.roles) })
+        keepLater(this.#roleRights, 'roles', { ...event, rights: rightsByRole(event.roles) })
         break
       case 'client-scopes-changed':
         keepLater(this.#clientScopes, event.clientId, { ...event, scopes: new Set(event.scopes) })

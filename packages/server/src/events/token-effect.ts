@@ -1,5 +1,5 @@
 /** What events mean for a token that is in use: whether it ends, and which rights are left. */
-import { type GateEvent, isRight, limitRights, type Principal, type RoleRights, rightsOf } from 'gatehouse-protocol'
+import { type GateEvent, isRight, limitRights, type Principal, type RoleRights, rightsByRole } from 'gatehouse-protocol'
 
 /** What an event means for a token. */
 export type EventEffect =
@@ -12,7 +12,7 @@ export type EventEffect =
 
 const NO_EFFECT: EventEffect = { kind: 'none' }
 
-export function effectOf(event: GateEvent, principal: Principal): EventEffect {
+export function findEffect(event: GateEvent, principal: Principal): EventEffect {
   const own = effectOnToken(event, principal)
   if (principal.ancestors === undefined || endsToken(own)) return own
   for (const ancestor of principal.ancestors) {
@@ -37,7 +37,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
     case 'subject-cut':
       return event.subject === principal.subject && wasIssuedBefore(principal, event.at) ? { kind: 'ended' } : NO_EFFECT
     case 'subjects-cut':
-      return wasIssuedBefore(principal, event.at) && subjectsOf(event).has(principal.subject)
+      return wasIssuedBefore(principal, event.at) && collectSubjects(event).has(principal.subject)
         ? { kind: 'ended' }
         : NO_EFFECT
     case 'client-cut':
@@ -83,8 +83,8 @@ function ignoreUnknown(_event: never): EventEffect {
 }
 
 /** All connections of a node receive the same event: what is derived from it is computed once. */
-const rightsOfEvent = oncePerEvent((event: Extract<GateEvent, { kind: 'roles-changed' }>) => rightsOf(event.roles))
-const subjectsOf = oncePerEvent((event: Extract<GateEvent, { kind: 'subjects-cut' }>) => new Set(event.subjects))
+const rightsOfEvent = oncePerEvent((event: Extract<GateEvent, { kind: 'roles-changed' }>) => rightsByRole(event.roles))
+const collectSubjects = oncePerEvent((event: Extract<GateEvent, { kind: 'subjects-cut' }>) => new Set(event.subjects))
 
 function oncePerEvent<E extends GateEvent, T>(derive: (event: E) => T): (event: E) => T {
   const derived = new WeakMap<E, T>()
@@ -97,7 +97,7 @@ function oncePerEvent<E extends GateEvent, T>(derive: (event: E) => T): (event: 
 
 /** Whether none of these events invalidates the token. */
 export function survives(principal: Principal, events: readonly GateEvent[]): boolean {
-  return events.every((event) => !endsToken(effectOf(event, principal)))
+  return events.every((event) => !endsToken(findEffect(event, principal)))
 }
 
 function wasIssuedBefore(principal: Principal, at: number): boolean {

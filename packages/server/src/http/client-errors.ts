@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
-import { problemOf, Refusal } from 'gatehouse-protocol'
+import { Refusal, toProblem } from 'gatehouse-protocol'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { nodeHttp } from './node-http.ts'
@@ -36,7 +36,7 @@ export function createClientErrorHandler(logger: Logger, metrics: Metrics) {
     metrics.count('gatehouse_http_requests_total', { method: 'none', route: 'none', status: String(refusal.status) })
     // Nothing can be sent before the handshake: a reply would wait for it and keep the connection open.
     if (socket instanceof TLSSocket && isShakingHands(socket)) socket.destroy()
-    else endSoon(socket, replyOf(refusal, id))
+    else endSoon(socket, formatReply(refusal, id))
   }
 }
 
@@ -55,8 +55,8 @@ function isShakingHands(socket: TLSSocket): boolean {
   return 'secureConnecting' in socket && socket.secureConnecting === true
 }
 
-function replyOf(refusal: Refusal, id: string): string {
-  const body = JSON.stringify(problemOf(refusal))
+function formatReply(refusal: Refusal, id: string): string {
+  const body = JSON.stringify(toProblem(refusal))
   return [
     `HTTP/1.1 ${refusal.status} ${nodeHttp.STATUS_CODES[refusal.status]}`,
     'strict-transport-security: max-age=31536000',

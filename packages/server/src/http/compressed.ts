@@ -20,7 +20,7 @@ const QUALITY = 5
 export function compress(type: string, text: string): CompressedContent {
   const content = Buffer.from(text)
   const br = brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: QUALITY } })
-  return { type, tag: tagOf(content), content, br, gzip: gzipSync(content) }
+  return { type, tag: weakEtag(content), content, br, gzip: gzipSync(content) }
 }
 
 /** RFC 9110 §13.1.2, §12.5.3. The caller says how long it may be kept. */
@@ -42,10 +42,10 @@ export function chooseEncoding(header: string | undefined): 'br' | 'gzip' | unde
   return (['br', 'gzip'] as const).find((name) => accepted.includes(name))
 }
 
-export function tagOf(content: Buffer): string {
-  return `W/"${digestOf(content)}"`
+export function weakEtag(content: Buffer): string {
+  return `W/"${contentDigest(content)}"`
 }
 
-export function digestOf(content: string | Buffer): string {
+export function contentDigest(content: string | Buffer): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 12)
 }

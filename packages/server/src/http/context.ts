@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type LimitState, limitHeaders } from './limits/rate-limits.ts'
 import type { UnreadReplies } from './limits/unread-replies.ts'
 import { nodeHttp } from './node-http.ts'
-import { pathOf, type QueryValues, readQuery } from './request/request-head.ts'
+import { type QueryValues, readQuery, targetPath } from './request/request-head.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']
@@ -72,11 +72,11 @@ export class Context {
   ) {
     this.request = request
     this.#response = response
-    this.id = requestIdOf(request.headers)
+    this.id = chooseRequestId(request.headers)
     this.address = address
     this.method = request.method ?? 'GET'
     this.target = target
-    this.path = pathOf(target)
+    this.path = targetPath(target)
     this.#logger = logger
   }
 
@@ -279,7 +279,7 @@ export class Context {
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 
-function requestIdOf(headers: IncomingHttpHeaders): string {
+function chooseRequestId(headers: IncomingHttpHeaders): string {
   const given = headers['request-id']
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
 }

@@ -141,7 +141,7 @@ export class Listener {
   }
 }
 
-/** Only where the port is open early: at the port 0, which nobody knows yet. */
+/** Only where the port is open early: at the port 0, whose real number is not known yet. */
 const STARTING = 'HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
 
 function refuseRequest(_request: http.IncomingMessage, response: http.ServerResponse): void {

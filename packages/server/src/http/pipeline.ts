@@ -11,7 +11,7 @@ import { createAccessLog } from './access-log.ts'
 import { CLIENT_LEFT, Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { PipelinedRequests } from './limits/pipelined-requests.ts'
-import { callerOf, type RateLimits } from './limits/rate-limits.ts'
+import { limitedCaller, type RateLimits } from './limits/rate-limits.ts'
 import { UnreadReplies } from './limits/unread-replies.ts'
 import { pendingReply } from './pending-reply.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
@@ -27,7 +27,7 @@ export interface PipelineOptions {
   readonly groups: readonly (RouteGroup | LazyRouteGroups)[]
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly addressOf: (request: IncomingMessage) => string
+  readonly readAddress: (request: IncomingMessage) => string
   /** Path of the issuer: requests below it are served as if it were not there. */
   readonly base?: string
   readonly authenticate?: Authenticate
@@ -72,11 +72,12 @@ export class Pipeline {
 
   readonly handle: RequestListener = (request, response) => {
     if (!this.#pipelined.concerns(request, response)) this.#begin(request, response)
-    else this.#pipelined.add(request, response, this.#options.addressOf(request), () => this.#begin(request, response))
+    else
+      this.#pipelined.add(request, response, this.#options.readAddress(request), () => this.#begin(request, response))
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
-    const context = this.#contextOf(request, response)
+    const context = this.#createContext(request, response)
     context.problemPage = this.#options.problemPage
     context.unread = this.#unread
     const span = this.#options.tracing?.open(request.headers.traceparent)
@@ -85,7 +86,7 @@ export class Pipeline {
     const observe = (): void => {
       // A body that was read in one piece has not reached its end yet.
       request.read()
-      const status = statusOf(context)
+      const status = sentStatus(context)
       this.#finish(context, status)
       span?.end({ method: context.method, route: context.route, status, id: context.id })
     }
@@ -106,9 +107,9 @@ export class Pipeline {
     }
   }
 
-  #contextOf(request: IncomingMessage, response: ServerResponse | undefined): Context {
-    const { addressOf, base = '', logger, resourceMetadata } = this.#options
-    const context = new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
+  #createContext(request: IncomingMessage, response: ServerResponse | undefined): Context {
+    const { readAddress, base = '', logger, resourceMetadata } = this.#options
+    const context = new Context(request, response, readAddress(request), localTarget(request.url ?? '/', base), logger)
     context.resourceMetadata = resourceMetadata
     return context
   }
@@ -219,7 +220,7 @@ export class Pipeline {
     const { limit } = match.group
     this.#authenticate(context, match, (principal) => {
       if (principal !== undefined && limit !== undefined && rateLimits !== undefined)
-        context.setLimits(rateLimits.countCaller(limit, context.address, callerOf(principal)))
+        context.setLimits(rateLimits.countCaller(limit, context.address, limitedCaller(principal)))
       next()
     })
   }
@@ -246,7 +247,7 @@ export class Pipeline {
     else act(principal)
   }
 
-  /** A request whose client has left is not carried out: nobody would learn of it, and what it holds until the end of the reply would stay held. */
+  /** A request whose client has left is not carried out: its reply would reach nobody, and what it holds until the end of the reply would never be released. */
   #handle(context: Context, route: Route, group: RouteGroup): void {
     if (context.response.closed) return
     try {
@@ -292,7 +293,7 @@ export class Pipeline {
 
   /** For the server's `upgrade` event. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const context = this.#contextOf(request, undefined)
+    const context = this.#createContext(request, undefined)
     socket.on('error', ignore)
     // RFC 9112 §9.3.2: replies come in the order of the requests, but the replies that are pending could only follow the 101.
     if (pendingReply(socket) !== undefined) {
@@ -335,13 +336,13 @@ export class Pipeline {
       this.#finish(context, CLIENT_LEFT)
       return
     }
-    context.response.on('close', () => this.#finish(context, statusOf(context)))
+    context.response.on('close', () => this.#finish(context, sentStatus(context)))
     replyToUpgrade(context, socket)
     this.#fail(context, undefined, error)
   }
 }
 
-function statusOf({ response, incompleteStatus }: Context): number {
+function sentStatus({ response, incompleteStatus }: Context): number {
   return response.writableFinished ? response.statusCode : incompleteStatus
 }
 

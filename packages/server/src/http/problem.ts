@@ -1,6 +1,6 @@
 /** Error replies as problem documents (RFC 9457). */
 
-import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
+import { type Problem, Refusal, toProblem } from 'gatehouse-protocol'
 import { isNatsOutage, RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
 import type { Context } from './context.ts'
 import { prefersHtml } from './request/accept.ts'
@@ -15,7 +15,7 @@ export const FAULT = new Refusal(
 )
 
 /** The database is unavailable: the caller learns why and when to retry; the log has one line about it, not one per request. */
-export function outageOf(error: unknown): Refusal | undefined {
+export function outageRefusal(error: unknown): Refusal | undefined {
   const reason = unavailableReason(error)
   if (reason === undefined) return undefined
   const headers = { 'retry-after': RETRY_SECONDS }
@@ -30,7 +30,7 @@ export function outageOf(error: unknown): Refusal | undefined {
 export function replyWithProblem(context: Context, error: unknown): void {
   const refusal = logFailure(context, error) ?? FAULT
   context.setHeaders(refusal.details.headers ?? {})
-  sendProblem(context, problemOf(refusal))
+  sendProblem(context, toProblem(refusal))
 }
 
 /** The one writer of problem documents: a person who opened the address in a browser gets them as a page. */
@@ -47,7 +47,7 @@ export function sendProblem(context: Context, problem: Problem): void {
 
 /** Returns the error if it is a Refusal, and the refusal for an outage of the database. Anything else is a bug: it is logged in full. */
 export function logFailure(context: Context, error: unknown): Refusal | undefined {
-  const outage = outageOf(error)
+  const outage = outageRefusal(error)
   if (outage !== undefined) {
     context.log.debug({ reason: outage.message }, 'refused')
     return outage

@@ -12,7 +12,7 @@ const DOCUMENTS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** From a path below the issuer to the address of its document. */
-export function resourceMetadataOf(issuer: string): (path: string) => string {
+export function createResourceMetadata(issuer: string): (path: string) => string {
   return (path) => {
     const [, segment = ''] = path.split('/', 2)
     return `${issuer}${RESOURCE_METADATA_PATH}${DOCUMENTS.get(segment.toLowerCase()) ?? ''}`

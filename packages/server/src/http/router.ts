@@ -1,6 +1,6 @@
 /** Finds the route of a request. Paths are case-insensitive, and a trailing slash is significant. */
 import { lazily } from '../lib/once.ts'
-import { segmentsOf } from './request/request-head.ts'
+import { splitPath } from './request/request-head.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from './route.ts'
 
 /** A path of the table with its methods. */
@@ -52,7 +52,7 @@ export class Router {
     // Most requests name a fixed path as it is declared: one look-up.
     const fixed = this.#fixed.get(path) ?? this.#fixed.get(path.toLowerCase())
     if (fixed !== undefined) return pick(fixed, method, undefined)
-    const segments = segmentsOf(path)
+    const segments = splitPath(path)
     const decoded = path.includes('%') ? this.#fixed.get(segments.join('/').toLowerCase()) : undefined
     if (decoded?.segments.length === segments.length) return pick(decoded, method, undefined)
     return this.#findParametric(method, segments) ?? this.#fallback(method, segments)
@@ -81,15 +81,15 @@ export class Router {
 
   #add(group: RouteGroup): void {
     for (const route of group.routes) {
-      const resource = this.#resourceOf(route.path)
+      const resource = this.#findOrAddResource(route.path)
       if (resource.routes.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`)
       resource.routes.set(route.method, { route, group, params: undefined })
-      if (route.method === 'GET') resource.routes.set('HEAD', { route: headOf(route), group, params: undefined })
+      if (route.method === 'GET') resource.routes.set('HEAD', { route: headRoute(route), group, params: undefined })
     }
     this.#addPrefixes(group)
   }
 
-  #resourceOf(pattern: string): Resource {
+  #findOrAddResource(pattern: string): Resource {
     const segments = pattern.split('/').map((segment) => (isParameter(segment) ? segment : segment.toLowerCase()))
     const path = segments.some(isParameter) ? undefined : segments.join('/')
     const known = path === undefined ? this.#parametric.find((each) => each.pattern === pattern) : this.#fixed.get(path)
@@ -118,7 +118,7 @@ export class Router {
   }
 }
 
-function headOf(route: Route): Route {
+function headRoute(route: Route): Route {
   return route.head === undefined ? route : { ...route, handle: route.head }
 }
 

@@ -1,4 +1,4 @@
-/** Opens the parts of the identity service: signer, issuer, authentication, revocations, caches, password checks. */
+/** The identity service, the entry of this folder: opens signer, issuer, authentication, revocations, caches, password checks. */
 
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
@@ -26,10 +26,14 @@ import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
 import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
-import { displayNameOf } from './tokens/claims.ts'
+import { chooseDisplayName } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
 import { openSigner } from './tokens/signer.ts'
 import { createUserDirectory } from './user-directory.ts'
+
+export { watchSessions } from './browser/sign-out/session-watch.ts'
+export type { UsedProofs } from './dpop/dpop.ts'
+export type { LocalSignIn } from './provider-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string
@@ -90,11 +94,11 @@ export async function openIdentity(options: IdentityOptions) {
     revocationList,
     clock,
     onEarly: options.onEarlyToken,
-    async namesOf(userId) {
+    async readNames(userId) {
       const user = await users.findById(userId)
       return user === undefined
         ? undefined
-        : { username: user.username, displayName: displayNameOf(user), roles: user.roles }
+        : { username: user.username, displayName: chooseDisplayName(user), roles: user.roles }
     },
   })
   const unsubscribe = bus.subscribe((event) => {

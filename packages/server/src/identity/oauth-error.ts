@@ -1,7 +1,7 @@
 /** The errors of the OAuth endpoints (RFC 6749 §5.2 and extensions), what a client can do about each, and the error reply. */
 import { Refusal } from 'gatehouse-protocol'
 import type { Context, Headers } from '../http/context.ts'
-import { outageOf } from '../http/problem.ts'
+import { outageRefusal } from '../http/problem.ts'
 
 export interface OAuthError {
   readonly status: number
@@ -126,7 +126,7 @@ export const TOKEN_NEEDED = 'token_needed'
 
 /** RFC 6749 §5.2. */
 export function replyWithOAuthError(context: Context, error: unknown): void {
-  const outage = outageOf(error)
+  const outage = outageRefusal(error)
   if (outage !== undefined) {
     context.log.debug({ reason: outage.message }, 'refused')
     context.setHeaders(outage.details.headers ?? {})

@@ -44,7 +44,7 @@ export function createProviderDirectory({ providers, bus, localSignIn, onError }
     /** One that may be disabled. */
     findAny: (id: string): StoredProvider | undefined => known.find((each) => each.id === id),
     /** Its name, also while it is disabled. */
-    nameOf: (id: string): string => known.find((each) => each.id === id)?.name ?? id,
+    findName: (id: string): string => known.find((each) => each.id === id)?.name ?? id,
     /** The provider of a name such as `ann@example.com`. */
     forName(name: string): StoredProvider | undefined {
       const at = name.lastIndexOf('@')

@@ -22,7 +22,7 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
       cached = new LruMap(MAX_CACHED)
       return
     }
-    const subjects = subjectsOf(event)
+    const subjects = changedSubjects(event)
     if (subjects.length === 0) return
     changes++
     for (const subject of subjects) cached.delete(subject)
@@ -51,7 +51,7 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
   }
 }
 
-function subjectsOf(event: GateEvent): readonly string[] {
+function changedSubjects(event: GateEvent): readonly string[] {
   switch (event.kind) {
     case 'user-changed':
     case 'rights-changed':

@@ -1,7 +1,7 @@
 /** Awaits a promise, but rejects as soon as the signal aborts. The work behind the promise continues. */
 export async function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
-    // Nobody waits for it: an error of it must not end the process.
+    // Its result is not awaited: an error of it must not end the process.
     work.catch(() => {})
     throw signal.reason
   }

@@ -54,11 +54,15 @@ export interface AvailabilityLog {
 export function logAvailability(logger: AvailabilityLog, database: string): (change: AvailabilityChange) => void {
   return (change) => {
     if (change.isAvailable) logger.info({ database, seconds: change.seconds }, 'the database is available again')
-    else logger.error({ database, reason: change.reason, cause: textOf(change.error) }, 'the database is not available')
+    else
+      logger.error(
+        { database, reason: change.reason, cause: errorMessage(change.error) },
+        'the database is not available',
+      )
   }
 }
 
 /** Without the stack, which shows only which statement failed first. */
-function textOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -21,7 +21,7 @@ export function parseJson(text: string): unknown {
   return parseNames(text, JSON.parse, Number)
 }
 
-/** The same with `read`, which gets each number and its text, and returns the value. */
+/** As `parseJson`, with the numbers that `read` returns for each number and its text. */
 export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
   const parse = (plain: string): unknown =>
     json.parse(plain, (_name, value, { source }) =>
@@ -153,7 +153,7 @@ export function* parseInSteps(text: string, readNumber: (source: string) => unkn
     if (first === '[' || first === '{') {
       const opened: Open = { isList: first === '[', items: [], names: [] }
       at = skipSpace(text, at + 1)
-      if (text[at] !== closingOf(opened)) {
+      if (text[at] !== closingBracket(opened)) {
         open.push(opened)
         if (!opened.isList) at = readName(text, at, opened)
         continue
@@ -183,7 +183,7 @@ export function* parseInSteps(text: string, readNumber: (source: string) => unkn
         if (!container.isList) at = readName(text, at, container)
         break
       }
-      if (text[at] !== closingOf(container)) throw unexpected(text, at)
+      if (text[at] !== closingBracket(container)) throw unexpected(text, at)
       at++
       value = closed(container)
       open.pop()
@@ -191,7 +191,7 @@ export function* parseInSteps(text: string, readNumber: (source: string) => unkn
   }
 }
 
-function closingOf({ isList }: Open): string {
+function closingBracket({ isList }: Open): string {
   return isList ? ']' : '}'
 }
 

@@ -34,7 +34,7 @@ function isLabel(label: string): boolean {
   return /^xn--/i.test(label) && /[^\x00-\x7f]/.test(domainToUnicode(label))
 }
 
-/** Mailboxes are told apart without regard to case, as almost all servers do. */
+/** Names of mailboxes are compared case-insensitively, as almost all servers do. */
 export function mailboxKey(address: string): string {
   return address.toLowerCase()
 }

@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net'
 
 /** A host with IPv6 usually has a whole /64: it is counted as one address. */
-export function networkOf(address: string): string {
+export function addressNetwork(address: string): string {
   // Avoids the regular expression of `isIPv6`, which takes as long as everything else here.
   if (!address.includes(':') || !isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]

@@ -7,7 +7,7 @@ export function once<Result>(make: () => Result): () => Result {
   }
 }
 
-/** The same for work that can fail: the next call after a failure tries again. */
+/** A function whose asynchronous result is made by its first call; after a failure, the next call tries again. */
 export function lazily<Result>(load: () => Promise<Result>): () => Promise<Result> {
   let loading: Promise<Result> | undefined
   return () => {

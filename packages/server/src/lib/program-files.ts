@@ -1,4 +1,4 @@
-/** Where the files of the program are: beside it in an installed package, or elsewhere in its clone. */
+/** Where the files of the program are: next to it in an installed package, or elsewhere in a clone. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -41,7 +41,7 @@ export class ReplayMemory {
   readonly #sliceMs: number
   readonly #most: number
   readonly #slices = new Map<number, DigestSet>()
-  /** Nobody can choose ids whose digests are close together. */
+  /** Ids whose digests are close together cannot be chosen on purpose. */
   readonly #salt = randomBytes(16).toString('base64')
 
   constructor(clock: () => number, sliceMs: number, most = MOST) {

@@ -12,7 +12,7 @@ export function isSignatureAlg(text: unknown): text is SignatureAlg {
 }
 
 /** The first argument of Node's `sign` and `verify`; Ed25519 hashes by itself. */
-function digestOf(alg: SignatureAlg): 'sha256' | undefined {
+function hashName(alg: SignatureAlg): 'sha256' | undefined {
   return alg === 'EdDSA' ? undefined : 'sha256'
 }
 
@@ -23,20 +23,20 @@ function keyInput(alg: SignatureAlg, key: KeyObject) {
 }
 
 /** On Node's thread pool for RSA, which takes 0.6 ms; the others take less than handing them over. */
-export function signatureOf(alg: SignatureAlg, key: KeyObject, input: Buffer): Promise<Buffer> {
+export function createSignature(alg: SignatureAlg, key: KeyObject, input: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (alg === 'ES256') resolve(joined(sign(digestOf(alg), input, key)))
-    else if (alg === 'EdDSA') resolve(sign(digestOf(alg), input, key))
+    if (alg === 'ES256') resolve(joined(sign(hashName(alg), input, key)))
+    else if (alg === 'EdDSA') resolve(sign(hashName(alg), input, key))
     else
-      sign(digestOf(alg), input, keyInput(alg, key), (error, signature) =>
+      sign(hashName(alg), input, keyInput(alg, key), (error, signature) =>
         error === null ? resolve(signature) : reject(error),
       )
   })
 }
 
 export function isSigned(alg: SignatureAlg, key: KeyObject, input: Buffer, signature: Buffer): boolean {
-  if (alg !== 'ES256') return verify(digestOf(alg), input, keyInput(alg, key), signature)
-  return signature.length === 2 * NUMBER_BYTES && verify(digestOf(alg), input, key, inAsn1(signature))
+  if (alg !== 'ES256') return verify(hashName(alg), input, keyInput(alg, key), signature)
+  return signature.length === 2 * NUMBER_BYTES && verify(hashName(alg), input, key, inAsn1(signature))
 }
 
 /**

@@ -36,7 +36,7 @@ export const RETRY_SECONDS = '5'
 /** Undefined for an error that is no outage. */
 export function unavailableReason(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const byCode = REASONS.find(([pattern]) => pattern.test(codeOf(error)))
+  const byCode = REASONS.find(([pattern]) => pattern.test(errorCode(error)))
   return (byCode ?? MESSAGES.find(([pattern]) => pattern.test(error.message)))?.[1]
 }
 
@@ -46,18 +46,18 @@ export function isUnavailable(error: unknown): boolean {
 
 /** The database itself may be well. */
 export function isNatsOutage(error: unknown): boolean {
-  return error instanceof Error && codeOf(error).startsWith('GATEHOUSE_NATS_')
+  return error instanceof Error && errorCode(error).startsWith('GATEHOUSE_NATS_')
 }
 
 /** Whether reads may still succeed. */
 export function concernsWrites(error: unknown): boolean {
   return (
     error instanceof Error &&
-    /^(SQLITE_(READONLY|FULL|IOERR)|GATEHOUSE_LOST_WRITES|25006|53100|58030|ENOSPC)/.test(codeOf(error))
+    /^(SQLITE_(READONLY|FULL|IOERR)|GATEHOUSE_LOST_WRITES|25006|53100|58030|ENOSPC)/.test(errorCode(error))
   )
 }
 
-function codeOf(error: Error): string {
+function errorCode(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 

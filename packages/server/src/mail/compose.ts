@@ -12,9 +12,9 @@ export interface ComposeEnv {
   readonly style: Style
   /** Whom people ask for help; empty: their administrator. */
   readonly contact: string
-  readonly nameOf: (user: User) => string
+  readonly chooseName: (user: User) => string
   /** The name of a browser, from its User-Agent. */
-  readonly browserOf: (userAgent: string) => string
+  readonly describeBrowser: (userAgent: string) => string
 }
 
 interface Words {
@@ -49,7 +49,7 @@ export function compose(mail: QueuedMail, { to, user, payload, link }: Ready, en
     brand: env.style.brand,
     contact: env.contact === '' ? (words?.administrator ?? '') : env.contact,
     username: user.username,
-    name: env.nameOf(user),
+    name: env.chooseName(user),
     link: link ?? '',
     expires: timeText(payload.linkExpiresAt ?? mail.expiresAt, language, user),
     time: timeText(mail.createdAt, language, user),
@@ -68,10 +68,10 @@ function languagesOf({ profile }: User, ofPage: string): string[] {
 function originText(
   { address, userAgent }: Payload,
   words: Words | undefined,
-  { browserOf }: Pick<ComposeEnv, 'browserOf'>,
+  { describeBrowser }: Pick<ComposeEnv, 'describeBrowser'>,
 ): string {
   if (address === undefined) return words?.byOperator ?? ''
-  return `${browserOf(userAgent ?? '') || (words?.unknownBrowser ?? '')}, ${address}`
+  return `${describeBrowser(userAgent ?? '') || (words?.unknownBrowser ?? '')}, ${address}`
 }
 
 function timeText(at: number, language: string, { profile }: User): string {

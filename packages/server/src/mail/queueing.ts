@@ -1,7 +1,7 @@
 /** Queues mails in the transaction that causes them: links, verifications, notices, and requests for a new password. */
 import type { Clock } from 'gatehouse-protocol'
 import { isMailAddress } from '../lib/mail-address.ts'
-import { networkOf } from '../lib/network.ts'
+import { addressNetwork } from '../lib/network.ts'
 import type { User } from '../store/accounts/user.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { NewMail } from '../store/mail/mail-queue.ts'
@@ -57,14 +57,14 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
     },
 
     async forgotPassword(stores, { typed, address, language }) {
-      const origin = networkOf(address)
+      const origin = addressNetwork(address)
       if (!(await mayAsk(stores, origin))) return
       const mail = { kind: 'forgot-password', origin, language, expiresAt: clock() + FORGOTTEN_MS } as const
       await add(stores, mail, { typed: typed.slice(0, LONGEST_TYPED) })
     },
 
     async verifyAddress(stores, { userId, to, address, language }) {
-      const origin = networkOf(address)
+      const origin = addressNetwork(address)
       if (!(await mayAsk(stores, origin))) return
       const user = await stores.users.findById(userId)
       if (user === undefined) return

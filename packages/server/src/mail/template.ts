@@ -1,7 +1,7 @@
 /** Templates of mails: a subject and a text with fixed placeholders, such as {{link}}. */
 import { MAIL_KINDS, type MailKind } from '../store/mail/kinds.ts'
 
-/** What a template may contain, by kind of mail. Values of the profile are not sent to addresses that nobody has confirmed. */
+/** What a template may contain, by kind of mail. Values of the profile are not sent to unconfirmed addresses. */
 export type Placeholder = 'brand' | 'contact' | 'username' | 'name' | 'link' | 'expires' | 'time' | 'origin' | 'subject'
 
 export type Values = Readonly<Partial<Record<Placeholder, string>>>

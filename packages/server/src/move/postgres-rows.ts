@@ -3,7 +3,7 @@ import { isLongType } from 'gatehouse-iql'
 import type { ClientBase, Pool } from 'pg'
 import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { POSTGRES_SCHEMA } from '../store/database/database.ts'
-import { serversOf } from '../store/database/servers/one-connection.ts'
+import { openServers } from '../store/database/servers/one-connection.ts'
 import {
   batchRowsOf,
   labelOf,
@@ -34,7 +34,7 @@ const SETTINGS = {
 
 /** To the server that the URL chooses; `close` ends the connections. */
 export function openPool(url: string, dataFolder: string): { pool: Pool; close: () => Promise<void> } {
-  const servers = serversOf({ url, dataFolder })
+  const servers = openServers({ url, dataFolder })
   const pool = servers.createPool({
     max: 3,
     settings: SETTINGS,

@@ -28,13 +28,20 @@ export {
 export { type CopyForm, type Encoding, type ReadOutcome, type WireForm, wireForm } from './model/result.ts'
 export { PlanPending, whenPlanned } from './plan/long-plans.ts'
 export type { BuiltStatement, Planned } from './plan/planner.ts'
-export { ownerOf, type QueryCall, type QueryResult, readSmall, requireStepUp } from './run/call.ts'
-export { execute } from './run/execution.ts'
-export { type Observe, OTEL_SYSTEMS } from './run/observe.ts'
-export type { Planning } from './run/planning.ts'
-export { type CallParts, type Ran, Run, type RunEnv, run, runWork, type StatementCall } from './run/run.ts'
-export type { RunningQueries, RunningQuery } from './run/running.ts'
-export { logSlow, type SlowLog } from './run/slow-log.ts'
+export type { CallPart, QueryResult } from './run/call.ts'
+export { Planning } from './run/planning.ts'
+export {
+  type CallParts,
+  permit,
+  type Ran,
+  Run,
+  type RunEnv,
+  run,
+  runWork,
+  type StatementCall,
+  type Work,
+} from './run/run.ts'
+export type { RunningQuery } from './run/running.ts'
 export type { Documents } from './saved/documents.ts'
 export { openQuery, type QueryService } from './service.ts'
 export { asUnavailable } from './unavailable.ts'

@@ -27,7 +27,6 @@ import { type AuditSource, type AuditTable, createAuditTable } from './run/audit
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
 import { type Observe, observer } from './run/observe.ts'
-import { type CallParts, type Ran, run, type StatementCall } from './run/run.ts'
 import { RunningQueries } from './run/running.ts'
 import type { SlowLog } from './run/slow-log.ts'
 import { createTables, type Tables } from './run/tables.ts'
@@ -212,11 +211,6 @@ export class QueryService {
       observe: this.#observe,
       slowLog: this.#slowLog,
     }
-  }
-
-  /** Runs the statements of a call, as every protocol does. */
-  run<Parts extends CallParts>(call: StatementCall<Parts>): Ran<Parts> | Promise<Ran<Parts>> {
-    return run(call, this.#parts)
   }
 
   #cleanUp(): void {

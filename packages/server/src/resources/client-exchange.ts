@@ -37,7 +37,7 @@ function scopeFault(scope: string, api: string | undefined, known: KnownScopes):
     return `unknown scope "${scope}"${near === undefined ? '' : `; did you mean "${near}"?`}`
   }
   if (!isRight(scope)) return `"${scope}" is no right: tokens from an exchange have rights only`
-  return known.audienceOf(scope) === api
+  return known.findAudience(scope) === api
     ? `"${scope}" is a scope of the API that the client is, where it gets those of the token that it exchanges`
     : undefined
 }

@@ -148,7 +148,7 @@ function controllerFaults(
   for (const [index, topic] of topics.entries()) {
     const path = `topics[${index}]`
     if (COMMON_TOPIC_NAMES.includes(topic.name)) fault(`${path}.name`, `every controller has a topic ${topic.name}`)
-    const rights = scopes.rights().filter((scope) => scopes.targetOf(scope) === BUILT_IN)
+    const rights = scopes.rights().filter((scope) => scopes.findTarget(scope) === BUILT_IN)
     if (topic.needs !== 'identity' && !rights.includes(topic.needs))
       fault(`${path}.needs`, unknownName('scope', topic.needs, ['identity', ...rights], index))
   }

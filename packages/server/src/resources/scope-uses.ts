@@ -1,5 +1,5 @@
 /** What names the scopes of APIs, in words. */
-import { wordsOf } from '../lib/words.ts'
+import { splitWords } from '../lib/words.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
@@ -24,7 +24,9 @@ export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): s
   return [
     ...users.roles.filter((role) => names(...role.scopes)).map(({ name }) => `the role ${name}`),
     ...users.clients
-      .filter(({ scope, exchange_scope: exchanged }) => names(...wordsOf(scope ?? ''), ...wordsOf(exchanged ?? '')))
+      .filter(({ scope, exchange_scope: exchanged }) =>
+        names(...splitWords(scope ?? ''), ...splitWords(exchanged ?? '')),
+      )
       .map((one) => `the client ${one.client_id}`),
     ...users.attributes.filter(({ scope }) => names(scope)).map(({ name }) => `the attribute ${name}`),
     ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),

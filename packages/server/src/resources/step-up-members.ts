@@ -1,5 +1,5 @@
 /** Step-up (RFC 9470) as files and requests declare it: `require_acr` and `require_age`, and the same for writes. */
-import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, needOf, type StepUpRules } from 'gatehouse-protocol'
+import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, readStepUpNeed, type StepUpRules } from 'gatehouse-protocol'
 import { number } from '../schema/builders.ts'
 
 function level(description: string) {
@@ -29,8 +29,8 @@ export interface DeclaredStepUp {
 
 /** Undefined if nothing is demanded. The declaration has no faults. */
 export function stepUpTarget(declared: DeclaredStepUp): StepUpRules | undefined {
-  const read = needOf(levelOf(declared.require_acr), declared.require_age)
-  const write = needOf(levelOf(declared.write_require_acr), declared.write_require_age)
+  const read = readStepUpNeed(levelOf(declared.require_acr), declared.require_age)
+  const write = readStepUpNeed(levelOf(declared.write_require_acr), declared.write_require_age)
   if (read === undefined && write === undefined) return undefined
   return { ...(read && { read }), ...(write && { write }) }
 }

@@ -58,7 +58,7 @@ function explain(error: SchemaError, whole: unknown, before: number, { schema, p
       return []
     case 'boolean':
       return fault(
-        `unknown member${before < MOST_SUGGESTIONS ? suggestion(lastOf(error), memberNames(error, schema)) : ''}`,
+        `unknown member${before < MOST_SUGGESTIONS ? suggestion(lastSegment(error), memberNames(error, schema)) : ''}`,
       )
     case 'required':
       return error.params.requiredProperties.map((name) => ({ path: join(path, name), text: 'is missing' }))
@@ -75,7 +75,7 @@ function explain(error: SchemaError, whole: unknown, before: number, { schema, p
     case 'pattern':
       return fault(patterns.get(String(error.params.pattern)) ?? `must match ${String(error.params.pattern)}`)
     case 'anyOf':
-      return fault(`must be ${formsOf(error.schemaPath, schema).join(' or ')}, not ${nameOfValue(value)}`)
+      return fault(`must be ${listForms(error.schemaPath, schema).join(' or ')}, not ${nameOfValue(value)}`)
     case 'minLength':
       return fault('must not be empty')
     case 'maxLength':
@@ -119,7 +119,7 @@ function at(value: unknown, pointer: string): unknown {
   )
 }
 
-function lastOf({ instancePath }: SchemaError): string {
+function lastSegment({ instancePath }: SchemaError): string {
   return segments(instancePath).at(-1) ?? ''
 }
 
@@ -136,7 +136,7 @@ function exampleAt({ schemaPath }: SchemaError, schema: object): string {
 }
 
 /** The forms of a union: `text`, `{"env": …}`, `null`. */
-function formsOf(schemaPath: string, schema: object): string[] {
+function listForms(schemaPath: string, schema: object): string[] {
   const branches = at(schema, `${schemaPath.slice(1)}/anyOf`)
   if (!Array.isArray(branches)) return []
   return branches.map((branch: { type?: string; required?: string[]; enum?: unknown[] }) => {

@@ -1,8 +1,8 @@
 /** What the services of a server work with: the files that the settings name, the database, and the other nodes. */
 import { type Clock, systemClock } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
-import { issuerOf } from '../config/issuer.ts'
-import { wirePortOf } from '../config/wire.ts'
+import { chooseIssuer } from '../config/issuer.ts'
+import { effectiveWirePort } from '../config/wire.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { createDemoMarket, type DemoMarket } from '../demo/market.ts'
 import type { Bus } from '../events/bus.ts'
@@ -75,7 +75,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
   )
   cleanup.add(() => startedControllers.stop())
 
-  const issuer = issuerOf(config, port)
+  const issuer = chooseIssuer(config, port)
   const tracing = await openTracingIfSet(config, nodeName(), logger, cleanup)
   const resources = await openResources(
     config,
@@ -112,7 +112,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
       issuer,
       console: config.console,
       cliClient: config.cliClient,
-      wire: wirePortOf(config) !== undefined,
+      wire: effectiveWirePort(config) !== undefined,
     }),
   }
 }

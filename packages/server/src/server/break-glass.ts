@@ -1,6 +1,6 @@
 /** Whether somebody can sign in when all providers fail: checked before a server lets only such people use passwords. */
 import { BadSetting } from '../config/parsers.ts'
-import type { LocalSignIn } from '../identity/provider-directory.ts'
+import type { LocalSignIn } from '../identity/identity.ts'
 import type { Stores } from '../store/stores.ts'
 
 /** Throws if `break_glass` would leave nobody who can repair the providers. */

@@ -11,7 +11,7 @@ import {
 import { atMostEvery, type Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openFilesLimit } from '../telemetry/open-files.ts'
-import { boundOf } from './options.ts'
+import { connectionBound } from './options.ts'
 
 /** Databases, their pools, threads, pipes, files that are read: 40 after a start, and as many again under load. */
 const OWN_FILES = 128
@@ -59,7 +59,7 @@ export function limitConnections(
       'refusing connections: the open-file limit has been reached',
     ),
   )
-  const setBound = boundConnections(server, boundOf(config), () =>
+  const setBound = boundConnections(server, connectionBound(config), () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'address' }),
   )
   const admission = keepProbeConnections(server, most ?? Number.POSITIVE_INFINITY, () => {

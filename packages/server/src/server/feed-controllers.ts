@@ -42,7 +42,7 @@ function createController(
     const data = dataText(call)
     if (data === undefined || isDeeperThan(data, MAX_DEPTH)) throw refuse('Data', 'Data')
     try {
-      const position = await feeds.publish(name, [{ topic, data }], principal, undefined, originOf(call))
+      const position = await feeds.publish(name, [{ topic, data }], principal, undefined, requestOrigin(call))
       return position === undefined ? {} : { Position: position }
     } catch (error) {
       throw streamRefusal(error, name)
@@ -60,7 +60,7 @@ function createController(
         request,
         principal,
         feedSink(sink, name, onClosed),
-        originOf(call),
+        requestOrigin(call),
       )
       // Clients that send no Data get what they always got.
       const confirmation = call.data === undefined ? undefined : await confirm(request, subscription)
@@ -111,7 +111,7 @@ function createController(
   }
 }
 
-function originOf({ caller: { address, connectionId: requestId } }: Call): RequestOrigin {
+function requestOrigin({ caller: { address, connectionId: requestId } }: Call): RequestOrigin {
   return { address, requestId }
 }
 

@@ -7,7 +7,7 @@ import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import { feedControllers } from './feed-controllers.ts'
-import { feedLimitsOf } from './options.ts'
+import { feedLimits } from './options.ts'
 
 export function openFeedsOnStreams(
   base: Base,
@@ -24,7 +24,7 @@ export function openFeedsOnStreams(
     clock,
     logger,
     metrics,
-    limits: feedLimitsOf(config),
+    limits: feedLimits(config),
     onChanged(declared) {
       const maxPatterns = () => feeds.limits().patterns
       const controllers = feedControllers(declared, { feeds: feeds.service, maxPatterns, patterns })

@@ -32,8 +32,8 @@ export const CLIENT_LIBRARY: PartOfInstallation = {
 }
 
 /** The first fault of each part. */
-export async function faultsOf(parts: readonly PartOfInstallation[]): Promise<readonly InstallationFault[]> {
-  const faults = await Promise.all(parts.map(faultOf))
+export async function findFaults(parts: readonly PartOfInstallation[]): Promise<readonly InstallationFault[]> {
+  const faults = await Promise.all(parts.map(findFault))
   return faults.filter((fault) => fault !== undefined)
 }
 
@@ -49,7 +49,7 @@ export const SET_UP_AGAIN = IS_CLONE
 
 /** Looks once, without delaying the start, and again for each probe as long as something is wrong. */
 export function watchInstallation(config: Config, logger: Logger): ReadinessCheck {
-  const look = () => faultsOf(servedParts(config))
+  const look = () => findFaults(servedParts(config))
   let last = look()
   void last.then((faults) => {
     for (const fault of faults) logger.error({ path: fault.path }, `${describeFault(fault)}. ${SET_UP_AGAIN}`)
@@ -61,7 +61,7 @@ export function watchInstallation(config: Config, logger: Logger): ReadinessChec
   }
 }
 
-async function faultOf({ name, file }: PartOfInstallation): Promise<InstallationFault | undefined> {
+async function findFault({ name, file }: PartOfInstallation): Promise<InstallationFault | undefined> {
   const folder = join(file, '..')
   try {
     await stat(file)

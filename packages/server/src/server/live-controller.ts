@@ -91,7 +91,7 @@ function guarded(subscription: RunningSubscription, sink: SubscriberSink<JsonTex
 
 function liveSink(sink: SubscriberSink<JsonText>): SubscriberSink<LiveMessage> {
   return {
-    send: (message) => sink.send(dataOf(message)),
+    send: (message) => sink.send(sharedData(message)),
     get maySend() {
       return sink.maySend
     },
@@ -102,7 +102,7 @@ function liveSink(sink: SubscriberSink<JsonText>): SubscriberSink<LiveMessage> {
 /** All subscribers that are sent a message share its text, and so its frames. */
 const texts = new WeakMap<LiveMessage, JsonText>()
 
-function dataOf(message: LiveMessage): JsonText {
+function sharedData(message: LiveMessage): JsonText {
   let data = texts.get(message)
   if (data === undefined) {
     data = new JsonText(message.text)

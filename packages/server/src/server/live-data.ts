@@ -20,21 +20,21 @@ export function readLiveData(call: Call): LiveData {
   const fields = members(call.data)
   return {
     statement: textMember(fields, 'Statement'),
-    parameters: readParameters(parametersOf(call, fields)),
-    maxRate: readMaxRate(memberOf(fields, 'MaxRate')),
+    parameters: readParameters(rawParameters(call, fields)),
+    maxRate: readMaxRate(readMember(fields, 'MaxRate')),
     resume: readResume(fields),
   }
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-function memberOf(fields: Fields, name: string): unknown {
+function readMember(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
 /** The parsed message has doubles for its numbers, but its text has all their digits. MessagePack loses none. */
-function parametersOf({ source }: Call, fields: Fields): Json {
-  const parameters = memberOf(fields, 'Parameters')
+function rawParameters({ source }: Call, fields: Fields): Json {
+  const parameters = readMember(fields, 'Parameters')
   if (parameters === undefined) return null
   return source === undefined ? asJson(parameters, 'Parameters') : rereadParameters(source)
 }
@@ -72,7 +72,7 @@ function readMaxRate(given: unknown): number {
 const POSITION = /^[\x21-\x7e]{1,512}$/
 
 function readResume(fields: Fields): string | undefined {
-  if (memberOf(fields, 'Resume') === undefined) return undefined
+  if (readMember(fields, 'Resume') === undefined) return undefined
   const position = textMember(fields, 'Resume')
   if (!POSITION.test(position)) throw refuse('Data', 'Resume')
   return position

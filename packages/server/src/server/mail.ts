@@ -3,7 +3,7 @@ import type { AccountsInside } from '../accounts/accounts.ts'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { describeBrowser } from '../identity/browser/browser-name.ts'
-import { displayNameOf } from '../identity/tokens/claims.ts'
+import { chooseDisplayName } from '../identity/tokens/claims.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail, MailSettings, Templates } from '../mail/mail.ts'
 import type { User } from '../store/accounts/user.ts'
@@ -48,8 +48,8 @@ export async function openMailIfSet(
       templates: templates ?? loadTemplates(config.mailTemplates),
       style: { brand: config.brandName, colour: config.brandColour },
       contact: config.supportContact,
-      nameOf: displayNameOf,
-      browserOf: describeBrowser,
+      chooseName: chooseDisplayName,
+      describeBrowser: describeBrowser,
     },
     queue: stores.mailQueue,
     transact: (work) =>
@@ -85,7 +85,7 @@ export async function checkMailServer({ mailUrl, mailFrom, mailPassword }: Confi
   await checkServer(mailUrl, mailPassword, mailFrom)
 }
 
-export function mailSettingsOf({ mailPassword: password, mailRate: rate }: Config): MailSettings {
+export function mailSettings({ mailPassword: password, mailRate: rate }: Config): MailSettings {
   return { password, rate }
 }
 

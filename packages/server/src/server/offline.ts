@@ -84,7 +84,7 @@ async function openTables<T>(
       clock,
       database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
       // Row filters are bound with the definitions; no caller has values here.
-      attributes: { definitions: () => stores.attributes.list(), valuesOf: () => ({}) },
+      attributes: { definitions: () => stores.attributes.list(), currentValues: () => ({}) },
       limits: { concurrency: 1 },
       deriveKey: masterKey.derive,
       onError: rethrow,

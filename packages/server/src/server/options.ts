@@ -7,7 +7,7 @@ import { BadSetting } from '../config/parsers.ts'
 import type { GroupBudgets } from '../http/limits/rate-limits.ts'
 
 /** The budgets are by the limit groups that routes name. */
-export function rateLimitsOf(config: Config) {
+export function rateLimitOptions(config: Config) {
   const budgets = new Map<string, GroupBudgets>([
     ['token', config.limitToken],
     ['pages', config.limitPages],
@@ -20,15 +20,15 @@ export function rateLimitsOf(config: Config) {
   return { budgets, exempt: config.limitExempt }
 }
 
-export function proxiesOf({ trustedProxies, limitExempt: exempt }: Config) {
+export function proxyOptions({ trustedProxies, limitExempt: exempt }: Config) {
   return { trustedProxies, exempt }
 }
 
-export function boundOf({ maxConnectionsPerAddress: most, trustedProxies, limitExempt }: Config) {
+export function connectionBound({ maxConnectionsPerAddress: most, trustedProxies, limitExempt }: Config) {
   return { most, exempt: [...trustedProxies, ...limitExempt] }
 }
 
-export function lifetimesOf(config: Config) {
+export function tokenLifetimes(config: Config) {
   return {
     accessTokenMs: config.accessTokenLifetime,
     refreshMs: config.refreshTokenLifetime,
@@ -37,7 +37,7 @@ export function lifetimesOf(config: Config) {
   }
 }
 
-export function queryLimitsOf(config: Config) {
+export function queryLimits(config: Config) {
   return {
     resultRows: config.queryRows,
     resultBytes: config.queryResultBytes,
@@ -59,7 +59,7 @@ export function queryLimitsOf(config: Config) {
   }
 }
 
-export function liveLimitsOf(config: Config) {
+export function liveLimits(config: Config) {
   return {
     perConnection: config.liveStatementsPerConnection,
     perUser: config.liveStatementsPerUser,
@@ -69,7 +69,7 @@ export function liveLimitsOf(config: Config) {
   }
 }
 
-export function feedLimitsOf(config: Config) {
+export function feedLimits(config: Config) {
   return {
     publisherRate: config.feedPublisherRate,
     publisherKeys: config.feedPublisherKeys,
@@ -92,7 +92,7 @@ export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefin
 }
 
 /** The console streams from the origin of the issuer. */
-export function streamSettingsOf(config: Config, issuer: string): Config {
+export function streamSettings(config: Config, issuer: string): Config {
   if (!config.console || config.streamOrigins.length === 0) return config
   return { ...config, streamOrigins: [...config.streamOrigins, new URL(issuer).origin] }
 }

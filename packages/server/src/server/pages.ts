@@ -2,7 +2,7 @@
 import type { ProblemPage } from '../http/context.ts'
 import { PROBLEM_TYPE } from '../http/problem.ts'
 import type { BrandSettings, Pages } from '../identity/browser/page-settings.ts'
-import type { Place } from '../identity/pages/layout.ts'
+import type { Place } from '../identity/page-parts.ts'
 import { lazily } from '../lib/once.ts'
 
 const ALL_PLACES = ['console', 'account', 'documentation'] as const satisfies readonly Place[]

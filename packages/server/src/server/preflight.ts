@@ -1,7 +1,7 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
 import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
-import { issuerOf } from '../config/issuer.ts'
+import { chooseIssuer } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { Templates } from '../mail/mail.ts'
 import { checkStored } from '../store/check-stored.ts'
@@ -65,7 +65,7 @@ export async function checkBeforeStart(
   const hasQuery = config.services.includes('query')
   const hasFeeds = config.services.includes('streaming') && config.natsUrl === ''
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0) + (hasFeeds ? FEED_CONNECTIONS : 0)
-  const issuer = issuerOf(config, port)
+  const issuer = chooseIssuer(config, port)
   const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
   const names = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {

@@ -37,15 +37,17 @@ export function readinessChecks(
 ): Readonly<Record<string, ReadinessCheck>> {
   return {
     process: async () => state.describe(),
-    database: async () => failureOf(database.check().then(() => state.conflicts?.check())),
-    ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+    database: async () => describeFailure(database.check().then(() => state.conflicts?.check())),
+    ...(query === undefined ? {} : { query: async () => describeFailure(query.check()) }),
     // Elsewhere they are in the database, and as available as it is.
-    ...(feeds === undefined || config.natsUrl === '' ? {} : { feeds: async () => failureOf(feeds.service.check()) }),
+    ...(feeds === undefined || config.natsUrl === ''
+      ? {}
+      : { feeds: async () => describeFailure(feeds.service.check()) }),
     installation: watchInstallation(config, logger),
   }
 }
 
-async function failureOf(check: Promise<void>): Promise<string | undefined> {
+async function describeFailure(check: Promise<void>): Promise<string | undefined> {
   try {
     await check
     return undefined

@@ -13,17 +13,17 @@ import type { QueryService } from '../query/index.ts'
 import type { Gateway } from '../streaming/streaming.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
 import type { Wire } from '../wire/wire.ts'
-import { mailSettingsOf } from './mail.ts'
+import { mailSettings } from './mail.ts'
 import {
-  boundOf,
-  feedLimitsOf,
-  lifetimesOf,
-  liveLimitsOf,
-  proxiesOf,
-  queryLimitsOf,
-  rateLimitsOf,
+  connectionBound,
+  feedLimits,
+  liveLimits,
+  proxyOptions,
+  queryLimits,
+  rateLimitOptions,
   readTls,
-  streamSettingsOf,
+  streamSettings,
+  tokenLifetimes,
 } from './options.ts'
 import type { CertificateExpiry } from './watch/certificate-expiry.ts'
 
@@ -65,14 +65,14 @@ export async function reloadSettings(
     parts.wire?.setCertificate(certificate)
     expiry?.setCertificate(certificate.cert)
   }
-  parts.rateLimits.setLimits(rateLimitsOf(config))
-  parts.setConnectionBound(boundOf(config))
-  parts.setProxies(proxiesOf(config))
-  parts.identity.setLifetimes(lifetimesOf(config))
-  parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
-  parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
-  parts.feeds?.setLimits(feedLimitsOf(config))
-  parts.mail?.setSettings(mailSettingsOf(config))
+  parts.rateLimits.setLimits(rateLimitOptions(config))
+  parts.setConnectionBound(connectionBound(config))
+  parts.setProxies(proxyOptions(config))
+  parts.identity.setLifetimes(tokenLifetimes(config))
+  parts.query?.setLimits(queryLimits(config), liveLimits(config))
+  parts.gateway?.setSettings(streamSettings(config, parts.issuer))
+  parts.feeds?.setLimits(feedLimits(config))
+  parts.mail?.setSettings(mailSettings(config))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')
     if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')

@@ -1,6 +1,6 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
-import { Refusal, VERSION } from 'gatehouse-protocol'
+import { VERSION } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -107,22 +107,12 @@ function startRoute(parts: RouteParts, readiness: () => Promise<Readiness>): Rou
 
 /** The start page is also shown while the database cannot be read. */
 function signedInUser({ identity, resources, rateLimits }: RouteParts): NonNullable<StartParts['findUser']> {
+  const { sessions, users } = resources.stores
   return async (context) => {
-    const [{ openBrowserContext }, { browserCookies }] = await Promise.all([
-      import('../identity/browser/browser-context.ts'),
-      import('../identity/browser/cookies.ts'),
-    ])
-    const { sessions, users } = resources.stores
-    const cookies = browserCookies(identity.issuer.name)
-    try {
-      const { user } = await openBrowserContext(context, { cookies, sessions, users, rateLimits })
-      const locale = user?.profile.locale
-      return user && { id: user.id, locale: typeof locale === 'string' ? locale : undefined }
-    } catch (error) {
-      if (error instanceof Refusal) throw error
-      context.log.warn({ err: error }, 'the session of the start page could not be read')
-      return undefined
-    }
+    const { findSignedInUser } = await import('../identity/browser/signed-in-user.ts')
+    const user = await findSignedInUser(context, identity.issuer.name, { sessions, users, rateLimits })
+    const locale = user?.profile.locale
+    return user && { id: user.id, locale: typeof locale === 'string' ? locale : undefined }
   }
 }
 

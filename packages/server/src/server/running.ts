@@ -139,7 +139,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
     answerClosed(ports.listener, reason, {
       logger,
       metrics: services.metrics,
-      addressOf: (request) => addresses.of(request),
+      readAddress: (request) => addresses.of(request),
       base: basePath,
     })
     state.beginStop()
@@ -162,7 +162,7 @@ async function stop(reason: StopReason, running: Running, closed: () => Promise<
   const { settings, state, ports, base, services, wire, cleanup } = running
   const { logger, worker } = base
   if (reason !== 'replaced') state.beginStop()
-  const delayMs = stopDelayOf(settings, reason, worker !== undefined)
+  const delayMs = chooseStopDelay(settings, reason, worker !== undefined)
   logger.info({ delayMs }, 'stopping')
   ports.listener.announceClose()
   // The messages of streams are requests too.
@@ -189,7 +189,7 @@ async function endStreams({ query, streaming, feeds }: Services): Promise<void> 
 }
 
 /** How long requests are served after the stop has begun. */
-function stopDelayOf({ config, sources }: LoadedConfig, reason: StopReason, isWorker: boolean): number {
+function chooseStopDelay({ config, sources }: LoadedConfig, reason: StopReason, isWorker: boolean): number {
   // A failed worker can close at once: the others answer.
   if (reason === 'failed' && isWorker) return 0
   // A demonstration has no load balancer that must notice the stop.

@@ -3,8 +3,7 @@ import type { Config } from '../config/config.ts'
 import type { Feeds } from '../feeds/feeds.ts'
 import { RateLimits } from '../http/limits/rate-limits.ts'
 import { SlidingWindow } from '../http/limits/sliding-window.ts'
-import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
-import { type Identity, openIdentity } from '../identity/identity.ts'
+import { type Identity, openIdentity, watchSessions } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail } from '../mail/mail.ts'
@@ -19,7 +18,7 @@ import type { LocalFaults } from './faults.ts'
 import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
-import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
+import { liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 import { type ClockWatch, watchClock } from './watch/clock.ts'
@@ -51,7 +50,7 @@ export async function openServices(
   const render = () => metrics.render()
   const renderMetrics = worker === undefined ? render : worker.shareMetrics(render)
   const window = new SlidingWindow(clock)
-  const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
+  const rateLimits = new RateLimits(window, rateLimitOptions(config), metrics)
   const stepUp = createStepUp({ clock, audit: resources.audit, metrics })
   const clockWatch = await watchClock(resources.database, base, cleanup)
   const identity = await openIdentityService(base, metrics, clockWatch)
@@ -94,7 +93,7 @@ function openQueryService(
     },
     attributes: {
       definitions: () => stores.attributes.list(),
-      valuesOf({ kind, subject, clientId }) {
+      currentValues({ kind, subject, clientId }) {
         const known = kind === 'user' ? users.recent(subject) : clients.recent(clientId)
         if (known !== undefined) return known.attributes
         const found = kind === 'user' ? users.findById(subject) : clients.find(clientId)
@@ -109,8 +108,8 @@ function openQueryService(
       servers: resources.servers,
       shared: worker?.queryFile,
     },
-    limits: queryLimitsOf(config),
-    liveLimits: liveLimitsOf(config),
+    limits: queryLimits(config),
+    liveLimits: liveLimits(config),
     deriveKey: masterKey.derive,
     onError: (error) => logger.error({ err: error }, 'query service error'),
     onAvailability: logAvailability(logger, 'query'),
@@ -136,7 +135,7 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
     rotateKeysEveryMs: config.keyRotation,
     provisioning: config.scim,
     signingAlgs: config.signingAlgs,
-    lifetimes: lifetimesOf(config),
+    lifetimes: tokenLifetimes(config),
     dpop: {
       publicOrigins: config.publicOrigins,
       nonce: config.dpopNonce,
@@ -187,7 +186,7 @@ function openStreamingService(
   return openStreaming({
     authenticate: identity.authenticate,
     checkProof: identity.checkProof,
-    usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
+    findUsername: async (subject) => (await identity.users.findById(subject))?.username,
     bus,
     audit,
     clock,
@@ -196,7 +195,7 @@ function openStreamingService(
     metrics,
     controllers,
     stepUp,
-    settings: streamSettingsOf(config, issuer),
+    settings: streamSettings(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,
     trace: tracing,

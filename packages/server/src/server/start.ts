@@ -8,7 +8,7 @@ import type { ReadinessCheck } from '../http/health.ts'
 import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { Pipeline } from '../http/pipeline.ts'
-import { resourceMetadataOf } from '../http/protected-resource.ts'
+import { createResourceMetadata } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import type { Wire } from '../wire/wire.ts'
@@ -17,7 +17,7 @@ import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
-import { proxiesOf, readTls } from './options.ts'
+import { proxyOptions, readTls } from './options.ts'
 import { lazyPages } from './pages.ts'
 import { readinessChecks, ServerState } from './readiness.ts'
 import { routeGroups } from './routes.ts'
@@ -27,7 +27,7 @@ import { listenForMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } 
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
 import { Cleanup } from './watch/cleanup.ts'
 import { createNodeReplies } from './watch/node-status.ts'
-import { listenLater, openWire, openWirePort, wireAddressOf } from './wire.ts'
+import { listenLater, openWire, openWirePort, publicWireAddress } from './wire.ts'
 
 export type { RunningServer }
 
@@ -80,7 +80,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     const front = answerRequests(base, services, listener, {
       state,
       readiness,
-      wire: wireAddressOf(config, base.issuer, wire),
+      wire: publicWireAddress(config, base.issuer, wire),
       settings: () => running.settings,
     })
     wire?.serve()
@@ -114,8 +114,8 @@ function answerOtherNodes(
     streams: gateway && { list: () => gateway.connections() },
     wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
-    tablesOf: query && ((user, page) => query.tablesOf(user, page)),
-    topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
+    listTables: query && ((user, page) => query.tablesOf(user, page)),
+    listTopics: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
     node: status,
     figures,
   })
@@ -141,7 +141,7 @@ interface Answering {
   readonly state: ServerState
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** How tools reach the wire port; undefined where it is off. */
-  readonly wire: ReturnType<typeof wireAddressOf>
+  readonly wire: ReturnType<typeof publicWireAddress>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
 }
@@ -158,8 +158,8 @@ function answerRequests(
   const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
-  const pages = lazyPages(basePath, base.brand, placesOf(config))
-  const addresses = new ClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
+  const pages = lazyPages(basePath, base.brand, linkedPlaces(config))
+  const addresses = new ClientAddresses(proxyOptions(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
   const connections = limitConnections(listener.server, config, { logger, metrics })
   const arriving = new HeldBytes(config.maxArrivingBytes)
   metrics.watch('gatehouse_http_arriving_bytes', () => [[{}, arriving.bytes]])
@@ -201,10 +201,10 @@ function answerRequests(
     }),
     base: basePath,
     problemPage: pages.problemPage,
-    resourceMetadata: resourceMetadataOf(issuer),
+    resourceMetadata: createResourceMetadata(issuer),
     arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
-    addressOf: (request) => addresses.of(request),
+    readAddress: (request) => addresses.of(request),
     admit: connections.admit,
     authenticate,
     checkProof,
@@ -218,7 +218,7 @@ function answerRequests(
   return { basePath, addresses, connections }
 }
 
-function placesOf(config: Config) {
+function linkedPlaces(config: Config) {
   return { console: config.console, account: runs(config, 'identity'), documentation: true }
 }
 

@@ -2,7 +2,7 @@
 import { isLoopback, VERSION } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
-import { wireHostOf, wirePasswordsOf, wirePortOf } from '../config/wire.ts'
+import { effectiveWireHost, effectiveWirePort, takesWirePasswords } from '../config/wire.ts'
 import type { Opening } from '../http/listener.ts'
 import type { Identity } from '../identity/identity.ts'
 import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
@@ -22,9 +22,9 @@ const PORT_ERRORS: ReadonlyMap<string, string> = new Map([
 
 /** Checked with the main port, before anything is written; undefined where it is off. */
 export async function openWirePort(config: Config, opening: Opening, logger: Logger): Promise<WirePort | undefined> {
-  const port = wirePortOf(config)
+  const port = effectiveWirePort(config)
   if (port === undefined || !config.services.includes('query')) return undefined
-  const host = wireHostOf(config)
+  const host = effectiveWireHost(config)
   const { openPort } = await import('../wire/listener/port.ts')
   try {
     return await openPort({ host, port, opening })
@@ -39,25 +39,25 @@ export async function listenLater(port: WirePort | undefined, config: Config, lo
   await port?.listen().catch((error) => onClosedPort(error, config, logger))
 }
 
-/** Throws, unless nobody has asked for this port. */
+/** Throws if the port was set explicitly. */
 function onClosedPort(error: unknown, config: Config, logger: Logger): void {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   const text = PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
-  const [host, port] = [wireHostOf(config), wirePortOf(config)]
+  const [host, port] = [effectiveWireHost(config), effectiveWirePort(config)]
   if (config.wirePort !== 'auto')
     throw new BadSetting(`The wire port ${port} on ${host} ${text}: change GATEHOUSE_WIRE_PORT or GATEHOUSE_WIRE_HOST.`)
   logger.warn({ host, port }, `the wire port ${text}: tools cannot connect; choose another one with --wire-port`)
 }
 
 /** How tools reach the port, for the console; undefined where it is off. */
-export function wireAddressOf(config: Config, issuer: string, wire: Wire | undefined) {
+export function publicWireAddress(config: Config, issuer: string, wire: Wire | undefined) {
   if (wire === undefined) return undefined
-  const isLocal = isLoopback(wireHostOf(config))
+  const isLocal = isLoopback(effectiveWireHost(config))
   return {
     host: isLocal ? 'localhost' : new URL(issuer).hostname,
     port: wire.port,
     tls: config.tlsCertificate !== '',
-    passwords: wirePasswordsOf(config),
+    passwords: takesWirePasswords(config),
   }
 }
 
@@ -103,7 +103,7 @@ export async function openWire(
       openSession,
       authenticate: identity.authenticate,
       checkSecret: await createCheckSecret(base, identity, rateLimits),
-      usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
+      findUsername: async (subject) => (await identity.users.findById(subject))?.username,
       certificate: readTls(config),
       settings: {
         statementBytes: config.queryStatementBytes,
@@ -155,7 +155,7 @@ async function createCheckSecret(
     clock,
     rateLimits,
     clientId: TOOLS_CLIENT,
-    passwords: wirePasswordsOf(config),
+    passwords: takesWirePasswords(config),
     sessionMs: config.wireSession,
   })
 }

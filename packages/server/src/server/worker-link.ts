@@ -1,7 +1,7 @@
 /** What a worker shares with the other workers of its machine. A server that runs alone has no link. */
 
 import type { NewMessage, SharedFeeds } from '../feeds/feeds.ts'
-import type { UsedProofs } from '../identity/dpop/dpop.ts'
+import type { UsedProofs } from '../identity/identity.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 

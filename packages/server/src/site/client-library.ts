@@ -2,7 +2,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { VERSION } from 'gatehouse-protocol'
-import { type CompressedContent, compress, sendCompressed, tagOf } from '../http/compressed.ts'
+import { type CompressedContent, compress, sendCompressed, weakEtag } from '../http/compressed.ts'
 import type { Context } from '../http/context.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
@@ -19,9 +19,9 @@ export function clientLibraryGroup(cors: CorsPolicy): RouteGroup {
     cors,
     headers: { 'cross-origin-resource-policy': 'cross-origin' },
     routes: [
-      ...routesOf('gatehouse', 'js', { file: 'index.min.js', read: readModule }),
-      ...routesOf('gatehouse-dpop', 'js', { file: 'dpop.min.js', read: readModule }),
-      ...routesOf('gatehouse-client', 'tgz', { file: 'package.tgz', read: readPackage }),
+      ...libraryRoutes('gatehouse', 'js', { file: 'index.min.js', read: readModule }),
+      ...libraryRoutes('gatehouse-dpop', 'js', { file: 'dpop.min.js', read: readModule }),
+      ...libraryRoutes('gatehouse-client', 'tgz', { file: 'package.tgz', read: readPackage }),
     ],
   }
 }
@@ -32,7 +32,7 @@ interface Source {
 }
 
 /** By its name, always the library of this server; by its name and version, for ever. */
-function routesOf(name: string, ending: string, source: Source): Route[] {
+function libraryRoutes(name: string, ending: string, source: Source): Route[] {
   const read = cached(source)
   const send = (cacheControl: string) => async (context: Context) => {
     const file = await read()
@@ -68,5 +68,5 @@ async function readModule(path: string): Promise<CompressedContent> {
 
 async function readPackage(path: string): Promise<CompressedContent> {
   const content = await readFile(path)
-  return { type: 'application/gzip', tag: tagOf(content), content, br: content, gzip: content }
+  return { type: 'application/gzip', tag: weakEtag(content), content, br: content, gzip: content }
 }

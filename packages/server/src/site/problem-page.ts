@@ -2,9 +2,14 @@
 
 import type { Problem } from 'gatehouse-protocol'
 import type { Context } from '../http/context.ts'
-import { anonymousFrame, type PageSettings, sendPage } from '../identity/browser/page-reply.ts'
-import { type ErrorData, errorPage } from '../identity/pages/error.ts'
-import type { Messages } from '../identity/pages/messages/en.ts'
+import {
+  anonymousFrame,
+  type ErrorData,
+  errorPage,
+  type Messages,
+  type PageSettings,
+  sendPage,
+} from '../identity/page-parts.ts'
 
 export function showProblem(context: Context, problem: Problem, pages: PageSettings): void {
   const frame = anonymousFrame(pages, context)

@@ -4,10 +4,19 @@ import { Refusal, VERSION } from 'gatehouse-protocol'
 import type { Context } from '../http/context.ts'
 import type { Readiness } from '../http/health.ts'
 import { prefersHtml } from '../http/request/accept.ts'
-import { anonymousFrame, type PageSettings, sendPage } from '../identity/browser/page-reply.ts'
-import { type Html, html } from '../identity/pages/html.ts'
-import { type IconName, icon } from '../identity/pages/icons.ts'
-import { type PageFrame, PLACES, type Place, sitePage } from '../identity/pages/layout.ts'
+import {
+  anonymousFrame,
+  type Html,
+  html,
+  type IconName,
+  icon,
+  type PageFrame,
+  type PageSettings,
+  PLACES,
+  type Place,
+  sendPage,
+  sitePage,
+} from '../identity/page-parts.ts'
 
 export interface StartParts {
   /** Whether the market of the demonstration runs. */

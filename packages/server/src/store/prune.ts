@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from 'gatehouse-protocol'
 import { sql } from 'kysely'
-import { rowOf } from './audit/audit.ts'
+import { toRow } from './audit/audit.ts'
 import { extendChain } from './audit/chain.ts'
 import type { Database } from './database/database.ts'
 
@@ -160,7 +160,7 @@ async function pruneBatch(
     removed = expired.length
     await tx.deleteFrom('audit_log').where('seq', '<=', last.seq).execute()
     const details = { through: last.seq, hash: last.hash, removed }
-    return [rowOf({ event: 'audit.pruned', details }, now, node)]
+    return [toRow({ event: 'audit.pruned', details }, now, node)]
   })
   return removed
 }

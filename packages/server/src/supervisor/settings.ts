@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, parseTexts } from '../config/load.ts'
-import { wireHostOf } from '../config/wire.ts'
+import { effectiveWireHost } from '../config/wire.ts'
 
 /** Maxima that protect the memory and the processors of a machine. Each worker gets an equal part, as it gets an equal part of the connections. */
 const DIVIDED = [
@@ -25,7 +25,7 @@ const LEAST_PART = 2
  * The settings of one worker: its part of what the machine allows. Maxima for one user or address are not divided: when a worker
  * ends, all its clients reconnect to the others.
  */
-export function partOf(config: Config): Config {
+export function workerPart(config: Config): Config {
   const parts = DIVIDED.map((name) => {
     const most = config[name]
     return [name, Math.max(Math.ceil(most / config.workers), Math.min(LEAST_PART, most))]
@@ -40,7 +40,7 @@ export async function withPorts(settings: LoadedConfig): Promise<LoadedConfig> {
     ...settings.texts,
     ...(port === 0 && { port: await freePort(host) }),
     ...(metricsPort === 0 && { metricsPort: await freePort(metricsHost) }),
-    ...(wirePort === 0 && { wirePort: await freePort(wireHostOf(settings.config)) }),
+    ...(wirePort === 0 && { wirePort: await freePort(effectiveWireHost(settings.config)) }),
   }
   return { ...settings, texts, config: parseTexts(texts) }
 }

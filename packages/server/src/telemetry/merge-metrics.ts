@@ -21,7 +21,7 @@ export class MergedMetrics {
   /** Adds the last known counts of an ended worker. */
   addEnded(text: string): void {
     for (const { name, series, value } of readLines(text)) {
-      if (METRICS[name].type !== 'gauge') add(seriesOf(this.#ended, name), series, value)
+      if (METRICS[name].type !== 'gauge') add(findOrAddSeries(this.#ended, name), series, value)
     }
   }
 
@@ -30,7 +30,7 @@ export class MergedMetrics {
     for (const [name, series] of this.#ended) merged.set(name, new Map(series))
     for (const { worker, text } of workers) {
       for (const { name, series, value } of readLines(text))
-        mergeInto(seriesOf(merged, name), { name, series, value, worker })
+        mergeInto(findOrAddSeries(merged, name), { name, series, value, worker })
     }
     return metricNames()
       .map((name) =>
@@ -67,7 +67,7 @@ function add(target: Series, series: string, value: number): void {
   target.set(series, (target.get(series) ?? 0) + value)
 }
 
-function seriesOf(all: Map<MetricName, Series>, name: MetricName): Series {
+function findOrAddSeries(all: Map<MetricName, Series>, name: MetricName): Series {
   const series = all.get(name) ?? new Map()
   all.set(name, series)
   return series

@@ -233,14 +233,16 @@ export const METRICS = {
 } as const
 
 export type MetricName = keyof typeof METRICS
-type NamesOf<Type extends string> = {
+type NamesByType<Type extends string> = {
   [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
 }[MetricName]
-export type CounterName = NamesOf<'counter'>
-export type HistogramName = NamesOf<'histogram'>
+export type CounterName = NamesByType<'counter'>
+export type HistogramName = NamesByType<'histogram'>
 /** A counter that is kept elsewhere is read like a gauge. */
-export type WatchedName = NamesOf<'gauge' | 'counter'>
-export type LabelsOf<Name extends MetricName> = { readonly [Label in (typeof METRICS)[Name]['labels'][number]]: string }
+export type WatchedName = NamesByType<'gauge' | 'counter'>
+export type MetricLabels<Name extends MetricName> = {
+  readonly [Label in (typeof METRICS)[Name]['labels'][number]]: string
+}
 
 function counter<const Label extends string>(help: string, ...labels: Label[]) {
   return { type: 'counter', help, labels } as const

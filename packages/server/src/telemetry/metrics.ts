@@ -2,8 +2,8 @@
 import {
   type CounterName,
   type HistogramName,
-  type LabelsOf,
   METRICS,
+  type MetricLabels,
   type MetricName,
   type WatchedName,
 } from './metric-table.ts'
@@ -41,38 +41,38 @@ export class Metrics {
   readonly #histograms = new Map<MetricName, Map<string, Histogram>>()
   readonly #watched = new Map<MetricName, (() => Iterable<readonly [Labels, number]>)[]>()
 
-  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
-    this.#counterOf(name, labels).value += by
+  count<Name extends CounterName>(name: Name, labels: MetricLabels<Name>, by = 1): void {
+    this.#findOrAddCounter(name, labels).value += by
   }
 
-  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
+  observe<Name extends HistogramName>(name: Name, labels: MetricLabels<Name>, seconds: number): void {
     this.histogram(name, labels)(seconds)
   }
 
   /** A counter with fixed labels, which are looked up once. */
-  counter<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): (by: number) => void {
-    const counter = this.#counterOf(name, labels)
+  counter<Name extends CounterName>(name: Name, labels: MetricLabels<Name>): (by: number) => void {
+    const counter = this.#findOrAddCounter(name, labels)
     return (by) => {
       counter.value += by
     }
   }
 
-  histogram<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): (seconds: number) => void {
+  histogram<Name extends HistogramName>(name: Name, labels: MetricLabels<Name>): (seconds: number) => void {
     const { buckets } = METRICS[name]
     const empty = () => ({ counts: buckets.map(() => 0), sum: 0, total: 0, largest: 0 })
-    const histogram = cellOf(this.#histograms, name, labels, empty)
+    const histogram = findOrAddCell(this.#histograms, name, labels, empty)
     return (seconds) => add(histogram, buckets, seconds)
   }
 
   /** Read at each scrape. Several parts may add series to one name. */
-  watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [LabelsOf<Name>, number]>): void {
+  watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [MetricLabels<Name>, number]>): void {
     this.#watched.set(name, [...(this.#watched.get(name) ?? []), read])
   }
 
   /** Counts that are kept elsewhere, by the value of the one label. */
   watchCounts<Name extends WatchedName>(
     name: Name,
-    label: keyof LabelsOf<Name> & string,
+    label: keyof MetricLabels<Name> & string,
     read: () => Iterable<readonly [string | number, number]>,
   ): void {
     const series = () => [...read()].map(([value, count]) => [{ [label]: String(value) }, count] as const)
@@ -115,15 +115,15 @@ export class Metrics {
 
   render(): string {
     return metricNames()
-      .map((name) => metricText(name, this.#linesOf(name)))
+      .map((name) => metricText(name, this.#formatLines(name)))
       .join('')
   }
 
-  #counterOf(name: CounterName, labels: Labels): Counter {
-    return cellOf(this.#counters, name, labels, () => ({ value: 0 }))
+  #findOrAddCounter(name: CounterName, labels: Labels): Counter {
+    return findOrAddCell(this.#counters, name, labels, () => ({ value: 0 }))
   }
 
-  #linesOf(name: MetricName): string[] {
+  #formatLines(name: MetricName): string[] {
     const counters = [...(this.#counters.get(name) ?? [])]
     const histograms = [...(this.#histograms.get(name) ?? [])]
     const watched = (this.#watched.get(name) ?? []).flatMap((read) => [...read()])
@@ -153,7 +153,7 @@ function add(histogram: Histogram, buckets: readonly number[], seconds: number):
   if (seconds > histogram.largest) histogram.largest = seconds
 }
 
-function cellOf<Cell>(
+function findOrAddCell<Cell>(
   all: Map<MetricName, Map<string, Cell>>,
   name: MetricName,
   labels: Labels,

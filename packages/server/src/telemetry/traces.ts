@@ -92,7 +92,7 @@ export class Tracing implements Trace, CallTrace, StatementTrace {
       parent && {
         end: (attributes, isFailed) => {
           const endedAt = unixNanoseconds()
-          this.#keep({ ...childOf(parent), name, kind: 'internal', startedAt, endedAt, attributes, isFailed })
+          this.#keep({ ...createChild(parent), name, kind: 'internal', startedAt, endedAt, attributes, isFailed })
         },
       }
     )
@@ -103,7 +103,7 @@ export class Tracing implements Trace, CallTrace, StatementTrace {
     if (parent === undefined) return
     const endedAt = unixNanoseconds()
     const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
-    this.#keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+    this.#keep({ ...createChild(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
   }
 
   noteStatement(
@@ -191,7 +191,7 @@ function endRequest(span: SpanState, { method, route, status, id }: Served): Fin
   }
 }
 
-function childOf({ traceId, spanId }: SpanState): Pick<FinishedSpan, 'traceId' | 'spanId' | 'parentSpanId'> {
+function createChild({ traceId, spanId }: SpanState): Pick<FinishedSpan, 'traceId' | 'spanId' | 'parentSpanId'> {
   return { traceId, spanId: newSpanId(), parentSpanId: spanId }
 }
 

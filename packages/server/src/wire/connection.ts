@@ -1,13 +1,13 @@
 /** One signed-in connection: reads messages for its session, and ends with its token, by an event, by a kick, or when it is idle. */
 import type { Socket } from 'node:net'
 import type { GateEvent, Principal } from 'gatehouse-protocol'
-import { type CurrentRights, effectOf, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
+import { type CurrentRights, findEffect, laterRights, limitPrincipal, UNCHANGED } from '../events/token-effect.ts'
 import { type MessageTurns, SLICE_MS } from './message-turns.ts'
 import { Output } from './output.ts'
-import { type ConnectionMemory, NoMemoryLeft } from './protocol/kept-memory.ts'
+import { type ConnectionMemory, NoMemoryLeft } from './protocol/connection-memory.ts'
+import { ProtocolViolation } from './protocol/messages.ts'
 import type { MessageReader } from './protocol/reader.ts'
 import { errorResponse } from './protocol/replies.ts'
-import { ProtocolViolation } from './protocol/violation.ts'
 import type { OpenSession, Session, SessionCaller } from './session/contract.ts'
 import { mayUsePlatform } from './sign-in/sign-in.ts'
 
@@ -26,7 +26,7 @@ export interface ConnectionEnv {
   readonly monotonic: () => number
   readonly turns: MessageTurns
   /** The current name of a user. */
-  readonly usernameOf: (subject: string) => Promise<string | undefined>
+  readonly findUsername: (subject: string) => Promise<string | undefined>
   /** Called once. */
   onClosed(connection: WireConnection, reason: CloseReason): void
   onError(error: unknown): void
@@ -109,10 +109,10 @@ export class WireConnection implements SessionCaller {
   begin(first: Uint8Array): void {
     this.#socket.on('data', this.#onData)
     this.#socket.on('close', this.#onSocketClosed)
-    this.#output.hold()
+    this.#output.cork()
     this.#output.write(first)
     this.#session.begin()
-    this.#output.release()
+    this.#output.uncork()
     this.#handleMessages()
     this.#socket.resume()
   }
@@ -151,7 +151,7 @@ export class WireConnection implements SessionCaller {
     }
     if (event.kind === 'user-changed' && event.renamed === true && event.subject === this.#principal.subject)
       void this.#readName()
-    const effect = effectOf(event, this.#principal)
+    const effect = findEffect(event, this.#principal)
     switch (effect.kind) {
       case 'none':
         break
@@ -195,7 +195,7 @@ export class WireConnection implements SessionCaller {
     const output = this.#output
     const { monotonic, turns } = this.#env
     this.#isBusy = true
-    output.hold()
+    output.cork()
     const began = monotonic()
     let last = began
     try {
@@ -213,17 +213,17 @@ export class WireConnection implements SessionCaller {
           this.#costlyUntil = began + COSTLY_TIMES * Math.max(spent, SLICE_MS)
         }
         if (handled !== undefined) {
-          output.release()
+          output.uncork()
           handled.then(this.#continue, this.#onHandlerError)
           return
         }
         if (output.isFull) {
-          output.release()
+          output.uncork()
           output.drained().then(this.#continue, this.#onHandlerError)
           return
         }
         if (isLong) {
-          output.release()
+          output.uncork()
           turns.later(this.#handleLater)
           return
         }
@@ -233,7 +233,7 @@ export class WireConnection implements SessionCaller {
       this.#fail(error)
       return
     }
-    output.release()
+    output.uncork()
     this.#isBusy = false
     this.#aheadBytes = 0
     if (this.#socket.isPaused()) this.#socket.resume()
@@ -284,7 +284,7 @@ export class WireConnection implements SessionCaller {
 
   async #readName(): Promise<void> {
     try {
-      const username = await this.#env.usernameOf(this.#principal.subject)
+      const username = await this.#env.findUsername(this.#principal.subject)
       if (username !== undefined) this.#principal = { ...this.#principal, username }
     } catch (error) {
       this.#env.onError(error)

@@ -17,7 +17,7 @@ export class Output {
   /** How often the socket has sent all that it had. */
   #sent = 0
   /** While messages are handled, what is written waits for the end of them. */
-  #isHeld = false
+  #isCorked = false
   #willFlush = false
   #drained: PromiseWithResolvers<void> | undefined
   #isEnded = false
@@ -34,7 +34,7 @@ export class Output {
     this.#parts.push(part)
     this.#bytes += part.length
     if (this.#bytes >= JOINED_BYTES) this.flush()
-    else if (!this.#isHeld && !this.#willFlush) {
+    else if (!this.#isCorked && !this.#willFlush) {
       this.#willFlush = true
       process.nextTick(this.#flushLater)
     }
@@ -64,12 +64,12 @@ export class Output {
     return () => clearInterval(timer)
   }
 
-  hold(): void {
-    this.#isHeld = true
+  cork(): void {
+    this.#isCorked = true
   }
 
-  release(): void {
-    this.#isHeld = false
+  uncork(): void {
+    this.#isCorked = false
     if (this.#bytes > 0) this.flush()
   }
 
@@ -114,7 +114,7 @@ export class Output {
 
   readonly #flushLater = (): void => {
     this.#willFlush = false
-    if (!this.#isHeld) this.flush()
+    if (!this.#isCorked) this.flush()
   }
 
   readonly #onDrain = (): void => {

@@ -9,7 +9,7 @@ import { survives } from '../events/token-effect.ts'
 import { countedNetworks, type RateLimits } from '../http/limits/rate-limits.ts'
 import type { Certificate } from '../http/listener.ts'
 import { bareAddress } from '../http/request/request-head.ts'
-import { networkOf } from '../lib/network.ts'
+import { addressNetwork } from '../lib/network.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type CancelEnv, CancelKeys } from './cancel.ts'
@@ -19,7 +19,7 @@ import { Negotiation, type NegotiationEnv, type StartUp } from './listener/negot
 import type { WirePort } from './listener/port.ts'
 import { TlsUpgrades } from './listener/tls.ts'
 import { MessageTurns } from './message-turns.ts'
-import { ConnectionMemory, KeptMemory } from './protocol/kept-memory.ts'
+import { ConnectionMemory, SharedMemory } from './protocol/connection-memory.ts'
 import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
 import type { OpenSession } from './session/contract.ts'
@@ -40,7 +40,7 @@ export interface WireSettings {
   readonly exempt: readonly string[]
 }
 
-export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 'usernameOf'> {
+export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 'findUsername'> {
   readonly openSession: OpenSession
   readonly settings: WireSettings
   readonly certificate: Certificate | undefined
@@ -82,7 +82,7 @@ export class Wire {
   readonly #tls: TlsUpgrades | undefined
   readonly #admission: Admission
   readonly #cancelKeys: CancelKeys
-  readonly #memory: KeptMemory
+  readonly #memory: SharedMemory
   readonly #turns = new MessageTurns(monotonic)
   readonly #open = new Map<string, WireConnection>()
   /** For each sign-in in progress, the events since it began: its check may not have seen them. */
@@ -106,11 +106,11 @@ export class Wire {
       },
       countedNetworks(settings.exempt),
     )
-    this.#memory = new KeptMemory(settings.keptBytes)
+    this.#memory = new SharedMemory(settings.keptBytes)
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
       passOwnOn: env.passOwnCancelOn,
-      networkOf: (address) => networkOf(bareAddress(address)),
+      networkOf: (address) => addressNetwork(bareAddress(address)),
       monotonic,
     })
     this.#unsubscribe = bus.subscribe((event) => this.#onEvent(event))
@@ -259,7 +259,7 @@ export class Wire {
         },
         {
           openSession: this.#env.openSession,
-          usernameOf: this.#env.usernameOf,
+          findUsername: this.#env.findUsername,
           monotonic,
           turns: this.#turns,
           onClosed: (closed, reason) => {

@@ -85,24 +85,24 @@ const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
 
 /** What one item of a list is called. */
 interface ItemTexts {
-  readonly nameOf: (number: number) => string
-  readonly removeOf: (number: number) => string
+  readonly fieldName: (number: number) => string
+  readonly removeLabel: (number: number) => string
   readonly another: string
 }
 
 const REDIRECT_URI: ItemTexts = {
-  nameOf: (number) => word(`redirect URI ${number}`),
-  removeOf: (number) => `Remove redirect URI ${number}`,
+  fieldName: (number) => word(`redirect URI ${number}`),
+  removeLabel: (number) => `Remove redirect URI ${number}`,
   another: 'Another redirect URI',
 }
 const ADDRESS: ItemTexts = {
-  nameOf: (number) => word(`address ${number}`),
-  removeOf: (number) => `Remove address ${number}`,
+  fieldName: (number) => word(`address ${number}`),
+  removeLabel: (number) => `Remove address ${number}`,
   another: 'Another address',
 }
 const ORIGIN: ItemTexts = {
-  nameOf: (number) => word(`origin ${number}`),
-  removeOf: (number) => `Remove origin ${number}`,
+  fieldName: (number) => word(`origin ${number}`),
+  removeLabel: (number) => `Remove origin ${number}`,
   another: 'Another origin',
 }
 
@@ -132,7 +132,7 @@ function AddressList({
       {shown.map((value, index) => (
         <div key={index} class="address">
           <TextField
-            label={texts.nameOf(index + 1)}
+            label={texts.fieldName(index + 1)}
             hideLabel
             inputMode="url"
             {...(placeholder !== undefined && { placeholder })}
@@ -143,7 +143,7 @@ function AddressList({
           {shown.length > 1 && (
             <IconButton
               icon="minus"
-              label={texts.removeOf(index + 1)}
+              label={texts.removeLabel(index + 1)}
               onClick={() => onValues(shown.filter((_, place) => place !== index))}
             />
           )}

@@ -8,7 +8,7 @@ import { Await, Menu, Notice, Page, Tabs } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import { Authentication } from './authentication.tsx'
 import { CodePage } from './code.tsx'
-import { type Application, hasSecret, infoOf, kindOf } from './kinds.ts'
+import { type Application, clientKind, hasSecret, kindInfo } from './kinds.ts'
 import { ApplicationBadges } from './list.tsx'
 import { forgetSecret } from './secret.ts'
 import { Secrets } from './secrets.tsx'
@@ -29,13 +29,13 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       </Page>
     )
   const isOwn = data.built_in === true
-  const isConfidential = infoOf(kindOf(data)).confidential && !isOwn
+  const isConfidential = kindInfo(clientKind(data)).confidential && !isOwn
   return (
     <Page
       title={data.client_name ?? data.client_id}
       parents={PARENTS}
       afterTitle={<ApplicationBadges client={data} />}
-      actions={isOwn ? undefined : <Menu label="More actions" items={actionsOf(client, data)} />}
+      actions={isOwn ? undefined : <Menu label="More actions" items={listActions(client, data)} />}
       bar={
         <Tabs
           label={data.client_name ?? data.client_id}
@@ -57,7 +57,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       ) : (
         <>
           <Settings key={JSON.stringify(data)} application={client} client={data} />
-          {infoOf(kindOf(data)).kind === 'service' && !isOwn && (
+          {kindInfo(clientKind(data)).kind === 'service' && !isOwn && (
             <AttributeValues
               of={client}
               values={data.attributes ?? {}}
@@ -73,7 +73,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
   )
 }
 
-function actionsOf(application: Tagged<Application>, client: Application) {
+function listActions(application: Tagged<Application>, client: Application) {
   const name = client.client_name ?? client.client_id
   return [
     client.disabled === true

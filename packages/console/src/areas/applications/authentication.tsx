@@ -1,6 +1,6 @@
 /** How an application authenticates: by a secret, its own key or the tokens of workloads; and which API it is, to exchange tokens. */
 import { useState } from 'preact/hooks'
-import { faultsOf, type Tagged } from '../../admin/tagged.ts'
+import { readFaults, type Tagged } from '../../admin/tagged.ts'
 import { toast } from '../../shell/toasts.tsx'
 import {
   Button,
@@ -98,7 +98,7 @@ function EditAuthentication({ application, client, onDone }: Props & { readonly 
     toast('The authentication was changed')
     onDone()
   })
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const set = (index: number, part: Partial<Workload>) =>
     setWorkloads(workloads.map((was, place) => (place === index ? { ...was, ...part } : was)))
   return (

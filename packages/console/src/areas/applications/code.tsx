@@ -3,14 +3,14 @@
 import { useState } from 'preact/hooks'
 import { server } from '../../server.ts'
 import { Code, Empty, Notice, Segments } from '../../ui/index.ts'
-import { type Application, infoOf, kindOf } from './kinds.ts'
-import { secretOf } from './secret.ts'
+import { type Application, clientKind, kindInfo } from './kinds.ts'
+import { shownSecret } from './secret.ts'
 import { ShownOnce } from './secrets.tsx'
-import { snippetsOf } from './snippets.ts'
+import { kindSnippets } from './snippets.ts'
 
 export function CodePage({ client }: { readonly client: Application }) {
   // Registered by hand for a flow of the past, such as passwords.
-  if (infoOf(kindOf(client)).redirects && (client.redirect_uris ?? []).length === 0)
+  if (kindInfo(clientKind(client)).redirects && (client.redirect_uris ?? []).length === 0)
     return (
       <Empty icon="code" title="There is no code for this application">
         It has no redirect URI, so people cannot sign in with it in a browser. Its grant types are{' '}
@@ -21,8 +21,8 @@ export function CodePage({ client }: { readonly client: Application }) {
 }
 
 function Snippets({ client }: { readonly client: Application }) {
-  const secret = secretOf(client.client_id)
-  const snippets = snippetsOf(kindOf(client), {
+  const secret = shownSecret(client.client_id)
+  const snippets = kindSnippets(clientKind(client), {
     issuer: server.issuer,
     clientId: client.client_id,
     redirectUri: client.redirect_uris?.[0] ?? '',

@@ -109,7 +109,7 @@ export const KINDS: readonly KindInfo[] = [
   },
 ]
 
-export function infoOf(kind: Kind): KindInfo {
+export function kindInfo(kind: Kind): KindInfo {
   return KINDS.find((info) => info.kind === kind) ?? (KINDS[0] as KindInfo)
 }
 
@@ -117,7 +117,7 @@ export function hasSecret({ token_endpoint_auth_method: method }: Application): 
   return method !== 'none' && method !== 'private_key_jwt'
 }
 
-export function kindOf(client: Application): Kind {
+export function clientKind(client: Application): Kind {
   const { grant_types: grants = ['authorization_code'], token_endpoint_auth_method: method } = client
   if (grants.includes('authorization_code')) {
     if (client.application_type === 'native') return 'native'
@@ -141,8 +141,8 @@ export interface Draft {
 }
 
 /** The registration of an application of this kind. */
-export function metadataOf(kind: Kind, draft: Draft): Partial<Application> {
-  const { redirects, confidential, origins } = infoOf(kind)
+export function buildMetadata(kind: Kind, draft: Draft): Partial<Application> {
+  const { redirects, confidential, origins } = kindInfo(kind)
   const offline = draft.offline && kind !== 'service'
   const own = kind === 'device' ? DEVICE_GRANT : kind === 'service' ? 'client_credentials' : 'authorization_code'
   const isRight = (scope: string) => scope.includes('/')

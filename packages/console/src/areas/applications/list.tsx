@@ -5,8 +5,8 @@ import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { href } from '../../shell/router.ts'
-import { Badge, ButtonLink, type ColumnOf, Empty, Page, SearchField } from '../../ui/index.ts'
-import { type Application, infoOf, kindOf } from './kinds.ts'
+import { Badge, ButtonLink, type DataColumn, Empty, Page, SearchField } from '../../ui/index.ts'
+import { type Application, clientKind, kindInfo } from './kinds.ts'
 import { ApplicationTabs } from './tabs.tsx'
 
 const PAGE = 50
@@ -28,8 +28,8 @@ export function Applications({ query }: { readonly query: URLSearchParams }) {
         of={clients}
         label="Applications"
         columns={COLUMNS}
-        keyOf={(client) => client.client_id}
-        hrefOf={(client) => href('applications', client.client_id)}
+        rowKey={(client) => client.client_id}
+        rowHref={(client) => href('applications', client.client_id)}
         empty={
           search === undefined ? (
             <Empty icon="application" title="No application is connected yet" actions={connect}>
@@ -46,7 +46,7 @@ export function Applications({ query }: { readonly query: URLSearchParams }) {
   )
 }
 
-const COLUMNS: readonly ColumnOf<Application>[] = [
+const COLUMNS: readonly DataColumn<Application>[] = [
   {
     title: 'Application',
     cell: (client) => (
@@ -56,7 +56,7 @@ const COLUMNS: readonly ColumnOf<Application>[] = [
       </>
     ),
   },
-  { title: 'Kind', wide: true, cell: (client) => <span class="whole">{infoOf(kindOf(client)).title}</span> },
+  { title: 'Kind', wide: true, cell: (client) => <span class="whole">{kindInfo(clientKind(client)).title}</span> },
   {
     title: 'Rights',
     wide: true,
@@ -68,7 +68,7 @@ const COLUMNS: readonly ColumnOf<Application>[] = [
 /** Built into the server; an application that has them all is a common case. */
 const ALL_RIGHTS: readonly string[] = SCOPES.filter((name) => name.includes('/'))
 
-/** Grouped by what stands before the slash, so that rows can be told apart. */
+/** Grouped by what stands before the slash, so that rows can be distinguished. */
 function Rights({ scopes }: { readonly scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="quiet">None</span>
   const others = scopes.filter((scope) => !ALL_RIGHTS.includes(scope))

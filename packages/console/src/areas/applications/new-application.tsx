@@ -1,13 +1,13 @@
 /** Connecting an application: its kind, then what that kind needs, then the code to paste. */
 import { useState } from 'preact/hooks'
-import { faultsOf } from '../../admin/tagged.ts'
+import { readFaults } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Button, ButtonLink, Checkbox, ErrorNotice, Form, Icon, Page, TextField, useSubmit } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import { AddressFields, areComplete } from './addresses.tsx'
-import { type Draft, KINDS, type KindInfo, metadataOf, suggestId } from './kinds.ts'
+import { buildMetadata, type Draft, KINDS, type KindInfo, suggestId } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
 import { keepSecret } from './secret.ts'
 
@@ -60,12 +60,12 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const hasScope = info.kind !== 'service' || draft.scopes.some((scope) => scope.includes('/'))
   const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft) && hasScope
   const { isBusy, error, submit } = useSubmit(async () => {
-    const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
+    const made = await gate.admin.clients.create(buildMetadata(info.kind, { ...draft, id }))
     if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
     toast(word(`${draft.name} is connected`))
     go(href('applications', made.client_id, 'code'))
   })
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const isShown = faults !== undefined && [...faults.keys()].every((path) => path === 'client_id')
   return (
     <Form error={error} onSubmit={() => isComplete && submit()}>

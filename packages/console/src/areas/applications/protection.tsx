@@ -19,7 +19,7 @@ export interface Protection {
   readonly signIn: SignInDemand
 }
 
-export function protectionOf(client: Application): Protection {
+export function readProtection(client: Application): Protection {
   return {
     isFapi: client.profile === 'fapi2',
     isBound: client.dpop_bound_access_tokens === true,
@@ -42,7 +42,7 @@ export function protectionPatch({ isFapi, isBound, isPushed, isSigned, signIn }:
 }
 
 export function protectionText(client: Application): string {
-  const { isFapi, isBound, isPushed, isSigned } = protectionOf(client)
+  const { isFapi, isBound, isPushed, isSigned } = readProtection(client)
   if (isFapi) return isSigned ? word('FAPI 2.0 Security Profile, signed requests') : word('FAPI 2.0 Security Profile')
   const parts = [
     ...(isBound ? [word('bound tokens (DPoP)')] : []),

@@ -120,7 +120,7 @@ function Client({ client, onChange }: { readonly client: ScimClient; readonly on
         <Table
           label={`Provisioning tokens of ${client.client_name}`}
           rows={client.tokens}
-          keyOf={({ id }) => id}
+          rowKey={({ id }) => id}
           columns={[
             { title: 'Token', cell: ({ id }) => <code>{id}</code> },
             { title: 'Issued', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },

@@ -7,7 +7,7 @@ export function keepSecret(client: string, secret: string): void {
   kept.value = { client, secret }
 }
 
-export function secretOf(client: string): string | undefined {
+export function shownSecret(client: string): string | undefined {
   return kept.value?.client === client ? kept.value.secret : undefined
 }
 

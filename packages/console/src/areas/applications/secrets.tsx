@@ -65,7 +65,7 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
         <Table
           label="Secrets"
           rows={client.secrets}
-          keyOf={({ id }) => id}
+          rowKey={({ id }) => id}
           columns={[
             { title: 'Secret', cell: ({ id }) => <code>{id}</code> },
             { title: 'Added', cell: ({ created_at: at }) => <Time at={at} as="relative" /> },

@@ -6,10 +6,10 @@ import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '
 import { RightList } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
-import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
-import { ProtectionFields, protectionOf, protectionPatch, protectionText, signInText } from './protection.tsx'
+import { type Application, clientKind, filled, hasSecret, kindInfo } from './kinds.ts'
+import { ProtectionFields, protectionPatch, protectionText, readProtection, signInText } from './protection.tsx'
 import { ScopeChoice } from './scopes.tsx'
-import { SignatureFields, signaturesOf, signaturesPatch } from './signatures.tsx'
+import { registeredAlgorithms, SignatureFields, signaturesPatch } from './signatures.tsx'
 
 interface Props {
   readonly application: Tagged<Application>
@@ -19,7 +19,7 @@ interface Props {
 export function Settings({ application, client }: Props) {
   const [isEditing, setEditing] = useState(false)
   if (isEditing) return <EditSettings application={application} client={client} onDone={() => setEditing(false)} />
-  const info = infoOf(kindOf(client))
+  const info = kindInfo(clientKind(client))
   return (
     <Section
       title="Settings"
@@ -41,7 +41,7 @@ export function Settings({ application, client }: Props) {
           ...(info.redirects
             ? [['After sign-out', <Lines of={client.post_logout_redirect_uris ?? []} />] as const]
             : []),
-          ...(info.origins ? [[word('Origins'), <Lines of={originsOf(client)} />] as const] : []),
+          ...(info.origins ? [[word('Origins'), <Lines of={allowedOrigins(client)} />] as const] : []),
           [word('Rights'), <RightList of={(client.scope ?? 'openid').split(' ')} />],
           [word('Protection'), protectionText(client)],
           ...(info.kind === 'service' ? [] : [['Sign-in of its users', signInText(client)] as const]),
@@ -55,7 +55,7 @@ export function Settings({ application, client }: Props) {
 }
 
 /** The origins whose pages may call the server. */
-function originsOf({ redirect_uris: uris = [], allowed_origins: others = [] }: Application): string[] {
+function allowedOrigins({ redirect_uris: uris = [], allowed_origins: others = [] }: Application): string[] {
   const own = uris.flatMap((uri) => (/^https?:/.test(uri) ? [new URL(uri).origin] : []))
   return [...new Set([...own, ...others])]
 }
@@ -93,7 +93,7 @@ function Lines({ of }: { readonly of: readonly string[] }) {
 }
 
 function EditSettings({ application, client, onDone }: Props & { readonly onDone: () => void }) {
-  const info = infoOf(kindOf(client))
+  const info = kindInfo(clientKind(client))
   const [name, setName] = useState(client.client_name ?? '')
   const [addresses, setAddresses] = useState<Addresses>({
     redirectUris: client.redirect_uris ?? [],
@@ -102,8 +102,8 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
   })
   const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
   const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
-  const [protection, setProtection] = useState(protectionOf(client))
-  const [signatures, setSignatures] = useState(signaturesOf(client))
+  const [protection, setProtection] = useState(readProtection(client))
+  const [signatures, setSignatures] = useState(registeredAlgorithms(client))
   const [busy, setBusy] = useState(false)
   const isComplete = areComplete(info, addresses)
   const save = async () => {

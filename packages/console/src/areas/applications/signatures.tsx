@@ -14,7 +14,7 @@ type Member = (typeof MEMBERS)[number]['name']
 export type Signatures = Readonly<Partial<Record<Member, string | undefined>>>
 
 /** The registered algorithms. */
-export function signaturesOf(client: Application): Signatures {
+export function registeredAlgorithms(client: Application): Signatures {
   return Object.fromEntries(
     MEMBERS.flatMap(({ name }) => {
       const alg = client[name]

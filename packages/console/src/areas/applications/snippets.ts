@@ -3,7 +3,7 @@ import type { Kind } from './kinds.ts'
 import { insecureOption, installLibrary, quote, type Snippet, type Values } from './snippet.ts'
 import { deviceSnippets, serviceSnippets } from './snippets-programs.ts'
 
-export function snippetsOf(kind: Kind, values: Values): readonly Snippet[] {
+export function kindSnippets(kind: Kind, values: Values): readonly Snippet[] {
   switch (kind) {
     case 'spa':
       return [gatehousePage(values), oidcClientTs(values), curlCode(values, false)]

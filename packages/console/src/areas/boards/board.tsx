@@ -25,7 +25,7 @@ import { useKiosk } from './kiosk.ts'
 import { type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
 import type { TileDialogProps } from './tile-dialog.tsx'
 import { Tiles } from './tiles.tsx'
-import { currentValues, type Values, VariableFields, valuesIn, variablesOf } from './variables.tsx'
+import { collectVariables, currentValues, type Values, VariableFields, valuesIn } from './variables.tsx'
 
 const PARENTS = [{ title: 'Boards', href: href('boards') }]
 
@@ -72,7 +72,7 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     if (document.fullscreenElement !== null) void document.exitFullscreen()
     change({ kiosk: undefined })
   }
-  const variables = variablesOf(board.edited.value.tiles)
+  const variables = collectVariables(board.edited.value.tiles)
   const setValue = (name: string, value: string) =>
     change({ [`p.${name}`]: value === '' || value === variables.get(name) ? undefined : value })
   const fields = !isEditing && variables.size > 0 && (

@@ -63,7 +63,7 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
   const [kind, setKind] = useState(typeof shared === 'string' ? shared : 'roles')
   const [chosen, setChosen] = useState<readonly string[]>(typeof shared === 'string' ? [] : shared)
   const [fault, setFault] = useState<string>()
-  const roles = useLoad((signal) => rolesOf(signal), [])
+  const roles = useLoad((signal) => loadRoles(signal), [])
   const link = new URL(href('boards', id), location.origin).href
   const save = async () => {
     if (kind === 'roles' && chosen.length === 0) return setFault('Choose at least one role')
@@ -108,7 +108,7 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
 }
 
 /** A user can share with their own roles, an administrator with any role. */
-async function rolesOf(signal: AbortSignal): Promise<readonly string[]> {
+async function loadRoles(signal: AbortSignal): Promise<readonly string[]> {
   if (!may('Platform/Admin') || !may('Identity/Admin')) return userRoles.value
   const names: string[] = []
   for await (const role of gate.admin.roles.list({ limit: '100' }, { signal })) {

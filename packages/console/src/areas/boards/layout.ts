@@ -47,7 +47,7 @@ export function resized({ x, y, w, h }: TilePosition, columns: number, rows: num
 }
 
 /** The first row below everything. */
-export function bottomOf(tiles: readonly { readonly position: TilePosition }[]): number {
+export function firstFreeRow(tiles: readonly { readonly position: TilePosition }[]): number {
   return Math.max(0, ...tiles.map(({ position }) => position.y + position.h))
 }
 

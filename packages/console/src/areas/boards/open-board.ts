@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import { type Board, GatehouseError, type SavedDocument, type Tile } from '../../../../client/src/index.ts'
 import { gate, may, user } from '../../gate.ts'
-import { bottomOf, inReadingOrder, type TilePosition, withoutOverlaps } from './layout.ts'
+import { firstFreeRow, inReadingOrder, type TilePosition, withoutOverlaps } from './layout.ts'
 
 export type BoardDocument = Extract<SavedDocument, { readonly kind: 'board' }>
 
@@ -29,8 +29,10 @@ export class OpenBoard {
 
   constructor(document: BoardDocument) {
     this.document = signal(document)
-    this.edited = signal(editedOf(document))
-    this.isChanged = computed(() => textOf(this.edited.value) !== textOf(editedOf(this.document.value)))
+    this.edited = signal(startEditing(document))
+    this.isChanged = computed(
+      () => canonicalText(this.edited.value) !== canonicalText(startEditing(this.document.value)),
+    )
   }
 
   get id(): string {
@@ -38,7 +40,7 @@ export class OpenBoard {
   }
 
   get body(): Board {
-    return bodyOf(this.edited.value)
+    return boardBody(this.edited.value)
   }
 
   /** Whether the user may change it. */
@@ -68,7 +70,7 @@ export class OpenBoard {
   /** Adds a tile below all others. */
   add(tile: Omit<Tile, 'position'>, { w, h }: Pick<TilePosition, 'w' | 'h'>): void {
     const { tiles } = this.edited.value
-    this.change({ tiles: [...tiles, { ...tile, position: { x: 0, y: bottomOf(tiles), w, h }, key: ++lastKey }] })
+    this.change({ tiles: [...tiles, { ...tile, position: { x: 0, y: firstFreeRow(tiles), w, h }, key: ++lastKey }] })
   }
 
   /** Adds a copy to the right of the tile if there is room, or else below it. */
@@ -92,7 +94,7 @@ export class OpenBoard {
   }
 
   discard(): void {
-    this.edited.value = editedOf(this.document.value)
+    this.edited.value = startEditing(this.document.value)
     this.isEditing.value = false
   }
 
@@ -149,12 +151,12 @@ export async function openBoard(id: string, signal: AbortSignal): Promise<OpenBo
   return opened
 }
 
-function editedOf({ name, body = { tiles: [] } }: BoardDocument): Edited {
+function startEditing({ name, body = { tiles: [] } }: BoardDocument): Edited {
   const tiles = inReadingOrder(withoutOverlaps(body.tiles.map((tile) => ({ ...tile, key: ++lastKey }))))
   return { name, description: body.description ?? '', tiles }
 }
 
-function bodyOf({ description, tiles }: Edited): Board {
+function boardBody({ description, tiles }: Edited): Board {
   return {
     ...(description === '' ? {} : { description }),
     tiles: inReadingOrder(tiles).map(({ key: _, ...tile }) => tile),
@@ -162,8 +164,8 @@ function bodyOf({ description, tiles }: Edited): Board {
 }
 
 /** Equal for equal content, regardless of the order of members. */
-function textOf(edited: Edited): string {
-  return JSON.stringify([edited.name, bodyOf(edited)], (_, value) =>
+function canonicalText(edited: Edited): string {
+  return JSON.stringify([edited.name, boardBody(edited)], (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value,

@@ -1,7 +1,7 @@
 /** A small picture of a board: where its tiles are, and what each of them shows. */
 import type { Tile, View } from '../../../../client/src/index.ts'
 import { useLoad } from '../../ui/index.ts'
-import { bottomOf } from './layout.ts'
+import { firstFreeRow } from './layout.ts'
 import { readBoard } from './open-board.ts'
 
 const [WIDTH, HEIGHT, GAP] = [240, 132, 4]
@@ -10,7 +10,7 @@ const [WIDTH, HEIGHT, GAP] = [240, 132, 4]
 export function Thumbnail({ id }: { readonly id: string }) {
   const { data } = useLoad((signal) => readBoard(id, signal), [id])
   const tiles = data?.body?.tiles ?? []
-  const rows = Math.max(8, bottomOf(tiles))
+  const rows = Math.max(8, firstFreeRow(tiles))
   return (
     <svg class="board-thumbnail" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" focusable="false">
       {tiles.map((tile, index) => (

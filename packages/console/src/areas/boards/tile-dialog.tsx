@@ -2,9 +2,9 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Tile, View } from '../../../../client/src/index.ts'
 import type { ChartView } from '../../chart/chart.tsx'
-import { catalogueOf } from '../../editor/catalogue.ts'
+import { createCatalogue } from '../../editor/catalogue.ts'
 import { Editor } from '../../editor/editor.tsx'
-import { parametersOf } from '../../editor/scan.ts'
+import { parameterNames } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
 import { Button, Checkboxes, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
@@ -12,7 +12,7 @@ import { word } from '../../ui/word.ts'
 import { SavedQueries } from './saved-queries.tsx'
 import { TileContent, useResult } from './tile.tsx'
 
-export type TileContentOf = Omit<Tile, 'position'>
+export type TileDraft = Omit<Tile, 'position'>
 
 const VIEWS: readonly { readonly value: View; readonly title: string }[] = [
   { value: 'table', title: 'Table' },
@@ -21,13 +21,13 @@ const VIEWS: readonly { readonly value: View; readonly title: string }[] = [
   { value: 'scatter', title: 'Scatter' },
   { value: 'candles', title: 'Candles' },
 ]
-const NEW: TileContentOf = { title: '', statement: '', view: 'table', live: true }
-const catalogue = catalogueOf(gate)
+const NEW: TileDraft = { title: '', statement: '', view: 'table', live: true }
+const catalogue = createCatalogue(gate)
 
 export interface TileDialogProps {
   /** None to add one. */
-  readonly tile?: TileContentOf | undefined
-  readonly onSave: (tile: TileContentOf) => void
+  readonly tile?: TileDraft | undefined
+  readonly onSave: (tile: TileDraft) => void
   readonly onClose: () => void
 }
 
@@ -36,8 +36,8 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
   const [shown, setShown] = useState(tile.statement === '' ? undefined : tile)
   const [columns, setColumns] = useState<readonly GridColumn[]>([])
   const [faults, setFaults] = useState<{ readonly title?: string; readonly statement?: string }>({})
-  const change = (changed: Partial<TileContentOf>) => setDraft((before) => ({ ...before, ...changed }))
-  const names = useMemo(() => parametersOf(draft.statement), [draft.statement])
+  const change = (changed: Partial<TileDraft>) => setDraft((before) => ({ ...before, ...changed }))
+  const names = useMemo(() => parameterNames(draft.statement), [draft.statement])
   const cleaned = () => cleanTile(draft, names)
   const setView = ({ scale, averages }: ChartView) => {
     const { scale: _, averages: __, ...others } = draft
@@ -110,14 +110,14 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
       </div>
       {draft.view !== 'table' && <ColumnFields draft={draft} columns={columns} change={change} />}
       {shown !== undefined && (
-        <Preview tile={{ ...cleanTile(draft, names), ...runOf(shown) }} onColumns={setColumns} onView={setView} />
+        <Preview tile={{ ...cleanTile(draft, names), ...runSettings(shown) }} onColumns={setColumns} onView={setView} />
       )}
     </FormDialog>
   )
 }
 
 /** The statement changes when the user runs it; the view changes immediately. */
-function runOf({ statement, parameters, live }: TileContentOf): Partial<TileContentOf> {
+function runSettings({ statement, parameters, live }: TileDraft): Partial<TileDraft> {
   return { statement, ...(parameters && { parameters }), ...(live !== undefined && { live }) }
 }
 
@@ -126,7 +126,7 @@ function Preview({
   onColumns,
   onView,
 }: {
-  readonly tile: TileContentOf
+  readonly tile: TileDraft
   /** The scale and the averages are chosen in the chart itself. */
   readonly onView: (view: ChartView) => void
   readonly onColumns: (columns: readonly GridColumn[]) => void
@@ -146,9 +146,9 @@ function ColumnFields({
   columns,
   change,
 }: {
-  readonly draft: TileContentOf
+  readonly draft: TileDraft
   readonly columns: readonly GridColumn[]
-  readonly change: (changed: Partial<TileContentOf>) => void
+  readonly change: (changed: Partial<TileDraft>) => void
 }) {
   const { x = '', y = [], series = '', view } = draft
   const names = columns.map(({ name }) => name)
@@ -189,7 +189,7 @@ function ColumnFields({
 
 /** Without members that are not set. */
 function cleanTile(
-  { title, statement, view, x, y, series, scale, averages, live, parameters }: TileContentOf,
+  { title, statement, view, x, y, series, scale, averages, live, parameters }: TileDraft,
   names: readonly string[],
 ) {
   const isChart = view !== 'table'

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Tile as TileOf } from '../../../../client/src/index.ts'
 import { Chart, type ChartView } from '../../chart/chart.tsx'
-import { zoneOf } from '../../chart/statement-zone.ts'
+import { findZone } from '../../chart/statement-zone.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
 import { Button, classes, Empty, explain, IconButton, Loading, Time } from '../../ui/index.ts'
@@ -64,7 +64,7 @@ export function TileContent({
   if (error !== undefined) return <TileError error={error} onRetry={() => result.run()} />
   if (model === undefined) return <Loading />
   if (tile.view !== 'table') {
-    const zone = zoneOf(tile.statement, tile.parameters)
+    const zone = findZone(tile.statement, tile.parameters)
     return <Chart model={model} view={tile} label={tile.title} zone={zone} onView={onView} />
   }
   return (

@@ -4,7 +4,7 @@ import { announce } from '../../shell/announce.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
-import { bottomOf, moved, resized, type TilePosition } from './layout.ts'
+import { firstFreeRow, moved, resized, type TilePosition } from './layout.ts'
 import type { HeldTile, OpenBoard } from './open-board.ts'
 import { Tile } from './tile.tsx'
 import { type RowChoice, type Values, withValues } from './variables.tsx'
@@ -26,7 +26,7 @@ export function Tiles({ board, every, values, choice, onEdit }: TilesProps) {
   const isEditing = board.isEditing.value
   const { tiles } = board.edited.value
   return (
-    <div class={classes('tiles', isEditing && 'editing')} style={{ '--rows': bottomOf(tiles) }}>
+    <div class={classes('tiles', isEditing && 'editing')} style={{ '--rows': firstFreeRow(tiles) }}>
       {tiles.map((tile) => (
         <PlacedTile
           key={tile.key}
@@ -70,15 +70,15 @@ function PlacedTile({
         every={every}
         choice={choice}
         before={isEditing && <Handle {...drag} kind="move" label={`Move ${title}`} />}
-        after={<Menu label={`Actions for ${title}`} class="button plain icon-button small" items={itemsOf()} />}
+        after={<Menu label={`Actions for ${title}`} class="button plain icon-button small" items={menuItems()} />}
       />
       {isEditing && <Handle {...drag} kind="resize" label={`Resize ${title}`} />}
     </section>
   )
 
-  function itemsOf(): MenuItem[] {
+  function menuItems(): MenuItem[] {
     const copy: MenuItem = { title: 'Copy the statement', icon: 'copy', act: () => void copyStatement(tile.statement) }
-    const query: MenuItem = { title: 'Open in Query', icon: 'query', act: () => go(queryOf(tile)) }
+    const query: MenuItem = { title: 'Open in Query', icon: 'query', act: () => go(queryHref(tile)) }
     if (!isEditing) return [query, copy]
     const remove = () => {
       const undo = board.remove(key)
@@ -96,7 +96,7 @@ function PlacedTile({
 }
 
 /** A tab with the statement and its parameters, which runs when its user wants it. */
-function queryOf({ statement, parameters = {} }: HeldTile): string {
+function queryHref({ statement, parameters = {} }: HeldTile): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== null)
   return href('query', { q: statement, ...Object.fromEntries(given.map(([name, value]) => [`p.${name}`, `${value}`])) })
 }

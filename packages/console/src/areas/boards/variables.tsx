@@ -8,7 +8,7 @@ import type { TileResult } from './result.ts'
 export type Values = ReadonlyMap<string, string>
 
 /** The parameters of all tiles, each with the value that the tiles have in common; none if they differ. */
-export function variablesOf(tiles: readonly Pick<Tile, 'parameters'>[]): ReadonlyMap<string, string | undefined> {
+export function collectVariables(tiles: readonly Pick<Tile, 'parameters'>[]): ReadonlyMap<string, string | undefined> {
   const found = new Map<string, string | undefined>()
   for (const { parameters = {} } of tiles)
     for (const [name, value] of Object.entries(parameters)) {

@@ -6,7 +6,7 @@ import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import type { AuditFilter, AuditRows } from './audit-log.ts'
-import { meaningOf, outcomeText, titleOf } from './event-title.ts'
+import { eventMeaning, eventTitle, outcomeText } from './event-title.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 export function AuditDetails({
@@ -34,7 +34,7 @@ export function AuditDetails({
   const { item, names = {} } = loaded.data ?? {}
   return (
     <Dialog
-      title={item === undefined ? `Event ${seq}` : titleOf(item.event)}
+      title={item === undefined ? `Event ${seq}` : eventTitle(item.event)}
       size="wide"
       onClose={onClose}
       actions={
@@ -69,7 +69,7 @@ export function AuditDetails({
 function Details({ item, names }: { readonly item: AuditItem; readonly names: Names }) {
   return (
     <>
-      {meaningOf(item.event) !== undefined && <p class="quiet">{meaningOf(item.event)}</p>}
+      {eventMeaning(item.event) !== undefined && <p class="quiet">{eventMeaning(item.event)}</p>}
       <Facts
         of={[
           [word('Event'), <code key="event">{item.event}</code>],

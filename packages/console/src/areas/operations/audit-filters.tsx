@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'
-import { EVENTS, OUTCOMES, titleOf } from './event-title.ts'
+import { EVENTS, eventTitle, OUTCOMES } from './event-title.ts'
 
 const RARE = ['client', 'address', 'since', 'until'] as const
 
@@ -35,7 +35,7 @@ export function AuditFilters({
       <datalist id="audit-events">
         {EVENTS.map((event) => (
           <option key={event} value={event}>
-            {titleOf(event)}
+            {eventTitle(event)}
           </option>
         ))}
       </datalist>

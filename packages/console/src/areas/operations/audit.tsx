@@ -22,7 +22,7 @@ import { word } from '../../ui/word.ts'
 import { AuditDetails } from './audit-details.tsx'
 import { AuditFilters } from './audit-filters.tsx'
 import { type AuditFilter, type AuditRows, FILTERS, followLog, readNewest, readOlder, withNewer } from './audit-log.ts'
-import { outcomeText, titleOf } from './event-title.ts'
+import { eventTitle, outcomeText } from './event-title.ts'
 import type { AuditItem, Names } from './replies.ts'
 import { Verify } from './verify.tsx'
 
@@ -149,7 +149,7 @@ function useFollowing(
         set(rows.current)
         setFresh((before) => new Set([...before, ...items.map(({ seq }) => seq)]))
         announce(
-          items.length === 1 ? `New event: ${titleOf(items[0]?.event ?? '')}` : word(`${items.length} new events`),
+          items.length === 1 ? `New event: ${eventTitle(items[0]?.event ?? '')}` : word(`${items.length} new events`),
         )
       },
       error: setError,
@@ -172,15 +172,15 @@ function Rows({
     <Table
       label="Audit log"
       rows={items}
-      keyOf={({ seq }) => seq}
-      hrefOf={hrefOf}
+      rowKey={({ seq }) => seq}
+      rowHref={hrefOf}
       columns={[
         {
           title: 'Event',
           cell: ({ event, outcome, seq, at, details }) => (
             <span class={fresh.has(seq) ? 'audit-event fresh' : 'audit-event'}>
               <span class="audit-title" title={event}>
-                {titleOf(event)}
+                {eventTitle(event)}
               </span>
               {typeof details.count === 'number' && details.since !== undefined && (
                 <Badge>× {count(details.count)}</Badge>
@@ -193,8 +193,8 @@ function Rows({
           ),
         },
         { title: 'Time', cell: ({ at }) => <Time at={at} />, wide: true },
-        { title: 'Actor', cell: ({ actor }) => nameOf(actor, names) },
-        { title: 'Target', cell: ({ target }) => nameOf(target, names), wide: true },
+        { title: 'Actor', cell: ({ actor }) => showName(actor, names) },
+        { title: 'Target', cell: ({ target }) => showName(target, names), wide: true },
         { title: 'Application', cell: ({ client }) => client ?? '', wide: true },
         { title: 'Address', cell: ({ address }) => address ?? '', wide: true },
       ]}
@@ -202,7 +202,7 @@ function Rows({
   )
 }
 
-function nameOf(id: string | undefined, names: Names) {
+function showName(id: string | undefined, names: Names) {
   if (id === undefined) return <span class="quiet">–</span>
   const name = Object.hasOwn(names, id) ? names[id] : undefined
   return <span title={id}>{name ?? (id.length > 24 ? `${id.slice(0, 20)}…` : id)}</span>

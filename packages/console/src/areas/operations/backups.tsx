@@ -49,7 +49,7 @@ export function Backups() {
                 <Table
                   label="Backups"
                   rows={items}
-                  keyOf={({ at, kind }) => `${at} ${kind}`}
+                  rowKey={({ at, kind }) => `${at} ${kind}`}
                   columns={[
                     { title: 'When', cell: ({ at }) => <Time at={at} /> },
                     {

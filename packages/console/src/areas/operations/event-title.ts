@@ -105,7 +105,7 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
 }
 
 /** Of an event of a newer version: its name. */
-export function titleOf(event: string): string {
+export function eventTitle(event: string): string {
   return isKnown(event) ? TITLES[event] : event
 }
 
@@ -117,7 +117,7 @@ function isKnown(event: string): event is AuditEventName {
 export const EVENTS: readonly string[] = Object.keys(AUDIT_EVENTS)
 
 /** A sentence; undefined for an event of a newer version. */
-export function meaningOf(event: string): string | undefined {
+export function eventMeaning(event: string): string | undefined {
   return isKnown(event) ? AUDIT_EVENTS[event].meaning : undefined
 }
 

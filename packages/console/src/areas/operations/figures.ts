@@ -4,7 +4,7 @@ import { word } from '../../ui/word.ts'
 /** What the figures of a chart are, which decides how they are written. */
 export type Measure = 'rate' | 'ms' | 'bytes' | 'percent'
 
-export interface LineOf {
+export interface FigureLine {
   readonly name: string
   /** The name of the figure, as `GET /admin/nodes/figures` has it. */
   readonly figure: string
@@ -12,14 +12,14 @@ export interface LineOf {
   readonly factor?: number
 }
 
-export interface ChartOf {
+export interface FigureChart {
   readonly title: string
   readonly measure: Measure
   readonly about?: string
-  readonly lines: readonly LineOf[]
+  readonly lines: readonly FigureLine[]
 }
 
-export const CHARTS: readonly ChartOf[] = [
+export const CHARTS: readonly FigureChart[] = [
   {
     title: 'Requests',
     measure: 'rate',
@@ -80,7 +80,7 @@ export const CHARTS: readonly ChartOf[] = [
   },
 ]
 
-function quantiles(of: string): LineOf[] {
+function quantiles(of: string): FigureLine[] {
   return ['p50', 'p95', 'p99'].map((name) => ({ name, figure: `${of}_${name}_ms` }))
 }
 

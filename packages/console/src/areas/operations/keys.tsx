@@ -93,7 +93,7 @@ export function Keys() {
           <Table
             label="Signing keys"
             rows={items}
-            keyOf={({ kid }) => kid}
+            rowKey={({ kid }) => kid}
             columns={[
               {
                 title: 'Key',

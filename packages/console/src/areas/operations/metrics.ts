@@ -45,7 +45,7 @@ function readNumber(text: string): number {
 }
 
 /** The sum of the series; undefined if there is none. */
-export function sumOf(scrape: Scrape, name: string, match: Match = ALL): number | undefined {
+export function sumSeries(scrape: Scrape, name: string, match: Match = ALL): number | undefined {
   const series = (scrape.get(name) ?? []).filter(({ labels }) => match(labels))
   return series.length === 0 ? undefined : series.reduce((sum, { value }) => sum + value, 0)
 }

@@ -21,7 +21,7 @@ import { word } from '../../ui/word.ts'
 import { addSamples, CHARTS, type NodeFigures, type Point } from './figures.ts'
 import { parseMetrics, type Scrape } from './metrics.ts'
 import { usePolling } from './polling.ts'
-import { problemsOf } from './problems.ts'
+import { findProblems } from './problems.ts'
 import type { FromNodes, NodeItem } from './replies.ts'
 import { Trend } from './trend.tsx'
 
@@ -65,7 +65,7 @@ export function Overview() {
       <Await of={nodes} title="The nodes could not be listed">
         {(reply) => (
           <Section title="Nodes" about={reply.items.length === 1 ? undefined : `${count(reply.items.length)} reply`}>
-            <Problems of={problemsOf(reply, metrics.data)} />
+            <Problems of={findProblems(reply, metrics.data)} />
             <div class="nodes">
               {reply.items.map((item) => (
                 <Node key={item.node} item={item} />

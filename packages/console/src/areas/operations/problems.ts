@@ -1,7 +1,7 @@
 /** What an operator should look at, from the nodes and the metrics. The bounds are those of examples/prometheus/alerts.yaml. */
 import { word } from '../../ui/word.ts'
 
-import { type Scrape, sumOf } from './metrics.ts'
+import { type Scrape, sumSeries } from './metrics.ts'
 import type { FromNodes, NodeItem } from './replies.ts'
 
 const DAY = 86_400
@@ -12,7 +12,7 @@ const LATEST_BUS_MS = 1000
 const LEAST_FREE = 0.1
 const LAST_DAYS_OF_CERTIFICATE = 14
 
-export function problemsOf(
+export function findProblems(
   { items, silent }: Pick<FromNodes<NodeItem>, 'items' | 'silent'>,
   scrape: Scrape | undefined,
 ): readonly string[] {
@@ -36,9 +36,9 @@ function problemsOfNode({ node, ready, checks, event_loop_lag_ms: lag, bus_lag_m
 }
 
 function problemsInMetrics(scrape: Scrape): string[] {
-  const lost = sumOf(scrape, 'gatehouse_audit_lost_total') ?? 0
-  const [free, size] = [sumOf(scrape, 'gatehouse_disk_free_bytes'), sumOf(scrape, 'gatehouse_disk_size_bytes')]
-  const expiry = sumOf(scrape, 'gatehouse_tls_certificate_expiry_seconds')
+  const lost = sumSeries(scrape, 'gatehouse_audit_lost_total') ?? 0
+  const [free, size] = [sumSeries(scrape, 'gatehouse_disk_free_bytes'), sumSeries(scrape, 'gatehouse_disk_size_bytes')]
+  const expiry = sumSeries(scrape, 'gatehouse_tls_certificate_expiry_seconds')
   return [
     ...(lost > 0
       ? [word(`${lost} events are missing from the audit log: the database was unavailable for too long.`)]

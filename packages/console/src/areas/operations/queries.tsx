@@ -122,7 +122,7 @@ function QueryTable({
     <Table
       label="Queries"
       rows={items}
-      keyOf={({ node, id }) => `${node} ${id}`}
+      rowKey={({ node, id }) => `${node} ${id}`}
       columns={[
         {
           title: 'Statement',

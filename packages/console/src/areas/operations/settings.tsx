@@ -65,7 +65,7 @@ export function Settings({ query }: AreaProps) {
                 <Table
                   label="Settings"
                   rows={found}
-                  keyOf={({ name }) => name}
+                  rowKey={({ name }) => name}
                   columns={[
                     {
                       title: 'Setting',

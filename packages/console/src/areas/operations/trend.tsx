@@ -5,10 +5,10 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import '../../chart/chart.css'
-import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
+import { type Colours, markClass, readColours, themeVersion } from '../../chart/colours.ts'
 import { relative } from '../../ui/index.ts'
 import { axisLabels, figureText } from './figure-text.ts'
-import type { ChartOf, Measure, Point } from './figures.ts'
+import type { FigureChart, Measure, Point } from './figures.ts'
 
 const HEIGHT = 132
 /** The least that is shown, so that the first points are not drawn far apart. */
@@ -19,7 +19,7 @@ export function Trend({
   index,
   points,
 }: {
-  readonly chart: ChartOf
+  readonly chart: FigureChart
   /** The index of its figures in the points. */
   readonly index: number
   readonly points: readonly Point[]
@@ -32,7 +32,7 @@ export function Trend({
     if (element === null) return
     const made = draw(element, lines.length, measure, setAt)
     plot.current = made
-    made.setData(tableOf(points, index, lines.length))
+    made.setData(plotData(points, index, lines.length))
     const observer = new ResizeObserver(() =>
       made.setSize({ width: Math.max(60, element.clientWidth), height: HEIGHT }),
     )
@@ -43,7 +43,7 @@ export function Trend({
       plot.current = undefined
     }
   }, [themeVersion.value])
-  useEffect(() => plot.current?.setData(tableOf(points, index, lines.length)), [points])
+  useEffect(() => plot.current?.setData(plotData(points, index, lines.length)), [points])
   const shown = at === undefined ? points.at(-1) : points[at]
   const figures = lines.map(({ name }, line) => ({
     name,
@@ -68,7 +68,7 @@ export function Trend({
         {figures.map(({ name, text }, line) => (
           <div key={name}>
             <dt>
-              <span class={markOf(line)} />
+              <span class={markClass(line)} />
               {name}
             </dt>
             <dd>{text}</dd>
@@ -80,7 +80,7 @@ export function Trend({
 }
 
 /** A canvas does not inherit the page's font, so it is set here. */
-function fontOf(place: HTMLElement): string {
+function pageFont(place: HTMLElement): string {
   return getComputedStyle(place).fontFamily
 }
 
@@ -90,8 +90,8 @@ function draw(
   measure: Measure,
   onPoint: (index: number | undefined) => void,
 ): uPlot {
-  const colours: Colours = coloursOf(place)
-  const axis = { stroke: colours.text, font: `11px ${fontOf(place)}`, ticks: { show: false }, gap: 6 }
+  const colours: Colours = readColours(place)
+  const axis = { stroke: colours.text, font: `11px ${pageFont(place)}`, ticks: { show: false }, gap: 6 }
   return new uPlot(
     {
       width: Math.max(60, place.clientWidth),
@@ -101,7 +101,7 @@ function draw(
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'operations' }, points: { size: 6 } },
       scales: {
-        x: { time: true, range: spanOf },
+        x: { time: true, range: shownSpan },
         y: { range: (_, __, max) => [0, (max ?? 0) > 0 ? max * 1.1 : 1] },
       },
       axes: [
@@ -135,12 +135,12 @@ function draw(
 }
 
 /** Up to the newest point: for a single one the library would show the whole day after it. */
-function spanOf({ data: [times] }: uPlot, min: number): [number, number] {
+function shownSpan({ data: [times] }: uPlot, min: number): [number, number] {
   const last = times.at(-1) ?? Date.now() / 1000
   return [Math.min(times.length > 1 ? min : last, last - SHORTEST_SPAN_S), last]
 }
 
-function tableOf(points: readonly Point[], index: number, lines: number): uPlot.AlignedData {
+function plotData(points: readonly Point[], index: number, lines: number): uPlot.AlignedData {
   return [
     points.map(({ at }) => at / 1000),
     ...Array.from({ length: lines }, (_, line) => points.map(({ figures }) => figures[index]?.[line] ?? null)),

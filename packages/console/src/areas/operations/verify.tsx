@@ -126,7 +126,7 @@ function Verdict({ of: state }: { readonly of: State }) {
           <Table
             label="Faults"
             rows={state.faults}
-            keyOf={({ seq, kind }) => `${seq} ${kind}`}
+            rowKey={({ seq, kind }) => `${seq} ${kind}`}
             columns={[
               { title: 'What', cell: ({ message }) => message },
               { title: 'Kind', cell: ({ kind }) => kind },

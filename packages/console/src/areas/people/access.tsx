@@ -65,7 +65,7 @@ function Consents({ person }: { readonly person: Person }) {
     <PagedTable
       of={consents}
       label="Applications"
-      keyOf={(item) => item.client_id}
+      rowKey={(item) => item.client_id}
       columns={[
         { title: 'Application', cell: (item) => item.client_id },
         {
@@ -112,7 +112,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
     <PagedTable
       of={factors}
       label="Second factors"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         { title: 'Factor', cell: ({ label, kind }) => label || KINDS[kind] || kind },
         { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
@@ -144,7 +144,7 @@ function Identities({ person, onChange }: { readonly person: Person; readonly on
     <PagedTable
       of={identities}
       label="Identities"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         { title: 'Identity', cell: ({ label }) => label },
         { title: 'Provider', cell: ({ provider }) => <a href={href('people', 'providers', provider)}>{provider}</a> },

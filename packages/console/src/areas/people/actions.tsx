@@ -17,7 +17,7 @@ interface Context {
   readonly onEnded: () => void
 }
 
-export function actionsOf(context: Context): {
+export function personActions(context: Context): {
   readonly quick: { readonly title: string; readonly act: () => void }
   readonly items: readonly MenuItem[]
 } {

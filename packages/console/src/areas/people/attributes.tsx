@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { AdminAttribute } from '../../../../client/src/index.ts'
 import { useAttributes } from '../../admin/attributes.tsx'
 import { useScopes } from '../../admin/scopes.ts'
-import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
+import { isElsewhere, readFaults, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
@@ -51,8 +51,8 @@ export function Attributes() {
             <Table
               label="Attributes"
               rows={attributes}
-              keyOf={({ name }) => name}
-              hrefOf={({ name }) => href('people', 'attributes', name)}
+              rowKey={({ name }) => name}
+              rowHref={({ name }) => href('people', 'attributes', name)}
               columns={[
                 { title: 'Attribute', cell: ({ name }) => name },
                 { title: 'Type', cell: ({ type, many }) => (many ? word(`${type}, many`) : type) },
@@ -179,7 +179,7 @@ function AttributeForm({
   const [draft, setDraft] = useState(given)
   const [busy, setBusy] = useState(false)
   const { data: scopes = [] } = useScopes()
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   const submit = async () => {
     setBusy(true)

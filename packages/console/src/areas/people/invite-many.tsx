@@ -100,7 +100,7 @@ function Preview({ people }: { readonly people: readonly PastedPerson[] }) {
     <Table
       label="Preview"
       rows={people.map((person, index) => ({ ...person, index }))}
-      keyOf={({ index }) => index}
+      rowKey={({ index }) => index}
       columns={[
         { title: 'Username', cell: ({ username }) => username || '–' },
         { title: 'Name', wide: true, cell: ({ name }) => name || <span class="quiet">–</span> },
@@ -155,7 +155,7 @@ function Outcome({ invited }: { readonly invited: readonly Invited[] }) {
       <Table
         label="Invitations"
         rows={invited}
-        keyOf={({ person }) => person.username}
+        rowKey={({ person }) => person.username}
         columns={[
           {
             title: 'Username',

@@ -49,7 +49,7 @@ export function Links() {
       <PagedTable
         of={links}
         label="Set-up links"
-        keyOf={({ id }) => id}
+        rowKey={({ id }) => id}
         columns={[
           {
             title: 'User',

@@ -121,7 +121,7 @@ function MailTable({ path }: { readonly path: string }) {
     <PagedTable
       of={mails}
       label="Mail"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         {
           title: 'To',

@@ -1,7 +1,7 @@
 /** Adding a person: by an invitation, or with a password. */
 import { useState } from 'preact/hooks'
 import type { AdminUser } from '../../../../client/src/index.ts'
-import { faultsOf, isElsewhere } from '../../admin/tagged.ts'
+import { isElsewhere, readFaults } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { server } from '../../server.ts'
 import { go, href } from '../../shell/router.ts'
@@ -85,7 +85,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
     toast(word(`${profile.username} was created`))
     go(href('people', id))
   })
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   return (
     <Form onSubmit={submit}>
       <Segments

@@ -35,23 +35,23 @@ export function readPeople(text: string): readonly PastedPerson[] {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
-  const columns = headingsOf(lines[0] ?? '')
+  const columns = readHeadings(lines[0] ?? '')
   const taken = new Set<string>()
   return (columns === undefined ? lines : lines.slice(1)).map((line) => {
-    const person = columns === undefined ? guess(line) : byColumns(cellsOf(line), columns)
+    const person = columns === undefined ? guess(line) : byColumns(splitCells(line), columns)
     const key = person.username.toLowerCase()
-    const fault = faultOf(person) ?? (taken.has(key) ? 'Twice in the list' : undefined)
+    const fault = findFault(person) ?? (taken.has(key) ? 'Twice in the list' : undefined)
     taken.add(key)
     return { ...person, fault }
   })
 }
 
-function headingsOf(line: string): readonly (Column | undefined)[] | undefined {
-  const columns = cellsOf(line).map((cell) => HEADINGS.get(cell.toLowerCase()))
+function readHeadings(line: string): readonly (Column | undefined)[] | undefined {
+  const columns = splitCells(line).map((cell) => HEADINGS.get(cell.toLowerCase()))
   return columns.some((column) => column !== undefined) && !line.includes('@') ? columns : undefined
 }
 
-function cellsOf(line: string): string[] {
+function splitCells(line: string): string[] {
   const separator = ['\t', ';', ','].find((candidate) => line.includes(candidate)) ?? '\t'
   return line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
 }
@@ -66,7 +66,7 @@ function byColumns(cells: readonly string[], columns: readonly (Column | undefin
 function guess(line: string) {
   const [, named = '', address] = /^"?([^"<]*?)"?\s*<([^<>\s]+@[^<>\s]+)>[,;]?$/.exec(line) ?? []
   if (address !== undefined) return { username: localPart(address), name: named, email: address }
-  const cells = cellsOf(line).filter((cell) => cell !== '')
+  const cells = splitCells(line).filter((cell) => cell !== '')
   const email = cells.find((cell) => cell.includes('@')) ?? ''
   const others = cells.filter((cell) => cell !== email)
   const username = others.find((cell) => !/\s/.test(cell)) ?? localPart(email)
@@ -77,7 +77,7 @@ function localPart(email: string): string {
   return email.split('@', 1)[0] ?? ''
 }
 
-function faultOf({ username, email }: { readonly username: string; readonly email: string }): string | undefined {
+function findFault({ username, email }: { readonly username: string; readonly email: string }): string | undefined {
   if (username === '') return 'No username or e-mail address'
   if (/\s/.test(username)) return 'Spaces in the username'
   return email === '' || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : 'Not an e-mail address'

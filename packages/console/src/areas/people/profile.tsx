@@ -47,7 +47,7 @@ function Details({ user, person }: Props) {
   if (draft !== undefined) return <EditDetails user={user} person={person} draft={draft} onDraft={setDraft} />
   const edit = () =>
     setDraft(
-      Object.fromEntries([['username', person.username], ...FIELDS.map(([name]) => [name, textOf(person[name])])]),
+      Object.fromEntries([['username', person.username], ...FIELDS.map(([name]) => [name, textOrEmpty(person[name])])]),
     )
   return (
     <Section
@@ -106,7 +106,7 @@ function EditDetails({
     />
   )
   const save = async () => {
-    const changed = Object.entries(draft).filter(([name, value]) => value.trim() !== textOf(person[name]))
+    const changed = Object.entries(draft).filter(([name, value]) => value.trim() !== textOrEmpty(person[name]))
     if (changed.length === 0) return onDraft(undefined)
     setBusy(true)
     const patch = Object.fromEntries(changed.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))
@@ -195,6 +195,6 @@ function Roles({ user, person }: Props) {
   )
 }
 
-function textOf(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -65,17 +65,17 @@ export const MORE = [
   'tenants',
 ] as const
 
-export function draftOf(provider: AdminProvider): Draft {
+export function draftProvider(provider: AdminProvider): Draft {
   const { id, name, issuer, client_id: clientId, provision, domains, require, rules, lifetime } = provider
-  const trusted = membersOf(provider.trust_mfa)
-  const more = moreOf(provider)
+  const trusted = asObject(provider.trust_mfa)
+  const more = otherMembers(provider)
   return {
     ...{ id, issuer, clientId, provision },
     name: name === id ? '' : name,
     secret: '',
-    domains: textsOf(domains).join(', '),
-    require: Object.entries(membersOf(require)).map(([claim, values]) => ({ claim, values: listed(values) })),
-    rules: (Array.isArray(rules) ? rules : []).map(ruleOf),
+    domains: readTexts(domains).join(', '),
+    require: Object.entries(asObject(require)).map(([claim, values]) => ({ claim, values: listed(values) })),
+    rules: (Array.isArray(rules) ? rules : []).map(readRule),
     amr: listed(trusted.amr),
     acr: listed(trusted.acr),
     lifetime: typeof lifetime === 'string' ? lifetime : '',
@@ -86,7 +86,7 @@ export function draftOf(provider: AdminProvider): Draft {
 }
 
 /** The members that the draft gives, and null for those that have their default. */
-export function requestOf(draft: Draft): Readonly<Record<string, unknown>> {
+export function buildRequest(draft: Draft): Readonly<Record<string, unknown>> {
   const [amr, acr] = [split(draft.amr), split(draft.acr)]
   const require = Object.fromEntries(draft.require.map(({ claim, values }) => [claim.trim(), split(values)]))
   const domains = draft.domains.split(/[\s,]+/).filter((domain) => domain !== '')
@@ -108,7 +108,7 @@ export function requestOf(draft: Draft): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Rows that nobody has filled in are no rules. */
+/** Empty rows are not rules. */
 export function withoutEmptyRows(draft: Draft): Draft {
   return {
     ...draft,
@@ -129,24 +129,24 @@ function readMore(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? membersOf(value) : undefined
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? asObject(value) : undefined
   } catch {
     return undefined
   }
 }
 
-function moreOf(provider: AdminProvider): Readonly<Record<string, unknown>> {
+function otherMembers(provider: AdminProvider): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     MORE.flatMap((member) => (provider[member] === undefined ? [] : [[member, provider[member]]])),
   )
 }
 
-function ruleOf(rule: unknown): Rule {
-  const { claim, value, role, attribute } = membersOf(rule)
+function readRule(rule: unknown): Rule {
+  const { claim, value, role, attribute } = asObject(rule)
   return {
-    claim: textOf(claim),
-    value: textOf(value),
-    gives: typeof role === 'string' ? `role:${role}` : `attribute:${textOf(attribute)}`,
+    claim: textOrEmpty(claim),
+    value: textOrEmpty(value),
+    gives: typeof role === 'string' ? `role:${role}` : `attribute:${textOrEmpty(attribute)}`,
   }
 }
 
@@ -168,17 +168,17 @@ function split(text: string): readonly string[] {
 }
 
 function listed(value: unknown): string {
-  return textsOf(value).join(', ')
+  return readTexts(value).join(', ')
 }
 
-function textsOf(value: unknown): readonly string[] {
+function readTexts(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-function textOf(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }

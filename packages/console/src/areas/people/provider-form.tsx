@@ -1,6 +1,6 @@
 /** The form of a provider: how this server is registered there, who may sign in, what claims give, and sessions. */
 import { useState } from 'preact/hooks'
-import { faultsOf } from '../../admin/tagged.ts'
+import { readFaults } from '../../admin/tagged.ts'
 import { href } from '../../shell/router.ts'
 import {
   Button,
@@ -47,10 +47,10 @@ export function ProviderForm({
     setDraft(whole)
     await onSave(whole)
   })
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   /** Of the member, or of something inside it. */
-  const faultOf = (member: string) =>
+  const findFault = (member: string) =>
     [...(faults ?? [])].find(
       ([path]) => path === member || (/^[.[]/.test(path.slice(member.length)) && path.startsWith(member)),
     )?.[1]
@@ -64,7 +64,7 @@ export function ProviderForm({
               hint="In addresses, such as corp: lower-case letters, digits, dashes. It cannot be changed later."
               value={draft.id}
               onValue={(id) => set({ id })}
-              error={faultOf('id')}
+              error={findFault('id')}
               required
               autofocus
             />
@@ -74,7 +74,7 @@ export function ProviderForm({
             hint="On the button of the sign-in page. Empty: the id."
             value={draft.name}
             onValue={(name) => set({ name })}
-            error={faultOf('name')}
+            error={findFault('name')}
           />
           <TextField
             label="Issuer"
@@ -86,7 +86,7 @@ export function ProviderForm({
             inputMode="url"
             value={draft.issuer}
             onValue={(issuer) => set({ issuer })}
-            error={faultOf('issuer')}
+            error={findFault('issuer')}
             required
             readOnly={!isNew}
           />
@@ -95,7 +95,7 @@ export function ProviderForm({
             hint="As the provider has registered this server."
             value={draft.clientId}
             onValue={(clientId) => set({ clientId })}
-            error={faultOf('client_id')}
+            error={findFault('client_id')}
             required
           />
           <TextField
@@ -109,7 +109,7 @@ export function ProviderForm({
             autocomplete="off"
             value={draft.secret}
             onValue={(secret) => set({ secret })}
-            error={faultOf('client_secret')}
+            error={findFault('client_secret')}
           />
           <Checkbox
             label="In a private network"
@@ -127,15 +127,15 @@ export function ProviderForm({
             placeholder="example.com"
             value={draft.domains}
             onValue={(domains) => set({ domains })}
-            error={faultOf('domains')}
+            error={findFault('domains')}
           />
-          <Requirements rows={draft.require} onRows={(require) => set({ require })} error={faultOf('require')} />
+          <Requirements rows={draft.require} onRows={(require) => set({ require })} error={findFault('require')} />
           <Select
             label="Who gets a new account"
             value={draft.provision}
             onValue={(value) => set({ provision: PROVISIONS.find((known) => known.value === value)?.value ?? 'never' })}
             choices={PROVISIONS}
-            error={faultOf('provision')}
+            error={findFault('provision')}
           />
         </div>
       </Section>
@@ -154,13 +154,13 @@ export function ProviderForm({
             hint="Such as mfa; separated by commas. Without any, a second factor is asked for here."
             value={draft.amr}
             onValue={(amr) => set({ amr })}
-            error={faultOf('trust_mfa.amr')}
+            error={findFault('trust_mfa.amr')}
           />
           <TextField
             label="Values of acr that count as two factors"
             value={draft.acr}
             onValue={(acr) => set({ acr })}
-            error={faultOf('trust_mfa.acr')}
+            error={findFault('trust_mfa.acr')}
           />
           <TextField
             label="Longest session"
@@ -168,7 +168,7 @@ export function ProviderForm({
             placeholder="7 days"
             value={draft.lifetime}
             onValue={(lifetime) => set({ lifetime })}
-            error={faultOf('lifetime')}
+            error={findFault('lifetime')}
           />
           <Checkbox
             label="Sign out there too"
@@ -187,7 +187,7 @@ export function ProviderForm({
           rows={6}
           value={draft.more}
           onValue={(more) => set({ more })}
-          error={fault ?? MORE.map(faultOf).find((text) => text !== undefined)}
+          error={fault ?? MORE.map(findFault).find((text) => text !== undefined)}
         />
       </details>
       {error !== undefined && <ErrorNotice error={error} title={failed} />}

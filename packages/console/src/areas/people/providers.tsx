@@ -11,7 +11,7 @@ import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Await, Badge, Button, ButtonLink, Copy, Empty, Facts, Page, Section } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
-import { type Draft, draftOf, EMPTY, requestOf } from './provider-draft.ts'
+import { buildRequest, type Draft, draftProvider, EMPTY } from './provider-draft.ts'
 import { ProviderForm } from './provider-form.tsx'
 import { PeopleTabs } from './tabs.tsx'
 
@@ -41,8 +41,8 @@ export function Providers() {
       <PagedTable
         of={providers}
         label="Providers"
-        keyOf={({ id }) => id}
-        hrefOf={({ id }) => href('people', 'providers', id)}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => href('people', 'providers', id)}
         columns={[
           { title: 'Provider', cell: ({ name }) => name },
           { title: 'Issuer', wide: true, cell: ({ issuer }) => <code>{issuer}</code> },
@@ -106,12 +106,12 @@ export function ProviderPage({ id }: { readonly id: string }) {
             </Section>
             <ProviderForm
               key={`${saved} ${JSON.stringify(found)}`}
-              draft={draftOf(found)}
+              draft={draftProvider(found)}
               action="Save"
               failed="The provider was not changed"
               hasSecret={found.has_secret === true}
               onSave={async (draft) => {
-                await provider.save(requestOf(draft))
+                await provider.save(buildRequest(draft))
                 setSaved(saved + 1)
                 toast(`The provider ${found.id} was changed`)
               }}
@@ -158,7 +158,7 @@ async function remove(provider: Tagged<AdminProvider>, { id, name }: AdminProvid
 export function NewProvider() {
   const create = async (draft: Draft) => {
     const id = draft.id.trim()
-    const members = Object.entries(requestOf(draft)).filter(([, value]) => value !== null)
+    const members = Object.entries(buildRequest(draft)).filter(([, value]) => value !== null)
     await gate.admin.providers.create({ id, issuer: draft.issuer.trim(), ...Object.fromEntries(members) })
     toast(`The provider ${id} was created. Register its addresses there.`)
     go(href('people', 'providers', id))

@@ -8,7 +8,7 @@ import { Await, Badge, Button, Facts, Notice, SearchField, Section, Table, useLo
 import { RightList } from '../../ui/rights.tsx'
 import { type Person, userPath } from './types.ts'
 
-interface RightsOf {
+interface GrantedRights {
   readonly disabled: boolean
   readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
   readonly scopes: readonly string[]
@@ -45,7 +45,7 @@ const PAGE = 50
 export function Rights({ person }: { readonly person: Person }) {
   const [prefix, setPrefix] = useState('')
   const path = withQuery(userPath(person.id, 'rights'), { limit: PAGE, ...(prefix !== '' && { prefix }) })
-  const rights = useLoad((signal) => gate.json(path, { signal }) as Promise<RightsOf>, [path])
+  const rights = useLoad((signal) => gate.json(path, { signal }) as Promise<GrantedRights>, [path])
   return (
     <Await of={rights} title="The rights could not be loaded">
       {(found) => (
@@ -114,7 +114,7 @@ function Tables({ first }: { readonly first: TablePage }) {
   const more = async (path: string) => {
     setBusy(true)
     try {
-      const { tables } = (await gate.json(path)) as RightsOf
+      const { tables } = (await gate.json(path)) as GrantedRights
       setPage({ items: [...items, ...(tables?.items ?? [])], next: tables?.next ?? null })
     } catch (error) {
       toastError(error)
@@ -127,7 +127,7 @@ function Tables({ first }: { readonly first: TablePage }) {
       <Table
         label="Tables"
         rows={items}
-        keyOf={({ name }) => name}
+        rowKey={({ name }) => name}
         columns={[
           { title: 'Table', cell: ({ name }) => <a href={href('tables', name)}>{name}</a> },
           {

@@ -4,7 +4,7 @@ import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { useScopes } from '../../admin/scopes.ts'
-import { faultsOf, isElsewhere, type Tagged, useTagged } from '../../admin/tagged.ts'
+import { isElsewhere, readFaults, type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
@@ -25,7 +25,7 @@ import {
 } from '../../ui/index.ts'
 import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
-import { nameOf, type Person } from './types.ts'
+import { fullName, type Person } from './types.ts'
 
 interface Role extends AdminRole {
   readonly users: { readonly count: number; readonly more: boolean }
@@ -83,7 +83,7 @@ function touched({ users }: Role): string {
   if (users.count === 0) return 'No user has this role.'
   return users.count === 1
     ? word('1 user has this role. Changes take effect at once, even in open sessions.')
-    : word(`${numberOf(users)} users have this role. Changes take effect at once, even in open sessions.`)
+    : word(`${countText(users)} users have this role. Changes take effect at once, even in open sessions.`)
 }
 
 async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void> {
@@ -98,7 +98,7 @@ async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void
       text:
         users.count === 1
           ? '1 user loses it at once, unless another role gives it.'
-          : `${numberOf(users)} users lose it at once, unless another role gives it.`,
+          : `${countText(users)} users lose it at once, unless another role gives it.`,
       action: 'Save',
       danger: true,
     }))
@@ -135,13 +135,13 @@ async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promis
 function lossText(users: Role['users'], scopes: readonly string[]): string {
   if (users.count === 0) return 'No user has it.'
   const lost = scopes.join(', ')
-  if (lost === '') return users.count === 1 ? word('1 user has it.') : word(`${numberOf(users)} users have it.`)
+  if (lost === '') return users.count === 1 ? word('1 user has it.') : word(`${countText(users)} users have it.`)
   return users.count === 1
     ? word(`1 user loses ${lost} at once, unless another role gives it.`)
-    : word(`${numberOf(users)} users lose ${lost} at once, unless another role gives it.`)
+    : word(`${countText(users)} users lose ${lost} at once, unless another role gives it.`)
 }
 
-function numberOf({ count: number, more }: Role['users']): string {
+function countText({ count: number, more }: Role['users']): string {
   return more ? word(`${count(number)} or more`) : count(number)
 }
 
@@ -154,7 +154,7 @@ function Holders({ role }: { readonly role: Role }) {
     <Section title="Who has it">
       <p class="badges">
         {items.map((person) => (
-          <a key={person.id} class="badge-link" href={href('people', person.id)} title={nameOf(person)}>
+          <a key={person.id} class="badge-link" href={href('people', person.id)} title={fullName(person)}>
             <Badge>{person.username}</Badge>
           </a>
         ))}
@@ -208,7 +208,7 @@ function RoleForm({
 }) {
   const [draft, setDraft] = useState(given)
   const [busy, setBusy] = useState(false)
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const submit = async () => {
     setBusy(true)
     await onSave(draft)

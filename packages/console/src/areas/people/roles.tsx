@@ -22,8 +22,8 @@ export function Roles() {
       <PagedTable
         of={roles}
         label="Roles"
-        keyOf={({ name }) => name}
-        hrefOf={({ name }) => href('people', 'roles', name)}
+        rowKey={({ name }) => name}
+        rowHref={({ name }) => href('people', 'roles', name)}
         columns={[
           { title: 'Role', cell: ({ name }) => name },
           { title: 'Purpose', wide: true, cell: ({ description }) => description ?? <span class="quiet">–</span> },

@@ -8,7 +8,7 @@ import { gate, may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import {
   Badge,
-  type ColumnOf,
+  type DataColumn,
   dangerColumn,
   Empty,
   Forbidden,
@@ -68,7 +68,7 @@ interface ListProps {
 
 function userColumn<Item extends { readonly username?: string | null; readonly user?: string | null }>(
   ofOne: boolean,
-): readonly ColumnOf<Item>[] {
+): readonly DataColumn<Item>[] {
   if (ofOne) return []
   return [
     {
@@ -85,7 +85,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
     const isEnded = await confirmAndAttempt(
       {
         title: 'End this session?',
-        text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
+        text: `${username ?? 'The user'} is signed out in ${browserName(agent)}, and its tokens are revoked.`,
         action: 'End the session',
       },
       () => gate.admin.of(user, 'sessions').delete(id),
@@ -97,12 +97,12 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
     <PagedTable
       of={sessions}
       label="Browser sessions"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         ...userColumn<Session>(ofOne),
         {
           title: 'Browser',
-          cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
+          cell: (session) => <span title={session.user_agent}>{browserName(session.user_agent)}</span>,
         },
         { title: 'Address', wide: true, cell: ({ address }) => address },
         { title: 'Signed in by', wide: true, cell: ({ methods }) => methodsText(methods) },
@@ -142,7 +142,7 @@ function GrantTable({ path }: ListProps) {
     <PagedTable
       of={grants}
       label="Grants"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         ...userColumn<Grant>(false),
         {
@@ -186,7 +186,7 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
     <PagedTable
       of={connections}
       label="Streaming connections"
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         ...userColumn<Connection>(ofOne),
         { title: 'Application', cell: ({ client }) => client ?? <span class="quiet">not signed in</span> },
@@ -241,7 +241,7 @@ const SYSTEMS = [
 ] as const
 
 /** What people call it; the whole text is shown when pointed at. */
-function browserOf(agent: string): string {
+function browserName(agent: string): string {
   const find = (table: typeof BROWSERS | typeof SYSTEMS) => table.find(([, pattern]) => pattern.test(agent))?.[0]
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)]
   if (browser === undefined) return agent === '' ? word('an unknown browser') : agent.slice(0, 40)

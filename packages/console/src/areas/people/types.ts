@@ -14,7 +14,7 @@ export interface Person extends AdminUser {
 }
 
 /** The name of a person, if there is one besides the username. */
-export function nameOf(user: AdminUser): string | undefined {
+export function fullName(user: AdminUser): string | undefined {
   const { name, given_name: given, family_name: family, nickname } = user
   const parts = [given, family].filter((part) => typeof part === 'string' && part !== '')
   const found = name ?? (parts.length > 0 ? parts.join(' ') : nickname)

@@ -6,11 +6,11 @@ import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Dialog, Menu, Page, Tabs } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import { UserAccess } from './access.tsx'
-import { actionsOf } from './actions.tsx'
+import { personActions } from './actions.tsx'
 import { OneTimeLink } from './one-time-link.tsx'
 import { Profile } from './profile.tsx'
 import { Rights } from './rights.tsx'
-import { type Link, nameOf, type Person, userPath } from './types.ts'
+import { fullName, type Link, type Person, userPath } from './types.ts'
 import { StateBadges } from './users.tsx'
 
 const PARENTS = [{ title: 'People', href: href('people') }]
@@ -47,7 +47,7 @@ function Loaded({
     href: name === undefined ? href('people', id) : href('people', id, name),
     current: part === name,
   })
-  const { quick, items } = actionsOf({ user, person, onLink: setLink, onEnded: () => setRound((was) => was + 1) })
+  const { quick, items } = personActions({ user, person, onLink: setLink, onEnded: () => setRound((was) => was + 1) })
   return (
     <Page
       title={person.username}
@@ -71,7 +71,7 @@ function Loaded({
       }
       bar={
         <Tabs
-          label={nameOf(person) ?? person.username}
+          label={fullName(person) ?? person.username}
           tabs={[tab(word('Profile')), tab(word('Access'), 'access'), tab('See as this user', 'rights')]}
         />
       }

@@ -8,8 +8,8 @@ import { go, href } from '../../shell/router.ts'
 import {
   Badge,
   ButtonLink,
-  type ColumnOf,
   count,
+  type DataColumn,
   Empty,
   Page,
   SearchField,
@@ -19,7 +19,7 @@ import {
 } from '../../ui/index.ts'
 import { loadRoles } from './role-choice.tsx'
 import { PeopleTabs } from './tabs.tsx'
-import { nameOf, type Person } from './types.ts'
+import { fullName, type Person } from './types.ts'
 
 const PAGE = 50
 
@@ -60,8 +60,8 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
         of={users}
         label="Users"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
-        hrefOf={({ id }) => href('people', id)}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => href('people', id)}
         empty={search === undefined ? <NoUsers role={role} /> : <NoMatch search={search} />}
       />
     </Page>
@@ -89,9 +89,9 @@ function RoleFilter({
   )
 }
 
-const COLUMNS: readonly ColumnOf<Person>[] = [
+const COLUMNS: readonly DataColumn<Person>[] = [
   { title: 'Username', cell: (user) => <UserNames user={user} /> },
-  { title: 'Name', wide: true, cell: (user) => nameOf(user) ?? <span class="quiet">–</span> },
+  { title: 'Name', wide: true, cell: (user) => fullName(user) ?? <span class="quiet">–</span> },
   { title: 'E-mail', wide: true, cell: ({ email }) => email ?? <span class="quiet">–</span> },
   { title: 'Roles', wide: true, cell: ({ roles }) => <RoleBadges roles={roles} /> },
   { title: 'State', cell: (user) => <StateBadges user={user} /> },
@@ -108,7 +108,7 @@ function UserNames({ user }: { readonly user: Person }) {
   return (
     <>
       {user.username}
-      <span class="narrow-name">{nameOf(user)}</span>
+      <span class="narrow-name">{fullName(user)}</span>
     </>
   )
 }

@@ -6,7 +6,7 @@ import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Await, ErrorNotice, FormDialog, Select, TextField, useLoad, useSubmit } from '../../ui/index.ts'
 import type { Outcome } from './run.ts'
-import { bodyOf, type QueryTab, titleOf } from './tabs.ts'
+import { type QueryTab, savedBody, tabTitle } from './tabs.ts'
 
 const MOST_BOARDS = 100
 const NEW_BOARD = ''
@@ -23,10 +23,10 @@ export function AddToBoard({ tab, outcome, onClose }: AddToBoardProps) {
   const boards = useLoad((signal) => listBoards(signal), [])
   const board = useSignal<string | undefined>(undefined)
   const boardName = useSignal('')
-  const title = useSignal(titleOf(tab))
+  const title = useSignal(tabTitle(tab))
   const chosen = board.value ?? boards.data?.[0]?.id ?? NEW_BOARD
   const { isBusy, error, submit } = useSubmit(async () => {
-    const tile = tileOf(tab, outcome, title.value.trim())
+    const tile = buildTile(tab, outcome, title.value.trim())
     const { id, name } = chosen === NEW_BOARD ? await create(boardName.value.trim(), tile) : await append(chosen, tile)
     toast(`“${tile.title}” was added to “${name}”`, {
       action: { title: 'Open', act: () => go(href('boards', id)) },
@@ -93,8 +93,8 @@ async function listBoards(signal: AbortSignal): Promise<{ id: string; name: stri
   return boards
 }
 
-function tileOf(tab: QueryTab, { text, parameters }: Outcome, title: string): Omit<Tile, 'position'> {
-  const { description: _, view = 'table', ...shown } = bodyOf(tab)
+function buildTile(tab: QueryTab, { text, parameters }: Outcome, title: string): Omit<Tile, 'position'> {
+  const { description: _, view = 'table', ...shown } = savedBody(tab)
   const { parameters: __, ...others } = shown
   return {
     ...others,

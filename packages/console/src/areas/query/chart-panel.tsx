@@ -67,7 +67,7 @@ function ChartChoices({
 }) {
   const { view: kind = 'line', x = '', y = [], series = '' } = view
   const choices = columns.map((name) => ({ value: name, title: name }))
-  const change = (members: Changes) => onView(viewOf({ ...view, ...members }))
+  const change = (members: Changes) => onView(chosenView({ ...view, ...members }))
   return (
     <div class="query-chart-choices">
       <Select label="Chart" value={kind} onValue={(value) => change({ view: value as View })} choices={KINDS} />
@@ -111,7 +111,7 @@ function ChartChoices({
 type Changes = { readonly [Name in keyof ChartView]: ChartView[Name] | undefined }
 
 /** Automatic choices are absent. */
-function viewOf({ view = 'line', x, y, series, scale, averages }: Changes): ChartView {
+function chosenView({ view = 'line', x, y, series, scale, averages }: Changes): ChartView {
   return {
     view,
     ...(x !== undefined && { x }),

@@ -45,12 +45,12 @@ function typescript(url: string, statement: string, parameters: Parameters): str
   return `import { Gatehouse, getToken, statement } from ${PACKAGE}
 
 const gate = new Gatehouse(${JSON.stringify(url)}, { auth: getToken(() => process.env.TOKEN ?? '') })
-const rows = await gate.query(statement(${templateOf(statement)}${given}))
+const rows = await gate.query(statement(${templateLiteral(statement)}${given}))
 console.table(rows)
 `
 }
 
-function templateOf(text: string): string {
+function templateLiteral(text: string): string {
   return `\`${text.replace(/[\\`]|\$\{/g, '\\$&')}\``
 }
 

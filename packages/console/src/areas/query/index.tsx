@@ -6,7 +6,7 @@ import { go } from '../../shell/router.ts'
 import { startHistory } from './history.ts'
 import './query.css'
 import { readSaved } from './saved.ts'
-import { addressOf, addTab, currentId, currentTab, fromSaved, startTabs, tabs } from './tabs.ts'
+import { addTab, currentId, currentTab, fromSaved, startTabs, tabHref, tabs } from './tabs.ts'
 import { Workbench } from './workbench.tsx'
 
 export default function Query({ path, query }: AreaProps) {
@@ -48,7 +48,7 @@ function useAddress(
     } else {
       if (text !== null) onOpened(addTab({ text, parameters: parametersIn(query) }).id)
       else if (tabs.value.some((tab) => tab.id === tabId)) currentId.value = tabId ?? ''
-      if (currentTab.value !== undefined) go(addressOf(currentTab.value), { replace: true })
+      if (currentTab.value !== undefined) go(tabHref(currentTab.value), { replace: true })
     }
     return () => abort.abort()
   }, [address, isReady])

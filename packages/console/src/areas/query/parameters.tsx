@@ -3,7 +3,7 @@
 import { FORMS } from 'gatehouse-iql'
 import { useEffect, useState } from 'preact/hooks'
 import type { Catalogue } from '../../editor/catalogue.ts'
-import { isName, nameOf, parametersOf, scan, tablesOf } from '../../editor/scan.ts'
+import { findTables, isName, parameterNames, scan, unquoteName } from '../../editor/scan.ts'
 import { Button, Select, TextField } from '../../ui/index.ts'
 import type { Parameters } from './copy-as.ts'
 
@@ -20,7 +20,7 @@ export function ParameterForm({
   readonly catalogue: Catalogue
   readonly onRun: () => void
 }) {
-  const names = parametersOf(text)
+  const names = parameterNames(text)
   const types = useTypes(text, names, catalogue)
   if (names.length === 0) return null
   return (
@@ -72,7 +72,7 @@ function ParameterField({
           label={label}
           value={value ?? ''}
           onValue={onValue}
-          placeholder={isNull ? 'NULL' : type === undefined ? 'a value' : placeholderOf(kind)}
+          placeholder={isNull ? 'NULL' : type === undefined ? 'a value' : exampleText(kind)}
           inputMode={kind === 'Integer' ? 'numeric' : kind === 'Decimal' || kind === 'Double' ? 'decimal' : 'text'}
           disabled={isNull}
         />
@@ -92,7 +92,7 @@ function ParameterField({
 }
 
 /** An example, where the type has one. */
-function placeholderOf(kind: string): string {
+function exampleText(kind: string): string {
   if (kind === 'Text') return 'a text'
   if (kind === 'Integer') return 'a whole number'
   const form = new Map<string, string>(Object.entries(FORMS)).get(kind)
@@ -107,7 +107,7 @@ export function valueFor(values: Parameters, name: string): string | null {
 
 /** Only the parameters in the text, spelled as they are there. */
 export function valuesFor(text: string, values: Parameters): Parameters {
-  return Object.fromEntries(parametersOf(text).map((name) => [name, valueFor(values, name)]))
+  return Object.fromEntries(parameterNames(text).map((name) => [name, valueFor(values, name)]))
 }
 
 /** Types by name in lower case, once the columns are loaded. */
@@ -118,7 +118,7 @@ function useTypes(text: string, names: readonly string[], catalogue: Catalogue):
   useEffect(() => {
     if (names.length === 0) return
     let isCurrent = true
-    const tables = [...new Set(tablesOf(scan(text)).map(({ table }) => table))]
+    const tables = [...new Set(findTables(scan(text)).map(({ table }) => table))]
     Promise.all(tables.map((table) => catalogue.columns(table))).then((columns) => {
       const byName = new Map(columns.flat().map(({ name, type }) => [name.toLowerCase(), type]))
       const found = [...compared].flatMap(([parameter, column]) => {
@@ -145,10 +145,10 @@ function comparedColumns(text: string): ReadonlyMap<string, string> {
     const [left, right] = [code[index - 2], code[index + 2]]
     const name = span.text.slice(1).toLowerCase()
     if (COMPARISONS.has(code[index - 1]?.key ?? '') && left !== undefined && isName(left))
-      found.set(name, nameOf(left).toLowerCase())
+      found.set(name, unquoteName(left).toLowerCase())
     else if (COMPARISONS.has(code[index + 1]?.key ?? '') && right !== undefined && isName(right)) {
       const column = code[index + 3]?.key === '.' ? (code[index + 4] ?? right) : right
-      found.set(name, nameOf(column).toLowerCase())
+      found.set(name, unquoteName(column).toLowerCase())
     }
   })
   return found

@@ -23,7 +23,7 @@ function keyText(key: unknown): string {
   return Array.isArray(key) ? key.join(', ') : JSON.stringify(key)
 }
 
-interface PlanOf {
+interface ShownPlan {
   readonly lines: string
   /** Of the engine's own plan, where it measures them. */
   readonly steps: readonly Step[]
@@ -39,7 +39,7 @@ interface Step {
 
 const STEP = /^( +)(.+): (\d+) rows?, ([\d.]+) ms$/
 
-function stepOf(line: string): Step | undefined {
+function readStep(line: string): Step | undefined {
   const [, indent = '', name = '', rows, milliseconds] = STEP.exec(line) ?? []
   return rows === undefined
     ? undefined
@@ -53,7 +53,7 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
   const { text, parameters, state } = outcome
   const [isMeasured, setMeasured] = useState(state.value.kind === 'done' && state.value.milliseconds < SHORT_MS)
   const plan = useLoad(
-    async (signal): Promise<PlanOf> => {
+    async (signal): Promise<ShownPlan> => {
       const statement = (prefix: string) =>
         gate.query(statementOf(`${prefix} ${text}`, parameters as Readonly<Record<string, string>>), { signal })
       const [rows, live] = await Promise.all([
@@ -61,7 +61,7 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
         statement('explain live').first(),
       ])
       const lines = rows.map((row) => String(Object.values(row)[0]))
-      const steps = lines.flatMap((line) => stepOf(line) ?? [])
+      const steps = lines.flatMap((line) => readStep(line) ?? [])
       return { lines: lines.slice(0, lines.length - steps.length).join('\n'), steps, live }
     },
     [text, JSON.stringify(parameters), isMeasured],
@@ -105,7 +105,7 @@ function Steps({ steps }: { readonly steps: readonly Step[] }) {
     <Table
       label="Steps of the database"
       rows={steps.map((step, index) => ({ ...step, index }))}
-      keyOf={({ index }) => index}
+      rowKey={({ index }) => index}
       columns={[
         { title: 'Step', cell: ({ depth, name }) => `${'\u2003'.repeat(depth)}${name}` },
         { title: 'Rows', cell: ({ rows }) => count(rows), kind: 'number' },

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
 import { suitableKind } from '../../chart/choose.ts'
-import { zoneOf } from '../../chart/statement-zone.ts'
+import { findZone } from '../../chart/statement-zone.ts'
 import { type Connection, connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
@@ -39,7 +39,7 @@ import { download, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
 import { METHODS, Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
-import { type QueryTab, titleOf } from './tabs.ts'
+import { type QueryTab, tabTitle } from './tabs.ts'
 
 export interface ResultProps {
   readonly outcome: Outcome
@@ -53,7 +53,7 @@ export interface ResultProps {
 export function Result(props: ResultProps) {
   const { outcome, tab, label, onChart, onLive } = props
   const { chart, live } = tab
-  const name = titleOf(tab)
+  const name = tabTitle(tab)
   const state = outcome.state.value
   const isQuery = outcome.kind === 'query'
   const following = useLive(outcome, live && isQuery && state.kind === 'done')
@@ -104,7 +104,7 @@ export function Result(props: ResultProps) {
         ) : view === 'chart' ? (
           <ChartPanel
             {...{ model, view: chart, onView: onChart, label: `Chart of ${name}` }}
-            zone={zoneOf(outcome.text, outcome.parameters)}
+            zone={findZone(outcome.text, outcome.parameters)}
           />
         ) : (
           <Rows model={model} isComplete={state.kind !== 'running'} name={name} />
@@ -280,7 +280,7 @@ function ResultMenus({
   readonly tab: QueryTab
 }) {
   const isAdding = useSignal(false)
-  const name = titleOf(tab)
+  const name = tabTitle(tab)
   const copy = async (format: 'tsv' | 'json' | 'csv') => {
     try {
       await copyText(rowsAs(model, format))

@@ -39,7 +39,7 @@ export function Results({ tab, outcomes }: { readonly tab: QueryTab; readonly ou
               }}
             >
               {outcome.state.value.kind === 'failed' && <Icon name="error" />}
-              {index + 1}. {shortOf(outcome)}
+              {index + 1}. {shortStatement(outcome)}
             </button>
           ))}
           <IconButton
@@ -54,7 +54,12 @@ export function Results({ tab, outcomes }: { readonly tab: QueryTab; readonly ou
       {areAllShown ? (
         <div class="query-beside">
           {outcomes.map((outcome, index) => (
-            <ShownResult key={outcome.id} tab={tab} outcome={outcome} label={`${index + 1}. ${shortOf(outcome)}`} />
+            <ShownResult
+              key={outcome.id}
+              tab={tab}
+              outcome={outcome}
+              label={`${index + 1}. ${shortStatement(outcome)}`}
+            />
           ))}
         </div>
       ) : (
@@ -84,6 +89,6 @@ function ShownResult({
   )
 }
 
-function shortOf({ text }: Outcome): string {
+function shortStatement({ text }: Outcome): string {
   return text.replace(/\s+/g, ' ').slice(0, 32)
 }

@@ -3,7 +3,7 @@ import { type Signal, signal } from '@preact/signals'
 import { DEFINING } from 'gatehouse-iql'
 import { type Batches, statement as statementOf } from '../../../../client/src/index.ts'
 import { tableChanges } from '../../editor/catalogue.ts'
-import { type Part, parametersOf, scan, statementsOf } from '../../editor/scan.ts'
+import { type Part, parameterNames, scan, splitStatements } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
 import { GridModel } from '../../grid/model.ts'
@@ -46,7 +46,7 @@ const NOTHING: Run = { outcomes: [], isRunning: false, cancel() {} }
 const runs = new Map<string, Signal<Run>>()
 
 /** The signal of a tab. */
-export function runOf(tabId: string): Signal<Run> {
+export function tabRun(tabId: string): Signal<Run> {
   let run = runs.get(tabId)
   if (run === undefined) {
     run = signal(NOTHING)
@@ -66,10 +66,10 @@ let lastId = 0
 
 /** Runs the statements of a part of a text until one fails. Resolves when the last has ended. */
 export async function runPart(tabId: string, part: Part, parameters: Parameters): Promise<void> {
-  const run = runOf(tabId)
+  const run = tabRun(tabId)
   run.value.cancel()
   const abort = new AbortController()
-  const outcomes = statementsOf(part.text).map(({ text, from }) => begin(text, part.from + from, parameters))
+  const outcomes = splitStatements(part.text).map(({ text, from }) => begin(text, part.from + from, parameters))
   const started: Outcome[] = []
   const update = (isRunning: boolean) => {
     run.value = { outcomes: [...started], isRunning, cancel: () => abort.abort() }
@@ -85,14 +85,14 @@ export async function runPart(tabId: string, part: Part, parameters: Parameters)
 }
 
 function begin(text: string, from: number, given: Parameters): Outcome {
-  const names = new Set(parametersOf(text).map((name) => name.toLowerCase()))
+  const names = new Set(parameterNames(text).map((name) => name.toLowerCase()))
   const used = Object.entries(given).filter(([name]) => names.has(name.toLowerCase()))
   return {
     id: ++lastId,
     text,
     from,
     parameters: Object.fromEntries(used),
-    kind: kindOf(text),
+    kind: statementKind(text),
     startedAt: performance.now(),
     state: signal<OutcomeState>({ kind: 'running' }),
     model: signal<GridModel | undefined>(undefined),
@@ -110,7 +110,7 @@ const KINDS: ReadonlyMap<string, StatementKind> = new Map([
   ['describe', 'about'],
 ])
 
-export function kindOf(text: string): StatementKind {
+export function statementKind(text: string): StatementKind {
   const first = scan(text).find(({ kind }) => kind !== 'comment')
   return KINDS.get(first?.key ?? '') ?? 'write'
 }

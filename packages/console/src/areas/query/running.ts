@@ -11,7 +11,7 @@ import { rowCount } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
 import type { Example } from './examples.tsx'
 import { valuesFor } from './parameters.tsx'
-import { type Outcome, runOf, runPart } from './run.ts'
+import { type Outcome, runPart, tabRun } from './run.ts'
 import { changeTab, currentTab, type QueryTab } from './tabs.ts'
 
 export function useRunning(tab: QueryTab, editor: RefObject<EditorHandle | null>) {
@@ -22,7 +22,7 @@ export function useRunning(tab: QueryTab, editor: RefObject<EditorHandle | null>
     if (part === undefined) return
     faults.value = []
     await runPart(tab.id, part, valuesFor(text.current, currentTab.value?.parameters ?? {}))
-    const last = runOf(tab.id).value.outcomes.at(-1)
+    const last = tabRun(tab.id).value.outcomes.at(-1)
     if (last === undefined) return
     announce(describeOutcome(last))
     faults.value = faultsFrom(last, text.current)
@@ -31,17 +31,17 @@ export function useRunning(tab: QueryTab, editor: RefObject<EditorHandle | null>
     faults: faults.value,
     runText,
     /** The statement at the cursor, or what is selected. */
-    runHere: () => void runText(editor.current?.part() ?? wholeOf(tab.text)),
-    runAll: () => void runText(wholeOf(tab.text)),
+    runHere: () => void runText(editor.current?.part() ?? wholeText(tab.text)),
+    runAll: () => void runText(wholeText(tab.text)),
     runExample({ text: example, chart, live = false }: Example) {
       changeTab(tab.id, { text: example, live, chart: chart ?? { view: 'table' } })
       text.current = example
-      void runText(wholeOf(example))
+      void runText(wholeText(example))
     },
   }
 }
 
-function wholeOf(text: string): Part {
+function wholeText(text: string): Part {
   return { from: 0, to: text.length, text }
 }
 

@@ -5,7 +5,7 @@ import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Checkboxes, ErrorNotice, FormDialog, Select, TextField, useSubmit } from '../../ui/index.ts'
 import { createSaved, type Shared, updateSaved } from './saved.ts'
-import { bodyOf, type QueryTab } from './tabs.ts'
+import { type QueryTab, savedBody } from './tabs.ts'
 
 export function SaveDialog({
   tab,
@@ -25,7 +25,7 @@ export function SaveDialog({
     const saved =
       before === undefined
         ? await createSaved(tab, change.name, change.shared)
-        : await updateSaved(tab, { ...change, body: bodyOf(tab) })
+        : await updateSaved(tab, { ...change, body: savedBody(tab) })
     if (saved !== undefined) {
       toast(saved.shared === 'private' ? `“${saved.name}” was saved` : `“${saved.name}” was saved and is shared`)
       go(href('query', 'saved', saved.id), { replace: true })

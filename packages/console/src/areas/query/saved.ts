@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { GatehouseError, type SavedDocument } from '../../../../client/src/index.ts'
 import { gate, may, user } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
-import { bodyOf, changeTab, type QueryTab, type SavedPlace, titleOf } from './tabs.ts'
+import { changeTab, type QueryTab, type SavedPlace, savedBody, tabTitle } from './tabs.ts'
 
 export type Listed = Omit<SavedDocument, 'body'>
 export type Shared = SavedDocument['shared']
@@ -24,10 +24,10 @@ export async function listSaved(prefix: string, signal: AbortSignal): Promise<{ 
 }
 
 export async function readSaved(id: string, signal?: AbortSignal): Promise<SavedPlace> {
-  return placeOf(await gate.saved.get(id, { signal }))
+  return readSavedPlace(await gate.saved.get(id, { signal }))
 }
 
-function placeOf({ id, kind, name, owner, username, shared, version, body }: SavedDocument): SavedPlace {
+function readSavedPlace({ id, kind, name, owner, username, shared, version, body }: SavedDocument): SavedPlace {
   if (kind !== 'query' || body === undefined) throw new Error('This is a board, not a query')
   return { id, name, owner, username, shared, version, body }
 }
@@ -39,7 +39,7 @@ export function isOwn({ owner }: Pick<SavedPlace, 'owner'>): boolean {
 
 /** Saves a tab under a name, as a document of the user. */
 export async function createSaved(tab: QueryTab, name: string, shared: Shared): Promise<SavedPlace> {
-  const saved = placeOf(await gate.saved.create({ kind: 'query', name, shared, body: bodyOf(tab) }))
+  const saved = readSavedPlace(await gate.saved.create({ kind: 'query', name, shared, body: savedBody(tab) }))
   changeTab(tab.id, { saved })
   savedVersion.value++
   return saved
@@ -52,13 +52,13 @@ export async function updateSaved(tab: QueryTab, change: Change): Promise<SavedP
   const { saved } = tab
   if (saved === undefined) throw new Error('The tab is not saved')
   const send = async (ifMatch: string) =>
-    placeOf((await gate.saved.update(saved.id, change, { ifMatch })) as SavedDocument)
+    readSavedPlace((await gate.saved.update(saved.id, change, { ifMatch })) as SavedDocument)
   let changed: SavedPlace
   try {
     changed = await send(`"${saved.version}"`)
   } catch (error) {
     if (!(error instanceof GatehouseError) || error.code !== 'Saved.Changed') throw error
-    if (!(await askToOverwrite(titleOf(tab)))) return undefined
+    if (!(await askToOverwrite(tabTitle(tab)))) return undefined
     changed = await send('*')
   }
   changeTab(tab.id, { saved: changed })

@@ -23,7 +23,7 @@ import { SideList, SideNote } from './side-list.tsx'
 import './side-panel.css'
 import { readStored, writeStored } from './storage.ts'
 import { TableTree, type TreeActions } from './table-tree.tsx'
-import { addressOf, addTab, changeTab, currentTab, tabs } from './tabs.ts'
+import { addTab, changeTab, currentTab, tabHref, tabs } from './tabs.ts'
 
 type Shown = 'tables' | 'saved' | 'history'
 
@@ -117,7 +117,7 @@ async function askToDelete({ id, name, shared, username }: Listed): Promise<void
     for (const tab of tabs.value)
       if (tab.saved?.id === id) changeTab(tab.id, { saved: undefined, title: tab.saved.name })
     toast(`“${name}” was deleted`)
-    if (currentTab.value !== undefined) go(addressOf(currentTab.value), { replace: true })
+    if (currentTab.value !== undefined) go(tabHref(currentTab.value), { replace: true })
   } catch (error) {
     toastError(error, `“${name}” was not deleted`)
   }
@@ -136,7 +136,7 @@ function HistoryList() {
       <ul>
         {found.slice(0, SHOWN).map(({ text, at, ok, rows, milliseconds }) => (
           <li key={text} class="query-side-item">
-            <button type="button" onClick={() => go(addressOf(addTab({ text })))}>
+            <button type="button" onClick={() => go(tabHref(addTab({ text })))}>
               <span class="query-side-text">{text.slice(0, 200)}</span>
               <span class="query-side-about">
                 {!ok && <Icon name="error" />}

@@ -3,8 +3,8 @@ import { useEffect, useRef } from 'preact/hooks'
 import { go } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, Icon, IconButton } from '../../ui/index.ts'
-import { forgetRun, runOf } from './run.ts'
-import { addressOf, closeTab, currentTab, isChanged, newTab, type QueryTab, tabs, titleOf } from './tabs.ts'
+import { forgetRun, tabRun } from './run.ts'
+import { closeTab, currentTab, isChanged, newTab, type QueryTab, tabHref, tabs, tabTitle } from './tabs.ts'
 
 export function TabStrip() {
   return (
@@ -14,14 +14,14 @@ export function TabStrip() {
           <TabItem key={tab.id} tab={tab} />
         ))}
       </div>
-      <IconButton icon="plus" label="New tab" size="small" onClick={() => go(addressOf(newTab()))} />
+      <IconButton icon="plus" label="New tab" size="small" onClick={() => go(tabHref(newTab()))} />
     </nav>
   )
 }
 
 function TabItem({ tab }: { readonly tab: QueryTab }) {
   const isCurrent = currentTab.value?.id === tab.id
-  const title = titleOf(tab)
+  const title = tabTitle(tab)
   const isUnsaved = tab.saved !== undefined && isChanged(tab)
   const element = useRef<HTMLSpanElement>(null)
   useEffect(() => {
@@ -29,8 +29,12 @@ function TabItem({ tab }: { readonly tab: QueryTab }) {
   }, [isCurrent])
   return (
     <span ref={element} class={classes('query-tab', isCurrent && 'current')}>
-      <a href={addressOf(tab)} aria-current={isCurrent ? 'page' : undefined} title={title}>
-        {runOf(tab.id).value.isRunning ? <span class="spinner" aria-hidden="true" /> : tab.live && <Icon name="bolt" />}
+      <a href={tabHref(tab)} aria-current={isCurrent ? 'page' : undefined} title={title}>
+        {tabRun(tab.id).value.isRunning ? (
+          <span class="spinner" aria-hidden="true" />
+        ) : (
+          tab.live && <Icon name="bolt" />
+        )}
         <span class="query-tab-title">{title}</span>
         {isUnsaved && (
           <span class="query-tab-changed" title="Not saved">
@@ -47,10 +51,10 @@ function TabItem({ tab }: { readonly tab: QueryTab }) {
 function close(tab: QueryTab): void {
   const undo = closeTab(tab.id)
   forgetRun(tab.id)
-  const show = () => currentTab.value !== undefined && go(addressOf(currentTab.value), { replace: true })
+  const show = () => currentTab.value !== undefined && go(tabHref(currentTab.value), { replace: true })
   show()
   if (!isChanged(tab)) return
-  toast(`${titleOf(tab)} was closed`, {
+  toast(`${tabTitle(tab)} was closed`, {
     kind: 'info',
     action: {
       title: 'Undo',

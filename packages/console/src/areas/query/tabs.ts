@@ -123,18 +123,18 @@ export function closeTab(id: string): () => void {
   }
 }
 
-export function titleOf({ saved, title }: QueryTab): string {
+export function tabTitle({ saved, title }: QueryTab): string {
   return saved?.name ?? title
 }
 
 /** Whether the tab differs from the document that it shows. */
 export function isChanged(tab: QueryTab): boolean {
   if (tab.saved === undefined) return tab.text.trim() !== ''
-  return JSON.stringify(bodyOf(tab)) !== JSON.stringify(bodyOf(fromSaved(tab.saved)))
+  return JSON.stringify(savedBody(tab)) !== JSON.stringify(savedBody(fromSaved(tab.saved)))
 }
 
 /** What is saved of a tab. */
-export function bodyOf({ text, parameters, chart, live, saved }: QueryTab): SavedQuery {
+export function savedBody({ text, parameters, chart, live, saved }: QueryTab): SavedQuery {
   const { view = 'table', x, y, series, scale, averages } = chart
   const description = saved?.body.description
   return {
@@ -173,6 +173,6 @@ export function fromSaved(saved: SavedPlace): QueryTab {
 }
 
 /** Names what a tab shows. */
-export function addressOf({ id, saved }: QueryTab): string {
+export function tabHref({ id, saved }: QueryTab): string {
   return saved === undefined ? href('query', { tab: id }) : href('query', 'saved', saved.id)
 }

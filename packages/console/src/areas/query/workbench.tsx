@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import { catalogueOf } from '../../editor/catalogue.ts'
+import { createCatalogue } from '../../editor/catalogue.ts'
 import { Editor, type EditorHandle } from '../../editor/editor.tsx'
 import { gate } from '../../gate.ts'
 import { type Command, useCommands } from '../../shell/commands.ts'
@@ -15,7 +15,7 @@ import type { CodeDialogProps } from './code-dialog.tsx'
 import { Examples } from './examples.tsx'
 import { ParameterForm, valuesFor } from './parameters.tsx'
 import { Results } from './results.tsx'
-import { runOf, runPart } from './run.ts'
+import { runPart, tabRun } from './run.ts'
 import { useRunning } from './running.ts'
 import { SaveDialog } from './save-dialog.tsx'
 import { isOwn, updateSaved } from './saved.ts'
@@ -23,9 +23,9 @@ import { SidePanel } from './side-panel.tsx'
 import { Splitter } from './splitter.tsx'
 import { readStored, writeStored } from './storage.ts'
 import { TabStrip } from './tab-strip.tsx'
-import { addressOf, addTab, bodyOf, changeTab, currentId, isChanged, newTab, type QueryTab, titleOf } from './tabs.ts'
+import { addTab, changeTab, currentId, isChanged, newTab, type QueryTab, savedBody, tabHref, tabTitle } from './tabs.ts'
 
-const catalogue = catalogueOf(gate)
+const catalogue = createCatalogue(gate)
 
 type DialogName = 'save' | 'copy' | 'code'
 
@@ -44,7 +44,7 @@ export function Workbench({ tab, failed, isFocused }: WorkbenchProps) {
   const dialog = useSignal<DialogName | undefined>(undefined)
   const isSideShown = useSignal(readStored<boolean>('side') ?? true)
   const { faults, runText, runHere, runAll, runExample } = useRunning(tab, editor)
-  const { outcomes } = runOf(tab.id).value
+  const { outcomes } = tabRun(tab.id).value
   const format = () => editor.current?.format()
   const save = () => {
     if (tab.saved === undefined || !isOwn(tab.saved)) dialog.value = tab.saved === undefined ? 'save' : 'copy'
@@ -88,7 +88,7 @@ export function Workbench({ tab, failed, isFocused }: WorkbenchProps) {
             catalogue={catalogue}
             onName={(name) => editor.current?.insert(name)}
             onRows={(text) => {
-              go(addressOf(addTab({ text })))
+              go(tabHref(addTab({ text })))
               void runPart(currentId.value, { from: 0, to: text.length, text }, {})
             }}
           />
@@ -184,7 +184,7 @@ function queryCommands({
     { id: 'query-run-all', title: 'Run all statements', group, icon: 'play', keys: 'Mod Shift Enter', act: runAll },
     { id: 'query-format', title: 'Format the text', group, icon: 'code', keys: 'Shift Alt F', act: format },
     { id: 'query-save', title: 'Save the query', group, icon: 'save', keys: 'Mod S', act: save },
-    { id: 'query-new', title: 'New query', group, icon: 'plus', words: 'tab', act: () => go(addressOf(newTab())) },
+    { id: 'query-new', title: 'New query', group, icon: 'plus', words: 'tab', act: () => go(tabHref(newTab())) },
   ]
 }
 
@@ -201,7 +201,7 @@ function TabActions({
   readonly onRun: () => void
   readonly onDialog: (name: DialogName) => void
 }) {
-  const { isRunning, cancel } = runOf(tab.id).value
+  const { isRunning, cancel } = tabRun(tab.id).value
   const hasText = tab.text.trim() !== ''
   return (
     <>
@@ -228,7 +228,7 @@ function TabActions({
 function TabMenu({ tab, onDialog }: { readonly tab: QueryTab; readonly onDialog: (name: DialogName) => void }) {
   const hasText = tab.text.trim() !== ''
   const copyLink = async () => {
-    const link = tab.saved === undefined ? href('query', { q: tab.text }) : addressOf(tab)
+    const link = tab.saved === undefined ? href('query', { q: tab.text }) : tabHref(tab)
     await copyText(new URL(link, location.origin).href)
     toast(tab.saved === undefined ? 'A link with the text was copied' : 'The link was copied')
   }
@@ -253,10 +253,10 @@ function TabMenu({ tab, onDialog }: { readonly tab: QueryTab; readonly onDialog:
 
 async function saveAgain(tab: QueryTab): Promise<void> {
   try {
-    const saved = await updateSaved(tab, { body: bodyOf(tab) })
+    const saved = await updateSaved(tab, { body: savedBody(tab) })
     if (saved !== undefined) toast(`“${saved.name}” was saved`)
   } catch (error) {
-    toastError(error, `“${titleOf(tab)}” was not saved`)
+    toastError(error, `“${tabTitle(tab)}” was not saved`)
   }
 }
 

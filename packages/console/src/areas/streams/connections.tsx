@@ -149,7 +149,7 @@ function ConnectionTable({
     <Table
       label="Connections"
       rows={items}
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         { title: 'User', cell: ({ username, user: id }) => username ?? id ?? <em>not signed in</em> },
         { title: 'Application', cell: ({ client }) => client ?? '' },

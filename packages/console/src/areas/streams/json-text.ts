@@ -3,7 +3,7 @@
 /** The values of an object, by their names. */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
   return new Map(
-    partsOf(text).map((part) => {
+    splitJson(text).map((part) => {
       const [name = '""'] = /^"(?:[^"\\]|\\.)*"/.exec(part) ?? []
       return [String(JSON.parse(name)), part.slice(part.indexOf(':', name.length) + 1).trim()]
     }),
@@ -12,11 +12,11 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
 
 /** The items of an array. */
 export function itemTexts(text: string): readonly string[] {
-  return partsOf(text)
+  return splitJson(text)
 }
 
 /** What commas separate between the outermost brackets. */
-function partsOf(text: string): string[] {
+function splitJson(text: string): string[] {
   const parts: string[] = []
   let depth = 0
   let start = 0

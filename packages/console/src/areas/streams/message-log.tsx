@@ -16,7 +16,7 @@ import {
 import { numberText } from '../../ui/number.ts'
 import type { Entry, Inspector } from './inspector.ts'
 import { JsonLine } from './json-line.tsx'
-import { dataOf, pretty } from './message-text.ts'
+import { beginningOfData, pretty } from './message-text.ts'
 
 /** Enough to scroll through; the rest is found by the filter. */
 const SHOWN = 400
@@ -101,9 +101,9 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
                   <span class="message-name">
                     {entry.controller}/{entry.topic}
                   </span>
-                  <Badge kind={kindOf(entry)}>{entry.operation}</Badge>
+                  <Badge kind={tagKind(entry)}>{entry.operation}</Badge>
                   <span class="message-text">
-                    <JsonLine text={dataOf(entry.text)} />
+                    <JsonLine text={beginningOfData(entry.text)} />
                   </span>
                   <span class="message-took quiet">{entry.took === undefined ? '' : `${tenths(entry.took)} ms`}</span>
                 </button>
@@ -129,7 +129,7 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
   )
 }
 
-function kindOf({ operation }: Entry): 'danger' | 'accent' | undefined {
+function tagKind({ operation }: Entry): 'danger' | 'accent' | undefined {
   return operation === 'Error' ? 'danger' : operation === 'Publish' ? undefined : 'accent'
 }
 

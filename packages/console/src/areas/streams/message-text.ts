@@ -6,7 +6,7 @@ export function withoutTokens(raw: string): string {
 }
 
 /** The beginning of the data of a message; its other members have separate columns. */
-export function dataOf(text: string): string {
+export function beginningOfData(text: string): string {
   const at = text.indexOf('"Data":')
   return (at === -1 ? text : text.slice(at + 7).replace(/\}$/, '')).slice(0, 300)
 }

@@ -44,7 +44,7 @@ export function SendForm({
   }
   const send = () => {
     try {
-      inspector.send(mode === 'raw' ? raw : messageOf(draft.value, inspector.newId()))
+      inspector.send(mode === 'raw' ? raw : writeMessage(draft.value, inspector.newId()))
       setFault(undefined)
       announce(word('Sent'))
       onSent()
@@ -70,7 +70,7 @@ export function SendForm({
         label="What is written"
         value={mode}
         onValue={(value) =>
-          set(value === 'raw' ? { mode: value, raw: messageOf(draft.value, 1, true) } : { mode: value })
+          set(value === 'raw' ? { mode: value, raw: writeMessage(draft.value, 1, true) } : { mode: value })
         }
         choices={[
           { value: 'form', title: 'Form' },
@@ -128,7 +128,7 @@ export function SendForm({
 }
 
 /** The JSON is kept digit for digit: large integers stay exact. `isLenient`: invalid data is left out. */
-function messageOf({ controller, topic, operation, confirm, data }: Draft, id: number, isLenient = false): string {
+function writeMessage({ controller, topic, operation, confirm, data }: Draft, id: number, isLenient = false): string {
   const members = [`"Controller":${JSON.stringify(controller)}`, `"Topic":${JSON.stringify(topic)}`]
   if (operation !== 'Publish') members.push(`"Action":"${operation}"`)
   if (operation !== 'Publish' && confirm) members.push('"Confirm":true')

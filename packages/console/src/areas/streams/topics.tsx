@@ -36,7 +36,7 @@ export function Topics({
       ...draft.value,
       mode: 'form',
       controller,
-      topic: exampleOf(controller, topic),
+      topic: exampleTopic(controller, topic),
       operation: actions.includes('subscribe') ? 'Sub' : 'Publish',
       data: dataFor(controller, topic),
     }
@@ -135,7 +135,7 @@ function TopicRow({
 }
 
 /** A name in place of the asterisk, so that the form can be sent as it is; for feeds, `*` is all their topics. */
-function exampleOf(controller: string, topic: string): string {
+function exampleTopic(controller: string, topic: string): string {
   if (topic === '*') return topic
   if (controller === 'Query') return topic.replace('*', 'prices')
   return server.demo && controller === 'Ticker' ? topic.replace('*', 'ACME') : topic.replace('*', '')

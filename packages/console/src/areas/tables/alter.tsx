@@ -20,7 +20,7 @@ import {
 import type { TableDetail } from './catalogue.ts'
 import { TypeField } from './create.tsx'
 import { RightsFields } from './rights-fields.tsx'
-import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, nameOf } from './statements.ts'
+import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, quoteName } from './statements.ts'
 
 interface AlterProps {
   readonly table: TableDetail
@@ -93,7 +93,7 @@ export function AddColumn({ table, ...rest }: AlterProps) {
   })
   const set = (part: Partial<ColumnDraft>) => setColumn({ ...column, ...part })
   const text =
-    column.name === '' ? undefined : `ALTER TABLE ${nameOf(table.name)} ADD COLUMN ${columnDefinition(column)}`
+    column.name === '' ? undefined : `ALTER TABLE ${quoteName(table.name)} ADD COLUMN ${columnDefinition(column)}`
   return (
     <AlterDialog {...rest} title={`Add a column to ${table.name}`} text={text} done={`Added the column ${column.name}`}>
       <datalist id="column-types">
@@ -119,7 +119,7 @@ export function AddColumn({ table, ...rest }: AlterProps) {
 export function RenameColumn({ table, column, ...rest }: AlterProps & { readonly column: string }) {
   const [name, setName] = useState(column)
   const isReady = name !== '' && name !== column
-  const text = `ALTER TABLE ${nameOf(table.name)} RENAME COLUMN ${nameOf(column)} TO ${nameOf(name)}`
+  const text = `ALTER TABLE ${quoteName(table.name)} RENAME COLUMN ${quoteName(column)} TO ${quoteName(name)}`
   return (
     <AlterDialog {...rest} title={`Rename ${column}`} text={isReady ? text : undefined} done={`Renamed to ${name}`}>
       <TextField label="New name" value={name} onValue={setName} autofocus />
@@ -136,7 +136,7 @@ export function AddIndex({ table, ...rest }: AlterProps) {
   const text =
     columns.length === 0
       ? undefined
-      : `CREATE ${isUnique ? 'UNIQUE ' : ''}INDEX ${nameOf(own)} ON ${nameOf(table.name)} (${columns.map(nameOf).join(', ')})`
+      : `CREATE ${isUnique ? 'UNIQUE ' : ''}INDEX ${quoteName(own)} ON ${quoteName(table.name)} (${columns.map(quoteName).join(', ')})`
   return (
     <AlterDialog {...rest} title={`Add an index to ${table.name}`} text={text} done={`Added the index ${own}`}>
       <TextField label="Name" placeholder={own} value={name} onValue={setName} />

@@ -22,7 +22,7 @@ import {
   useSubmit,
 } from '../../ui/index.ts'
 import { guessColumns, sampleFile } from './csv-file.ts'
-import { dataFormatOf } from './data-file.ts'
+import { detectDataFormat } from './data-file.ts'
 import { FileDrop } from './drop.tsx'
 import { waitingFile } from './import.tsx'
 import { RightsFields } from './rights-fields.tsx'
@@ -64,7 +64,7 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
   const takeFile = async (file: File) => {
     setError(undefined)
     try {
-      if ((await dataFormatOf(file)) !== undefined)
+      if ((await detectDataFormat(file)) !== undefined)
         throw new Error(
           'A new table takes its columns from a CSV file. Create the table, then import this file into it.',
         )

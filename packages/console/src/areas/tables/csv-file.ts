@@ -4,17 +4,17 @@ import {
   DATE_FORMATS,
   DELIMITER_SAMPLE,
   dateFormatsOfMost,
-  delimiterOf,
-  fieldsOf,
   findDateFormat,
   findNumberFormat,
   type Guess,
+  guessDelimiter,
   guessType,
   hasNotes,
   inZone,
   NUMBER_FORMATS,
   numberFormatsFor,
   parseCsvRecord,
+  parseFields,
   parseType,
   rowFields,
   type TargetColumn,
@@ -114,7 +114,7 @@ export async function sampleFile(
   }
   const [header, ...below] = records
   if (header === undefined) throw new Error('The file is empty')
-  const used = delimiter ?? delimiterOf(records.slice(0, DELIMITER_SAMPLE).map(({ raw }) => raw))
+  const used = delimiter ?? guessDelimiter(records.slice(0, DELIMITER_SAMPLE).map(({ raw }) => raw))
   const parsed = parseCsvRecord(header.raw, used)
   if ('problem' in parsed || parsed.fields.includes(null)) throw new Error('The first line must name the columns')
   const all = parsed.fields.map((name) => (name ?? '').trim())
@@ -124,7 +124,7 @@ export async function sampleFile(
   const values: string[][] = names.map(() => [])
   const valueLines: number[][] = names.map(() => [])
   for (const { raw, line } of lines) {
-    const record = fieldsOf(raw, { delimiter: used, nulls })
+    const record = parseFields(raw, { delimiter: used, nulls })
     if ('problem' in record) continue
     for (const [index, field] of record.fields.entries()) {
       if (field === null) continue
@@ -166,7 +166,7 @@ export function findFormat(name: string): ValueFormat | undefined {
 }
 
 /** `zone`: that of times which name none; empty for UTC. */
-export function targetOf(column: TableColumn, written: ValueFormat | undefined, zone: string): TargetColumn {
+export function targetColumn(column: TableColumn, written: ValueFormat | undefined, zone: string): TargetColumn {
   const type = parseType(column.type)
   if (type === undefined) throw new Error(`The column ${column.name} has the unknown type ${column.type}`)
   const format = zone !== '' && type.kind === 'Timestamp' ? inZone(zone, written) : written
@@ -180,7 +180,7 @@ export interface Misfit {
 }
 
 /** The rows of the sample that do not fit the table. */
-export function misfitsOf(
+export function findMisfits(
   { lines, delimiter, nulls }: CsvSample,
   targets: readonly (TargetColumn | undefined)[],
 ): Misfit[] {

@@ -17,7 +17,7 @@ const STARTS: readonly (readonly [string, DataFormat])[] = [
 ]
 
 /** Undefined for a text, which is taken as CSV. */
-export async function dataFormatOf(file: Blob): Promise<DataFormat | undefined> {
+export async function detectDataFormat(file: Blob): Promise<DataFormat | undefined> {
   const start = String.fromCharCode(...new Uint8Array(await file.slice(0, 6).arrayBuffer()))
   return STARTS.find(([bytes]) => start.startsWith(bytes))?.[1]
 }
@@ -30,10 +30,10 @@ export interface DataPreview {
 /** The server reads and checks the file, and inserts nothing. */
 export async function previewData(file: Blob, format: DataFormat, table: string): Promise<DataPreview> {
   const reply = await send(file, format, table, { dryrun: 'true' })
-  const columns = Object.entries(membersOf(reply.Columns))
+  const columns = Object.entries(asObject(reply.Columns))
   return {
-    rows: numberOf(reply.RowsAffected),
-    columns: columns.map(([name, column]) => ({ name, type: String(membersOf(column).Type) })),
+    rows: toNumber(reply.RowsAffected),
+    columns: columns.map(([name, column]) => ({ name, type: String(asObject(column).Type) })),
   }
 }
 
@@ -51,8 +51,8 @@ export async function insertData(
   { duplicates, zone }: { readonly duplicates: Duplicates; readonly zone: string },
 ): Promise<DataOutcome> {
   const reply = await send(file, format, table, { duplicates, ...(zone === '' ? {} : { timezone: zone }) })
-  const replaced = numberOf(reply.Replaced)
-  return { inserted: numberOf(reply.RowsAffected) - replaced, replaced, skipped: numberOf(reply.Skipped) }
+  const replaced = toNumber(reply.Replaced)
+  return { inserted: toNumber(reply.RowsAffected) - replaced, replaced, skipped: toNumber(reply.Skipped) }
 }
 
 async function send(
@@ -63,13 +63,13 @@ async function send(
 ) {
   const path = `/Query/${encodeURIComponent(table)}/Insert?${new URLSearchParams(parameters)}`
   const response = await gate.request(path, { method: 'POST', body: file, headers: { 'content-type': mediaType } })
-  return membersOf(await response.json())
+  return asObject(await response.json())
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-function numberOf(value: unknown): number {
+function toNumber(value: unknown): number {
   return Number(value ?? 0)
 }

@@ -22,7 +22,7 @@ export function DataImport(props: DataProps) {
           <Table
             label="Columns of the file"
             rows={columns}
-            keyOf={({ name }) => name}
+            rowKey={({ name }) => name}
             columns={[
               { title: 'Into the column', cell: ({ name }) => name },
               { title: 'Type', cell: ({ type }) => <code>{type}</code> },

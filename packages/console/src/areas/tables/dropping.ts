@@ -3,23 +3,23 @@ import { confirm } from '../../shell/dialogs.tsx'
 import { word } from '../../ui/word.ts'
 import { run } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
-import { nameOf } from './statements.ts'
+import { quoteName } from './statements.ts'
 
 export async function dropColumn(table: TableDetail, { name }: TableColumn, onDropped: () => void): Promise<void> {
-  const statement = `ALTER TABLE ${nameOf(table.name)} DROP COLUMN ${nameOf(name)}`
+  const statement = `ALTER TABLE ${quoteName(table.name)} DROP COLUMN ${quoteName(name)}`
   const lost = `The values of ${name} in all rows are lost.`
   if (await drop(`Drop the column ${name}?`, name, statement, lost)) onDropped()
 }
 
 export async function dropIndex({ name }: TableIndex, onDropped: () => void): Promise<void> {
   const lost = 'Queries that use it become slower; no rows are lost.'
-  if (await drop(`Drop the index ${name}?`, name, `DROP INDEX ${nameOf(name)}`, lost)) onDropped()
+  if (await drop(`Drop the index ${name}?`, name, `DROP INDEX ${quoteName(name)}`, lost)) onDropped()
 }
 
 export async function dropTable({ name, isview }: TableDetail, onDropped: () => void): Promise<void> {
   const title = isview ? `Drop the view ${name}?` : `Drop the table ${name}?`
   const lost = isview ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
-  if (await drop(title, name, `DROP ${isview ? 'VIEW' : 'TABLE'} ${nameOf(name)}`, lost)) onDropped()
+  if (await drop(title, name, `DROP ${isview ? 'VIEW' : 'TABLE'} ${quoteName(name)}`, lost)) onDropped()
 }
 
 async function drop(title: string, name: string, statement: string, lost: string): Promise<boolean> {

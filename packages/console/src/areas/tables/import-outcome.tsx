@@ -83,7 +83,7 @@ export function Misfits({ title, of }: { readonly title: string; readonly of: re
       <Table
         label={title}
         rows={of.slice(0, MOST_SHOWN)}
-        keyOf={({ line }) => line}
+        rowKey={({ line }) => line}
         columns={[
           { title: 'Line', kind: 'number', cell: ({ line }) => line },
           { title: 'Why', cell: ({ reason }) => reason },

@@ -10,17 +10,17 @@ import type { TableDetail } from './catalogue.ts'
 import {
   type CsvSample,
   findFormat,
+  findMisfits,
   formatsFor,
   guessColumns,
   knownFormats,
   type Misfit,
   matchColumns,
-  misfitsOf,
   sampleFile,
-  targetOf,
+  targetColumn,
 } from './csv-file.ts'
 import { type Upload, uploadFile } from './csv-upload.ts'
-import { dataFormatOf } from './data-file.ts'
+import { detectDataFormat } from './data-file.ts'
 import { DataImport } from './data-import.tsx'
 import { FileDrop } from './drop.tsx'
 import { type FileProps, type ImportState, Misfits, Outcome, POLICIES } from './import-outcome.tsx'
@@ -49,7 +49,7 @@ export function Import({ table }: { readonly table: TableDetail }) {
 
 /** CSV, unless the first bytes say otherwise. */
 function AnyFile({ table, file }: { readonly table: TableDetail; readonly file: File }) {
-  const format = useLoad(() => dataFormatOf(file).then((found) => ({ found })), [])
+  const format = useLoad(() => detectDataFormat(file).then((found) => ({ found })), [])
   return (
     <Section
       title={file.name}
@@ -159,7 +159,7 @@ function Mapping(props: FileProps) {
           The values of {unsure.join(', ')} can be read in two ways: choose the format of the file.
         </Notice>
       )}
-      {isReady && <Fit sample={sample} misfits={misfitsOf(sample, targets)} />}
+      {isReady && <Fit sample={sample} misfits={findMisfits(sample, targets)} />}
       <div class="row">
         <Button kind="primary" icon="upload" disabled={!isReady} onClick={start}>
           {`Import into ${table.name}`}
@@ -191,7 +191,7 @@ function useMapping(table: TableDetail, sample: CsvSample, zone: string) {
   }
   const targets = sample.names.map((_, index) => {
     const column = columnAt(index)
-    return column === undefined ? undefined : targetOf(column, formatAt(index).format, zone)
+    return column === undefined ? undefined : targetColumn(column, formatAt(index).format, zone)
   })
   /** A column of the table into which two of the file lead. */
   const twice = chosen.find((name, index) => name !== undefined && chosen.indexOf(name) !== index)
@@ -271,7 +271,7 @@ function ColumnTable({
     <Table
       label="Columns of the file"
       rows={sample.names.map((name, index) => ({ name, index }))}
-      keyOf={({ index }) => index}
+      rowKey={({ index }) => index}
       columns={[
         { title: 'In the file', cell: ({ name }) => name },
         { title: 'Looks like', cell: ({ index }) => <Looks guess={guesses[index]?.guess} /> },

@@ -17,7 +17,7 @@ export function RowForm({
 }) {
   const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map())
   const { isBusy, error, submit } = useSubmit(async () => {
-    await gate.table(table.name).insert(rowOf(table.columns, texts))
+    await gate.table(table.name).insert(buildRow(table.columns, texts))
     toast(`Added a row to ${table.name}`, { kind: 'good' })
     onAdded()
   })
@@ -29,7 +29,7 @@ export function RowForm({
           <TextField
             key={column.name}
             label={column.name}
-            hint={hintOf(column)}
+            hint={columnHint(column)}
             value={texts.get(column.name) ?? ''}
             onValue={(text) => setTexts(new Map(texts).set(column.name, text))}
           />
@@ -40,7 +40,7 @@ export function RowForm({
 }
 
 /** Values are sent as text, which the server reads by the type of the column: nothing is rounded. */
-function rowOf(columns: readonly TableColumn[], texts: ReadonlyMap<string, string>): Record<string, unknown> {
+function buildRow(columns: readonly TableColumn[], texts: ReadonlyMap<string, string>): Record<string, unknown> {
   const filled = columns.flatMap((column) => {
     const text = texts.get(column.name) ?? ''
     return text === '' ? [] : [[column.name, typedValue(column, text)] as const]
@@ -61,7 +61,7 @@ export function typedValue({ name, type }: TableColumn, text: string): unknown {
   }
 }
 
-function hintOf({ type, nullable, default: value }: TableColumn): string {
+function columnHint({ type, nullable, default: value }: TableColumn): string {
   if (value !== null) return word(`${type}; if empty, the default ${value}`)
   return word(nullable ? `${type}; empty is NULL` : `${type}, required`)
 }

@@ -41,7 +41,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
     })
     if (!isSure) return
     try {
-      for (const row of rows) await gate.table(table.name).delete(keyOf(table, row))
+      for (const row of rows) await gate.table(table.name).delete(primaryKeyValues(table, row))
       toast(deletedText(rows.length, table.name), { kind: 'good' })
     } catch (error) {
       toastError(error, 'Not all rows were deleted')
@@ -57,9 +57,11 @@ export function Rows({ table }: { readonly table: TableDetail }) {
             if (changing === undefined) return
             const { name } = changing
             const value = text === null ? null : typedValue(changing, text)
-            const { rowsAffected } = await gate.table(table.name).update(keyOf(table, row), { [name]: value })
+            const { rowsAffected } = await gate
+              .table(table.name)
+              .update(primaryKeyValues(table, row), { [name]: value })
             if (rowsAffected === 0) throw new Error('The row no longer exists, or you can no longer see it')
-            const changed = await gate.table(table.name).select({ where: keyOf(table, row), limit: 1 })
+            const changed = await gate.table(table.name).select({ where: primaryKeyValues(table, row), limit: 1 })
             const found = changed.rows[0]
             if (found !== undefined) model.replace(row, rowIn(table, found))
             toast(word(`Changed ${name} of ${keyText(table, row)}`), { kind: 'good' })
@@ -199,14 +201,14 @@ function rowIn({ columns }: TableDetail, row: Readonly<Record<string, unknown>>)
   return columns.map(({ name }) => row[name] ?? null)
 }
 
-function keyOf({ columns, primarykey }: TableDetail, row: GridRow): Where {
+function primaryKeyValues({ columns, primarykey }: TableDetail, row: GridRow): Where {
   return Object.fromEntries(
     primarykey.map((name) => [name, row[columns.findIndex((column) => column.name === name)]] as const),
   )
 }
 
 function keyText(table: TableDetail, row: GridRow): string {
-  return Object.entries(keyOf(table, row))
+  return Object.entries(primaryKeyValues(table, row))
     .map(([name, value]) => `${name} ${String(value)}`)
     .join(', ')
 }

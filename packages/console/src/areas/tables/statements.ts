@@ -27,33 +27,33 @@ export const COLUMN_TYPES = [
   ...['Date', 'Time', 'Uuid', 'Json', 'Binary'],
 ]
 
-export function nameOf(text: string): string {
+export function quoteName(text: string): string {
   return printName({ text, at: 0 })
 }
 
-export function textOf(text: string): string {
+export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
 export function createTable(draft: TableDraft): string {
   const { name, columns, readScope, writeScope, rowFilter, readDemand, writeDemand, description } = draft
-  const keys = columns.filter(({ isKey }) => isKey).map((column) => nameOf(column.name))
+  const keys = columns.filter(({ isKey }) => isKey).map((column) => quoteName(column.name))
   const parts = columns.map(columnDefinition)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.join(', ')})`)
   const options = [
-    readScope !== '' && `READ SCOPE ${textOf(readScope)}`,
-    writeScope !== '' && `WRITE SCOPE ${textOf(writeScope)}`,
+    readScope !== '' && `READ SCOPE ${quoteText(readScope)}`,
+    writeScope !== '' && `WRITE SCOPE ${quoteText(writeScope)}`,
     rowFilter !== '' && `ROW FILTER (${rowFilter})`,
     demandText(readDemand) !== '' && `REQUIRE ${demandText(readDemand)}`,
     demandText(writeDemand) !== '' && `WRITE REQUIRE ${demandText(writeDemand)}`,
-    description !== '' && `COMMENT ${textOf(description)}`,
+    description !== '' && `COMMENT ${quoteText(description)}`,
   ].filter((option) => option !== false)
-  return [`CREATE TABLE ${nameOf(name)} (\n  ${parts.join(',\n  ')}\n)`, ...options].join('\n')
+  return [`CREATE TABLE ${quoteName(name)} (\n  ${parts.join(',\n  ')}\n)`, ...options].join('\n')
 }
 
 export function columnDefinition({ name, type, nullable, isKey, default: value }: ColumnDraft): string {
   const isRequired = !nullable && !isKey
-  return `${nameOf(name)} ${type}${isRequired ? ' NOT NULL' : ''}${value === '' ? '' : ` DEFAULT ${value}`}`
+  return `${quoteName(name)} ${type}${isRequired ? ' NOT NULL' : ''}${value === '' ? '' : ` DEFAULT ${value}`}`
 }
 
 /** Empty if nothing is demanded. */
@@ -78,13 +78,13 @@ export function alterSettings(table: string, before: TableSettings, after: Table
     `${name} ${value === '' ? 'NULL' : print(value)}`
   const [readDemand, writeDemand] = [demandText(after.readDemand), demandText(after.writeDemand)]
   const changes = [
-    after.readScope !== before.readScope && change('READ SCOPE', after.readScope, textOf),
-    after.writeScope !== before.writeScope && change('WRITE SCOPE', after.writeScope, textOf),
+    after.readScope !== before.readScope && change('READ SCOPE', after.readScope, quoteText),
+    after.writeScope !== before.writeScope && change('WRITE SCOPE', after.writeScope, quoteText),
     after.rowFilter !== before.rowFilter && change('ROW FILTER', after.rowFilter, (filter) => `(${filter})`),
     readDemand !== demandText(before.readDemand) && change('REQUIRE', readDemand, String),
     writeDemand !== demandText(before.writeDemand) && change('WRITE REQUIRE', writeDemand, String),
-    after.description !== before.description && change('COMMENT', after.description, textOf),
+    after.description !== before.description && change('COMMENT', after.description, quoteText),
     after.live !== before.live && `WITH (live = ${after.live ? 'on' : 'off'})`,
   ].filter((part) => part !== false)
-  return changes.length === 0 ? undefined : `ALTER TABLE ${nameOf(table)} SET ${changes.join(' ')}`
+  return changes.length === 0 ? undefined : `ALTER TABLE ${quoteName(table)} SET ${changes.join(' ')}`
 }

@@ -7,7 +7,7 @@ import {
   Badge,
   Button,
   Code,
-  type ColumnOf,
+  type DataColumn,
   demandText,
   Facts,
   Menu,
@@ -61,7 +61,7 @@ export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
 }
 
 function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
-  const menuOf = (column: TableColumn): readonly MenuItem[] => [
+  const columnMenu = (column: TableColumn): readonly MenuItem[] => [
     { title: 'Rename…', icon: 'edit', act: () => onOpen({ kind: 'rename', column: column.name }) },
     { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropColumn(table, column, onDefined) },
   ]
@@ -79,7 +79,7 @@ function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
       <Table
         label="Columns"
         rows={table.columns}
-        keyOf={({ name }) => name}
+        rowKey={({ name }) => name}
         columns={[
           { title: 'Name', cell: (column) => <ColumnName column={column} /> },
           { title: 'Type', cell: ({ type }) => <code>{type}</code> },
@@ -89,7 +89,7 @@ function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
             wide: true,
           },
           { title: 'Default', cell: (column) => column.default && <code>{column.default}</code>, wide: true },
-          ...menuColumn(table, menuOf),
+          ...menuColumn(table, columnMenu),
         ]}
       />
     </Section>
@@ -97,7 +97,7 @@ function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
 }
 
 function IndexesPart({ table, onOpen, onDefined }: PartProps) {
-  const menuOf = (index: TableIndex): readonly MenuItem[] => [
+  const indexMenu = (index: TableIndex): readonly MenuItem[] => [
     { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index, onDefined) },
   ]
   return (
@@ -128,12 +128,12 @@ function IndexesPart({ table, onOpen, onDefined }: PartProps) {
         <Table
           label="Indexes"
           rows={table.indexes}
-          keyOf={({ name }) => name}
+          rowKey={({ name }) => name}
           columns={[
             { title: 'Index', cell: ({ name }) => name },
-            { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
+            { title: 'Columns', cell: (index) => <code>{listColumns(index)}</code> },
             { title: 'Unique', cell: ({ unique }) => word(unique === true ? 'yes' : 'no'), wide: true },
-            ...menuColumn(table, menuOf),
+            ...menuColumn(table, indexMenu),
           ]}
         />
       )}
@@ -189,11 +189,11 @@ function mayAlter({ rights, isview }: TableDetail): boolean {
 /** The column with the menu of each row; none if the user is not allowed to change the table. */
 function menuColumn<Row extends { readonly name: string }>(
   table: TableDetail,
-  menuOf: (row: Row) => readonly MenuItem[],
-): readonly ColumnOf<Row>[] {
+  rowMenu: (row: Row) => readonly MenuItem[],
+): readonly DataColumn<Row>[] {
   if (!mayAlter(table)) return []
   return [
-    { title: 'Actions', kind: 'actions', cell: (row) => <Menu label={`Change ${row.name}`} items={menuOf(row)} /> },
+    { title: 'Actions', kind: 'actions', cell: (row) => <Menu label={`Change ${row.name}`} items={rowMenu(row)} /> },
   ]
 }
 
@@ -220,7 +220,7 @@ function None() {
   return <span class="quiet">none</span>
 }
 
-function columnsOf({ columns }: TableIndex): string {
+function listColumns({ columns }: TableIndex): string {
   return columns
     .map((column) => (typeof column === 'string' ? column : `${column.name}${column.descending ? ' DESC' : ''}`))
     .join(', ')

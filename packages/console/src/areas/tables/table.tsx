@@ -53,7 +53,7 @@ function LoadedTable({
       parents={parents}
       afterTitle={<Badges table={data} />}
       actions={!isHidden && <ExportMenu table={data} />}
-      bar={<Tabs label="Parts of the table" tabs={tabsOf(data, shown)} />}
+      bar={<Tabs label="Parts of the table" tabs={tableTabs(data, shown)} />}
       full={shown === 'rows'}
     >
       {isHidden && <HiddenRows scopes={data.missingscopes} />}
@@ -95,7 +95,7 @@ function Badges({ table: { issystem, isview, rights, rowfilter } }: { readonly t
   )
 }
 
-function tabsOf({ name, rights, missingscopes }: TableDetail, part: string): Tab[] {
+function tableTabs({ name, rights, missingscopes }: TableDetail, part: string): Tab[] {
   const tab = (title: string, own: string): Tab => ({
     title,
     href: own === 'rows' ? href('tables', name) : href('tables', name, own),

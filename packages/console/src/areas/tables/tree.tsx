@@ -176,12 +176,12 @@ function Branch({
           )}
         </a>
       </div>
-      {isOpen && <ColumnsOf name={name} definitions={definitions} />}
+      {isOpen && <TableColumns name={name} definitions={definitions} />}
     </li>
   )
 }
 
-function ColumnsOf({ name, definitions }: { readonly name: string; readonly definitions: number }) {
+function TableColumns({ name, definitions }: { readonly name: string; readonly definitions: number }) {
   const table = useLoad((signal) => readTable(name, signal), [name, definitions])
   return (
     <Await of={table} title="The columns could not be read">

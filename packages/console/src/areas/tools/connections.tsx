@@ -71,7 +71,7 @@ function ConnectionTable({
     <Table
       label="Connections"
       rows={items}
-      keyOf={({ id }) => id}
+      rowKey={({ id }) => id}
       columns={[
         { title: 'User', cell: ({ username, client }) => username ?? client },
         { title: 'Tool', cell: ({ application }) => application },

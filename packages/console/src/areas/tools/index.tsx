@@ -6,7 +6,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { href } from '../../shell/router.ts'
 import { ButtonLink, Code, Empty, Notice, Page, Segments, Tabs } from '../../ui/index.ts'
 import { Connections } from './connections.tsx'
-import { type SignInWay, snippetsOf } from './snippets.ts'
+import { type SignInWay, toolSnippets } from './snippets.ts'
 import './tools.css'
 
 interface Way {
@@ -93,7 +93,7 @@ function Connect() {
         choices={ways.map(({ value, title }) => ({ value, title }))}
       />
       <p>{way.about}</p>
-      {snippetsOf(way.value, place).map(({ title, text }) => (
+      {toolSnippets(way.value, place).map(({ title, text }) => (
         <Code key={title} label={title} text={text} />
       ))}
       {!wire.tls && (

@@ -19,7 +19,7 @@ export interface Snippet {
 const DATABASE = 'gatehouse'
 
 /** The user that a way to sign in needs. */
-function userOf(way: SignInWay, { username }: Place): string {
+function requiredUser(way: SignInWay, { username }: Place): string {
   switch (way) {
     case 'device':
       return 'oauth'
@@ -32,7 +32,7 @@ function userOf(way: SignInWay, { username }: Place): string {
   }
 }
 
-export function snippetsOf(way: SignInWay, place: Place): readonly Snippet[] {
+export function toolSnippets(way: SignInWay, place: Place): readonly Snippet[] {
   return way === 'device'
     ? [devicePsql(place)]
     : [psql, python, grafana, uri, environment, jdbc].map((snippet) => snippet(way, place))
@@ -41,22 +41,22 @@ export function snippetsOf(way: SignInWay, place: Place): readonly Snippet[] {
 /** psql 18 and later. */
 function devicePsql(place: Place): Snippet {
   const debug = place.issuer.startsWith('http:') ? 'PGOAUTHDEBUG=UNSAFE ' : ''
-  const words = [...wordsOf('device', place), `oauth_issuer=${place.issuer}`, 'oauth_client_id=gatehouse-tools']
+  const words = [...connectionWords('device', place), `oauth_issuer=${place.issuer}`, 'oauth_client_id=gatehouse-tools']
   return { title: 'psql 18', text: `${debug}psql "${words.join(' ')}"` }
 }
 
 function psql(way: SignInWay, place: Place): Snippet {
   const password = way === 'token' ? `PGPASSWORD=$(gatehouse token --server ${place.issuer}) ` : ''
-  return { title: 'psql', text: `${password}psql "${wordsOf(way, place).join(' ')}"` }
+  return { title: 'psql', text: `${password}psql "${connectionWords(way, place).join(' ')}"` }
 }
 
-function wordsOf(way: SignInWay, place: Place): string[] {
+function connectionWords(way: SignInWay, place: Place): string[] {
   const { host, port, tls } = place
   return [
     `host=${host}`,
     `port=${port}`,
     `dbname=${DATABASE}`,
-    `user=${userOf(way, place)}`,
+    `user=${requiredUser(way, place)}`,
     ...(tls ? ['sslmode=verify-full', 'sslrootcert=system'] : []),
   ]
 }
@@ -77,14 +77,14 @@ function grafana(way: SignInWay, place: Place): Snippet {
   const lines = [
     `Host URL: ${host}:${port}`,
     `Database name: ${DATABASE}`,
-    `Username: ${userOf(way, place)}`,
+    `Username: ${requiredUser(way, place)}`,
     `TLS/SSL Mode: ${tls ? 'verify-full' : 'disable'}`,
   ]
   return { title: 'Grafana', text: lines.join('\n') }
 }
 
 function uri(way: SignInWay, place: Place): Snippet {
-  const user = encodeURIComponent(userOf(way, place))
+  const user = encodeURIComponent(requiredUser(way, place))
   const query = place.tls ? '?sslmode=verify-full' : ''
   return { title: 'URI', text: `postgresql://${user}@${place.host}:${place.port}/${DATABASE}${query}` }
 }
@@ -95,7 +95,7 @@ function environment(way: SignInWay, place: Place): Snippet {
     `export PGHOST=${host}`,
     `export PGPORT=${port}`,
     `export PGDATABASE=${DATABASE}`,
-    `export PGUSER=${userOf(way, place)}`,
+    `export PGUSER=${requiredUser(way, place)}`,
     ...(tls ? ['export PGSSLMODE=verify-full', 'export PGSSLROOTCERT=system'] : []),
     ...(way === 'token' ? [`export PGPASSWORD=$(gatehouse token --server ${issuer})`] : []),
   ]
@@ -104,7 +104,7 @@ function environment(way: SignInWay, place: Place): Snippet {
 
 function jdbc(way: SignInWay, place: Place): Snippet {
   const { host, port, tls } = place
-  const user = encodeURIComponent(userOf(way, place))
+  const user = encodeURIComponent(requiredUser(way, place))
   const ssl = tls ? '&sslmode=verify-full' : ''
   return { title: 'JDBC', text: `jdbc:postgresql://${host}:${port}/${DATABASE}?user=${user}${ssl}` }
 }

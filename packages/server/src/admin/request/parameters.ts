@@ -2,11 +2,11 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import { readParameters } from '../../http/request/body.ts'
-import { queryStringOf } from '../../http/request/request-head.ts'
+import { targetQuery } from '../../http/request/request-head.ts'
 import type { AdminRoute } from '../route.ts'
 
 export function readQuery(url: string, route: AdminRoute): Record<string, string> {
-  const parameters = readParameters(queryStringOf(url))
+  const parameters = readParameters(targetQuery(url))
   const query: [name: string, value: string][] = []
   for (const name of parameters.names()) {
     if (route.query === undefined || !Object.hasOwn(route.query, name))

@@ -1,6 +1,6 @@
 /** What most administration commands do: list, show, create, change or delete one kind of resource. */
 import type { Arguments, OptionName } from '../args.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
 
 type Run = AdminCommand['run']
@@ -56,9 +56,9 @@ export function replace(path: string | PathOf, bodyOf: BodyOf): Run {
 export function change(path: string | PathOf, bodyOf: BodyOf): Run {
   return async (call) => {
     const body = await bodyOf(call)
-    const before = new Map(Object.entries(membersOf((await call.request('GET', oneOf(path, call.args))).body)))
+    const before = new Map(Object.entries(asObject((await call.request('GET', oneOf(path, call.args))).body)))
     const changed = await patch(call, path, body)
-    const after = new Map(Object.entries(membersOf(changed)))
+    const after = new Map(Object.entries(asObject(changed)))
     const removed = Object.keys(body).flatMap((name) => {
       const kept = wordsOf(name, after.get(name))
       const gone = wordsOf(name, before.get(name)).filter((word) => !kept.includes(word))

@@ -2,7 +2,7 @@
 import { ATTRIBUTES } from '../../resources/attributes.ts'
 import type { Arguments, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 /** Of users and clients. */
@@ -18,8 +18,8 @@ export const VALUES: OptionTable = {
 export async function readValues(args: Arguments, request: AdminRequest): Promise<JsonObject> {
   const given = args.values('--attribute').map(readValue)
   if (given.length === 0) return {}
-  const { items } = membersOf((await request('GET', `/admin/${ATTRIBUTES.section}`)).body)
-  const types = new Map((Array.isArray(items) ? items.map(membersOf) : []).map(({ name, type }) => [name, type]))
+  const { items } = asObject((await request('GET', `/admin/${ATTRIBUTES.section}`)).body)
+  const types = new Map((Array.isArray(items) ? items.map(asObject) : []).map(({ name, type }) => [name, type]))
   const values = Map.groupBy(given, ({ name }) => name)
   const attributes = Array.from(values, ([name, all]) => {
     const texts = all.flatMap(({ text }) => (text === '' ? [] : [text]))

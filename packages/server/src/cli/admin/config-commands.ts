@@ -1,5 +1,5 @@
 /** `gatehouse config export`: what exists, as a declarative file. */
-import { membersOf } from '../output/json.ts'
+import { asObject } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 import type { AdminCommand } from './admin-command.ts'
 
@@ -20,7 +20,7 @@ export const CONFIG_COMMANDS: readonly AdminCommand[] = [
     ],
     async run({ args, request }) {
       const { body } = await request('GET', `/admin/declaration${args.has('--without-users') ? '?users=false' : ''}`)
-      const { declaration, omitted } = membersOf(body)
+      const { declaration, omitted } = asObject(body)
       for (const what of Array.isArray(omitted) ? omitted : [])
         process.stderr.write(`gatehouse: not in the file, which cannot describe it: ${printable(String(what))}\n`)
       // As lines: what goes into a file is not changed for the display on a terminal.

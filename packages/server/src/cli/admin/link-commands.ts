@@ -1,7 +1,7 @@
 /** `gatehouse user invite`, `reset-link`, `links` and `first-admin`: one-time links with which people choose a password. */
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import { listPage, removeOr } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS } from './admin-command.ts'
 import { NEW_USER, ofUser, readNewUser } from './user-commands.ts'
@@ -54,7 +54,7 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
 function createLink(bodyOf: (args: Arguments) => JsonObject): AdminCommand['run'] {
   return async ({ args, request }) => {
     const { body } = await request('POST', '/admin/links', { body: bodyOf(args) })
-    const { url, username, expires_at: expiresAt, sent_to: sentTo } = membersOf(body)
+    const { url, username, expires_at: expiresAt, sent_to: sentTo } = asObject(body)
     if (typeof sentTo === 'string')
       return { kind: 'text', text: `A link for ${username}, valid until ${expiresAt}, is mailed to ${sentTo}.`, body }
     const whom = username === null ? 'the first administrator' : username

@@ -5,9 +5,9 @@ import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createClusterActivity } from '../../admin/node-activity.ts'
 import { showSettings } from '../../admin/settings.ts'
-import { issuerOf } from '../../config/issuer.ts'
+import { chooseIssuer } from '../../config/issuer.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import { wirePortOf } from '../../config/wire.ts'
+import { effectiveWirePort } from '../../config/wire.ts'
 import { readDefinitions } from '../../declarative/export.ts'
 import { openMailIfSet } from '../../server/mail.ts'
 import { type Offline, withData } from '../../server/offline.ts'
@@ -19,7 +19,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
   const { data, close } = await openData(loaded)
   const caller = localOperator()
   // The server may have been started with other settings than this command.
-  const issuer = (await data.stores.nodes.running())[0]?.issuer ?? issuerOf(loaded.config, loaded.config.port)
+  const issuer = (await data.stores.nodes.running())[0]?.issuer ?? chooseIssuer(loaded.config, loaded.config.port)
   const env = {
     ...data,
     issuer,
@@ -35,8 +35,8 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     hashPassword,
     builtInClients: builtInClients({
       ...loaded.config,
-      issuer: issuerOf(loaded.config),
-      wire: wirePortOf(loaded.config) !== undefined,
+      issuer: chooseIssuer(loaded.config),
+      wire: effectiveWirePort(loaded.config) !== undefined,
     }),
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),

@@ -1,7 +1,7 @@
 /** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `nodes …`, `backups …`, `settings …` */
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import { create, list, listPage, named, remove } from './actions.ts'
 import {
   type AdminCommand,
@@ -86,7 +86,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
         'DELETE',
         user === undefined ? `/admin/streams/${segment(connection)}` : `/admin/streams?user=${segment(user)}`,
       )
-      const { closed } = membersOf(body)
+      const { closed } = asObject(body)
       const text =
         closed === 0
           ? 'There were no sessions to close.'
@@ -122,7 +122,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
         'DELETE',
         user === undefined ? `/admin/wire/${segment(connection)}` : `/admin/wire?user=${segment(user)}`,
       )
-      const { closed } = membersOf(body)
+      const { closed } = asObject(body)
       const text =
         closed === 0
           ? 'There were no connections to close.'
@@ -230,8 +230,8 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
 
 /** Whether a node of the list is one of several workers of a machine. */
 function hasWorkers(body: unknown): boolean {
-  const { items } = membersOf(body)
-  return Array.isArray(items) && items.some((item) => typeof membersOf(item).worker === 'number')
+  const { items } = asObject(body)
+  return Array.isArray(items) && items.some((item) => typeof asObject(item).worker === 'number')
 }
 
 function filter(args: Arguments, more: readonly OptionName[] = []): URLSearchParams {
@@ -252,7 +252,7 @@ async function* followLog({ args, request }: AdminCommandCall): AsyncGenerator<s
   for (;;) {
     const { body } = await request('GET', path)
     for (const item of itemsOf(body)) yield `${JSON.stringify(item)}\n`
-    path = String(membersOf(body).next)
+    path = String(asObject(body).next)
   }
 }
 
@@ -261,7 +261,7 @@ async function verify(request: AdminRequest, path: string): Promise<JsonObject> 
   const faults: unknown[] = []
   let rows = 0
   for (let next: string | null = path; ; ) {
-    const step = membersOf((await request('GET', next)).body)
+    const step = asObject((await request('GET', next)).body)
     rows += Number(step.rows)
     if (Array.isArray(step.faults)) faults.push(...step.faults)
     if (typeof step.next !== 'string') return { rows, head: step.head, faults }
@@ -270,8 +270,8 @@ async function verify(request: AdminRequest, path: string): Promise<JsonObject> 
 }
 
 function itemsOf(body: unknown): readonly JsonObject[] {
-  const { items } = membersOf(body)
-  return Array.isArray(items) ? items.map(membersOf) : []
+  const { items } = asObject(body)
+  return Array.isArray(items) ? items.map(asObject) : []
 }
 
 function verdict(body: unknown): { text: string; failed: boolean } {

@@ -8,7 +8,7 @@ import {
 } from '../../resources/define-resource.ts'
 import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { asObject, type JsonObject, parseJson } from '../output/json.ts'
 import { change, create, list, listPage, remove, replace, setDisabled, show } from './actions.ts'
 import {
   type AdminCommand,
@@ -35,7 +35,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const { confirm, done, ...removal } = commands.remove
   const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
     inOrder(resource, {
-      ...readMembers(resource.list.items, optionsOf(resource, command), call.args, command),
+      ...readMembers(resource.list.items, resumableOptions(resource, command), call.args, command),
       ...withoutUndefined(await readOthers(call, command)),
     })
   return [
@@ -52,7 +52,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     {
       name: `${noun} add`,
       positionals: [...positionals, ...Object.values(others)],
-      options: optionTable(optionsOf(resource, 'add')),
+      options: optionTable(resumableOptions(resource, 'add')),
       ...commands.add,
       run:
         routes.replace === undefined
@@ -65,7 +65,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     ...only(commands.set, (text) => ({
       name: `${noun} set`,
       positionals,
-      options: optionTable(optionsOf(resource, 'set')),
+      options: optionTable(resumableOptions(resource, 'set')),
       ...text,
       run: change(one, (call) => body(call, 'set')),
     })),
@@ -127,7 +127,7 @@ function withNames(options: Readonly<Record<string, MemberOption>>): NamedOption
   return Object.entries(options).map(([name, option]) => [`--${name.slice(2)}`, option])
 }
 
-function optionsOf({ commands }: AnyResource, command: 'add' | 'set'): NamedOption[] {
+function resumableOptions({ commands }: AnyResource, command: 'add' | 'set'): NamedOption[] {
   return withNames(commands.options).filter(([, option]) =>
     option.resets === true ? command === 'set' : option.only === undefined || option.only === command,
   )
@@ -171,7 +171,7 @@ function readMembers(
     if (part === undefined) members.set(member, readOption(args, name, option, of) ?? defaultValue(option, command))
     else {
       const value = readOption(args, name, option, memberSchema(of, part))
-      if (value !== undefined) members.set(member, { ...membersOf(members.get(member)), [part]: value })
+      if (value !== undefined) members.set(member, { ...asObject(members.get(member)), [part]: value })
     }
   }
   return withoutUndefined(Object.fromEntries(members))

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
-import { membersOf } from '../output/json.ts'
+import { asObject } from '../output/json.ts'
 import { printable, printableLines, printTable } from '../output/table.ts'
 import { loadSettings } from '../settings.ts'
 import { readNewPassword } from '../sign-in/password.ts'
@@ -61,7 +61,7 @@ async function print(output: Output, json: boolean): Promise<void> {
   else printItems(output.columns, output.body)
   if (output.kind === 'object')
     for (const line of output.removed ?? []) process.stderr.write(`gatehouse: removed from ${printable(line)}\n`)
-  const { silent, next, items, total } = membersOf(output.body)
+  const { silent, next, items, total } = asObject(output.body)
   // With --json it is in the output.
   const after = typeof next === 'string' && !json ? new URLSearchParams(next.split('?')[1]).get('after') : null
   if (after !== null) process.stderr.write(`gatehouse: there may be more: add --after ${printable(after)}\n`)
@@ -72,17 +72,17 @@ async function print(output: Output, json: boolean): Promise<void> {
 }
 
 function printItems(columns: readonly string[], body: unknown): void {
-  const { items } = membersOf(body)
+  const { items } = asObject(body)
   printTable(
     columns.map((column) => column.toUpperCase().replaceAll('_', ' ')),
-    (Array.isArray(items) ? items : []).map((item) => columns.map((column) => cell(membersOf(item)[column], true))),
+    (Array.isArray(items) ? items : []).map((item) => columns.map((column) => cell(asObject(item)[column], true))),
   )
 }
 
 function printObject(body: unknown): void {
   printTable(
     ['MEMBER', 'VALUE'],
-    Object.entries(membersOf(body)).map(([name, value]) => [name, cell(value)]),
+    Object.entries(asObject(body)).map(([name, value]) => [name, cell(value)]),
   )
 }
 

@@ -1,7 +1,7 @@
 /** `gatehouse user …` */
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import { asObject, type JsonObject } from '../output/json.ts'
 import { change, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, pagePath, readBoolean, readList, withoutUndefined } from './admin-command.ts'
 import { readValues, VALUES } from './attribute-values.ts'
@@ -33,7 +33,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       const password = await readPassword(`Password for ${username}: `)
       const user = { ...readNewUser(args), ...values, password, ...readMustChange(args) }
       const { body } = await request('POST', USERS, { body: user })
-      return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
+      return { kind: 'text', text: `User ${username} was added as ${asObject(body).id}.`, body }
     },
   },
   {
@@ -133,7 +133,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       const given = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
       const body = { ...given, ...readMustChange(args) }
       const response = await request('PUT', named(USERS, 'password')(args), { body })
-      const { password } = membersOf(response.body)
+      const { password } = asObject(response.body)
       const text =
         password === undefined ? `The password of ${user} was set.` : `The password of ${user} is ${password}`
       return { kind: 'text', text, body: response.body ?? {} }
@@ -202,7 +202,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     confirm: ([user]) => `End all sessions and tokens of ${user}?`,
     async run({ args, request }) {
       const { body } = await request('DELETE', named(USERS, 'sessions')(args))
-      const { ended, grants, streams } = membersOf(body)
+      const { ended, grants, streams } = asObject(body)
       const text = `${args.positionals[0]} is signed out everywhere: ${ended} sessions, ${grants} grants and ${streams} streams were ended.`
       return { kind: 'text', text, body }
     },
@@ -240,8 +240,8 @@ function readMustChange(args: Arguments): JsonObject {
 }
 
 function rightsText(body: unknown): string {
-  const { username, disabled, roles, scopes, tables, topics } = membersOf(body)
-  const { items, next } = membersOf(tables)
+  const { username, disabled, roles, scopes, tables, topics } = asObject(body)
+  const { items, next } = asObject(tables)
   const after = typeof next === 'string' ? new URLSearchParams(next.split('?')[1]).get('after') : null
   return [
     `${username}${disabled === true ? ' (disabled: has no access until enabled)' : ''}`,
@@ -270,7 +270,7 @@ function topicLines({ controller, topics }: JsonObject): string[] {
 }
 
 function objects(list: unknown): readonly JsonObject[] {
-  return Array.isArray(list) ? list.map(membersOf) : []
+  return Array.isArray(list) ? list.map(asObject) : []
 }
 
 function words(list: unknown): string {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Config } from '../../config/config.ts'
 import { EXPIRY_WARNING_DAYS } from '../../server/watch/certificate-expiry.ts'
-import { type Checked, collect, type Finding, fault, ok, reasonOf, warning } from './finding.ts'
+import { type Checked, collect, errorReason, type Finding, fault, ok, warning } from './finding.ts'
 
 const DAY = 86_400_000
 
@@ -14,13 +14,13 @@ export function checkCertificate({ tlsCertificate, tlsKey, issuer }: Config, now
     const certificate = new X509Certificate(readFileSync(tlsCertificate))
     return collect(
       [checkValidity(certificate, now), checkKey(certificate, tlsKey), checkName(certificate, issuer)],
-      ok('certificate', `The certificate is valid until ${dayOf(certificate.validToDate)}`),
+      ok('certificate', `The certificate is valid until ${formatDay(certificate.validToDate)}`),
     )
   } catch (error) {
     return [
       fault(
         'certificate.unreadable',
-        `The certificate ${tlsCertificate} cannot be read (${reasonOf(error)})`,
+        `The certificate ${tlsCertificate} cannot be read (${errorReason(error)})`,
         'Set GATEHOUSE_TLS_CERTIFICATE to a PEM file that this user can read.',
       ),
     ]
@@ -30,11 +30,11 @@ export function checkCertificate({ tlsCertificate, tlsKey, issuer }: Config, now
 function checkValidity({ validFromDate, validToDate }: X509Certificate, now: number): Checked {
   const renew = 'Renew it and reload with SIGHUP, or reload the proxy.'
   if (now >= validToDate.getTime())
-    return fault('certificate.expired', `The certificate expired on ${dayOf(validToDate)}`, renew)
+    return fault('certificate.expired', `The certificate expired on ${formatDay(validToDate)}`, renew)
   if (now < validFromDate.getTime())
     return fault(
       'certificate.early',
-      `The certificate is not valid before ${dayOf(validFromDate)}`,
+      `The certificate is not valid before ${formatDay(validFromDate)}`,
       'Check the clock of this machine.',
     )
   const days = Math.floor((validToDate.getTime() - now) / DAY)
@@ -42,7 +42,7 @@ function checkValidity({ validFromDate, validToDate }: X509Certificate, now: num
   return warning('certificate.soon', `The certificate expires in ${days} days`, renew)
 }
 
-function dayOf(date: Date): string {
+function formatDay(date: Date): string {
   return date.toISOString().slice(0, 10)
 }
 
@@ -57,7 +57,7 @@ function checkKey(certificate: X509Certificate, file: string): Checked {
   } catch (error) {
     return fault(
       'certificate.key_unreadable',
-      `The key ${file} cannot be read (${reasonOf(error)})`,
+      `The key ${file} cannot be read (${errorReason(error)})`,
       'Set GATEHOUSE_TLS_KEY to a PEM file that this user can read.',
     )
   }

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import { verifyAuditLog } from '../../store/audit/verify.ts'
 import type { Database } from '../../store/database/database.ts'
-import { signingKeysOf } from '../../store/keys/key-rotation.ts'
+import { chooseSigningKeys } from '../../store/keys/key-rotation.ts'
 import { findKnownSecrets } from '../../store/known-secrets.ts'
 import { createStores } from '../../store/stores.ts'
 import { checkAuditCopy } from './audit-copy.ts'
@@ -30,7 +30,7 @@ export async function checkContent(database: Database, options: ContentOptions):
 
 async function checkKeys(database: Database, { config, now, unseal }: ContentOptions): Promise<Finding> {
   const keys = await createStores(database, () => now).signingKeys.list()
-  const rings = signingKeysOf(keys, now)
+  const rings = chooseSigningKeys(keys, now)
   const signing = rings.get('RS256')
   if (signing === undefined)
     return warning(

@@ -9,7 +9,7 @@ import { schemaVersion } from '../../store/database/migration-plan.ts'
 import { MIGRATIONS } from '../../store/database/migrations.ts'
 import { describeMark, readMoveMark } from '../../store/database/move-mark.ts'
 import { readTempFileLimit } from '../../store/database/temp-files.ts'
-import { type Checked, collect, type Finding, fault, ok, reasonOf, warning } from './finding.ts'
+import { type Checked, collect, errorReason, type Finding, fault, ok, warning } from './finding.ts'
 
 const CLOCK_TOLERANCE_MS = 2_000
 
@@ -43,7 +43,7 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
     await database.close()
     const unreachable = fault(
       'database.unreachable',
-      `The database ${database.location} does not answer (${reasonOf(error)})`,
+      `The database ${database.location} does not answer (${errorReason(error)})`,
       'Start it, or correct the address, name, user or password in GATEHOUSE_DATABASE_URL.',
     )
     return { findings: [unreachable], database: undefined }
@@ -87,7 +87,7 @@ function checkFile(file: string): Checked {
       database.close()
     }
   } catch (error) {
-    return fault('database.damaged', `${file} cannot be read as a database (${reasonOf(error)})`, fix)
+    return fault('database.damaged', `${file} cannot be read as a database (${errorReason(error)})`, fix)
   }
 }
 

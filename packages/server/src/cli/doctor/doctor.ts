@@ -26,13 +26,13 @@ const UNUSABLE: ReadonlySet<string> = new Set(['folder.missing', 'folder.foreign
 const LABELS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const
 
 export async function doctor(args: Arguments): Promise<void> {
-  const findings = await findingsOf(args)
+  const findings = await collectFindings(args)
   if (args.has('--json')) process.stdout.write(`${JSON.stringify({ findings }, null, 2)}\n`)
   else for (const finding of findings) process.stdout.write(printableLines(describe(finding)))
   if (findings.some(({ level }) => level === 'fault')) process.exitCode = 1
 }
 
-async function findingsOf(args: Arguments): Promise<readonly Finding[]> {
+async function collectFindings(args: Arguments): Promise<readonly Finding[]> {
   try {
     return await examine((await loadSettings(args)).config)
   } catch (error) {

@@ -29,6 +29,6 @@ export function collect(checked: Iterable<Checked>, ...otherwise: readonly Findi
   return findings.length > 0 ? findings : otherwise
 }
 
-export function reasonOf(error: unknown): string {
+export function errorReason(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error)
 }

@@ -2,7 +2,7 @@
 import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { MARK } from '../../store/database/data-folder.ts'
-import { type Checked, collect, type Finding, fault, ok, reasonOf, warning } from './finding.ts'
+import { type Checked, collect, errorReason, type Finding, fault, ok, warning } from './finding.ts'
 
 const MIN_FREE_BYTES = 200 * 1024 * 1024
 
@@ -15,7 +15,7 @@ export function checkFolder(path: string): readonly Finding[] {
     return [
       fault(
         'folder.missing',
-        `The data folder ${path} cannot be read (${reasonOf(error)})`,
+        `The data folder ${path} cannot be read (${errorReason(error)})`,
         'Set GATEHOUSE_DATA to the folder; the first "gatehouse serve" creates it.',
       ),
     ]
@@ -33,7 +33,7 @@ function checkMark(path: string, entries: readonly string[]): Checked {
     JSON.parse(readFileSync(join(path, MARK), 'utf8'))
     return undefined
   } catch (error) {
-    return fault('folder.damaged', `${join(path, MARK)} is damaged (${reasonOf(error)})`, 'Restore a backup.')
+    return fault('folder.damaged', `${join(path, MARK)} is damaged (${errorReason(error)})`, 'Restore a backup.')
   }
 }
 

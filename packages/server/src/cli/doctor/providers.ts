@@ -1,9 +1,9 @@
 /** Checks the providers through which people sign in: whether their metadata can be read, and which address they must know. */
 import type { Config } from '../../config/config.ts'
-import { issuerOf } from '../../config/issuer.ts'
+import { chooseIssuer } from '../../config/issuer.ts'
 import type { Database } from '../../store/database/database.ts'
 import { createStores } from '../../store/stores.ts'
-import { type Finding, fault, ok, reasonOf } from './finding.ts'
+import { errorReason, type Finding, fault, ok } from './finding.ts'
 
 export async function checkProviders(database: Database, config: Config, now: number): Promise<readonly Finding[]> {
   const all = await createStores(database, () => now).providers.list()
@@ -13,12 +13,12 @@ export async function checkProviders(database: Database, config: Config, now: nu
   return Promise.all(
     providers.map(async (provider) => {
       const { id, issuer } = provider
-      const callback = `${issuerOf(config)}/external/${encodeURIComponent(id)}/callback`
+      const callback = `${chooseIssuer(config)}/external/${encodeURIComponent(id)}/callback`
       try {
         await checkProvider(provider)
         return ok('provider', `The provider ${id} can be used; its redirect URI for this server is ${callback}`)
       } catch (error) {
-        const reason = reasonOf(error instanceof Error && error.cause instanceof Error ? error.cause : error)
+        const reason = errorReason(error instanceof Error && error.cause instanceof Error ? error.cause : error)
         return fault(
           'provider.unusable',
           `The provider ${id} cannot be used: ${reason}`,

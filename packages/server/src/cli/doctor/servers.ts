@@ -1,6 +1,6 @@
 /** Checks the servers of PostgreSQL: one primary, all reachable, commits that wait for a standby, nothing lost. */
 import type { Config } from '../../config/config.ts'
-import { namedServers, nameOf } from '../../store/database/servers/addresses.ts'
+import { formatAddress, namedServers } from '../../store/database/servers/addresses.ts'
 import { surveyServers } from '../../store/database/servers/survey.ts'
 import { type Checked, type Finding, fault, warning } from './finding.ts'
 
@@ -28,7 +28,7 @@ export async function checkServers({ databaseUrl }: Config): Promise<readonly Ch
         : [
             warning(
               'database.server_unreachable',
-              `The database server ${nameOf(address)} cannot be reached (${error})`,
+              `The database server ${formatAddress(address)} cannot be reached (${error})`,
               'Start it, or remove it from GATEHOUSE_DATABASE_URL: without it the database may be unable to fail over.',
             ),
           ],
@@ -36,7 +36,7 @@ export async function checkServers({ databaseUrl }: Config): Promise<readonly Ch
     primaries.length > 1
       ? fault(
           'database.two_primaries',
-          `The database has ${primaries.length} primaries: ${primaries.map(({ address }) => nameOf(address)).join(', ')}. Nodes use the one with the latest timeline`,
+          `The database has ${primaries.length} primaries: ${primaries.map(({ address }) => formatAddress(address)).join(', ')}. Nodes use the one with the latest timeline`,
           'Stop the other, and make it a standby (Patroni: patronictl reinit).',
         )
       : undefined,

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../../config/config.ts'
-import { wireHostOf, wirePasswordsOf, wirePortOf } from '../../config/wire.ts'
+import { effectiveWireHost, effectiveWirePort, takesWirePasswords } from '../../config/wire.ts'
 import { collect, type Finding, fault, ok, warning } from './finding.ts'
 
 export function checkSettings(config: Config): readonly Finding[] {
@@ -43,19 +43,24 @@ function* conflicts(config: Config): Generator<Finding> {
       `Everyone who can reach port ${config.metricsPort} on ${config.metricsHost} can read the metrics`,
       'Set GATEHOUSE_METRICS_TOKEN, or let only the monitoring reach the port.',
     )
-  if (!config.demo && wirePortOf(config) !== undefined && wirePasswordsOf(config))
+  if (!config.demo && effectiveWirePort(config) !== undefined && takesWirePasswords(config))
     yield warning(
       'settings.wire_passwords',
       'Users may sign in to the wire port with their passwords alone',
       'Set GATEHOUSE_WIRE_PASSWORDS to false once all tools use access tokens or client secrets.',
     )
-  if (wirePortOf(config) !== undefined && !config.services.includes('query'))
+  if (effectiveWirePort(config) !== undefined && !config.services.includes('query'))
     yield warning(
       'settings.wire_without_query',
       'The wire port is set, but this node does not run the query service: the port stays closed',
       'Add query to GATEHOUSE_SERVICES, or set GATEHOUSE_WIRE_PORT to off.',
     )
-  if (exposed && wirePortOf(config) !== undefined && isLoopback(wireHostOf(config)) && config.tlsCertificate === '')
+  if (
+    exposed &&
+    effectiveWirePort(config) !== undefined &&
+    isLoopback(effectiveWireHost(config)) &&
+    config.tlsCertificate === ''
+  )
     yield warning(
       'settings.wire_local',
       'The wire port listens on loopback only, because the server has no TLS certificate of its own',

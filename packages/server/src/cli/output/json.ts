@@ -13,7 +13,7 @@ export function parseJson(text: string): unknown {
 export type JsonObject = Readonly<Record<string, unknown>>
 
 /** The members of an object; none when the value is something else. */
-export function membersOf(value: unknown): JsonObject {
+export function asObject(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 

@@ -3,7 +3,7 @@ import { writeExactly } from './json.ts'
 
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [header, ...rows].map((row) => row.map(printable))
-  const widths = header.map((_, column) => Math.max(...lines.map((row) => widthOf(row[column] ?? ''))))
+  const widths = header.map((_, column) => Math.max(...lines.map((row) => displayWidth(row[column] ?? ''))))
   for (const row of lines)
     process.stdout.write(
       `${row
@@ -20,7 +20,7 @@ export function formatResult(
 ): string {
   if (columns.length === 0) return ''
   const lines = [columns.map(({ name }) => name), ...rows].map((row) => row.map(printable))
-  const widths = columns.map((_, column) => Math.max(...lines.map((row) => widthOf(row[column] ?? ''))))
+  const widths = columns.map((_, column) => Math.max(...lines.map((row) => displayWidth(row[column] ?? ''))))
   const [header = '', ...body] = lines.map((row) => {
     const cells = columns.map(({ isNumeric }, column) => padTo(row[column] ?? '', widths[column], isNumeric))
     return `${cells.join(' │ ').trimEnd()}\n`
@@ -34,7 +34,7 @@ export function formatRecords(
   rows: readonly (readonly string[])[],
 ): string {
   const names = columns.map(({ name }) => printable(name))
-  const width = Math.max(0, ...names.map(widthOf))
+  const width = Math.max(0, ...names.map(displayWidth))
   const records = rows.map((row, index) => {
     const lines = names.map((name, column) => `${padTo(name, width)} │ ${printable(row[column] ?? '')}`.trimEnd())
     return [`── row ${index + 1} ${'─'.repeat(20)}`, ...lines].map((line) => `${line}\n`).join('')
@@ -50,17 +50,17 @@ export function cellText(value: unknown): string {
 }
 
 export function padTo(cell: string, width = 0, atStart = false): string {
-  const blanks = ' '.repeat(Math.max(0, width - widthOf(cell)))
+  const blanks = ' '.repeat(Math.max(0, width - displayWidth(cell)))
   return atStart ? blanks + cell : cell + blanks
 }
 
 /** The text, or as much of it as fits with an ellipsis. */
 export function cutTo(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
+  if (displayWidth(text) <= width) return text
   let cut = ''
   let used = 0
   for (const character of text) {
-    used += widthOf(character)
+    used += displayWidth(character)
     if (used > width - 1) break
     cut += character
   }
@@ -68,7 +68,7 @@ export function cutTo(text: string, width: number): string {
 }
 
 /** Columns of the terminal: none for combining marks, two for wide East Asian characters and emoji. */
-export function widthOf(text: string): number {
+export function displayWidth(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length
   let width = 0
   for (const character of text) if (!ZERO_WIDTH.test(character)) width += DOUBLE_WIDTH.test(character) ? 2 : 1
@@ -81,7 +81,7 @@ const DOUBLE_WIDTH =
 
 /** Escapes control characters, so that data cannot move the cursor or change colours. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => NAMED.get(character) ?? hexOf(character))
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => NAMED.get(character) ?? escapeHex(character))
 }
 
 /** For texts of several lines: line breaks and tabs are kept. */
@@ -98,6 +98,6 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ])
 
-function hexOf(character: string): string {
+function escapeHex(character: string): string {
   return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
 }

@@ -1,7 +1,7 @@
 /** Lines of an input as batches: as large as a request may be, or what has arrived when nothing more comes for a moment. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 
 export interface Batch {
   /** The lines as they were read, without empty ones. */
@@ -17,7 +17,7 @@ const MOST_BYTES = 8 * 1024 * 1024
 const IDLE_MS = 20
 
 /** Ends with an error after the last batch before a line that is not a message. */
-export async function* batchesOf(input: AsyncIterable<Buffer>, skip: number): AsyncGenerator<Batch> {
+export async function* readBatches(input: AsyncIterable<Buffer>, skip: number): AsyncGenerator<Batch> {
   let lines: string[] = []
   let [bytes, first, number] = [0, skip + 1, 0]
   const take = (): Batch => {
@@ -25,7 +25,7 @@ export async function* batchesOf(input: AsyncIterable<Buffer>, skip: number): As
     ;[lines, bytes, first] = [[], 0, number + 1]
     return batch
   }
-  for await (const arrived of piecesOf(input)) {
+  for await (const arrived of readPieces(input)) {
     if (arrived === undefined) {
       if (lines.length > 0) yield take()
       continue
@@ -38,7 +38,7 @@ export async function* batchesOf(input: AsyncIterable<Buffer>, skip: number): As
       const line = text.trim()
       const size = Buffer.byteLength(line) + 1
       if (lines.length >= MOST_LINES || (bytes + size > MOST_BYTES && lines.length > 0)) yield take()
-      const fault = faultOf(line, size)
+      const fault = findFault(line, size)
       if (fault !== undefined) {
         if (lines.length > 0) yield take()
         throw new CommandError(`Line ${number + 1} ${fault}`)
@@ -53,7 +53,7 @@ export async function* batchesOf(input: AsyncIterable<Buffer>, skip: number): As
 }
 
 /** Complete lines as they arrive; undefined when nothing comes for a moment. */
-async function* piecesOf(input: AsyncIterable<Buffer>): AsyncGenerator<readonly string[] | undefined> {
+async function* readPieces(input: AsyncIterable<Buffer>): AsyncGenerator<readonly string[] | undefined> {
   const decoder = createDecoder()
   const chunks = input[Symbol.asyncIterator]()
   let rest = ''
@@ -84,12 +84,12 @@ function decode(decoder: ReturnType<typeof createDecoder>, chunk: Buffer | undef
   }
 }
 
-function faultOf(line: string, size: number): string | undefined {
+function findFault(line: string, size: number): string | undefined {
   if (line === '') return undefined
   if (size > MOST_BYTES) return 'has more than 8 MiB'
   const message = parseJson(line)
   if (message === undefined) return 'is not JSON'
-  const { Topic: topic, Data: data } = membersOf(message)
+  const { Topic: topic, Data: data } = asObject(message)
   if (typeof topic !== 'string') return 'has no "Topic", which is a text: a line is {"Topic": …, "Data": …}'
   return data === undefined ? 'has no "Data"; null is a value' : undefined
 }

@@ -4,10 +4,10 @@ import { ConnectionError } from '../../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { explained, type Gate, withGate } from '../gate.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { Progress } from '../query/progress.ts'
 import { requireFreeStdin } from '../sign-in/sign-in.ts'
-import { type Batch, batchesOf, MOST_LINES } from './batches.ts'
+import { type Batch, MOST_LINES, readBatches } from './batches.ts'
 
 /** Attempts for each request: about four seconds, in which a server can restart. */
 const ATTEMPTS = 6
@@ -47,7 +47,7 @@ async function publishLines(gate: Gate, feed: string, key: string | undefined, s
   let through = skip
   let sending: Batch | undefined
   try {
-    for await (const batch of checked(batchesOf(process.stdin, skip), key)) {
+    for await (const batch of checked(readBatches(process.stdin, skip), key)) {
       const body = batch.lines.join('\n')
       sending = batch
       await send(gate, feed, { body, type: 'application/x-ndjson', key })
@@ -58,7 +58,7 @@ async function publishLines(gate: Gate, feed: string, key: string | undefined, s
       progress.show(bytes, messages)
     }
   } catch (error) {
-    throw new CommandError(`${reasonOf(error)}\n${standing(through, skip, sending, error)}`)
+    throw new CommandError(`${explainReason(error)}\n${standing(through, skip, sending, error)}`)
   } finally {
     progress.end()
     // The writer may keep the pipe open, which would keep this process alive.
@@ -95,11 +95,11 @@ async function send(
 ): Promise<string | undefined> {
   const headers = { 'content-type': type, 'idempotency-key': key }
   const path = `/feeds/${encodeURIComponent(feed)}`
-  const { Position: position } = membersOf(await gate.json(path, { method: 'POST', headers, body, idempotent: true }))
+  const { Position: position } = asObject(await gate.json(path, { method: 'POST', headers, body, idempotent: true }))
   return typeof position === 'string' ? position : undefined
 }
 
-function reasonOf(error: unknown): string {
+function explainReason(error: unknown): string {
   const known = explained(error)
   if (known instanceof Error) return known.message
   return String(known)

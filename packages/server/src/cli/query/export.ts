@@ -7,10 +7,10 @@ import { problemError, statement as statementOf } from '../../../../client/src/i
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { withGate } from '../gate.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { PrintableText } from '../output/printable-text.ts'
 import { readParameters, readStatement } from './input.ts'
-import { searchOf, whole } from './result.ts'
+import { parameterSearch, whole } from './result.ts'
 
 const MEDIA_TYPES = {
   csv: 'text/csv',
@@ -27,7 +27,7 @@ export async function exportRows(args: Arguments): Promise<void> {
   if (table !== undefined && argument !== undefined) throw new UsageError('Give a statement or --table, not both')
   const statement = table === undefined ? await readStatement(args) : `SELECT * FROM "${table.replaceAll('"', '""')}"`
   const format = args.choice('--format', FORMATS) ?? formatOfFile(output)
-  const search = searchOf(readParameters(args))
+  const search = parameterSearch(readParameters(args))
   const bytes = await withGate(args, async (gate) => {
     const response = await gate.query(statementOf(statement)).response(MEDIA_TYPES[format], { search })
     return output === undefined ? toStdout(response, format) : toFile(response, format, output)
@@ -43,7 +43,7 @@ async function toStdout(response: Response, format: Format): Promise<number> {
   if ((format === 'arrow' || format === 'parquet') && process.stdout.isTTY)
     throw new UsageError(`${format} is a binary format: add --output FILE`)
   const monitor = new ResultMonitor(format)
-  const body = bodyOf(response)
+  const body = bodyStream(response)
   await whole(
     process.stdout.isTTY
       ? pipeline(body, monitor, new PrintableText(), process.stdout, { end: false })
@@ -58,7 +58,7 @@ async function toFile(response: Response, format: Format, output: string): Promi
   const monitor = new ResultMonitor(format)
   const partial = `${output}.${process.pid}.part`
   try {
-    await whole(pipeline(bodyOf(response), monitor, createWriteStream(partial)), CUT)
+    await whole(pipeline(bodyStream(response), monitor, createWriteStream(partial)), CUT)
     await rename(partial, output)
   } catch (error) {
     await rm(partial, { force: true })
@@ -67,7 +67,7 @@ async function toFile(response: Response, format: Format, output: string): Promi
   return monitor.bytes
 }
 
-function bodyOf(response: Response): Readable {
+function bodyStream(response: Response): Readable {
   return response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
 }
 
@@ -103,8 +103,8 @@ class ResultMonitor extends Transform {
   }
 
   override _flush(done: (error?: Error | null) => void): void {
-    const { Error: problem } = this.#isNdjson ? membersOf(parseJson(this.#lastLine.toString())) : {}
-    const members = membersOf(problem)
+    const { Error: problem } = this.#isNdjson ? asObject(parseJson(this.#lastLine.toString())) : {}
+    const members = asObject(problem)
     const isProblem = typeof members.type === 'string' && members.type.startsWith('urn:gatehouse:error:')
     done(isProblem ? problemError(members) : null)
   }

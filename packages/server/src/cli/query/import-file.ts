@@ -5,7 +5,7 @@ import { typeName } from 'gatehouse-iql'
 import { GatehouseError } from '../../../../client/src/index.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
-import { membersOf } from '../output/json.ts'
+import { asObject } from '../output/json.ts'
 import { printTable } from '../output/table.ts'
 import { columnsOfFile } from './file-types.ts'
 import type { FileFormat } from './import-format.ts'
@@ -33,8 +33,8 @@ export async function importFile(gate: Gate, work: FileImport): Promise<void> {
   const [affected = 0, replaced = 0, skipped = 0] = [reply.RowsAffected, reply.Replaced, reply.Skipped].map((value) =>
     Number(value ?? 0),
   )
-  if (isDryRun) show(work, membersOf(reply.Columns), affected)
-  else process.stdout.write(summaryOf({ inserted: affected - replaced, replaced, skipped }))
+  if (isDryRun) show(work, asObject(reply.Columns), affected)
+  else process.stdout.write(summarize({ inserted: affected - replaced, replaced, skipped }))
 }
 
 /** False for a dry run that would create the table: there is nothing more to try. */
@@ -75,7 +75,7 @@ async function send(
       headers: { 'content-type': format.mediaType },
       attempts: 1,
     })
-    return membersOf(await response.json())
+    return asObject(await response.json())
   } catch (error) {
     if (!(error instanceof GatehouseError) || error.code !== 'Data.UniqueViolation') throw error
     // The server's own hint is for those who write requests.
@@ -89,7 +89,7 @@ async function send(
 /** How the server has read the file. */
 function show({ format, table, zone }: FileImport, columns: Readonly<Record<string, unknown>>, rows: number): void {
   process.stdout.write(`format: ${format.name}\n`)
-  const types = Object.entries(columns).map(([name, column]) => [name, String(membersOf(column).Type)] as const)
+  const types = Object.entries(columns).map(([name, column]) => [name, String(asObject(column).Type)] as const)
   printTable(
     ['COLUMN', 'TYPE', ...(zone === undefined ? [] : ['FORMAT'])],
     types.map(([name, type]) => [name, type, ...(zone === undefined ? [] : [type === 'Timestamp' ? zone : ''])]),
@@ -105,7 +105,7 @@ export interface Counts {
   readonly skipped: number
 }
 
-export function summaryOf({ inserted, replaced, skipped }: Counts): string {
+export function summarize({ inserted, replaced, skipped }: Counts): string {
   const rows = (count: number): string => `${count} ${count === 1 ? 'row' : 'rows'}`
   const lines = [`${rows(inserted)} inserted`]
   if (replaced > 0) lines.push(`${rows(replaced)} replaced`)

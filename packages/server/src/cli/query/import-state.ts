@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 
 export interface ImportState {
   /** Part of the idempotency keys, which keep batches from being inserted twice. */
@@ -93,7 +93,7 @@ function fingerprint(file: string): string {
 }
 
 function parseState(text: string): ImportState | undefined {
-  const read = membersOf(parseJson(text))
+  const read = asObject(parseJson(text))
   const words = [read.id, read.server, read.table, read.file]
   const counts = [
     ...[read.batchRows, read.offset, read.line, read.batch, read.inserted, read.rejected, read.rejectedBytes],
@@ -101,7 +101,7 @@ function parseState(text: string): ImportState | undefined {
     ...[read.replaced ?? 0, read.skipped ?? 0],
   ]
   if (read.options === undefined) return undefined
-  const options = Object.entries(membersOf(read.options)).map(([name, value]) => [name, String(value)] as const)
+  const options = Object.entries(asObject(read.options)).map(([name, value]) => [name, String(value)] as const)
   if (!words.every((word) => typeof word === 'string') || !counts.every((count) => Number.isSafeInteger(count)))
     return undefined
   const [id = '', server = '', table = '', file = ''] = words.map(String)

@@ -3,7 +3,6 @@
 import {
   DATE_FORMATS,
   dateFormatsOfMost,
-  fieldsOf,
   findDateFormat,
   findNumberFormat,
   type Guess,
@@ -12,6 +11,7 @@ import {
   NUMBER_FORMATS,
   numberFormatsFor,
   parseCsvRecord,
+  parseFields,
   parseType,
   rowCsv,
   rowFields,
@@ -70,7 +70,7 @@ export async function openCsv(
 }
 
 /** The records below the header, or from a later place. */
-export async function* recordsOf(
+export async function* readRecords(
   { file, delimiter, isRejected, start, nextLine }: CsvSource,
   from: { readonly offset: number; readonly line: number } = { offset: start, line: nextLine },
 ): AsyncGenerator<CsvRecord> {
@@ -82,8 +82,8 @@ export async function* recordsOf(
 export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
   const samples = source.names.map(() => ({ values: [] as string[], lines: [] as number[] }))
   let rows = 0
-  for await (const { raw, line } of recordsOf(source)) {
-    const parsed = fieldsOf(raw, source)
+  for await (const { raw, line } of readRecords(source)) {
+    const parsed = parseFields(raw, source)
     const fields = 'problem' in parsed ? [] : parsed.fields
     for (const [index, field] of fields.entries()) {
       if (field === null) continue
@@ -269,7 +269,7 @@ export function matchColumns(
 }
 
 /** A record as it is sent, or the reason why it cannot be a row. */
-export function rowOf(
+export function convertRow(
   raw: string,
   source: Pick<CsvSource, 'delimiter' | 'nulls'>,
   columns: readonly TargetColumn[],

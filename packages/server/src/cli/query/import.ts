@@ -6,8 +6,8 @@ import {
   DELIMITER_SAMPLE,
   type Duplicates,
   delimiterName,
-  delimiterOf,
-  doubtOf,
+  describeDoubt,
+  guessDelimiter,
   inZone,
   isZone,
   type PendingRow,
@@ -24,21 +24,21 @@ import type { Arguments, OptionName } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../output/table.ts'
-import { importFile, summaryOf } from './import-file.ts'
+import { importFile, summarize } from './import-file.ts'
 import { chooseFormat } from './import-format.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
   checkKeys,
+  convertRow,
   createTable,
   describeTable,
   guessColumns,
   matchColumns,
   openCsv,
   readFormats,
-  recordsOf,
+  readRecords,
   requireInsert,
-  rowOf,
   sampleColumns,
   withFormats,
 } from './import-target.ts'
@@ -75,13 +75,13 @@ export async function importRows(args: Arguments): Promise<void> {
       const columns = await prepareTable(gate, args, source, table)
       if (columns === undefined) return
       if (args.has('--restart')) deleteState(file)
-      const target = { file, server: gate.url, table, options: optionsOf(args, source, duplicates, rejected) }
+      const target = { file, server: gate.url, table, options: resumableOptions(args, source, duplicates, rejected) }
       const known = readState(target, args.has('--batch') ? batchRows : undefined)
       const place = { offset: source.start, line: source.nextLine }
       const state = known ?? { ...newState(target, batchRows), ...place }
       if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
       report(
-        await transfer({ ...source, gate, table, columns, rejected, duplicates, header: headerOf(columns) }, state),
+        await transfer({ ...source, gate, table, columns, rejected, duplicates, header: headerLine(columns) }, state),
         file,
         rejected,
       )
@@ -97,7 +97,7 @@ function chooseDuplicates(args: Arguments): Duplicates {
 }
 
 /** What a resumed import must have in common with its first part. */
-function optionsOf(
+function resumableOptions(
   args: Arguments,
   { delimiter, nulls }: CsvSource,
   duplicates: Duplicates,
@@ -116,7 +116,7 @@ function optionsOf(
   }
 }
 
-function headerOf(columns: readonly TargetColumn[]): string {
+function headerLine(columns: readonly TargetColumn[]): string {
   return columns.map(({ name }) => csvField(name)).join(',')
 }
 
@@ -131,7 +131,7 @@ async function chooseDelimiter(args: Arguments, file: string): Promise<string> {
 export async function detectDelimiter(file: string): Promise<string> {
   const records: string[] = []
   for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === DELIMITER_SAMPLE) break
-  return delimiterOf(records)
+  return guessDelimiter(records)
 }
 
 /** Shows how the file is read, before anything is written. Undefined for a dry run. */
@@ -148,7 +148,7 @@ async function prepareTable(
   const zone = args.value('--time-zone')
   if (existing !== undefined) {
     refuseTypes(args, existing, table)
-    const columns = inZoneOf(zone, withFormats(matchColumns(names, existing, table), samples, formats))
+    const columns = setZone(zone, withFormats(matchColumns(names, existing, table), samples, formats))
     await requireInsert(gate, table, columns)
     show(source, columns)
     if (!args.has('--dry-run')) return columns
@@ -156,11 +156,13 @@ async function prepareTable(
     return undefined
   }
   checkKeys(args.values('--key'), names)
-  const guessed = inZoneOf(zone, guessColumns(names, samples, args.pairs('--type'), formats))
+  const guessed = setZone(zone, guessColumns(names, samples, args.pairs('--type'), formats))
   if (!args.has('--create') && !args.has('--dry-run'))
     throw new UsageError(`There is no table ${table}; use --create to create it`)
   show(source, guessed)
-  const doubts = guessed.flatMap(({ name, guess, sample }) => doubtOf(name, guess, sample.values, sample.lines) ?? [])
+  const doubts = guessed.flatMap(
+    ({ name, guess, sample }) => describeDoubt(name, guess, sample.values, sample.lines) ?? [],
+  )
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) {
     process.stdout.write(`There is no table ${table}, which --create creates like this; nothing was written\n`)
@@ -189,10 +191,7 @@ function refuseTypes(args: Arguments, existing: readonly TargetColumn[], table: 
 }
 
 /** Times without a zone are those of this one. */
-function inZoneOf<Column extends TargetColumn>(
-  zone: string | undefined,
-  columns: readonly Column[],
-): readonly Column[] {
+function setZone<Column extends TargetColumn>(zone: string | undefined, columns: readonly Column[]): readonly Column[] {
   if (zone === undefined) return columns
   return columns.map((column) =>
     column.type.kind === 'Timestamp' ? { ...column, format: inZone(zone, column.format) } : column,
@@ -226,7 +225,7 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
   openRejected(work, state)
   writeState(file, state)
   try {
-    const batches = batchesOf(work, state)
+    const batches = fillBatches(work, state)
     let next = batches.next()
     for (let { value: batch, done } = await next; !done && batch !== undefined; { value: batch, done } = await next) {
       // The next rows are read while the server inserts these.
@@ -252,13 +251,13 @@ interface Batch {
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch, undefined, void> {
+async function* fillBatches(work: Transfer, state: ImportState): AsyncGenerator<Batch, undefined, void> {
   let rows: PendingRow[] = []
   let bad: RefusedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
-  for await (const { raw, end, line, nextLine } of recordsOf(work, state)) {
-    const row = rowOf(raw, work, work.columns)
+  for await (const { raw, end, line, nextLine } of readRecords(work, state)) {
+    const row = convertRow(raw, work, work.columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
     else rows.push({ line, raw, csv: row.csv })
     bytes += raw.length
@@ -299,7 +298,7 @@ function openRejected({ rejected, names, delimiter }: Transfer, state: ImportSta
 
 function report({ rejected, ...counts }: ImportState, file: string, rejectedFile: string): void {
   deleteState(file)
-  process.stdout.write(summaryOf(counts))
+  process.stdout.write(summarize(counts))
   if (rejected === 0) {
     rmSync(rejectedFile, { force: true })
     return

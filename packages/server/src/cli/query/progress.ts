@@ -41,12 +41,12 @@ function progressLine(
   unit: string,
   milliseconds: number,
 ): string {
-  const bar = share === undefined ? [] : [barOf(share)]
+  const bar = share === undefined ? [] : [progressBar(share)]
   const rate = milliseconds < 500 ? [] : [`${Math.round((count * 1000) / milliseconds)}/s`]
   return [label, ...bar, `${count} ${unit}`, ...rate].join('  ')
 }
 
-function barOf(share: number): string {
+function progressBar(share: number): string {
   const full = Math.round(Math.min(share, 1) * WIDTH)
   return `${'█'.repeat(full)}${'░'.repeat(WIDTH - full)}  ${Math.floor(share * 100)}%`
 }

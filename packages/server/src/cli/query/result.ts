@@ -35,10 +35,10 @@ export interface Result {
 
 export async function runForTable(gate: Gate, statement: string, { parameters, signal }: RunOptions): Promise<Result> {
   const query = gate.query(statementOf(statement), { signal })
-  const { columns, rows, rowsAffected, truncated } = await query.result({ search: searchOf(parameters) })
+  const { columns, rows, rowsAffected, truncated } = await query.result({ search: parameterSearch(parameters) })
   return {
-    columns: columnsOf(columns),
-    rows: rows.map((row) => cellsOf(row, columns)),
+    columns: tableColumns(columns),
+    rows: rows.map((row) => rowCells(row, columns)),
     rowsAffected: rowsAffected === undefined ? undefined : Number(rowsAffected),
     isTruncated: truncated,
   }
@@ -51,19 +51,19 @@ export function runForFormat(
   { format, parameters, signal }: RunOptions & { readonly format: 'json' | 'csv' },
 ): Promise<Response> {
   const accept = format === 'csv' ? 'text/csv' : 'application/json'
-  return gate.query(statementOf(statement), { signal }).response(accept, { search: searchOf(parameters) })
+  return gate.query(statementOf(statement), { signal }).response(accept, { search: parameterSearch(parameters) })
 }
 
 /** In the query string a value is text, which the server reads by the type of its parameter; in JSON it has a type. */
-export function searchOf(parameters: ReadonlyMap<string, string>): Search {
+export function parameterSearch(parameters: ReadonlyMap<string, string>): Search {
   return Object.fromEntries([...parameters].map(([name, value]) => [`p.${name}`, value]))
 }
 
-export function columnsOf(columns: readonly ResultColumn[]): Column[] {
+export function tableColumns(columns: readonly ResultColumn[]): Column[] {
   return columns.map(({ name, type }) => ({ name, isNumeric: /^(Integer|Decimal|Double)/.test(type) }))
 }
 
-export function cellsOf(row: Row, columns: readonly ResultColumn[]): string[] {
+export function rowCells(row: Row, columns: readonly ResultColumn[]): string[] {
   return columns.map(({ name }) => cellText(Object.hasOwn(row, name) ? row[name] : null))
 }
 
@@ -76,7 +76,7 @@ export async function copyToStdout({ body }: Response): Promise<void> {
   process.stdout.write('\n')
 }
 
-export function bodyOf(response: Response): Promise<string> {
+export function readBody(response: Response): Promise<string> {
   return whole(response.text())
 }
 

@@ -24,10 +24,10 @@ export function stopSignal(): Promise<void> {
 /** A signal that ends npm or its shell (`npm start`) does not reach this process, so both are watched. */
 function whenOrphaned(stop: () => void): void {
   const parent = process.ppid
-  const npm = parentOf(parent)
-  const watchesNpm = npm !== undefined && contentOf(npm, 'cmdline').includes('npm')
+  const npm = readParent(parent)
+  const watchesNpm = npm !== undefined && readProcFile(npm, 'cmdline').includes('npm')
   const watch = setInterval(() => {
-    if (process.ppid === parent && (!watchesNpm || parentOf(parent) === npm)) return
+    if (process.ppid === parent && (!watchesNpm || readParent(parent) === npm)) return
     clearInterval(watch)
     stop()
   }, 250)
@@ -35,11 +35,11 @@ function whenOrphaned(stop: () => void): void {
 }
 
 /** Only Linux provides this. On other systems shells replace themselves with a single command, so npm is the parent. */
-function parentOf(pid: number): string | undefined {
-  return /^PPid:\s*(\d+)$/m.exec(contentOf(pid, 'status'))?.[1]
+function readParent(pid: number): string | undefined {
+  return /^PPid:\s*(\d+)$/m.exec(readProcFile(pid, 'status'))?.[1]
 }
 
-function contentOf(pid: number | string, file: string): string {
+function readProcFile(pid: number | string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {

@@ -7,7 +7,7 @@ import { longestStop } from '../../server/stop-times.ts'
 import { nodeName } from '../../store/cluster/nodes.ts'
 import { Link } from '../../supervisor/link.ts'
 import { signInterval } from '../../supervisor/liveness.ts'
-import { partOf } from '../../supervisor/settings.ts'
+import { workerPart } from '../../supervisor/settings.ts'
 import { createLogger, type Logger } from '../../telemetry/log.ts'
 import { explain } from '../explain.ts'
 import { announce } from './announce.ts'
@@ -21,7 +21,7 @@ export async function runWorker(): Promise<void> {
   const stopped = Promise.race([link.stopped, ownSignal()])
   const order = await link.order
   const { number, texts, sources } = order
-  const settings: LoadedConfig = { texts, sources, config: partOf(parseTexts(texts)) }
+  const settings: LoadedConfig = { texts, sources, config: workerPart(parseTexts(texts)) }
   link.sayAlive(signInterval(settings.config.workerTimeout))
   const logger = createLogger({ ...logOptions(settings), node: nodeName(), worker: number })
   const faults = new LocalFaults(logger)

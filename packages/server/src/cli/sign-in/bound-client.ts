@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { dpop, type KeyPair } from '../../../../client/src/dpop.ts'
 import type { Auth, AuthEnv, GrantedTokens, TokenSource } from '../../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { credentialsFile } from './credentials.ts'
 
 type Fetch = AuthEnv['fetch']
@@ -22,7 +22,7 @@ export function provenIfNeeded(auth: Auth<GrantedTokens>, isBound = false): Auth
       if (isOn) return proving.send(url, init)
       const response = await send(url, init)
       if (response.status !== 400 || url !== (await env.endpoint('token'))) return response
-      const { error } = membersOf(await response.clone().json())
+      const { error } = asObject(await response.clone().json())
       if (error !== 'invalid_dpop_proof') return response
       isOn = true
       return proving.send(url, init)
@@ -84,7 +84,7 @@ function readKey(): Readonly<Record<'kty' | 'crv' | 'x' | 'y' | 'd', string>> | 
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
-  const { kty, crv, x, y, d } = membersOf(parseJson(text))
+  const { kty, crv, x, y, d } = asObject(parseJson(text))
   if (kty !== 'EC' || crv !== 'P-256' || typeof x !== 'string' || typeof y !== 'string' || typeof d !== 'string')
     throw new CommandError(`${file} is damaged: remove it and log in again.`)
   return { kty, crv, x, y, d }

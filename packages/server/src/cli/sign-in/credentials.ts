@@ -4,9 +4,9 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TokenStorage, Tokens } from '../../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { withCredentialsLocked } from './credentials-lock.ts'
-import { claimsOf } from './token-claims.ts'
+import { decodeClaims } from './token-claims.ts'
 
 export interface Login {
   readonly clientId: string
@@ -40,14 +40,14 @@ export function deleteLogin(server: string, file = credentialsFile()): void {
   writeAll(all, file)
 }
 
-export function loginOf(clientId: string, { accessToken, renewAt, refreshToken }: Tokens): Login {
+export function createLogin(clientId: string, { accessToken, renewAt, refreshToken }: Tokens): Login {
   return { clientId, accessToken, expiresAt: renewAt ?? Number.MAX_SAFE_INTEGER, refreshToken }
 }
 
 /** The login to a server as the storage of the client library, which the commands of a user share. `begun` is the one they began with. */
 export function loginStorage(server: string, begun: Login): TokenStorage {
   const { clientId } = begun
-  const isOurs = (login: Login) => login.clientId === clientId && subjectOf(login) === subjectOf(begun)
+  const isOurs = (login: Login) => login.clientId === clientId && readSubject(login) === readSubject(begun)
   return {
     getItem() {
       const login = readLogin(server)
@@ -63,7 +63,7 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
     // A renewal that overlaps another login or a logout must not undo it.
     setItem(_key, tokens) {
       const login = readLogin(server)
-      if (login !== undefined && isOurs(login)) writeLogin(server, loginOf(clientId, JSON.parse(tokens)))
+      if (login !== undefined && isOurs(login)) writeLogin(server, createLogin(clientId, JSON.parse(tokens)))
     },
     // Only a logout deletes it: until then each command can say that it is no longer valid.
     removeItem() {},
@@ -72,8 +72,8 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
   }
 }
 
-function subjectOf({ accessToken }: Login): unknown {
-  return claimsOf(accessToken).sub
+function readSubject({ accessToken }: Login): unknown {
+  return decodeClaims(accessToken).sub
 }
 
 function writeAll(logins: ReadonlyMap<string, Login>, file: string): void {
@@ -91,7 +91,7 @@ function readAll(file: string): Map<string, Login> {
       throw new CommandError(`Other users can read ${file}: run "chmod 600 ${file}" and log in again.`)
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if (isErrorOf(error, 'ENOENT')) return new Map()
+    if (hasErrorCode(error, 'ENOENT')) return new Map()
     throw error
   }
   const logins = parseJson(text)
@@ -104,7 +104,7 @@ function readAll(file: string): Map<string, Login> {
   )
 }
 
-function isErrorOf(error: unknown, code: string): boolean {
+function hasErrorCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }
 
@@ -113,7 +113,7 @@ function damaged(file: string): CommandError {
 }
 
 function isLogin(value: unknown): value is Login {
-  const { clientId, accessToken, expiresAt, refreshToken } = membersOf(value)
+  const { clientId, accessToken, expiresAt, refreshToken } = asObject(value)
   return (
     typeof clientId === 'string' &&
     typeof accessToken === 'string' &&

@@ -5,22 +5,22 @@ import { CommandError } from '../errors.ts'
 import { createGate, explained, withGateTo } from '../gate.ts'
 import { printable } from '../output/table.ts'
 import { loadSettings } from '../settings.ts'
-import { credentialsFile, deleteLogin, loginOf, readLogin, writeLogin } from './credentials.ts'
+import { createLogin, credentialsFile, deleteLogin, readLogin, writeLogin } from './credentials.ts'
 import { withCredentialsLocked } from './credentials-lock.ts'
 import { serverAddress } from './server-address.ts'
-import { clientOf, deviceAuth, loginAuth, passwordAuth, passwordOfLogin, passwordOption } from './sign-in.ts'
-import { identityOf, nameOf, rightsText } from './whoami.ts'
+import { clientOption, deviceAuth, loginAuth, passwordAuth, passwordOfLogin, passwordOption } from './sign-in.ts'
+import { formatName, readIdentity, rightsText } from './whoami.ts'
 
 export async function login(args: Arguments): Promise<void> {
   const server = await readServer(args)
   const requested = args.values('--scope').flatMap((text) => text.split(/\s+/))
-  const auth = sourceOf(args, requested.length === 0 ? undefined : requested.join(' '))
+  const auth = chooseAuth(args, requested.length === 0 ? undefined : requested.join(' '))
   await withGateTo(server, auth, async (gate) => {
     const tokens = await gate.auth.tokens()
-    const identity = await identityOf(gate)
+    const identity = await readIdentity(gate)
     // The file has the logins to all servers: another command may be renewing one of them.
-    await withCredentialsLocked(credentialsFile(), () => writeLogin(server, loginOf(clientOf(args), tokens)))
-    const lines = [`Logged in to ${server} as ${nameOf(identity)}.`, `Rights: ${rightsText(identity)}`]
+    await withCredentialsLocked(credentialsFile(), () => writeLogin(server, createLogin(clientOption(args), tokens)))
+    const lines = [`Logged in to ${server} as ${formatName(identity)}.`, `Rights: ${rightsText(identity)}`]
     const missing = requested.filter((scope) => !identity.scopes.includes(scope))
     if (missing.length > 0) lines.push(`Not granted: ${missing.join(' ')}`)
     if (tokens.refreshToken === undefined)
@@ -31,8 +31,8 @@ export async function login(args: Arguments): Promise<void> {
 }
 
 /** With a password where the user is named, otherwise on a page of the server. */
-function sourceOf(args: Arguments, scope: string | undefined): Auth<GrantedTokens> {
-  const [clientId, username] = [clientOf(args), args.value('--username')]
+function chooseAuth(args: Arguments, scope: string | undefined): Auth<GrantedTokens> {
+  const [clientId, username] = [clientOption(args), args.value('--username')]
   const source = passwordOption(args)
   if (username !== undefined) {
     const password = () => passwordOfLogin(username, source)

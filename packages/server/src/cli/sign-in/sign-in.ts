@@ -18,21 +18,21 @@ import { programName } from '../program.ts'
 import { provenIfNeeded } from './bound-client.ts'
 import { knownServers, loginStorage, readLogin } from './credentials.ts'
 import { askPassword, readPasswordLine } from './password.ts'
-import { claimsOf } from './token-claims.ts'
+import { decodeClaims } from './token-claims.ts'
 
 /** The client that the command line is registered as. */
 const DEFAULT_CLIENT = 'gatehouse-cli'
 const SECOND_FACTOR_HINT = `a user with a second factor must log in on a page: run "${programName()} login" without --username`
 
 /** For commands that take SIGN_IN_OPTIONS; without them the tokens are those of `gatehouse login`. */
-export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
+export function chooseAuth(server: string, args: Arguments): Auth<GrantedTokens> {
   return optionalAuth(args) ?? loginAuth(server)
 }
 
 /** Undefined when the options name neither a user nor a token. */
 export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
   const tokenFile = args.value('--token-file')
-  const [username, clientId] = [args.value('--username'), clientOf(args)]
+  const [username, clientId] = [args.value('--username'), clientOption(args)]
   const { file, isStdin } = passwordOption(args)
   if (tokenFile !== undefined) return tokenFileAuth(tokenFile)
   if (username === undefined) return undefined
@@ -75,7 +75,7 @@ export function loginAuth(server: string): Auth<GrantedTokens> {
     new GrantedTokens(env, { clientId, storage: loginStorage(server, login) }, () => {
       throw new CommandError(`${end}. Run: ${command}`)
     })
-  return provenIfNeeded(source, claimsOf(login.accessToken).cnf !== undefined)
+  return provenIfNeeded(source, decodeClaims(login.accessToken).cnf !== undefined)
 }
 
 export interface PasswordSignIn {
@@ -136,13 +136,13 @@ function startedBy(
     } catch (error) {
       if (!(error instanceof AuthError)) throw error
       const explained = refused(error)
-      const hint = hintOf(error.code, clientId)
+      const hint = findHint(error.code, clientId)
       throw hint === undefined ? explained : new CommandError(`${explained.message}\nhint: ${hint}`)
     }
   }
 }
 
-function hintOf(code: string, clientId: string): string | undefined {
+function findHint(code: string, clientId: string): string | undefined {
   const grants = '--grant device_code --grant refresh_token'
   const command = (more: string) =>
     `${programName()} client add ${clientId} --public ${grants}${more} --scope "openid profile offline_access Platform/Market"`
@@ -173,7 +173,7 @@ function tokenFileAuth(file: string): Auth<GrantedTokens> {
 
 /** Whether the token may be sent to the server: a token is for its issuer alone. */
 async function requireIssuer(env: AuthEnv, accessToken: string, file: string): Promise<void> {
-  const { iss } = claimsOf(accessToken)
+  const { iss } = decodeClaims(accessToken)
   // A token that cannot be read says nothing: then the server must at least be an issuer.
   if (typeof iss !== 'string') return void (await env.endpoint('token'))
   if (iss !== env.issuer)
@@ -200,14 +200,14 @@ function passwordSource(username: string, file: string | undefined): () => Promi
   if (file !== undefined) return () => readFirstLine(file)
   if (!process.stdin.isTTY)
     throw new UsageError('Without a terminal the password comes from --password-file FILE or --password-stdin')
-  return () => askPasswordOf(username)
+  return () => askUserPassword(username)
 }
 
-export function clientOf(args: Arguments): string {
+export function clientOption(args: Arguments): string {
   return args.value('--client') ?? DEFAULT_CLIENT
 }
 
-export function askPasswordOf(username: string): Promise<string> {
+export function askUserPassword(username: string): Promise<string> {
   return askPassword(`Password of ${username}: `)
 }
 

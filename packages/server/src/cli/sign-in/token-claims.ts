@@ -1,8 +1,8 @@
 /** The claims of an access token (RFC 9068), read without a check of the signature: for display, and to choose where it goes. */
-import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { asObject, type JsonObject, parseJson } from '../output/json.ts'
 
 /** None when the token is not a JWT. */
-export function claimsOf(token: string): JsonObject {
+export function decodeClaims(token: string): JsonObject {
   const parts = token.split('.')
-  return parts.length === 3 ? membersOf(parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString())) : {}
+  return parts.length === 3 ? asObject(parseJson(Buffer.from(parts[1] ?? '', 'base64url').toString())) : {}
 }

@@ -7,7 +7,7 @@ import { type Gate, withGate } from '../gate.ts'
 import { printableLines, printTable } from '../output/table.ts'
 import { readLogin } from './credentials.ts'
 import { refusal } from './sign-in.ts'
-import { claimsOf } from './token-claims.ts'
+import { decodeClaims } from './token-claims.ts'
 
 export interface Identity {
   /** The id of the user, or that of a client that acts for itself. */
@@ -22,7 +22,7 @@ export interface Identity {
 }
 
 export function whoami(args: Arguments): Promise<void> {
-  return withGate(args, async (gate) => print(gate.url, await identityOf(gate), args))
+  return withGate(args, async (gate) => print(gate.url, await readIdentity(gate), args))
 }
 
 function print(server: string, identity: Identity, args: Arguments): void {
@@ -31,7 +31,7 @@ function print(server: string, identity: Identity, args: Arguments): void {
   const usesLogin = !args.has('--username') && !args.has('--token-file')
   const isRenewed = usesLogin && readLogin(server)?.refreshToken !== undefined
   printTable(
-    ['user', nameOf(identity)],
+    ['user', formatName(identity)],
     [
       ['server', server],
       ['id', identity.subject],
@@ -44,9 +44,9 @@ function print(server: string, identity: Identity, args: Arguments): void {
 }
 
 /** Asks the server, which refuses a token that is no longer valid. */
-export async function identityOf(gate: Gate): Promise<Identity> {
-  const { preferred_username: username, name } = await userOf(gate)
-  const { sub, client_id, role, scope, exp } = claimsOf(await gate.auth.token())
+export async function readIdentity(gate: Gate): Promise<Identity> {
+  const { preferred_username: username, name } = await readUser(gate)
+  const { sub, client_id, role, scope, exp } = decodeClaims(await gate.auth.token())
   return {
     subject: String(sub),
     username: typeof username === 'string' ? username : undefined,
@@ -61,7 +61,7 @@ export async function identityOf(gate: Gate): Promise<Identity> {
 }
 
 /** Nothing where the token does not grant the profile. */
-async function userOf({ auth, url }: Gate): Promise<Partial<User>> {
+async function readUser({ auth, url }: Gate): Promise<Partial<User>> {
   try {
     return await auth.user()
   } catch (error) {
@@ -72,7 +72,7 @@ async function userOf({ auth, url }: Gate): Promise<Partial<User>> {
 }
 
 /** `alice (Alice Liddell)`, or the id where that is all that is known. */
-export function nameOf({ subject, username, name }: Identity): string {
+export function formatName({ subject, username, name }: Identity): string {
   if (username === undefined) return subject
   return name === undefined || name === username ? username : `${username} (${name})`
 }

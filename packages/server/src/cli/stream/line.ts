@@ -52,15 +52,19 @@ export function parseLine(line: string, nextId: () => number): Line {
       // A topic of a feed may contain spaces.
       const [, name = rest, data] = /^(.*?)\s+(\{.*\})$/.exec(rest) ?? []
       const Data = data === undefined ? undefined : parseData(data)
-      return message({ ...nameOf(name), Action: 'Sub', TransactionID: nextId(), Confirm: true, Data })
+      return message({ ...parseTopic(name), Action: 'Sub', TransactionID: nextId(), Confirm: true, Data })
     }
     case 'unsub':
-      return message({ ...nameOf(rest), Action: 'Unsub', TransactionID: nextId(), Confirm: true })
+      return message({ ...parseTopic(rest), Action: 'Unsub', TransactionID: nextId(), Confirm: true })
     case 'cancel':
       if (!/^-?\d+$/.test(rest)) throw new UsageError('cancel needs the TransactionID of a request')
       return { kind: 'message', text: `{"Action":"Cancel","TransactionID":${rest}}` }
     default:
-      return message({ ...nameOf(word), TransactionID: nextId(), ...(rest === '' ? {} : { Data: parseData(rest) }) })
+      return message({
+        ...parseTopic(word),
+        TransactionID: nextId(),
+        ...(rest === '' ? {} : { Data: parseData(rest) }),
+      })
   }
 }
 
@@ -68,7 +72,7 @@ function message(members: object): Line {
   return { kind: 'message', text: JSON.stringify(members) }
 }
 
-function nameOf(text: string): { Controller: string; Topic: string } {
+function parseTopic(text: string): { Controller: string; Topic: string } {
   const slash = text.indexOf('/')
   if (slash <= 0 || slash === text.length - 1)
     throw new UsageError(

@@ -1,5 +1,5 @@
 /** Tracks what a session still expects: replies to its requests, and messages of its subscriptions. */
-import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { asObject, type JsonObject, parseJson } from '../output/json.ts'
 
 export class PendingMessages {
   /** Requests without a reply, counted by id: a client may use an id more than once. */
@@ -26,20 +26,20 @@ export class PendingMessages {
   }
 
   onSent(text: string): void {
-    const message = membersOf(parseJson(text))
+    const message = asObject(parseJson(text))
     const { Action: action = 'Publish', TransactionID: id, Confirm: confirm } = message
-    if (action === 'Sub') this.#subscriptions.set(topicOf(message), text)
+    if (action === 'Sub') this.#subscriptions.set(messageTopic(message), text)
     // Nothing is sent when it has ended.
-    if (action === 'Unsub' && confirm !== true) this.#forget(topicOf(message))
+    if (action === 'Unsub' && confirm !== true) this.#forget(messageTopic(message))
     // A successful Sub is answered only if it asks for a confirmation; Cancel and Error are never answered.
     if (id !== undefined && (action === 'Publish' || confirm === true)) this.#count(String(id), 1)
   }
 
   /** `isLapsed`: the token has expired or was revoked, and another follows. */
   onReceived(text: string, isLapsed = false): void {
-    const message = membersOf(parseJson(text))
+    const message = asObject(parseJson(text))
     const { Action: action, TransactionID: id, Confirm: confirm, Data: data } = message
-    const topic = topicOf(message)
+    const topic = messageTopic(message)
     if (isLapsed && action === 'Error' && id === undefined && String(data).startsWith('Authority'))
       this.#suspended.add(topic)
     const isEnd = action === 'Unsub' || (action === 'Sub' && confirm === false) || action === 'Error'
@@ -72,8 +72,8 @@ export class PendingMessages {
   /** A message of a pattern names it; the confirmation of a Sub with Data has the position where it begins. */
   #notePosition(message: JsonObject): void {
     const { Action: action, Pattern: pattern, Position: position, Data: data } = message
-    const topic = topicOf(typeof pattern === 'string' ? { ...message, Topic: pattern } : message)
-    const noted = action === 'Sub' ? membersOf(data).Position : position
+    const topic = messageTopic(typeof pattern === 'string' ? { ...message, Topic: pattern } : message)
+    const noted = action === 'Sub' ? asObject(data).Position : position
     if (typeof noted === 'string' && this.#subscriptions.has(topic)) this.#positions.set(topic, noted)
   }
 
@@ -81,8 +81,8 @@ export class PendingMessages {
     const text = this.#subscriptions.get(topic) ?? ''
     const position = this.#positions.get(topic)
     if (position === undefined) return text
-    const message = membersOf(parseJson(text))
-    return JSON.stringify({ ...message, Data: { ...membersOf(message.Data), Resume: position, Last: undefined } })
+    const message = asObject(parseJson(text))
+    return JSON.stringify({ ...message, Data: { ...asObject(message.Data), Resume: position, Last: undefined } })
   }
 
   #count(id: string, change: 1 | -1): void {
@@ -92,6 +92,6 @@ export class PendingMessages {
   }
 }
 
-export function topicOf({ Controller: controller = 'Platform', Topic: topic }: JsonObject): string {
+export function messageTopic({ Controller: controller = 'Platform', Topic: topic }: JsonObject): string {
   return `${controller}/${topic}`
 }

@@ -2,9 +2,9 @@
 import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { parseLine } from './line.ts'
-import { topicOf } from './pending.ts'
+import { messageTopic } from './pending.ts'
 import type { StreamSession } from './session.ts'
 
 /** Returns the exit status: 0, or 1 if requests were refused or not answered, or there is no connection in the end. */
@@ -19,9 +19,9 @@ export async function runPipe(session: StreamSession, waitMs: number): Promise<n
   session.listen({
     onMessage(text) {
       process.stdout.write(`${text}\n`)
-      const message = membersOf(parseJson(text))
+      const message = asObject(parseJson(text))
       // A subscription that only waits for the next token is not refused.
-      const isRefused = message.TransactionID !== undefined || !session.pending.has(topicOf(message))
+      const isRefused = message.TransactionID !== undefined || !session.pending.has(messageTopic(message))
       if (message.Action === 'Error' && isRefused) failed += 1
       settle()
     },

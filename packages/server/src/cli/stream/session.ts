@@ -4,7 +4,7 @@ import { CLOSE_CODES } from 'gatehouse-protocol'
 import { type Auth, getToken, Http, type StateChange, Stream, type TokenSource } from '../../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
 import { explained } from '../gate.ts'
-import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { asObject, type JsonObject, parseJson } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 import { PendingMessages } from './pending.ts'
 import { SharedSocket } from './shared-socket.ts'
@@ -140,7 +140,7 @@ export class StreamSession {
 
   #transmit(text: string): void {
     this.#link?.socket?.sendUnchanged(text)
-    const message = membersOf(parseJson(text))
+    const message = asObject(parseJson(text))
     // Otherwise the confirmation comes first.
     if (isIdentity(message) && message.Action === 'Sub' && message.Confirm !== true) this.#showIdentity()
   }
@@ -153,7 +153,7 @@ export class StreamSession {
 
   #onMessage(link: Link, text: string): void {
     if (link !== this.#link) return
-    const message = membersOf(parseJson(text))
+    const message = asObject(parseJson(text))
     const isWanted = this.#seesIdentity && this.pending.has('Auth/Identify')
     if (isIdentity(message) && message.TransactionID === undefined && !isWanted) return
     this.pending.onReceived(text, link.stream.state === 'lapsed')

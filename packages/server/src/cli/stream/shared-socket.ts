@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { WebSocket } from 'ws'
 import type { WebSocketLike } from '../../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 
 export interface SocketOptions {
@@ -52,7 +52,7 @@ export class SharedSocket implements WebSocketLike {
       options.onFailed(new CommandError(`${url.href} cannot be reached (${error.message})`)),
     )
     this.#socket.on('unexpected-response', async (request, response) => {
-      const { detail } = membersOf(parseJson(await text(response).catch(() => '')))
+      const { detail } = asObject(parseJson(await text(response).catch(() => '')))
       const reason = typeof detail === 'string' ? `: ${printable(detail)}` : ''
       options.onFailed(
         new CommandError(`${url.href} refused the connection with status ${response.statusCode}${reason}`),
@@ -109,8 +109,8 @@ export class SharedSocket implements WebSocketLike {
 
 /** A reply or a notice of version 1 in the form that the library reads: without Action, and with what is left of the token. */
 function asVersion2(message: string): string {
-  const { Action, ...members } = membersOf(parseJson(message))
-  const data = membersOf(members.Data)
+  const { Action, ...members } = asObject(parseJson(message))
+  const data = asObject(members.Data)
   const expiry = Date.parse(String(data.ExpiryDate))
   const isOld = Number.isFinite(expiry) && data.ExpiresIn === undefined
   return JSON.stringify({

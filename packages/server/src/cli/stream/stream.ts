@@ -4,7 +4,7 @@ import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { readLogin } from '../sign-in/credentials.ts'
 import { serverAddress } from '../sign-in/server-address.ts'
-import { clientOf, loginAuth, optionalAuth, requireFreeStdin } from '../sign-in/sign-in.ts'
+import { clientOption, loginAuth, optionalAuth, requireFreeStdin } from '../sign-in/sign-in.ts'
 import { runPipe } from './pipe.ts'
 import { StreamSession } from './session.ts'
 import { runTerminal } from './terminal.ts'
@@ -17,7 +17,7 @@ export async function stream(args: Arguments): Promise<void> {
   const session = new StreamSession(server, args.value('--version') ?? '1.1')
   try {
     await session.connect(auth)
-    if (process.stdin.isTTY) await runTerminal(session, clientOf(args))
+    if (process.stdin.isTTY) await runTerminal(session, clientOption(args))
     else process.exitCode = await runPipe(session, waitMs)
   } finally {
     session.close()

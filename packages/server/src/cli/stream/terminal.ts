@@ -1,9 +1,9 @@
 /** A streaming session in a terminal: a prompt with history and completion, messages in both directions above it. */
 import { createInterface, type Interface } from 'node:readline'
 import { CommandError, UsageError } from '../errors.ts'
-import { membersOf, parseJson } from '../output/json.ts'
+import { asObject, parseJson } from '../output/json.ts'
 import { printable } from '../output/table.ts'
-import { askPasswordOf, passwordAuth } from '../sign-in/sign-in.ts'
+import { askUserPassword, passwordAuth } from '../sign-in/sign-in.ts'
 import { completeLine, KNOWN_TOPICS, LINE_HELP, parseLine } from './line.ts'
 import type { StreamSession } from './session.ts'
 
@@ -111,7 +111,7 @@ class Terminal {
   async #signIn(username: string): Promise<void> {
     this.close()
     try {
-      const password = await askPasswordOf(username)
+      const password = await askUserPassword(username)
       // A connection keeps its user: another one takes its place.
       await this.#session.connect(passwordAuth({ clientId: this.#clientId, username, password: async () => password }))
       this.#show('·', `signed in as ${username}`)
@@ -129,9 +129,9 @@ class Terminal {
 
   /** Topics that were seen can be completed. */
   #collectTopics(text: string): void {
-    const { Controller: controller, Topic: topic, Data: data } = membersOf(parseJson(text))
+    const { Controller: controller, Topic: topic, Data: data } = asObject(parseJson(text))
     if (typeof controller === 'string' && typeof topic === 'string') this.#topics.add(`${controller}/${topic}`)
-    if (topic === 'Feeds' && Array.isArray(data)) for (const feed of data) this.#topics.add(`${membersOf(feed).Name}/`)
+    if (topic === 'Feeds' && Array.isArray(data)) for (const feed of data) this.#topics.add(`${asObject(feed).Name}/`)
   }
 }
 

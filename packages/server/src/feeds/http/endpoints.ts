@@ -5,9 +5,9 @@ import {
   type Clock,
   opensPlatform,
   type Principal,
-  problemOf,
   Refusal,
   type StepUpNeed,
+  toProblem,
 } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
@@ -15,7 +15,7 @@ import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-res
 import { FAULT, logFailure } from '../../http/problem.ts'
 import { byQuality } from '../../http/request/accept.ts'
 import { insufficientScope } from '../../http/request/authentication.ts'
-import { isText, pathOf } from '../../http/request/request-head.ts'
+import { isText, targetPath } from '../../http/request/request-head.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns } from '../../lib/turns.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
@@ -227,7 +227,7 @@ export class FeedEndpoints {
 /** The pipeline escapes a path again that is not text: it must not become the name of a topic. */
 function topicOf(context: Context): string {
   const { url = '' } = context.request
-  if (url.includes('%') && !isText(pathOf(url))) throw refuse('feed.bad_topic', 'The topic is not text in UTF-8')
+  if (url.includes('%') && !isText(targetPath(url))) throw refuse('feed.bad_topic', 'The topic is not text in UTF-8')
   return context.param('topic')
 }
 
@@ -292,7 +292,7 @@ function digest(content: string | Buffer): string {
 const EVENTS: EventRules<FeedMessage> = {
   route: '/feeds as events',
   encode: encodeEvent,
-  problem: (reason, context) => ({ ...problemOf(logFailure(context, reason) ?? FAULT), RequestId: context.id }),
+  problem: (reason, context) => ({ ...toProblem(logFailure(context, reason) ?? FAULT), RequestId: context.id }),
   expired: () => new Refusal('access.invalid_token', 401, 'The access token has expired'),
   stopping,
   tooSlow: () => refuse('feed.slow_reader', 'The client reads too slowly'),

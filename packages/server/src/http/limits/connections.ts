@@ -1,4 +1,4 @@
-/** Limits on connections: of the server, with a few more for probes, and of one address. */
+/** Limits on connections: of the server, with a reserve for probes, and of one address. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal } from 'gatehouse-protocol'
@@ -39,7 +39,7 @@ export function keepProbeConnections(server: http.Server, most: number, onRefuse
   })
   for (const event of ['request', 'checkContinue'])
     server.prependListener(event, (request: http.IncomingMessage, response: http.ServerResponse) => {
-      const own = spareOf(request)
+      const own = findSpare(request)
       if (own === undefined) return
       own.isServed = true
       response.shouldKeepAlive = false
@@ -48,7 +48,7 @@ export function keepProbeConnections(server: http.Server, most: number, onRefuse
     admit(request) {
       if (refusalOfAll !== undefined) throw refusalOfAll
       // Other connections may have closed in the meantime.
-      if (spareOf(request) === undefined || open - spare.size < most) return
+      if (findSpare(request) === undefined || open - spare.size < most) return
       onRefused()
       throw new Refusal('http.too_many_connections', 503, 'The server has too many connections', {
         headers: { 'retry-after': '1' },
@@ -59,8 +59,8 @@ export function keepProbeConnections(server: http.Server, most: number, onRefuse
     },
   }
 
-  function spareOf({ socket }: http.IncomingMessage): Spare | undefined {
-    return spare.size === 0 ? undefined : spare.get(keyOf(socket))
+  function findSpare({ socket }: http.IncomingMessage): Spare | undefined {
+    return spare.size === 0 ? undefined : spare.get(socketKey(socket))
   }
 
   function addSpare(socket: Socket): void {
@@ -74,7 +74,7 @@ export function keepProbeConnections(server: http.Server, most: number, onRefuse
       }
       spare.delete(key)
     }
-    const key = keyOf(socket)
+    const key = socketKey(socket)
     const added = { socket, isServed: false }
     spare.set(key, added)
     socket.on('close', () => {
@@ -114,7 +114,7 @@ export function boundConnections(
       return
     }
     counts.set(network, count + 1)
-    const key = keyOf(socket)
+    const key = socketKey(socket)
     const release = (): void => {
       if (!open.delete(key)) return
       const left = (counts.get(network) ?? 1) - 1
@@ -124,13 +124,13 @@ export function boundConnections(
     open.set(key, release)
     socket.on('close', release)
   })
-  server.on('upgrade', ({ socket }: http.IncomingMessage) => open.get(keyOf(socket))?.())
+  server.on('upgrade', ({ socket }: http.IncomingMessage) => open.get(socketKey(socket))?.())
   return (next) => {
     most = next.most
     networkCounted = countedNetworks(next.exempt)
   }
 }
 
-function keyOf({ remoteAddress, remotePort }: Socket): string {
+function socketKey({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

@@ -2,7 +2,7 @@
 
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { bareAddress, networkList } from '../request/request-head.ts'
 import type { Budget, Decision, SlidingWindow } from './sliding-window.ts'
@@ -53,7 +53,7 @@ export class RateLimits {
     return this.#count(group, 'address', this.#networkCounted(address))
   }
 
-  /** The same for the client and the user of a request. */
+  /** Throws a 429 when the client or the user of a request has sent too many requests. */
   countCaller(group: LimitGroup, address: string, { client, user }: LimitedCaller): readonly LimitState[] {
     if (this.#networkCounted(address) === undefined) return NOT_LIMITED
     return [...this.#count(group, 'client', client), ...this.#count(group, 'user', user)]
@@ -70,7 +70,7 @@ export class RateLimits {
 }
 
 /** How the caller of a token is counted. */
-export function callerOf({ clientId, subject, kind }: Principal): LimitedCaller {
+export function limitedCaller({ clientId, subject, kind }: Principal): LimitedCaller {
   return { client: clientId, user: kind === 'user' ? subject : undefined }
 }
 
@@ -99,7 +99,7 @@ export function countedNetworks(exempt: readonly string[]): (address: string) =>
     let found = known.get(address)
     if (found === undefined) {
       const bare = bareAddress(address)
-      found = { network: isExempt(bare) ? undefined : networkOf(bare) }
+      found = { network: isExempt(bare) ? undefined : addressNetwork(bare) }
       known.set(address, found)
     }
     return found.network

@@ -56,7 +56,7 @@ export async function guardedRequest(uri: string, options: GuardedRequest): Prom
       },
     })
     const fail = (error: Error): void => reject(error.name === 'AbortError' ? new Error('No answer in time') : error)
-    // Not once: an error that nobody listens to would end the process.
+    // Not once: a later error without a listener would end the process.
     request.on('error', fail)
     // For example after an upgrade that was not asked for.
     request.once('close', () => reject(new Error('The connection was closed before the end of an answer')))

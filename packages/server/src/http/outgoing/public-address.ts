@@ -34,14 +34,14 @@ const PRIVATE_IPV6 = [
 ]
 
 /** One list per family: a rule for mapped addresses would otherwise match all of IPv4. */
-const blocked = { ipv4: listOf(PRIVATE_IPV4, 'ipv4'), ipv6: listOf(PRIVATE_IPV6, 'ipv6') }
+const blocked = { ipv4: createBlockList(PRIVATE_IPV4, 'ipv4'), ipv6: createBlockList(PRIVATE_IPV6, 'ipv6') }
 
 export function isPublicAddress(address: string): boolean {
   const family = isIPv6(address) ? 'ipv6' : 'ipv4'
   return !blocked[family].check(address, family)
 }
 
-function listOf(subnets: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
+function createBlockList(subnets: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
   for (const subnet of subnets) {
     const [address = '', prefix] = subnet.split('/')

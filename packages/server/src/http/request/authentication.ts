@@ -40,7 +40,7 @@ async function withProof(
   if (context.isProven) return principal
   if (checkProof === undefined) throw invalidBoundToken()
   const { method, path, address, id: requestId } = context
-  const proof = proofOf(context)
+  const proof = readProof(context)
   const nonce = await checkProof({ proof, method, path, accessToken, principal, isShared, address, requestId })
   if (nonce !== undefined) context.setHeader('dpop-nonce', nonce)
   context.isProven = true
@@ -48,7 +48,7 @@ async function withProof(
 }
 
 /** Two header fields are joined with a comma, which no proof contains. */
-export function proofOf({ headers }: Pick<Context, 'headers'>): string | undefined {
+export function readProof({ headers }: Pick<Context, 'headers'>): string | undefined {
   const { dpop } = headers
   return Array.isArray(dpop) ? dpop.join(', ') : dpop
 }
@@ -103,7 +103,7 @@ interface LastHeader {
 /** Most connections send the same header again: comparing it takes half a microsecond less than reading it. */
 const LAST_HEADERS = new WeakMap<Socket, LastHeader>()
 
-/** The same as `readCredentials`, for a header that came on this connection. */
+/** As `readCredentials`, for a header that came on this connection. */
 export function credentialsOn(socket: Socket, header: string): Credentials | undefined {
   const last = LAST_HEADERS.get(socket)
   if (last?.header === header) return last.credentials

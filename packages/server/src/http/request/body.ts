@@ -4,7 +4,7 @@ import { Refusal } from 'gatehouse-protocol'
 import type { HeldBytes } from '../../lib/held-bytes.ts'
 import type { Context } from '../context.ts'
 import type { BodyRule } from '../route.ts'
-import { queryStringOf } from './request-head.ts'
+import { targetQuery } from './request-head.ts'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -144,7 +144,7 @@ export function readParameters(encoded: string): Parameters {
 
 /** The query string of a request, read like a form. */
 export function queryParameters({ target }: Pick<Context, 'target'>): Parameters {
-  return readParameters(queryStringOf(target))
+  return readParameters(targetQuery(target))
 }
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i

@@ -60,14 +60,14 @@ export function networkList(networks: readonly string[]): (address: string) => b
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', prefix] = network.split('/')
-    const family = familyOf(address)
+    const family = addressFamily(address)
     list.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  return (address) => list.check(address, familyOf(address))
+  return (address) => list.check(address, addressFamily(address))
 }
 
 /** isIPv6 is not used: its regular expression takes 10 ms to compile, and most servers never see such an address. */
-function familyOf(address: string): 'ipv4' | 'ipv6' {
+function addressFamily(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }
 
@@ -119,7 +119,7 @@ export function localTarget(url: string, base: string): string {
   const own = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
   const local = base !== '' && isBelow(own, base) ? own.slice(base.length).replace(/^(?!\/)/, '/') : own
   if (!local.includes('%')) return local
-  const path = pathOf(local)
+  const path = targetPath(local)
   return isText(path) ? local : path.replaceAll('%', '%25') + local.slice(path.length)
 }
 
@@ -128,13 +128,13 @@ function isBelow(target: string, base: string): boolean {
   return target.startsWith(base) && ['/', '?', undefined].includes(target[base.length])
 }
 
-export function pathOf(target: string): string {
+export function targetPath(target: string): string {
   const end = target.indexOf('?')
   return end < 0 ? target : target.slice(0, end)
 }
 
 /** Without the question mark; empty where there is none. */
-export function queryStringOf(target: string): string {
+export function targetQuery(target: string): string {
   const start = target.indexOf('?')
   return start < 0 ? '' : target.slice(start + 1)
 }
@@ -145,7 +145,7 @@ export function checkTargetLength(target: string): void {
 }
 
 /** The parts of a path, each decoded separately: an encoded slash is not a separator. */
-export function segmentsOf(path: string): readonly string[] {
+export function splitPath(path: string): readonly string[] {
   const segments = path.split('/')
   return path.includes('%') ? segments.map((segment) => decodeURIComponent(segment)) : segments
 }
@@ -157,7 +157,7 @@ const NO_VALUES: QueryValues = new Map()
 
 /** Lenient: a value that is badly encoded is taken as it is. `readParameters` is the strict reader for OAuth. */
 export function readQuery(target: string): QueryValues {
-  const text = queryStringOf(target)
+  const text = targetQuery(target)
   if (text === '') return NO_VALUES
   const values = new Map<string, string | string[]>()
   for (const pair of text.split('&')) {

@@ -29,8 +29,8 @@ export async function openApiRegistry({ apis, bus, onError, ...options }: ApiReg
     scopes: (): readonly string[] => known.scopes(),
     has: (scope: string): boolean => known.has(scope),
     isRight: (scope: string): boolean => known.isRight(scope),
-    targetOf: (scope: string): string => known.targetOf(scope),
-    apiOf: (scope: string): Api | undefined => known.apiOf(scope),
+    findTarget: (scope: string): string => known.findTarget(scope),
+    findApi: (scope: string): Api | undefined => known.findApi(scope),
     text: (scope: string, language: string): string | undefined => known.text(scope, language),
     /** Resolves when this node has the stored definitions; other nodes read them after the event. */
     reload,

@@ -39,15 +39,15 @@ export function readResources(values: readonly string[], rules: ResourceRules): 
   if (values.length === 0) return undefined
   if (values.length > rules.most)
     throw refuse('invalid_target', `resource may occur ${rules.most === 1 ? 'once' : `up to ${rules.most} times`}`)
-  return [...new Set(values.map((value) => audienceOf(value, rules)))]
+  return [...new Set(values.map((value) => requireAudience(value, rules)))]
 }
 
-function audienceOf(value: string, { issuer, registered, known }: ResourceRules): string {
+function requireAudience(value: string, { issuer, registered, known }: ResourceRules): string {
   const audience =
     builtInAudience(value, issuer) ?? (isBuiltInAudience(value) ? undefined : known.find(value)?.resource)
   if (audience === undefined)
     throw refuse('invalid_target', 'A resource is unknown: it is compared by character with the declared APIs')
-  if (![...registered].some((scope) => known.audienceOf(scope) === audience))
+  if (![...registered].some((scope) => known.findAudience(scope) === audience))
     throw refuse('invalid_target', 'The client is registered for no scope of the resource')
   return audience
 }
@@ -73,7 +73,7 @@ export function chooseTarget({ named, audiences, granted }: TargetRequest, known
     if (audiences?.includes(named) === false) throw refuse('invalid_target', 'The grant does not cover this resource')
     return { resource: isBuiltInAudience(named) ? undefined : named, audiences: [named] }
   }
-  const candidates = audiences ?? [...new Set(granted.filter(isRight).map((scope) => known.audienceOf(scope)))]
+  const candidates = audiences ?? [...new Set(granted.filter(isRight).map((scope) => known.findAudience(scope)))]
   const builtIn = audiences === undefined ? BUILT_IN_AUDIENCES : audiences.filter(isBuiltInAudience)
   const [resource, ...others] = candidates
   if (resource === undefined || candidates.some(isBuiltInAudience)) return { resource: undefined, audiences: builtIn }
@@ -92,5 +92,5 @@ export function scopesOfTarget(scopes: readonly string[], target: TokenTarget, k
 
 /** A right that is no longer declared is for nothing. */
 export function isFor({ audiences }: TokenTarget, scope: string, known: KnownScopes): boolean {
-  return !isRight(scope) || (known.has(scope) && audiences.includes(known.audienceOf(scope)))
+  return !isRight(scope) || (known.has(scope) && audiences.includes(known.findAudience(scope)))
 }

@@ -1,6 +1,6 @@
 /** The claims of attributes: which scope grants each, and their values. */
 import type { AttributeValues } from '../../store/accounts/user.ts'
-import { valuesOf } from '../../store/attributes/attribute-values.ts'
+import { listValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 /** What a client must be registered for, and its user agree to, where a claim without a scope of its own is requested by name. */
@@ -36,16 +36,16 @@ export class AttributeClaims {
   }
 
   /** The scope that a request of the claim by its name needs; undefined for a claim that is of no attribute. */
-  scopeOf(claim: string): string | undefined {
+  neededScope(claim: string): string | undefined {
     const attribute = this.#byClaim.get(claim)
     return attribute && (attribute.scope ?? REQUESTED_SCOPE)
   }
 
   /** A list iff there may be many values; undefined where there is none. */
-  valueOf(claim: string, attributes: AttributeValues): unknown {
+  claimValue(claim: string, attributes: AttributeValues): unknown {
     const attribute = this.#byClaim.get(claim)
     if (attribute === undefined) return undefined
-    const values = valuesOf(attributes, attribute.name)
+    const values = listValues(attributes, attribute.name)
     return attribute.many ? (values.length === 0 ? undefined : values) : values[0]
   }
 }

@@ -1,7 +1,7 @@
 /** Checks every parameter of an authorization request; the order decides which error is reported first. */
 
 import type { Clock } from 'gatehouse-protocol'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
 import { chooseTarget, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
@@ -124,7 +124,7 @@ function readScopes(
 }
 
 function scopeWords({ parameters }: UncheckedRequest): string[] {
-  return [...new Set(wordsOf(parameters.get('scope') ?? ''))]
+  return [...new Set(splitWords(parameters.get('scope') ?? ''))]
 }
 
 /** OpenID Connect Core §3.2.2.1, §3.3.2.11: an ID token from the authorization endpoint needs a nonce. */
@@ -179,7 +179,7 @@ const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account'
 
 /** B-50 to B-53. */
 function readPrompt({ parameters }: UncheckedRequest): Prompt[] {
-  const words = wordsOf(parameters.get('prompt') ?? '')
+  const words = splitWords(parameters.get('prompt') ?? '')
   const prompts = words.map((word) => {
     const prompt = PROMPTS.find((known) => known === word)
     if (prompt === undefined) throw refuse('invalid_request', 'prompt contains an unsupported value')
@@ -193,7 +193,7 @@ function readPrompt({ parameters }: UncheckedRequest): Prompt[] {
 /** Any value is accepted. */
 function readAcrValues({ parameters }: UncheckedRequest): readonly string[] | undefined {
   const text = parameters.get('acr_values')
-  return text === undefined ? undefined : wordsOf(text)
+  return text === undefined ? undefined : splitWords(text)
 }
 
 function readMaxAge({ parameters, client }: UncheckedRequest): number | undefined {

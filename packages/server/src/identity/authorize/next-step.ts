@@ -5,7 +5,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Consent } from '../../store/clients/consents.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
-import { acrOf, FEDERATED, MULTI_FACTOR, SINGLE_FACTOR } from '../tokens/claims.ts'
+import { deriveAcr, FEDERATED, MULTI_FACTOR, SINGLE_FACTOR } from '../tokens/claims.ts'
 import type { AuthorizationError } from './authorization-error.ts'
 import { essentialAcr, scopesOfClaims } from './claims.ts'
 import { type AuthorizationRequest, gives } from './request.ts'
@@ -89,7 +89,7 @@ function isStale(
 function factorStep(request: AuthorizationRequest, client: Client, session: Session, user: User): Step | undefined {
   const isRequired = client.requireSecondFactor || user.requiresSecondFactor || asksForTwoFactors(request)
   const accepted = essentialAcr(request.claims)
-  const reached = acrOf(session.amr)
+  const reached = deriveAcr(session.amr)
   if ((accepted === undefined || accepted.includes(reached)) && (!isRequired || reached === MULTI_FACTOR))
     return undefined
   if (accepted !== undefined && !accepted.includes(MULTI_FACTOR)) {

@@ -26,7 +26,7 @@ const TEXT_PARAMETERS = new Set([
   ...['acr_values', 'claims_locales', 'display'],
 ])
 const SKEW_SECONDS = 60
-/** How far the clock of a client with the FAPI profile may be ahead of ours. */
+/** How far the clock of a client with the FAPI profile may be ahead of this server's. */
 const FAPI_AHEAD_SECONDS = 15
 const LONGEST_SECONDS = 3600
 

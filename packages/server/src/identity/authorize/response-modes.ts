@@ -16,7 +16,7 @@ const MODES: ReadonlyMap<string, { readonly mode?: ResponseMode; readonly signed
 export const RESPONSE_MODES = [...MODES.keys()]
 
 /** The response mode, also for an error about `response_mode` itself. */
-export function modeOf(parameters: RequestParameters): Pick<Target, 'mode' | 'signed'> {
+export function chooseMode(parameters: RequestParameters): Pick<Target, 'mode' | 'signed'> {
   const { mode, signed } = MODES.get(parameters.get('response_mode') ?? '') ?? {}
   const usual = defaultMode(parameters.get('response_type'))
   return { mode: mode === undefined || mode === 'query' ? usual : mode, ...(signed && { signed }) }

@@ -10,7 +10,7 @@ import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { BUILT_IN_TARGET, chooseTarget, isFor, type TokenTarget } from '../apis/targets.ts'
 import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
-import { acrOf } from '../tokens/claims.ts'
+import { deriveAcr } from '../tokens/claims.ts'
 import type { IssuedAccessToken, Issuer } from '../tokens/issuer.ts'
 import { type AuthorizationRequest, gives, isOpenid, type Target } from './request.ts'
 
@@ -50,7 +50,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     sessionId: session.id,
     scopes,
     authTime: session.authTime,
-    details: { amr: session.amr, acr: acrOf(session.amr), claims, audiences: request.audiences },
+    details: { amr: session.amr, acr: deriveAcr(session.amr), claims, audiences: request.audiences },
     expiresAt: Math.min(
       env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
       session.boundedUntil ?? Number.POSITIVE_INFINITY,
@@ -118,12 +118,12 @@ function sameScopes(a: readonly string[], b: readonly string[]): boolean {
 /** OpenID Connect Session Management §3.2: the value by which a client detects that the session has changed. */
 function sessionState(clientId: string, redirectUri: string, browserState: string): string {
   const salt = randomBytes(12).toString('base64url')
-  const text = `${clientId} ${originOf(redirectUri)} ${browserState} ${salt}`
+  const text = `${clientId} ${postOrigin(redirectUri)} ${browserState} ${salt}`
   return `${hash('sha256', text, 'base64url')}.${salt}`
 }
 
 /** A private-use scheme has no origin. */
-function originOf(uri: string): string {
+function postOrigin(uri: string): string {
   return URL.parse(uri)?.origin ?? 'null'
 }
 

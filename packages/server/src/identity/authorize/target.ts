@@ -3,7 +3,7 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Clients } from '../../store/clients/clients.ts'
 import { refuse } from './authorization-error.ts'
 import type { RequestParameters, Target } from './request.ts'
-import { modeOf } from './response-modes.ts'
+import { chooseMode } from './response-modes.ts'
 import { isTooLong } from './stored-parameters.ts'
 
 export async function readClient(parameters: RequestParameters, clients: Pick<Clients, 'find'>): Promise<Client> {
@@ -23,7 +23,7 @@ export function readTarget(parameters: RequestParameters, client: Client): Targe
     throw refuse('invalid_request', 'redirect_uri is not registered for this client')
   const isUnusable = parameters.repeated.has('state') || isTooLong('state', parameters)
   const state = isUnusable ? undefined : parameters.get('state')
-  return { redirectUri, ...modeOf(parameters), state }
+  return { redirectUri, ...chooseMode(parameters), state }
 }
 
 /** The target for an error in a request object, from the parameters outside it, if their redirect URI is registered (B-59). */

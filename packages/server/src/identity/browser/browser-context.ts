@@ -9,7 +9,7 @@ import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Users } from '../../store/accounts/users.ts'
 import type { OpenedSession, Session, Sessions, SignIn } from '../../store/authorizations/sessions.ts'
-import { digestOf, newSecret } from '../../store/keys/opaque.ts'
+import { digestSecret, newSecret } from '../../store/keys/opaque.ts'
 import type { BrowserCookies } from './cookies.ts'
 
 export interface BrowserContext {
@@ -112,7 +112,7 @@ function describe(
     http,
     session,
     user: signedIn?.user,
-    browser: () => digestOf(formSecret()),
+    browser: () => digestSecret(formSecret()),
     formToken,
     checkForm(form, boundTo) {
       const expected = Buffer.from(formToken(boundTo))

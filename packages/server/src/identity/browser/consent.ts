@@ -4,13 +4,13 @@ import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
 import { chooseAccountPage, consentPage } from '../pages/consent.ts'
-import { displayNameOf } from '../tokens/claims.ts'
+import { chooseDisplayName } from '../tokens/claims.ts'
 import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { expired, type FlowInteraction, noteProgress } from './flow.ts'
 import { type FlowAction, flowForm, flowPage } from './flow-routes.ts'
-import { addressesOf, frameFor, sendPage } from './page-reply.ts'
-import { type AuthorizeFlow, proceed, refuseToClient, stepOf } from './proceed.ts'
+import { formActionSources, frameFor, sendPage } from './page-reply.ts'
+import { type AuthorizeFlow, findStep, proceed, refuseToClient } from './proceed.ts'
 
 export function consentRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -32,9 +32,9 @@ const openChoice: FlowAction = async (context, flow, _query, env) => {
   const { step, client, details } = await pendingRequest(context, flow, env)
   if (step.kind !== 'choose-account' || context.user === undefined) return proceed(context, flow, env)
   const frame = frameFor(env.pages, context, { uiLocales: details.request.uiLocales, boundTo: 'session' })
-  const username = displayNameOf(context.user)
+  const username = chooseDisplayName(context.user)
   const page = chooseAccountPage(frame, { flow: flow.handle, client: client.name, username })
-  return sendPage(context.http, page, { formAction: addressesOf(client, details.request.target.redirectUri) })
+  return sendPage(context.http, page, { formAction: formActionSources(client, details.request.target.redirectUri) })
 }
 
 const choose: FlowAction = async (context, flow, form, env) => {
@@ -59,7 +59,7 @@ async function pendingRequest(
   if (details.kind !== 'authorize') throw expired()
   const client = await env.clients.find(details.request.clientId)
   if (client === undefined || client.disabled) throw expired()
-  return { step: await stepOf(context, details, client, env), client, details, userId: context.user?.id ?? '' }
+  return { step: await findStep(context, details, client, env), client, details, userId: context.user?.id ?? '' }
 }
 
 function showConsent(
@@ -73,11 +73,11 @@ function showConsent(
   const page = consentPage(frameFor(env.pages, context, { uiLocales, boundTo: 'session' }), {
     flow,
     client: client.name,
-    username: context.user === undefined ? '' : displayNameOf(context.user),
+    username: context.user === undefined ? '' : chooseDisplayName(context.user),
     scopes,
-    returnsTo: hostOf(target.redirectUri),
+    returnsTo: hostOrScheme(target.redirectUri),
   })
-  sendPage(context.http, page, { formAction: addressesOf(client, target.redirectUri) })
+  sendPage(context.http, page, { formAction: formActionSources(client, target.redirectUri) })
 }
 
 const decide: FlowAction = async (context, flow, form, env) => {
@@ -110,7 +110,7 @@ export function namesAll(form: Parameters, scopes: readonly string[]): boolean {
 }
 
 /** The part that people recognise: the host, or the scheme of a native application. */
-function hostOf(uri: string): string {
+function hostOrScheme(uri: string): string {
   const url = URL.parse(uri)
   return url === null || url.host === '' ? (uri.split(':', 1)[0] ?? uri) : url.host
 }

@@ -3,13 +3,13 @@
 import type { Context } from '../../http/context.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { ThrottlePolicy } from '../../store/accounts/throttles.ts'
 import type { DeviceRequest } from '../../store/authorizations/device-codes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'
-import { acrOf, displayNameOf } from '../tokens/claims.ts'
+import { chooseDisplayName, deriveAcr } from '../tokens/claims.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from './browser-context.ts'
 import { namesAll } from './consent.ts'
@@ -85,7 +85,7 @@ interface Found {
 
 /** Undefined once an error page has been sent. */
 async function find(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
-  const keys = [`device user ${context.user.id}`, `device address ${networkOf(context.http.address)}`]
+  const keys = [`device user ${context.user.id}`, `device address ${addressNetwork(context.http.address)}`]
   const attempted = await env.attempts.make(
     keys.map((key) => ({ key, policy: GUESSES })),
     () => lookUp(context, userCode, env),
@@ -112,12 +112,12 @@ async function lookUp({ user }: SignedInBrowser, userCode: string, env: BrowserE
 async function showRequest(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<void> {
   const found = await find(context, userCode, env)
   if (found === undefined) return
-  const needs = needsOf(found.client)
+  const needs = clientNeeds(found.client)
   if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
   return askToConfirm(context, userCode, found, env)
 }
 
-function needsOf({ requireSecondFactor: secondFactor, requireAge: age }: Client): OwnNeeds {
+function clientNeeds({ requireSecondFactor: secondFactor, requireAge: age }: Client): OwnNeeds {
   return { secondFactor, age }
 }
 
@@ -125,7 +125,7 @@ function askToConfirm(context: SignedInBrowser, userCode: string, { client, scop
   const page = deviceConfirmPage(frameFor(env.pages, context, { boundTo: 'session' }), {
     userCode: shown(userCode),
     client: client.name,
-    username: displayNameOf(context.user),
+    username: chooseDisplayName(context.user),
     scopes,
   })
   sendPage(context.http, page)
@@ -135,7 +135,7 @@ async function decide(context: SignedInBrowser, userCode: string, form: Paramete
   const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
   const found = await find(context, userCode, env)
   if (found === undefined) return
-  const needs = decision === 'allow' ? needsOf(found.client) : {}
+  const needs = decision === 'allow' ? clientNeeds(found.client) : {}
   if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
   if (decision === 'allow' && !namesAll(form, found.scopes)) return askToConfirm(context, userCode, found, env)
   const { user, session, http } = context
@@ -146,7 +146,7 @@ async function decide(context: SignedInBrowser, userCode: string, form: Paramete
     scopes: found.scopes,
     authTime: session.authTime,
     amr: session.amr,
-    acr: acrOf(session.amr),
+    acr: deriveAcr(session.amr),
     boundedUntil: session.boundedUntil,
   }
   // Before the approval, which is valid only with it. Like every consent it is listed on the account page.

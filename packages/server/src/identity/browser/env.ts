@@ -72,7 +72,7 @@ export interface BrowserEnv extends UsedStores {
   readonly pushed: PushedSettings
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
-  /** Where a sign-out continues, if the session came from another provider that is to be told. */
+  /** Where a sign-out continues, if the session came from another provider that is notified. */
   readonly signOutThere: SignOutThere
 }
 

@@ -13,7 +13,7 @@ export interface ExternalSignIn extends SessionOrigin {
   readonly boundedUntil: number | undefined
 }
 
-/** An identity that belongs to nobody yet, proven in this flow: it is linked once its person has signed in here and confirms. */
+/** An identity that is not linked yet, proven in this flow: it is linked once the person has signed in here and confirms. */
 export interface PendingIdentity {
   readonly provider: string
   readonly issuer: string
@@ -144,7 +144,7 @@ function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progr
 }
 
 /** The path of each of our own pages. */
-export function pathOf(page: OwnPage): string {
+export function ownPagePath(page: OwnPage): string {
   switch (page.name) {
     case 'account':
     case 'console':

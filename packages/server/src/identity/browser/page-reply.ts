@@ -50,7 +50,7 @@ export async function frameOfFlow(
 ) {
   const request = details.kind === 'authorize' ? details.request : undefined
   const client = request === undefined ? undefined : await clients.find(request.clientId)
-  const formAction = client === undefined ? [] : addressesOf(client, request?.target.redirectUri)
+  const formAction = client === undefined ? [] : formActionSources(client, request?.target.redirectUri)
   return { frame: frameFor(pages, context, { uiLocales: request?.uiLocales, boundTo }), request, client, formAction }
 }
 
@@ -119,18 +119,18 @@ export function contentPolicy({ formAction = [], scripts, frames = [], connects 
 }
 
 /** Browsers apply `form-action` to redirects after a form as well: it must contain all URIs of the client. */
-export function addressesOf(client: Client, redirectUri?: string): string[] {
+export function formActionSources(client: Client, redirectUri?: string): string[] {
   const uris = [
     ...(redirectUri === undefined ? [] : [redirectUri]),
     ...client.redirectUris,
     ...client.postLogoutRedirectUris,
     ...client.allowedOrigins,
   ]
-  return [...new Set(uris.flatMap((uri) => sourceOf(uri) ?? []))]
+  return [...new Set(uris.flatMap((uri) => cspSource(uri) ?? []))]
 }
 
 /** As a CSP source: an origin, or the scheme of a native application; undefined for what would change the policy. */
-export function sourceOf(uri: string): string | undefined {
+export function cspSource(uri: string): string | undefined {
   const url = URL.parse(uri)
   if (url === null) return undefined
   const source = url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol

@@ -9,7 +9,7 @@ import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { type AuthorizationResponse, deliver, respond } from '../authorize/response.ts'
 import { printable } from '../oauth-error.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
-import { acrOf, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
+import { deriveAcr, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import {
@@ -19,10 +19,10 @@ import {
   noteProgress,
   type OwnNeeds,
   type OwnPage,
-  pathOf,
+  ownPagePath,
   type SignInProgress,
 } from './flow.ts'
-import { addressesOf, frameFor, sendPage } from './page-reply.ts'
+import { formActionSources, frameFor, sendPage } from './page-reply.ts'
 
 /** A flow, with its handle once it is stored. */
 export interface FlowState<Details extends Flow = Flow> {
@@ -44,7 +44,7 @@ export async function proceed(context: BrowserContext, state: FlowState, env: Br
       if (handle !== undefined && isToBeLinked(context, details.progress, env))
         return askToLink(context, handle, details.progress, env)
       if (handle !== undefined) await env.flows.finish(handle)
-      return context.http.redirect(`${env.pages.base}${pathOf(details.page)}`)
+      return context.http.redirect(`${env.pages.base}${ownPagePath(details.page)}`)
     }
     case 'sign-out':
       return context.http.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle ?? '')}`)
@@ -60,7 +60,7 @@ async function proceedToClient(
   const client = await env.clients.find(request.clientId)
   if (client === undefined || client.disabled) throw expired()
   try {
-    const step = await stepOf(context, state.details, client, env)
+    const step = await findStep(context, state.details, client, env)
     const isLast = step.kind === 'respond' || step.kind === 'consent'
     if (isLast && state.handle !== undefined && isToBeLinked(context, state.details.progress, env))
       return askToLink(context, state.handle, state.details.progress, env)
@@ -69,7 +69,7 @@ async function proceedToClient(
       await spendPushed(request, env)
       const { address, id: requestId } = context.http
       const isStillGranted = async () =>
-        (await stepOf(await lookAgain(context, env), state.details, client, env)).kind === 'respond'
+        (await findStep(await lookAgain(context, env), state.details, client, env)).kind === 'respond'
       const answer = await respond({ ...step, request, client, address, requestId, isStillGranted }, env)
       if (answer !== undefined) return await send(context, client, request.target, answer, request.uiLocales, env)
       await reopenPushed(request, env)
@@ -131,7 +131,7 @@ export async function answerFault(
   return send(context, client, target, answer, uiLocales, env)
 }
 
-export async function stepOf(
+export async function findStep(
   { session, user }: BrowserContext,
   { request, progress }: AuthorizeFlow,
   client: Client,
@@ -157,7 +157,7 @@ function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow
   const isOld = needs?.age !== undefined && now - session.authTime > needs.age * 1000
   if (isOld && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
   const demanded = user.requiresSecondFactor || needs?.secondFactor === true
-  if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
+  if (demanded && deriveAcr(session.amr) !== MULTI_FACTOR)
     return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
   return user.mustChangePassword && !session.amr.includes(FEDERATED) ? { kind: 'change-password' } : undefined
 }
@@ -230,7 +230,7 @@ export async function refuseToClient(
   env: BrowserEnv,
 ): Promise<void> {
   await spendPushed({ pushed }, env)
-  // Pages ask without showing anything whether somebody is signed in. Nobody was refused anything.
+  // prompt=none asks whether somebody is signed in, without showing a page. This is not a refusal.
   if (error !== 'login_required')
     env.audit.record({
       event: 'authorization.refused',
@@ -257,7 +257,7 @@ async function send(
   const page = formPostPage(frameFor(env.pages, context, { uiLocales }), { ...delivery, client: client.name })
   return sendPage(context.http, page, {
     scripts: FORM_POST_SCRIPT_SOURCE,
-    formAction: addressesOf(client, target.redirectUri),
+    formAction: formActionSources(client, target.redirectUri),
   })
 }
 

@@ -21,7 +21,7 @@ export interface AssertionOptions {
 }
 
 const LONGEST_SECONDS = 3600
-/** How far the clock of a client may be ahead of ours. */
+/** How far the clock of a client may be ahead of this server's. */
 const AHEAD_SECONDS = 15
 /** RFC 8725 §3.11: no other kind of JWT is an assertion. `client-authentication+jwt` is the name in the successor of RFC 7523. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt']
@@ -37,7 +37,7 @@ export function createAssertions(options: AssertionOptions) {
     const claimed = parseJwt(assertion)?.claims
     const isOwn = claimed?.iss === client.id
     const method = isOwn ? 'private_key_jwt' : 'federated'
-    const fault = await faultOf(() => (isOwn ? verifyOwn(assertion, client) : verifyWorkload(claimed)))
+    const fault = await catchFault(() => (isOwn ? verifyOwn(assertion, client) : verifyWorkload(claimed)))
     metrics.count('gatehouse_client_assertions_total', {
       method,
       outcome: fault === undefined ? 'accepted' : 'refused',
@@ -104,7 +104,7 @@ export function createAssertions(options: AssertionOptions) {
   }
 }
 
-async function faultOf(verify: () => Promise<void>): Promise<string | undefined> {
+async function catchFault(verify: () => Promise<void>): Promise<string | undefined> {
   try {
     await verify()
     return undefined

@@ -78,7 +78,7 @@ export function createClientDirectory(
           .filter(({ disabled }) => !disabled)
           .flatMap(({ allowedOrigins, redirectUris }) => [
             ...allowedOrigins,
-            ...redirectUris.flatMap((uri) => originOf(uri) ?? []),
+            ...redirectUris.flatMap((uri) => pageOrigin(uri) ?? []),
           ]),
       )
       return lastOrigins
@@ -92,7 +92,7 @@ export function createClientDirectory(
 }
 
 /** The page at a registered redirect URI may fetch tokens itself; private-use schemes have no origin. */
-function originOf(uri: string): string | undefined {
+function pageOrigin(uri: string): string | undefined {
   const url = URL.parse(uri)
   return url !== null && /^https?:$/.test(url.protocol) ? url.origin : undefined
 }

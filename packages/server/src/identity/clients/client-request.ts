@@ -10,7 +10,7 @@ import { isForm, type Parameters, readParameters } from '../../http/request/body
 import { LruMap } from '../../lib/lru-map.ts'
 import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
-import { digestOf } from '../../store/keys/opaque.ts'
+import { digestSecret } from '../../store/keys/opaque.ts'
 import { refuse, repeatedText } from '../oauth-error.ts'
 import { parseJwt } from '../tokens/jwt.ts'
 import type { ClientDirectory } from './client-directory.ts'
@@ -37,7 +37,7 @@ interface Credentials {
 }
 
 /** C-41, C-43: the body is a form, and each parameter occurs once, except `resource` where the endpoint has it (RFC 8707 §2). */
-export function formOf(context: Context, repeatable?: 'resource'): Parameters {
+export function readForm(context: Context, repeatable?: 'resource'): Parameters {
   if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
   const form = readParameters(String(context.body))
   const repeated = new Set([...form.repeated].filter((name) => name !== repeatable))
@@ -69,7 +69,7 @@ export async function authenticateClient(
   }
   const client = await env.clients.find(clientId)
   if (client !== undefined) request.identify({ client: client.id })
-  const fault = await faultOf(credentials, client, env)
+  const fault = await findFault(credentials, client, env)
   if (client !== undefined && fault === undefined) {
     env.rateLimits.countCaller('token', request.address, { client: client.id })
     return client
@@ -89,7 +89,7 @@ export async function authenticateClient(
 }
 
 /** Why the client is not authenticated; undefined if it is. */
-async function faultOf(
+async function findFault(
   { method, clientId, secrets, assertion }: Credentials,
   client: Client | undefined,
   env: ClientAuthEnv,
@@ -221,7 +221,7 @@ export function createSecretThrottle(clock: Clock) {
     /** Seconds until the next attempt is allowed; 0 when it is allowed now. */
     retryAfter(clientId: string, address: string): number {
       if (failures.size === 0) return 0
-      const known = failures.get(keyOf(clientId, address))
+      const known = failures.get(throttleKey(clientId, address))
       if (known === undefined || known.count < FREE_FAILURES) return 0
       const wait = Math.min(MAX_WAIT_MS, 1000 * 2 ** (known.count - FREE_FAILURES))
       const now = clock()
@@ -229,7 +229,7 @@ export function createSecretThrottle(clock: Clock) {
       return Math.max(0, Math.ceil((Math.min(known.at, now) + wait - now) / 1000))
     },
     recordFailure(clientId: string, address: string): void {
-      const key = keyOf(clientId, address)
+      const key = throttleKey(clientId, address)
       const known = failures.get(key)
       const now = clock()
       const count = known === undefined || now - known.at > FORGET_MS ? 1 : known.count + 1
@@ -239,6 +239,6 @@ export function createSecretThrottle(clock: Clock) {
 }
 
 /** A digest bounds the memory: a client_id from a request can be very long. */
-function keyOf(clientId: string, address: string): string {
-  return digestOf(`${address} ${clientId}`)
+function throttleKey(clientId: string, address: string): string {
+  return digestSecret(`${address} ${clientId}`)
 }

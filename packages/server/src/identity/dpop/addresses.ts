@@ -1,10 +1,10 @@
 /** The addresses that DPoP proofs name (`htu`, RFC 9449 §4.2), normalised as in RFC 3986 §6.2.2 and §6.2.3. */
 import { isLoopback } from 'gatehouse-protocol'
 
-export type IsAddressOf = (address: string, path: string) => boolean
+export type MatchesAddress = (address: string, path: string) => boolean
 
 /** The Host header is never trusted: the origin is that of the issuer, or one that the settings list. */
-export function createAddresses(issuer: string, publicOrigins: readonly string[]): IsAddressOf {
+export function createAddresses(issuer: string, publicOrigins: readonly string[]): MatchesAddress {
   const { origin, pathname } = new URL(issuer)
   const origins = new Set([origin, ...loopbackNames(issuer), ...publicOrigins])
   const base = normalPath(pathname.replace(/\/$/, ''))

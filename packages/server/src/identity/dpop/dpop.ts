@@ -7,7 +7,7 @@ import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import { refuse } from '../oauth-error.ts'
-import { createVerifierOf, type Verification } from '../tokens/verifier.ts'
+import { createBatchVerifier, type Verification } from '../tokens/verifier.ts'
 import { createAddresses } from './addresses.ts'
 import { createNonces } from './nonces.ts'
 import { type Proof, type ProvenRequest, readProof } from './proof.ts'
@@ -102,7 +102,7 @@ interface Sender {
 export function createDpop(options: DpopOptions) {
   const { clock, metrics, audit } = options
   const keys = new ProofKeys()
-  const isAddressOf = createAddresses(options.issuer, options.publicOrigins)
+  const matchesAddress = createAddresses(options.issuer, options.publicOrigins)
   const usedProofs = options.usedProofs ?? rememberHere(clock, options.startedAt)
   let began = usedProofs.since
   /** Once the clock is seen before it, the memory begins there: otherwise every proof would be too old until the clock catches up. */
@@ -111,7 +111,7 @@ export function createDpop(options: DpopOptions) {
     return began
   }
   const nonces = createNonces(options.nonceKey, clock, since)
-  const verifier = createVerifierOf(PROOFS, { onError: options.onError, ...WORKER })
+  const verifier = createBatchVerifier(PROOFS, { onError: options.onError, ...WORKER })
   const observe = metrics.histogram('gatehouse_dpop_verify_seconds', {})
   const countAccepted = metrics.counter('gatehouse_dpop_proofs_total', { outcome: 'accepted' })
   metrics.watch('gatehouse_dpop_replay_entries', () => [[{}, usedProofs.size]])
@@ -123,9 +123,9 @@ export function createDpop(options: DpopOptions) {
     const sender = { clientId, actor: principal.subject, path, address, requestId }
     const isNonceNeeded = use.nonce === undefined && (await isDemanded(clientId))
     return judge(sender, refuseAccess, async () => {
-      const request = { ...use, boundKey, isAddress: (named: string) => isAddressOf(named, path) }
+      const request = { ...use, boundKey, isAddress: (named: string) => matchesAddress(named, path) }
       const proof = readProof(use.proof, request, keys)
-      const expiry = use.nonce === undefined ? expiryOf(proof, isNonceNeeded) : expiryOnConnection(proof, use.nonce)
+      const expiry = use.nonce === undefined ? findExpiry(proof, isNonceNeeded) : expiryOnConnection(proof, use.nonce)
       await verifySignature(proof)
       await spend(proof, expiry, use.isShared || options.replay === 'shared')
       return expiry.newNonce
@@ -143,10 +143,10 @@ export function createDpop(options: DpopOptions) {
         async () => {
           const request: ProvenRequest = {
             method: sender.method,
-            isAddress: (named) => isAddressOf(named, sender.path),
+            isAddress: (named) => matchesAddress(named, sender.path),
           }
           const proof = readProof(sender.proof, request, keys)
-          const expiry = expiryOf(proof, options.nonce === 'all' || (options.nonce === 'public' && isPublic))
+          const expiry = findExpiry(proof, options.nonce === 'all' || (options.nonce === 'public' && isPublic))
           await verifySignature(proof)
           return {
             thumbprint: proof.key.thumbprint,
@@ -170,7 +170,7 @@ export function createDpop(options: DpopOptions) {
   }
 
   /** With a nonce of this server, the time of the client does not matter. */
-  function expiryOf({ issuedAt, nonce }: Proof, isDemanded: boolean): Expiry {
+  function findExpiry({ issuedAt, nonce }: Proof, isDemanded: boolean): Expiry {
     const found = nonce === undefined || options.nonce === 'off' ? undefined : nonces.find(nonce)
     if (found !== undefined)
       return {
@@ -229,7 +229,7 @@ export function createDpop(options: DpopOptions) {
   /** Counts and records what becomes of a proof. */
   async function judge<Result>(
     sender: Sender,
-    refusalOf: (fault: ProofFault, nonce: string) => Refusal,
+    toRefusal: (fault: ProofFault, nonce: string) => Refusal,
     check: () => Promise<Result>,
     isLast = true,
   ): Promise<Result> {
@@ -241,7 +241,7 @@ export function createDpop(options: DpopOptions) {
       if (!(error instanceof ProofFault)) throw error
       metrics.count('gatehouse_dpop_proofs_total', { outcome: error.outcome })
       if (error.outcome !== 'nonce') record(sender, error)
-      throw refusalOf(error, nonces.current())
+      throw toRefusal(error, nonces.current())
     }
   }
 
@@ -266,14 +266,14 @@ function rememberHere(clock: Clock, since: number): UsedProofs {
 
 /** RFC 9449 §5.2, §8: an error of the token endpoint. */
 function refuseAtEndpoint({ message, outcome }: ProofFault, nonce: string): Refusal {
-  if (outcome !== 'nonce') return refuse('invalid_dpop_proof', textOf(message))
+  if (outcome !== 'nonce') return refuse('invalid_dpop_proof', faultText(message))
   return refuse('use_dpop_nonce', NONCE_NEEDED, { headers: { 'dpop-nonce': nonce } })
 }
 
 /** RFC 9449 §7.1, §9: an error of a resource. */
 function refuseAccess({ message, outcome }: ProofFault, nonce: string): Refusal {
   if (outcome !== 'nonce') {
-    const text = textOf(message)
+    const text = faultText(message)
     const headers = { 'www-authenticate': proofChallenge('invalid_dpop_proof', text) }
     return new Refusal('access.invalid_dpop_proof', 401, text, { headers })
   }
@@ -283,6 +283,6 @@ function refuseAccess({ message, outcome }: ProofFault, nonce: string): Refusal 
 
 const NONCE_NEEDED = 'The DPoP proof needs the nonce of this response'
 
-function textOf(fault: string): string {
+function faultText(fault: string): string {
   return `The DPoP proof is not accepted: ${fault}`
 }

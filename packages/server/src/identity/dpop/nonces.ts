@@ -1,6 +1,6 @@
 /**
  * Nonces for DPoP proofs (RFC 9449 §8): each is an HMAC over a step of five minutes, so that every node knows those of all. In the step in
- * which the memory of used proofs begins, it is one over that time, so that proofs from before can be told from later ones.
+ * which the memory of used proofs begins, it is one over that time, so that earlier and later proofs can be distinguished.
  */
 import { createHmac } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
@@ -19,7 +19,7 @@ export type Nonces = ReturnType<typeof createNonces>
 export interface ValidNonce {
   /** There is a newer one by now. */
   readonly isOld: boolean
-  /** Nobody has had it before. */
+  /** It was never issued before. */
   readonly issuedAt: number
   /** When it is no longer accepted. */
   readonly validUntil: number
@@ -33,7 +33,7 @@ export function createNonces(key: Buffer, clock: Clock, since: () => number) {
     /** The one to use from now on. It is the same for all clients, and no secret. */
     current(): string {
       const step = stepAt(clock())
-      return nonceOf(step, Math.max(0, since() - step * STEP_MS))
+      return computeNonce(step, Math.max(0, since() - step * STEP_MS))
     },
 
     /** A nonce of this step or the one before; undefined for any other text. */
@@ -44,12 +44,12 @@ export function createNonces(key: Buffer, clock: Clock, since: () => number) {
       const [step, offset] = [Number.parseInt(stepText, 36), Number.parseInt(offsetText, 36)]
       const issuedAt = step * STEP_MS + offset
       const isRecent = step === current || step === current - 1 || step === stepAt(now + AHEAD_MS)
-      if (!isRecent || offset >= STEP_MS || nonce !== nonceOf(step, offset)) return undefined
+      if (!isRecent || offset >= STEP_MS || nonce !== computeNonce(step, offset)) return undefined
       return { isOld: step < current, issuedAt, validUntil: (step + 2) * STEP_MS }
     },
   }
 
-  function nonceOf(step: number, offset: number): string {
+  function computeNonce(step: number, offset: number): string {
     const form = offset === 0 ? step.toString(36) : `${step.toString(36)}-${offset.toString(36)}`
     let nonce = known.get(form)
     if (nonce === undefined) {

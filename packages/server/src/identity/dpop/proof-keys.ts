@@ -48,7 +48,7 @@ export class ProofKeys {
   }
 }
 
-export function headerOf(proof: string): string {
+export function proofHeader(proof: string): string {
   return proof.slice(0, proof.indexOf('.'))
 }
 
@@ -65,7 +65,7 @@ function readProofKey(header: string, expectedThumbprint?: string): ProofKey {
   if (alg === undefined) throw new ProofFault('alg is not ES256, PS256, Ed25519 or EdDSA')
   if ('crit' in parsed) throw new ProofFault('crit is not supported')
   const { jwk } = parsed
-  const read = isJwk(jwk) ? { jwk, thumbprint: thumbprintOf(jwk) } : undefined
+  const read = isJwk(jwk) ? { jwk, thumbprint: computeThumbprint(jwk) } : undefined
   if (read === undefined) throw new ProofFault('jwk is missing')
   checkThumbprint(read.thumbprint, expectedThumbprint)
   const key = readKey(read.jwk)
@@ -85,7 +85,7 @@ function checkThumbprint(thumbprint: string, expected: string | undefined): void
 }
 
 /** RFC 7638 §3.2: the members that make up the key, in the order of their names. */
-function thumbprintOf({ kty, crv, x, y, n, e }: Jwk): string {
+function computeThumbprint({ kty, crv, x, y, n, e }: Jwk): string {
   const members = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }
   return hash('sha256', JSON.stringify(members), 'base64url')
 }

@@ -1,6 +1,6 @@
 /** Worker of the verifier of DPoP proofs: posts `ready`, takes lists of proofs, and answers each list with a y or n per proof. */
 import { parentPort } from 'node:worker_threads'
-import { headerOf, isSignedBy, ProofKeys } from './proof-keys.ts'
+import { isSignedBy, ProofKeys, proofHeader } from './proof-keys.ts'
 
 const keys = new ProofKeys()
 
@@ -13,7 +13,7 @@ parentPort?.postMessage('ready')
 
 /** The header of each was accepted before it was sent here. */
 function isValid(proof: string): boolean {
-  const header = headerOf(proof)
+  const header = proofHeader(proof)
   const key = keys.find(header)
   const isGood = isSignedBy(proof, key)
   if (isGood) keys.keep(header, key)

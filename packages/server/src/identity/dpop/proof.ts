@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { parseObject } from '../tokens/jwt.ts'
 import { ProofFault } from './proof-fault.ts'
-import { headerOf, type ProofKey, type ProofKeys } from './proof-keys.ts'
+import { type ProofKey, type ProofKeys, proofHeader } from './proof-keys.ts'
 
 export interface Proof {
   readonly text: string
@@ -34,7 +34,7 @@ export function readProof(text: string | undefined, request: ProvenRequest, keys
   if (text.includes(',')) throw new ProofFault('there is more than one')
   if (text.length > LONGEST) throw new ProofFault(`it is longer than ${LONGEST} characters`)
   if (!SHAPE.test(text)) throw new ProofFault('it is not a JWT')
-  const header = headerOf(text)
+  const header = proofHeader(text)
   const key = keys.find(header, request.boundKey)
   const claims = parseObject(text.slice(header.length + 1, text.lastIndexOf('.')))
   if (claims === undefined) throw new ProofFault('it is not a JWT')

@@ -1,6 +1,6 @@
 /**
  * Signs in a connection of PostgreSQL's protocol by a client's secret or a user's password: the checks of POST /connect/token, without
- * HTTP. The connection lives under the token that is issued here; nobody else gets it.
+ * HTTP. The connection lives under the token that is issued here, which is sent to nobody else.
  */
 import { isRight, opensPlatform, type Principal, Refusal } from 'gatehouse-protocol'
 import { readParameters } from '../../http/request/body.ts'
@@ -10,7 +10,7 @@ import { type ClientAuthEnv, secretMatches } from '../clients/client-request.ts'
 import { redeemClientCredentials } from '../grants/client-credentials.ts'
 import { createGrant, type GrantEnv } from '../grants/grant.ts'
 import { userWithPassword } from '../grants/password.ts'
-import { acrOf } from '../tokens/claims.ts'
+import { deriveAcr } from '../tokens/claims.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import { refuseRevoked } from './token.ts'
@@ -115,7 +115,7 @@ export function createConnectionSignIn(env: ConnectionSignInEnv): CheckSecret {
         sessionId: undefined,
         scopes,
         authTime: clock(),
-        details: { amr, acr: acrOf(amr), isOpenIdUnasked: true },
+        details: { amr, acr: deriveAcr(amr), isOpenIdUnasked: true },
       },
       client,
       env,

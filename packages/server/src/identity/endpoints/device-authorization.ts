@@ -5,7 +5,7 @@ import type { Route } from '../../http/route.ts'
 import type { DeviceCodes } from '../../store/authorizations/device-codes.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
-import { authenticateClient, type ClientAuthEnv, formOf } from '../clients/client-request.ts'
+import { authenticateClient, type ClientAuthEnv, readForm } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { dropUnusableOfflineAccess, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 
@@ -28,7 +28,7 @@ export function deviceAuthorizationRoute(env: DeviceAuthorizationEnv): Route {
 }
 
 async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): Promise<object> {
-  const form = formOf(context, 'resource')
+  const form = readForm(context, 'resource')
   const client = await authenticateClient(context, form, env)
   if (!client.grantTypes.has('urn:ietf:params:oauth:grant-type:device_code'))
     throw refuse(

@@ -57,7 +57,7 @@ export function discoveryRoutes({
   pushed,
 }: DiscoveryOptions): readonly Route[] {
   const exact = JSON.stringify(discoveryDocument(issuer))
-  const metadata = textOf(
+  const metadata = cacheText(
     () => [apis.known(), attributes.claims(), signer.algs()] as const,
     ([known, claims, algs]) => serverMetadata(issuer, known, claims, algs, pushed),
   )
@@ -66,13 +66,13 @@ export function discoveryRoutes({
     ...wellKnownPaths(METADATA_PATH, issuer).map((path) => documentRoute(path, metadata)),
     documentRoute(
       JWKS_PATH,
-      textOf(
+      cacheText(
         () => [signer.jwks()] as const,
         ([keys]) => keys,
       ),
     ),
     ...RESOURCES.flatMap(({ path, audience }) => {
-      const text = textOf(
+      const text = cacheText(
         () => [apis.known()] as const,
         ([known]) => resourceMetadata(issuer, path, audience, known),
       )
@@ -88,7 +88,7 @@ function wellKnownPaths(path: string, issuer: string): readonly string[] {
 }
 
 /** The document as JSON, written again when one of the objects that it is made from is another one. */
-function textOf<Sources extends readonly object[]>(
+function cacheText<Sources extends readonly object[]>(
   read: () => Sources,
   write: (sources: Sources) => object,
 ): () => string {
@@ -138,7 +138,7 @@ function resourceMetadata(issuer: string, path: string, audience: string, known:
   return {
     resource: issuer + path,
     authorization_servers: [issuer],
-    scopes_supported: known.scopes().filter((scope) => known.audienceOf(scope) === audience),
+    scopes_supported: known.scopes().filter((scope) => known.findAudience(scope) === audience),
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: PROOF_ALGS,
   }

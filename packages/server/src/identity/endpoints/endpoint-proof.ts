@@ -1,5 +1,5 @@
 /** The DPoP proof of a request to an OAuth endpoint (RFC 9449 §5, §10.1), which comes before the client is authenticated. */
-import { proofOf } from '../../http/request/authentication.ts'
+import { readProof } from '../../http/request/authentication.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import { type ClientAuthEnv, type ClientRequest, readCredentials } from '../clients/client-request.ts'
 import type { Dpop, GoodProof } from '../dpop/dpop.ts'
@@ -14,7 +14,7 @@ export async function checkProof(
   caller: ClientRequest,
   env: ProofEnv,
 ): Promise<GoodProof | undefined> {
-  const given = proofOf(caller)
+  const given = readProof(caller)
   if (given === undefined) return undefined
   const { method, path, address, id: requestId } = caller
   const { clientId, method: authMethod } = readCredentials(caller.headers.authorization, form)

@@ -9,7 +9,7 @@ import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { isBuiltInAudience } from '../apis/targets.ts'
-import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
+import { authenticateClient, type ClientAuthEnv, readForm, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 
@@ -33,7 +33,7 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
     path: '/connect/introspect',
     body: FORM,
     async handle(context) {
-      const form = formOf(context)
+      const form = readForm(context)
       const client = await authenticateClient(context, form, env)
       // A public client is not authenticated, so anybody could use its id to inspect a token.
       if (client.public) throw refuse('invalid_client', 'Introspection needs a client that is authenticated', BASIC)
@@ -87,7 +87,7 @@ function concerns(client: Client, { clientId, audiences }: Principal, { apis }: 
   const known = apis.known()
   const own = audiences.find((audience) => !isBuiltInAudience(audience))
   const inspected = own === undefined ? audiences : [own]
-  return known.audiencesOf(client.scopes).some((audience) => inspected.includes(audience))
+  return known.findAudiences(client.scopes).some((audience) => inspected.includes(audience))
 }
 
 function describe(principal: Principal, { issuerName }: IntrospectionEnv) {

@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.ts'
 import { SlidingWindow } from '../../http/limits/sliding-window.ts'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { PushedRequests } from '../../store/authorizations/pushed-requests.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -12,7 +12,7 @@ import { isAuthorizationError } from '../authorize/authorization-error.ts'
 import { type PushedSettings, storePushed } from '../authorize/pushed-request.ts'
 import { type ReceivedEnv, readRequest } from '../authorize/received-request.ts'
 import type { AuthorizationRequest, RequestParameters } from '../authorize/request.ts'
-import { authenticateClient, type ClientAuthEnv, type ClientRequest, formOf } from '../clients/client-request.ts'
+import { authenticateClient, type ClientAuthEnv, type ClientRequest, readForm } from '../clients/client-request.ts'
 import type { GoodProof } from '../dpop/dpop.ts'
 import { isOAuthError, printable, refuse, replyWithOAuthError } from '../oauth-error.ts'
 import type { Signer } from '../tokens/signer.ts'
@@ -36,7 +36,7 @@ export function pushedAuthorizationRoute(given: PushedAuthorizationEnv): Route {
     method: 'POST',
     path: '/connect/par',
     body: FORM,
-    handle: async (context) => context.json(await push(formOf(context, 'resource'), context, env), 201),
+    handle: async (context) => context.json(await push(readForm(context, 'resource'), context, env), 201),
   }
 }
 
@@ -90,7 +90,7 @@ function bind(request: AuthorizationRequest, proof: GoodProof | undefined): Auth
 function hasPlace(client: Client, { address }: ClientRequest, { networks, pushed }: PushEnv): boolean {
   if (!client.public) return true
   const budget = { requests: MOST_OF_NETWORK, seconds: pushed.lifetimeMs / 1000 }
-  return networks.take(JSON.stringify([client.id, networkOf(address)]), budget).allowed
+  return networks.take(JSON.stringify([client.id, addressNetwork(address)]), budget).allowed
 }
 
 /** RFC 9126 §2.3. */

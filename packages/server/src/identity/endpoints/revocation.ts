@@ -6,7 +6,7 @@ import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
-import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
+import { authenticateClient, type ClientAuthEnv, readForm, required } from '../clients/client-request.ts'
 
 export interface RevocationEnv extends ClientAuthEnv {
   readonly authenticate: Authenticate
@@ -19,7 +19,7 @@ export function revocationRoute(env: RevocationEnv): Route {
 }
 
 async function revoke(context: Context, env: RevocationEnv): Promise<void> {
-  const form = formOf(context)
+  const form = readForm(context)
   const client = await authenticateClient(context, form, env)
   // token_type_hint is not needed (§2.1): the token itself shows its type.
   const revoked = await revokeToken(required(form, 'token'), client.id, env)

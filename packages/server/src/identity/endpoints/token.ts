@@ -11,7 +11,7 @@ import {
   authenticateClient,
   type ClientAuthEnv,
   type ClientRequest,
-  formOf,
+  readForm,
   required,
 } from '../clients/client-request.ts'
 import type { GoodProof } from '../dpop/dpop.ts'
@@ -58,7 +58,7 @@ export function tokenRoute(env: TokenEnv): Route {
     path: '/connect/token',
     body: FORM,
     async handle(context) {
-      const { reply, noteUndelivered } = await token(formOf(context, 'resource'), context, env)
+      const { reply, noteUndelivered } = await token(readForm(context, 'resource'), context, env)
       context.json(reply)
       if (noteUndelivered !== undefined) context.whenUnsent(noteUndelivered)
     },
@@ -83,7 +83,7 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
       caller.identify({ user: user.id })
       env.rateLimits.countCaller('token', caller.address, { user: user.id })
     }
-    const audience = audienceOf(form, grantType, client, env)
+    const audience = requestedAudience(form, grantType, client, env)
     redeemed = await redeem({ form, client, caller, boundKey, audience, countUser }, env)
     await refuseRevoked(redeemed, client, began, env)
     const reply = await issue(grantType, client, redeemed, boundKey, caller, env)
@@ -119,7 +119,7 @@ function isTokenGrant(name: string): name is TokenGrantType {
 }
 
 /** RFC 8707 §2.2. */
-function audienceOf(
+function requestedAudience(
   form: Parameters,
   grantType: string,
   client: Client,

@@ -2,8 +2,8 @@
 
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import { type Context, JSON_TYPE } from '../../http/context.ts'
-import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
-import { type Credentials, credentialsOn, proofOf } from '../../http/request/authentication.ts'
+import { limitedCaller, type RateLimits } from '../../http/limits/rate-limits.ts'
+import { type Credentials, credentialsOn, readProof } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
 import { setInteractionId } from '../../http/request/interaction-id.ts'
 import { bothSchemes, type CheckProof, proofChallenge } from '../../http/request/proof.ts'
@@ -13,7 +13,7 @@ import type { User } from '../../store/accounts/user.ts'
 import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
-import { formOf } from '../clients/client-request.ts'
+import { readForm } from '../clients/client-request.ts'
 import { printable, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-error.ts'
 import { claimsAbout } from '../tokens/claims.ts'
 import type { UserDirectory } from '../user-directory.ts'
@@ -48,7 +48,7 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
   /** A known bearer token of a user read a moment ago is served in one turn, without a promise (`npm run bench -- userinfo`). */
   const handle = (context: Context): void | Promise<void> => {
     setInteractionId(context)
-    const credentials = tokenOf(context)
+    const credentials = readToken(context)
     const principal = authenticate(credentials.token)
     if (credentials.isProven || principal instanceof Promise) return handleLater(context, credentials, principal)
     return reply(context, checkScheme(principal, false))
@@ -72,7 +72,7 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
 
   function reply(context: Context, principal: Principal): void | Promise<void> {
     context.principal = principal
-    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
+    context.setLimits(rateLimits.countCaller('token', context.address, limitedCaller(principal)))
     if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
     const last = replies.get(principal)
     const isCurrent = last?.user === users.recent(principal.subject) && last?.attributes === attributes.claims()
@@ -83,7 +83,7 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
   async function describe(context: Context, principal: Principal): Promise<void> {
     const user = await users.findById(principal.subject)
     if (user === undefined || user.disabled) throw notValid()
-    const requested = await requestedOf(principal)
+    const requested = await loadRequestedClaims(principal)
     const known = attributes.claims()
     const text = JSON.stringify({ sub: user.id, ...claimsAbout(user, known, principal.scopes, requested) })
     replies.set(principal, { user, attributes: known, text })
@@ -92,12 +92,12 @@ export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
 
   async function useProof(context: Context, accessToken: string, principal: Principal): Promise<void> {
     const { method, path, address, id: requestId } = context
-    const use = { proof: proofOf(context), method, path, accessToken, principal, isShared: false, address, requestId }
+    const use = { proof: readProof(context), method, path, accessToken, principal, isShared: false, address, requestId }
     const nonce = await checkProof(use)
     if (nonce !== undefined) context.setHeader('dpop-nonce', nonce)
   }
 
-  async function requestedOf({ grantId }: Principal): Promise<RequestedClaims> {
+  async function loadRequestedClaims({ grantId }: Principal): Promise<RequestedClaims> {
     if (grantId === undefined) return {}
     let claims = requestedClaims.get(grantId)
     if (claims === undefined) {
@@ -115,7 +115,7 @@ export function replyWithUserinfoError(context: Context, error: unknown): void {
 }
 
 /** RFC 6750 §2: in the header or in the form of a POST, not in both. A token in the query string is ignored. */
-function tokenOf(context: Context): Credentials {
+function readToken(context: Context): Credentials {
   const { authorization } = context.headers
   const inBody = bodyToken(context)
   if (authorization === undefined) {
@@ -132,7 +132,7 @@ function tokenOf(context: Context): Credentials {
 function bodyToken(context: Context): string | undefined {
   if (!isForm(context)) return undefined
   if (context.method !== 'POST') throw challenge(400, 'invalid_request', 'A GET request must not have a form body')
-  return formOf(context).get('access_token')
+  return readForm(context).get('access_token')
 }
 
 /** RFC 9449 §7.1: a token is valid in one of the schemes only. */

@@ -1,9 +1,9 @@
 /** Throttles guessing of second factors. An attacker who knows the password must not be able to lock the user out. */
 
 import type { Clock } from 'gatehouse-protocol'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { ThrottlePolicy, Throttles } from '../../store/accounts/throttles.ts'
-import { digestOf } from '../../store/keys/opaque.ts'
+import { digestSecret } from '../../store/keys/opaque.ts'
 import type { Attempted, Attempts } from '../attempts.ts'
 
 const MINUTE = 60_000
@@ -26,10 +26,10 @@ export async function makeGuess(
   { throttles, attempts, clock }: GuessEnv,
   check: () => Promise<boolean>,
 ): Promise<Attempted<boolean>> {
-  const network = networkOf(address)
-  const pair = digestOf(`factor ${userId}@${network}`)
-  const user = digestOf(`factor ${userId}`)
-  const known = digestOf(`factor known ${userId}@${network}`)
+  const network = addressNetwork(address)
+  const pair = digestSecret(`factor ${userId}@${network}`)
+  const user = digestSecret(`factor ${userId}`)
+  const known = digestSecret(`factor known ${userId}@${network}`)
   const counts = [{ key: pair, policy: PAIR }]
   if (!(await throttles.isMarked(known))) counts.push({ key: user, policy: USER })
   const attempted = await attempts.make(counts, check, (isRight) => !isRight)

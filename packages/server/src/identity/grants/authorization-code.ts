@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { boundKeyOf, issueFirstRefreshToken, targetOf } from './grant.ts'
+import { chooseGrantTarget, issueFirstRefreshToken, refreshTokenKey } from './grant.ts'
 import { verifies } from './pkce.ts'
 
 export async function redeemAuthorizationCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
@@ -32,8 +32,8 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   } catch (error) {
     throw await restoreCode(error, code, grant, request, env)
   }
-  const { scopes, target } = targetOf(request, grant, limitToRights(grant.scopes, user), env)
-  const { boundKey } = boundKeyOf(request)
+  const { scopes, target } = chooseGrantTarget(request, grant, limitToRights(grant.scopes, user), env)
+  const { boundKey } = refreshTokenKey(request)
   if (boundKey !== undefined) await env.stores.grants.bind(grant, boundKey)
   return {
     scopes,

@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { boundKeyOf, createGrant, targetOf } from './grant.ts'
+import { chooseGrantTarget, createGrant, refreshTokenKey } from './grant.ts'
 
 export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, countUser } = request
@@ -27,7 +27,7 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
   // Before the code is redeemed: a request for a wrong target does not lose it.
   const details = { amr: poll.approval.amr, acr: poll.approval.acr, audiences: poll.audiences }
   const granted = limitToRights(poll.approval.scopes, user)
-  const { scopes, target } = targetOf(request, { details, scopes: granted }, granted, env)
+  const { scopes, target } = chooseGrantTarget(request, { details, scopes: granted }, granted, env)
   // In one transaction: a device whose grant could not be stored polls again (RFC 8628 §3.5).
   const { approval, grant, refreshToken } = await env.revocations.inTransaction(async (_, stores) => {
     const approval = await stores.deviceCodes.redeem(deviceCode)
@@ -36,7 +36,7 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
     const created = await createGrant(
       {
         ...{ kind: 'device_code', clientId: client.id, userId: user.id, sessionId, scopes: granted, authTime },
-        details: { ...details, ...boundKeyOf(request) },
+        details: { ...details, ...refreshTokenKey(request) },
       },
       client,
       { ...env, stores },

@@ -80,7 +80,7 @@ export interface Exchange {
 export type Redeem = (request: GrantRequest, env: GrantEnv) => Promise<Redeemed>
 
 /** The target of a token under a grant, and its scopes: those that the user and the client still have. */
-export function targetOf(
+export function chooseGrantTarget(
   { audience: named, client }: Pick<GrantRequest, 'audience' | 'client'>,
   grant: Pick<Grant, 'details' | 'scopes'>,
   held: readonly string[],
@@ -125,6 +125,8 @@ export async function issueFirstRefreshToken(grant: Grant, env: GrantEnv): Promi
 }
 
 /** RFC 9449 §5: refresh tokens of public clients are bound to the key. Others authenticate, and may come with a new key. */
-export function boundKeyOf({ client, boundKey }: Pick<GrantRequest, 'client' | 'boundKey'>): { boundKey?: string } {
+export function refreshTokenKey({ client, boundKey }: Pick<GrantRequest, 'client' | 'boundKey'>): {
+  boundKey?: string
+} {
   return client.public && boundKey !== undefined ? { boundKey } : {}
 }

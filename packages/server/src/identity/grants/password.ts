@@ -5,10 +5,10 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import type { PasswordAttempt } from '../passwords/password-check.ts'
-import { acrOf } from '../tokens/claims.ts'
+import { deriveAcr } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { boundKeyOf, createGrant, targetOf } from './grant.ts'
+import { chooseGrantTarget, createGrant, refreshTokenKey } from './grant.ts'
 
 export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser, audience } = request
@@ -27,7 +27,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   const granted = limitToRights(allowed, user)
   // The request is its own authorization request: the grant covers what it names.
   const audiences = audience === undefined ? undefined : [audience]
-  const { scopes, target } = targetOf(request, { details: { amr, audiences }, scopes: granted }, granted, env)
+  const { scopes, target } = chooseGrantTarget(request, { details: { amr, audiences }, scopes: granted }, granted, env)
   // The contract's response has no ID token, so it is issued only on request.
   const isOpenIdAsked = requested?.includes('openid') === true
   const { grant, refreshToken } = await createGrant(
@@ -40,10 +40,10 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       authTime: env.clock(),
       details: {
         amr,
-        acr: acrOf(amr),
+        acr: deriveAcr(amr),
         audiences,
         ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }),
-        ...boundKeyOf(request),
+        ...refreshTokenKey(request),
       },
     },
     client,

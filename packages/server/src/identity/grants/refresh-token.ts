@@ -5,9 +5,9 @@ import type { RefreshToken } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { type ClientRequest, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import { deriveAcr, MULTI_FACTOR } from '../tokens/claims.ts'
 import { limitToRights, parseScope, scopeNames } from '../tokens/scope.ts'
-import { type GrantEnv, type GrantRequest, type Redeemed, targetOf } from './grant.ts'
+import { chooseGrantTarget, type GrantEnv, type GrantRequest, type Redeemed } from './grant.ts'
 
 export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser } = request
@@ -21,7 +21,7 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   checkKey(found, request)
   const user = await checkStillValid(found, client, env)
   const held = narrowScopes(limitToRights(grant.scopes, user), requested, grant.scopes)
-  const { scopes, target } = targetOf(request, grant, held, env)
+  const { scopes, target } = chooseGrantTarget(request, grant, held, env)
   countUser(user)
 
   const rotated = succeed(token, found, client, caller, env)
@@ -54,8 +54,8 @@ function checkKey({ grant }: RefreshToken, { boundKey }: GrantRequest): void {
 
 /**
  * Rotate before replying: losing a token to a crash is safer than accepting it twice. A successor that did not reach its client, as far as
- * the nodes know, is given again while nobody has used it: a thief gains no more than by a token that was not rotated. With the FAPI profile the same token stays (§5.3.2.1):
- * nobody else can use it without the key of the client, and no lost response ends the grant.
+ * the nodes know, is given again while it is unused: a thief gains no more than by a token that was not rotated. With the FAPI profile the same token stays (§5.3.2.1):
+ * nobody can use it without the key of the client, and no lost response ends the grant.
  */
 async function succeed(
   token: string,
@@ -93,7 +93,7 @@ async function checkStillValid({ grant, expiresAt }: RefreshToken, client: Clien
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
   // The requirement may be newer than the grant: the user must then sign in again with two factors.
   const needsSecondFactor = user.requiresSecondFactor || client.requireSecondFactor
-  if (needsSecondFactor && acrOf(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
+  if (needsSecondFactor && deriveAcr(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
   return user
 }
 

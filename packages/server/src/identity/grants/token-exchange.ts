@@ -10,7 +10,7 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import { chooseTarget, scopesOfTarget } from '../apis/targets.ts'
 import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import { deriveAcr, MULTI_FACTOR } from '../tokens/claims.ts'
 import { limitToRights, parseScope, scopeNames } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 
@@ -27,7 +27,7 @@ export async function redeemTokenExchange(request: GrantRequest, env: GrantEnv):
   checkParameters(request)
   const subject = await readSubject(required(form, 'subject_token'), api.resource, env)
   requireKey(subject, request.boundKey)
-  const ancestors = ancestorsOf(subject)
+  const ancestors = listAncestors(subject)
   const { user, grant } = await findUser(subject, client, env)
   countUser(user)
 
@@ -53,7 +53,7 @@ export function exchangeableScopes(
   known: KnownScopes,
   ofSubject: Iterable<string>,
 ): ReadonlySet<string> {
-  const isOwn = (scope: string) => known.audienceOf(scope) === client.api
+  const isOwn = (scope: string) => known.findAudience(scope) === client.api
   const elsewhere = [...client.exchangeScopes].filter((scope) => !isOwn(scope))
   return new Set([...[...ofSubject].filter(isOwn), ...elsewhere].filter((scope) => isRight(scope) && known.has(scope)))
 }
@@ -91,7 +91,7 @@ function requireKey({ boundKey }: Principal, proven: string | undefined): void {
   )
 }
 
-function ancestorsOf(subject: Principal): readonly AncestorToken[] {
+function listAncestors(subject: Principal): readonly AncestorToken[] {
   const { tokenId, clientId, issuedAt, keyId = '', ancestors = [] } = subject
   const all = [{ tokenId, clientId, issuedAt, keyId }, ...ancestors]
   if (all.length > MOST_ACTORS)
@@ -112,7 +112,7 @@ async function findUser(
   if (grant === undefined || grant.revokedAt !== undefined || grant.expiresAt <= clock())
     throw notAccepted('its grant has ended')
   const needsSecondFactor = user.requiresSecondFactor || client.requireSecondFactor
-  if (needsSecondFactor && acrOf(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
+  if (needsSecondFactor && deriveAcr(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
   return { user, grant }
 }
 

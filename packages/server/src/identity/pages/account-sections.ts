@@ -87,12 +87,13 @@ function addressHint({ language }: PageFrame, address: AddressState | undefined)
 /** A value of the profile that the list lacks is kept as a choice. */
 function languageChoices({ language }: PageFrame, current: string): Choice[] {
   const offered = offeredLanguages()
-  const all = current === '' || offered.some(({ tag }) => tag === current) ? offered : [nameOf(current), ...offered]
+  const all =
+    current === '' || offered.some(({ tag }) => tag === current) ? offered : [safelyNamed(current), ...offered]
   const choices = all.map(({ tag, name }) => ({ value: tag, text: name, lang: tag }))
   return [{ value: '', text: language.messages.localeFromBrowser }, ...choices]
 }
 
-function nameOf(tag: string): ReturnType<typeof named> {
+function safelyNamed(tag: string): ReturnType<typeof named> {
   try {
     return named(tag)
   } catch {
@@ -106,14 +107,14 @@ function zoneChoices({ language }: PageFrame, current: string): (Choice | Choice
   const regions = Map.groupBy(zones, (zone) => zone.slice(0, Math.max(0, zone.indexOf('/'))))
   const groups = [...regions].map(([region, members]) => ({
     label: region === '' ? messages.zoneOther : region,
-    choices: members.map((zone) => ({ value: zone, text: cityOf(zone) })),
+    choices: members.map((zone) => ({ value: zone, text: formatCity(zone) })),
   }))
   const kept = current === '' || zones.includes(current) ? [] : [{ value: current, text: current }]
   return [{ value: '', text: messages.zoneNone }, ...kept, ...groups]
 }
 
 /** `America/Argentina/Buenos_Aires` as `Buenos Aires (Argentina)`. */
-function cityOf(zone: string): string {
+function formatCity(zone: string): string {
   const [city = zone, ...around] = zone.replaceAll('_', ' ').split('/').slice(1).reverse()
   return around.length === 0 ? city : `${city} (${around.join(', ')})`
 }

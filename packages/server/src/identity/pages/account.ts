@@ -61,7 +61,7 @@ export interface PasswordData {
 /** A separate page, so that password managers do not take the account page for a sign-in form. */
 export function passwordPage(frame: PageFrame, data: PasswordData): Html {
   const { messages } = frame.language
-  const errorOf = (name: string) => (data.formError?.field === name ? data.formError.text : undefined)
+  const fieldError = (name: string) => (data.formError?.field === name ? data.formError.text : undefined)
   const body = html`
 <h1>${messages.changePassword}</h1>
 <p class="lead">${messages.changePasswordLead}</p>
@@ -72,8 +72,8 @@ ${postForm(
   '/account/password',
   {},
   html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>
-${passwordField(frame, { name: 'current_password', label: messages.currentPassword, autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: errorOf('current_password') })}
-${passwordField(frame, { name: 'new_password', label: messages.newPassword, autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf('new_password') })}
+${passwordField(frame, { name: 'current_password', label: messages.currentPassword, autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: fieldError('current_password') })}
+${passwordField(frame, { name: 'new_password', label: messages.newPassword, autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: fieldError('new_password') })}
 <div class="actions"><button type="submit" id="password-submit">${messages.changePassword}</button>
 <a class="button plain" href="${frame.base}/account/security">${messages.cancel}</a></div>`,
 )}`

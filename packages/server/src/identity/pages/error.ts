@@ -4,7 +4,7 @@ import { fill, type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { type PageFrame, PLACES, page } from './layout.ts'
 
-/** A page of ours to continue with. */
+/** A page of this server to continue with. */
 export interface Way {
   readonly path: string
   readonly text: string

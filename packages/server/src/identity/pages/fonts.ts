@@ -1,4 +1,4 @@
-/** The typefaces of all pages and of the console: files of our own in `fonts/`, named by their content. Their licence is beside them. */
+/** The typefaces of all pages and of the console: files in `fonts/`, named by their content, with their licence. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { PAGE_FILES } from '../../lib/program-files.ts'

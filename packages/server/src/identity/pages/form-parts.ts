@@ -154,14 +154,14 @@ function initials(name: string): string {
 
 /** What is built in first, then a list for each API, with its name. Rights of the platform need a heading only if it was named. */
 function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
-  const apiOf = (scope: string) => {
-    const api = frame.scopes?.apiOf(scope)
+  const findApi = (scope: string) => {
+    const api = frame.scopes?.findApi(scope)
     return api?.resource === 'platform' && api.name === api.resource ? undefined : api
   }
-  const builtIn = scopes.filter((scope) => apiOf(scope) === undefined)
+  const builtIn = scopes.filter((scope) => findApi(scope) === undefined)
   const byApi = Map.groupBy(
     scopes.filter((scope) => !builtIn.includes(scope)),
-    (scope) => apiOf(scope)?.name ?? '',
+    (scope) => findApi(scope)?.name ?? '',
   )
   const entries = (some: readonly string[]) => inOrder(frame, some).map((scope) => scopeEntry(frame, scope))
   return html`${builtIn.length > 0 && html`<ul class="scopes" id="scopes">${entries(builtIn)}</ul>`}${[...byApi].map(
@@ -193,7 +193,7 @@ export function lostScopeList(frame: PageFrame, scopes: readonly string[]): Html
   return html`<ul class="scopes lost" id="scopes">${entries}</ul>`
 }
 
-/** The same in a list of applications. */
+/** What an application can do, in a list of applications. */
 export function permissionList(frame: PageFrame, scopes: readonly string[]): Html {
   return html`<ul class="permissions">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
 }

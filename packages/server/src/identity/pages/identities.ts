@@ -6,7 +6,7 @@ import type { Messages } from './messages/en.ts'
 import { date } from './times.ts'
 
 /** What people read about an error of a sign-in through another provider; undefined for other errors. */
-export function providerErrorOf(
+export function providerErrorText(
   { providerError }: Messages,
   code: string,
 ): Messages['providerError'][string] | undefined {
@@ -90,7 +90,7 @@ export function trialPage(frame: PageFrame, data: TrialData): Html {
   const title = messages.trial(data.provider)
   const who =
     'code' in outcome
-      ? html`${providerErrorOf(messages, outcome.code)?.title ?? ''} (<code id="trial-code">${outcome.code}</code>)`
+      ? html`${providerErrorText(messages, outcome.code)?.title ?? ''} (<code id="trial-code">${outcome.code}</code>)`
       : html`<span id="trial-user">${outcome.isNew ? messages.trialCreate(outcome.username) : messages.trialUser(outcome.username)}</span>`
   const attributes = data.attributes.map(({ name, values }) => `${name}: ${values.join(', ') || messages.trialNone}`)
   const body = html`

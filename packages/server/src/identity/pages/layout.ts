@@ -21,7 +21,7 @@ export interface PageFrame {
 export interface OwnScopeTexts {
   text(scope: string, language: string): string | undefined
   /** Undefined for a built-in scope. */
-  apiOf(scope: string): { readonly resource: string; readonly name: string } | undefined
+  findApi(scope: string): { readonly resource: string; readonly name: string } | undefined
 }
 
 export type Place = 'console' | 'account' | 'documentation'

@@ -84,7 +84,7 @@ ${postForm(
   'set-up',
   '/set-up',
   { token: data.token },
-  html`${field({ name: 'username', label: messages.username, value: data.username, autocomplete: 'username', plainText: true, required: true, focus: true, maxlength: 128, error: errorOf(data, 'username') })}
+  html`${field({ name: 'username', label: messages.username, value: data.username, autocomplete: 'username', plainText: true, required: true, focus: true, maxlength: 128, error: fieldError(data, 'username') })}
 ${passwordFields(frame, { ...data, label: messages.password, username: undefined, button: messages.createAdministrator })}`,
 )}`
   return page(frame, { title: messages.firstAdministrator, body, scripts: [frame.assets.controlsScript] })
@@ -114,10 +114,10 @@ interface PasswordFields {
 function passwordFields(frame: PageFrame, data: PasswordFields): Html {
   const { messages } = frame.language
   return html`${data.username !== undefined && html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>`}
-${passwordField(frame, { name: 'new_password', label: data.label, autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
+${passwordField(frame, { name: 'new_password', label: data.label, autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: fieldError(data, 'new_password') })}
 <div class="actions"><button type="submit" id="new-password-submit">${data.button ?? messages.setPassword}</button></div>`
 }
 
-function errorOf({ formError }: { readonly formError: FormError | undefined }, name: string): string | undefined {
+function fieldError({ formError }: { readonly formError: FormError | undefined }, name: string): string | undefined {
   return formError?.field === name ? formError.text : undefined
 }

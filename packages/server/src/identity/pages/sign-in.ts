@@ -39,7 +39,7 @@ export function signInPage(frame: PageFrame, data: SignInData): Html {
   const values = { flow: data.flow, ...(data.isLocal && { local: '1' }) }
   const body = html`
 <h1>${messages.signIn}</h1>
-<p class="lead">${purposeOf(messages, data)}</p>
+<p class="lead">${describePurpose(messages, data)}</p>
 ${errorSummary(frame, data.formError)}
 ${
   data.hasPassword
@@ -70,8 +70,8 @@ function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Recor
     '/sign-in',
     values,
     html`
-${field({ name: 'username', label: messages.username, value: data.username ?? '', autocomplete: 'username webauthn', plainText: true, required: true, maxlength: 200, focus: data.username === undefined, error: errorOf(data, 'username') })}
-${passwordField(frame, { name: 'password', label: messages.password, autocomplete: 'current-password', required: !data.isPasswordOptional, maxlength: 1000, focus: data.username !== undefined, error: errorOf(data, 'password') })}
+${field({ name: 'username', label: messages.username, value: data.username ?? '', autocomplete: 'username webauthn', plainText: true, required: true, maxlength: 200, focus: data.username === undefined, error: fieldError(data, 'username') })}
+${passwordField(frame, { name: 'password', label: messages.password, autocomplete: 'current-password', required: !data.isPasswordOptional, maxlength: 1000, focus: data.username !== undefined, error: fieldError(data, 'password') })}
 <div class="actions">
 <button type="submit" id="sign-in-submit" name="action" value="sign-in">${messages.signIn}</button>
 </div>`,
@@ -89,14 +89,14 @@ export function leavePage(frame: PageFrame, { name, url }: { readonly name: stri
   return page(frame, { title: messages.formPost, body, head })
 }
 
-function purposeOf(messages: Messages, { again, client, isDevice, linking }: SignInData): string {
+function describePurpose(messages: Messages, { again, client, isDevice, linking }: SignInData): string {
   if (linking !== undefined) return messages.signInForLink(linking)
   if (again) return messages.signInAgain
   if (client !== undefined) return messages.signInTo(client)
   return isDevice ? messages.signInForDevice : messages.signInHere
 }
 
-function errorOf(data: SignInData, name: string): string | undefined {
+function fieldError(data: SignInData, name: string): string | undefined {
   return data.formError?.field === name ? data.formError.text : undefined
 }
 

@@ -53,9 +53,9 @@ export function signedOutPage(frame: PageFrame, data: SignedOutData): Html {
   const body = html`
 <div class="state">${icon('check')}</div>
 <h1>${messages.signedOut}</h1>
-<p class="lead">${leadOf()}</p>
+<p class="lead">${leadText()}</p>
 <div class="actions">${ways}</div>`
-  function leadOf(): string {
+  function leadText(): string {
     if (data.next === undefined) return messages.signedOutLead
     return data.isOnward ? messages.leavingFor(data.next.client) : messages.formPostLead(data.next.client)
   }

@@ -1,12 +1,12 @@
 /** Checks a password, for the sign-in page and the password grant. Throttled, and the same reply for every cause of failure. */
 
 import type { Audit, Clock } from 'gatehouse-protocol'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import { hashPassword, needsRehash } from '../../store/accounts/password-hash.ts'
 import type { ThrottlePolicy, Throttles } from '../../store/accounts/throttles.ts'
 import { type User, usernameKey } from '../../store/accounts/user.ts'
 import type { Users } from '../../store/accounts/users.ts'
-import { digestOf } from '../../store/keys/opaque.ts'
+import { digestSecret } from '../../store/keys/opaque.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Attempts } from '../attempts.ts'
 import type { Hashing } from './hashing.ts'
@@ -68,7 +68,7 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
   async function check(attempt: PasswordAttempt): Promise<PasswordVerdict> {
     const { username, address, clientId, requestId } = attempt
     const context = { client: clientId, address, requestId }
-    const keys = keysOf(username, address)
+    const keys = throttleKeys(username, address)
     const isKnownAddress = await throttles.isMarked(keys.known)
     const counts = [
       { key: keys.pair, policy: PAIR },
@@ -97,7 +97,7 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
   async function verify(
     { username, password, insufficiency }: PasswordAttempt,
     context: { client: string | undefined; address: string; requestId: string | undefined },
-    keys: ReturnType<typeof keysOf>,
+    keys: ReturnType<typeof throttleKeys>,
   ): Promise<PasswordVerdict> {
     const refuse = (reason: string, user: User | undefined): PasswordVerdict => {
       const details = { reason, username: user?.username }
@@ -105,7 +105,7 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
       return { outcome: 'wrong', reason }
     }
     const user = await users.findByUsername(username)
-    decoy ??= hashPassword(digestOf(String(clock())))
+    decoy ??= hashPassword(digestSecret(String(clock())))
     const hash = user?.passwordHash ?? (await decoy)
     const matches = await hashing.verify(hash, password)
     if (matches === undefined) return { outcome: 'busy' }
@@ -134,13 +134,13 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
 }
 
 /** Digests, because people sometimes type their password into the username field. */
-function keysOf(username: string, address: string) {
+function throttleKeys(username: string, address: string) {
   const account = usernameKey(username)
-  const network = networkOf(address)
+  const network = addressNetwork(address)
   return {
-    pair: digestOf(`pair ${account}@${network}`),
-    account: digestOf(`account ${account}`),
-    address: digestOf(`address ${network}`),
-    known: digestOf(`known ${account}@${network}`),
+    pair: digestSecret(`pair ${account}@${network}`),
+    account: digestSecret(`account ${account}`),
+    address: digestSecret(`address ${network}`),
+    known: digestSecret(`known ${account}@${network}`),
   }
 }

@@ -14,7 +14,7 @@ export interface Asked {
   readonly uiLocales: string | undefined
 }
 
-/** Derived from the state with our key: nothing of it is stored, and nobody who sees the state can compute it. */
+/** Derived from the state with the server's key: nothing of it is stored, and it cannot be computed from the state alone. */
 export function secretsOf(state: string, { providerKey }: Pick<ProvidersEnv, 'providerKey'>) {
   const derive = (purpose: string) =>
     createHmac('sha256', providerKey).update(`${purpose} ${state}`).digest('base64url')

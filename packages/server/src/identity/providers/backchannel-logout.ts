@@ -66,7 +66,7 @@ function spendAndEnd(
     const { providerSignIns } = stores
     if (!(await providerSignIns.spendLogout(provider, jti, keptMs))) throw badAnswer('The logout token was used before')
     const ended: EndedSession[] = []
-    for (const id of await providerSignIns.sessionsOf(provider, issuer, { sid, subject })) {
+    for (const id of await providerSignIns.findSessions(provider, issuer, { sid, subject })) {
       const one = await endInside(id, revocations, stores)
       if (one !== undefined) ended.push(one)
     }

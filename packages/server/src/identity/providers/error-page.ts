@@ -4,7 +4,7 @@ import type { StoredProvider } from '../../store/providers/providers.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
 import { frameFor, sendPage } from '../browser/page-reply.ts'
 import { type ErrorData, errorPage } from '../pages/error.ts'
-import { providerErrorOf } from '../pages/identities.ts'
+import { providerErrorText } from '../pages/identities.ts'
 import type { ProvidersEnv } from './env.ts'
 import { isProviderFault } from './faults.ts'
 
@@ -48,7 +48,10 @@ function recordFault(
 export function showFault(context: BrowserContext, error: Refusal, way: ErrorData['way'], env: ProvidersEnv): void {
   const frame = frameFor(env.pages, context)
   const { messages } = frame.language
-  const { title, lead } = providerErrorOf(messages, error.code) ?? { title: messages.error, lead: messages.serverFault }
+  const { title, lead } = providerErrorText(messages, error.code) ?? {
+    title: messages.error,
+    lead: messages.serverFault,
+  }
   context.http.setHeaders(error.details.headers ?? {})
   const data = { title, lead, code: error.code, requestId: context.http.id, way }
   sendPage(context.http, errorPage(frame, data), { status: error.status })

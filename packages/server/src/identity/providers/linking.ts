@@ -2,7 +2,7 @@
 import { AccountFault } from '../../accounts/account-fault.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import type { Identity } from '../../store/providers/identities.ts'
-import { addressOf } from '../browser/account/account.ts'
+import { sectionAddress } from '../browser/account/account.ts'
 import { personAsAuthor } from '../browser/account-author.ts'
 import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, type PendingIdentity } from '../browser/flow.ts'
@@ -27,7 +27,7 @@ export async function askToLink(context: BrowserContext, query: Parameters, env:
   const { frame, formAction } = await frameOfFlow(context, found.flow, 'session', env)
   const page = linkPage(frame, {
     flow: found.flow.handle,
-    provider: { id: found.identity.provider, name: env.providers.nameOf(found.identity.provider) },
+    provider: { id: found.identity.provider, name: env.providers.findName(found.identity.provider) },
     label: found.identity.label,
     username: found.context.user.username,
   })
@@ -56,7 +56,7 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   }
   if (cleared.details.kind === 'own' && cleared.details.page.name === 'security') {
     await env.flows.finish(flow.handle)
-    return http.redirect(addressOf('security', 'linked', env))
+    return http.redirect(sectionAddress('security', 'linked', env))
   }
   return proceed(context, cleared, env)
 }
@@ -106,7 +106,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     const back = { path: '/account/security', text: frameFor(env.pages, context).language.messages.section.security }
     return showFault(context, providerFault('identity.last_way', error.message), back, env)
   }
-  return http.redirect(addressOf('security', 'unlinked', env))
+  return http.redirect(sectionAddress('security', 'unlinked', env))
 }
 
 /** Undefined if the browser was sent elsewhere. */

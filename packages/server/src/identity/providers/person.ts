@@ -54,7 +54,7 @@ async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): 
   const value = provider.link === undefined ? undefined : textOf(claims, provider.link.claim)
   if (provider.link === undefined || value === undefined) return undefined
   const user = await env.scim.userByExternalId(provider.link.scim, value)
-  // Whoever may write externalId must not become an administrator by it.
+  // A client that may write externalId must not become an administrator by it.
   return user === undefined || user.breakGlass || user.rights.has('Identity/Admin') ? undefined : user
 }
 

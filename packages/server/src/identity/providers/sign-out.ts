@@ -11,7 +11,7 @@ import type { ProvidersEnv } from './env.ts'
 /** What the sealed part of a session's origin is sealed for. */
 export const LOGOUT_SEAL = 'sign-out at a provider'
 
-/** Where the browser goes on to; undefined if the provider is not to be told. Nothing is asked of the provider here. */
+/** Where the browser goes on to; undefined if the provider is not notified. This sends no request to the provider. */
 export async function signOutThere(
   { http }: Pick<BrowserContext, 'http'>,
   session: Session,

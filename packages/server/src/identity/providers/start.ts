@@ -7,7 +7,7 @@ import { beginFlow, claimFlow, type Flow, type FlowInteraction } from '../browse
 import { frameFor, sendPage } from '../browser/page-reply.ts'
 import { redirectedFirst } from '../browser/proceed.ts'
 import { isFresh } from '../browser/sign-in/factor-set-up.ts'
-import { startOf } from '../browser/sign-in/sign-in.ts'
+import { providerStart } from '../browser/sign-in/sign-in.ts'
 import { leavePage } from '../pages/sign-in.ts'
 import { type Asked, authorizationUrl } from './authorization-request.ts'
 import type { ProvidersEnv } from './env.ts'
@@ -54,7 +54,7 @@ export async function startLinking(context: BrowserContext, _form: Parameters, e
   // A form must not be answered with a redirect to another origin, which its page does not know.
   sendPage(
     context.http,
-    leavePage(frameFor(env.pages, context), { name, url: startOf(id, flow.handle, undefined, env) }),
+    leavePage(frameFor(env.pages, context), { name, url: providerStart(id, flow.handle, undefined, env) }),
   )
 }
 

@@ -1,5 +1,5 @@
 /** A sign-in between the redirect to a provider and its answer: kept sealed under its `state`, which works once. */
-import { digestOf, newSecret, seal, unseal } from '../../store/keys/opaque.ts'
+import { digestSecret, newSecret, seal, unseal } from '../../store/keys/opaque.ts'
 import type { StateOwner } from '../../store/providers/provider-sign-ins.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
@@ -42,5 +42,5 @@ export async function spendStarted(
 }
 
 function purposeOf(state: string): string {
-  return `sign-in ${digestOf(state)}`
+  return `sign-in ${digestSecret(state)}`
 }

@@ -18,7 +18,7 @@ export class JwtFault extends Error {
 
 /**
  * Rejects with JwtFault, or as `findKeys` does. `jku`, `x5u`, `x5c` and `jwk` in the header are ignored (RFC 7515 §4.1: they would let the
- * sender choose the key), `crit` is refused. Whoever calls this checks the claims.
+ * sender choose the key), `crit` is refused. The caller checks the claims.
  */
 export async function verifyForeignJwt(
   token: string,

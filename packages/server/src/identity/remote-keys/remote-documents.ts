@@ -58,7 +58,7 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
 
   /** Rejects with DocumentUnavailable. Only callers that need this document wait for it. */
   async get(uri: string, options: FetchOptions): Promise<Document> {
-    const entry = this.#entryOf(uri, options)
+    const entry = this.#findOrAddEntry(uri, options)
     const { cached } = entry
     const now = this.#options.clock()
     if (cached !== undefined && isWithin(now, cached.at, cached.until - cached.at)) return cached.document
@@ -67,7 +67,7 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
 
   /** For a caller that misses something in the cached document: fetched again, but not within a minute after the last time. */
   async getNewer(uri: string, options: FetchOptions): Promise<Document> {
-    return this.#fetched(this.#entryOf(uri, options), uri, options)
+    return this.#fetched(this.#findOrAddEntry(uri, options), uri, options)
   }
 
   async #fetched(entry: Entry<Document>, uri: string, options: FetchOptions): Promise<Document> {
@@ -90,7 +90,7 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
       const headers = { accept: 'application/json' }
       const reply = await guardedRequest(uri, { ...options, headers, resolve })
       if (reply.status !== 200) throw new Error(`The answer is ${reply.status}`)
-      const document = parse(jsonOf(reply.body), uri)
+      const document = parse(parseDocument(reply.body), uri)
       const at = clock()
       entry.cached = { document, at, until: at + cachedFor(reply.headers, at) }
       onFetched(uri, undefined)
@@ -102,7 +102,7 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
     }
   }
 
-  #entryOf(uri: string, { allowPrivate, mostBytes }: FetchOptions): Entry<Document> {
+  #findOrAddEntry(uri: string, { allowPrivate, mostBytes }: FetchOptions): Entry<Document> {
     const key = `${allowPrivate} ${mostBytes} ${uri}`
     const known = this.#entries.get(key)
     if (known !== undefined) return known
@@ -117,7 +117,7 @@ function isWithin(now: number, since: number, milliseconds: number): boolean {
   return now >= since && now - since < milliseconds
 }
 
-function jsonOf(body: Buffer): unknown {
+function parseDocument(body: Buffer): unknown {
   try {
     return parseJson(body.toString())
   } catch {

@@ -11,7 +11,7 @@ import {
 } from 'gatehouse-protocol'
 import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import { isBuiltInAudience } from '../apis/targets.ts'
 import { readTokenId } from './issuer.ts'
 import type { Claims } from './jwt.ts'
@@ -25,7 +25,7 @@ export interface AccessOptions {
   /** A token with a valid signature begins later than now. Seconds since the epoch. */
   readonly onEarly?: ((notBefore: number) => void) | undefined
   /** The names of a user; called once for each new token. */
-  readonly namesOf: (
+  readonly readNames: (
     userId: string,
   ) => Promise<{ username: string; displayName: string; roles: readonly string[] } | undefined>
 }
@@ -49,7 +49,7 @@ const MAX_RECENT = 1_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
 
-export function createAccess({ issuer, signer, revocationList, clock, namesOf, onEarly }: AccessOptions) {
+export function createAccess({ issuer, signer, revocationList, clock, readNames, onEarly }: AccessOptions) {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
   let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
@@ -59,7 +59,7 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf, o
     return principal instanceof Promise ? principal.then(orForeign) : orForeign(principal)
   }
   const authenticateAny: Authenticate = (token) => {
-    const end = endOf(token)
+    const end = signatureEnd(token)
     const recent = recentTokens.get(end)
     if (recent?.token === token) return checkStillValid(recent.verified)
     const digest = hash('sha256', token, 'base64')
@@ -84,7 +84,7 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf, o
     const { version } = revocationList
     if (verified.checkedVersion !== version) {
       const { principal } = verified
-      const origin = originOf(principal)
+      const origin = tokenOrigin(principal)
       verified.current = revocationList.isRevoked(origin) ? undefined : revocationList.narrow(origin, principal)
       verified.checkedVersion = version
     }
@@ -114,7 +114,7 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf, o
 
   /** Undefined if there is no such user. */
   async function withNames(principal: Principal): Promise<Principal | undefined> {
-    const user = await namesOf(principal.subject)
+    const user = await readNames(principal.subject)
     if (user === undefined) return undefined
     const { roles, ...names } = user
     // A token for an API need not list the roles, by which later changes limit its rights.
@@ -131,12 +131,12 @@ function orForeign(principal: Principal | undefined): Principal | undefined {
 }
 
 /** The ids that revocation events refer to. */
-function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt, ancestors }: Principal): TokenOrigin {
+function tokenOrigin({ tokenId, grantId, sessionId, subject, clientId, issuedAt, ancestors }: Principal): TokenOrigin {
   return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000), ancestors }
 }
 
 /** Part of the signature: enough to distinguish tokens. */
-function endOf(token: string): string {
+function signatureEnd(token: string): string {
   return token.slice(-32)
 }
 
@@ -153,9 +153,9 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     subject: sub,
     kind: sub === clientId ? 'client' : 'user',
     clientId,
-    scopes: scopesOf(scope),
-    roles: stringsOf(claims.role),
-    audiences: typeof claims.aud === 'string' ? [claims.aud] : stringsOf(claims.aud),
+    scopes: sharedScopes(scope),
+    roles: readStrings(claims.role),
+    audiences: typeof claims.aud === 'string' ? [claims.aud] : readStrings(claims.aud),
     tokenId: jti,
     keyId,
     sessionId: typeof sid === 'string' ? sid : undefined,
@@ -166,15 +166,15 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     expiresAt: exp,
     authTime: typeof authTime === 'number' ? authTime : undefined,
     ...(typeof acr === 'string' && { acr }),
-    ...exchangeOf(claims),
-    ...boundKeyOf(claims.cnf),
+    ...readExchange(claims),
+    ...readBoundKey(claims.cnf),
   }
 }
 
 const ORDINARY = {}
 
 /** Only tokens from a token exchange have these members. */
-function exchangeOf({ act, ancestors }: Claims): Pick<Principal, 'actor' | 'ancestors'> {
+function readExchange({ act, ancestors }: Claims): Pick<Principal, 'actor' | 'ancestors'> {
   if (act === undefined || !Array.isArray(ancestors)) return ORDINARY
   const actor = readActor(act)
   return { ...(actor && { actor }), ancestors: ancestors.map(readAncestor) }
@@ -195,7 +195,7 @@ function readAncestor(value: unknown): AncestorToken {
 }
 
 /** RFC 9449 §6.1. Absent from most principals, of which thousands are kept. */
-function boundKeyOf(confirmation: unknown): { boundKey?: string } {
+function readBoundKey(confirmation: unknown): { boundKey?: string } {
   return isObject(confirmation) && typeof confirmation.jkt === 'string' ? { boundKey: confirmation.jkt } : ORDINARY
 }
 
@@ -206,15 +206,15 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 const scopeSets = new LruMap<ReadonlySet<string>>(1_000)
 
 /** Most tokens of a client have the same scopes and share one set. */
-function scopesOf(text: string): ReadonlySet<string> {
+function sharedScopes(text: string): ReadonlySet<string> {
   let scopes = scopeSets.get(text)
   if (scopes === undefined) {
-    scopes = new Set(wordsOf(text))
+    scopes = new Set(splitWords(text))
     scopeSets.set(text, scopes)
   }
   return scopes
 }
 
-function stringsOf(value: unknown): string[] {
+function readStrings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

@@ -37,7 +37,7 @@ const SCOPE_OF_CLAIM: ReadonlyMap<string, string> = new Map(
 
 /** The scope that grants a claim about a user; undefined for any other claim. */
 export function scopeOfClaim(name: string, attributes: AttributeClaims): string | undefined {
-  return SCOPE_OF_CLAIM.get(name) ?? attributes.scopeOf(name)
+  return SCOPE_OF_CLAIM.get(name) ?? attributes.neededScope(name)
 }
 
 /** The claims that the scopes grant and the `claims` parameter requests; claims without a value are left out. */
@@ -55,19 +55,19 @@ export function claimsAbout(
 export function claimsNamed(names: Iterable<string>, user: User, attributes: AttributeClaims): Record<string, unknown> {
   const claims: Record<string, unknown> = {}
   for (const name of names) {
-    const value = SCOPE_OF_CLAIM.has(name) ? claimValue(name, user) : attributes.valueOf(name, user.attributes)
+    const value = SCOPE_OF_CLAIM.has(name) ? claimValue(name, user) : attributes.claimValue(name, user.attributes)
     if (value !== undefined && value !== null && value !== '') claims[name] = value
   }
   return claims
 }
 
-/** The same for a token without a user: the claims of the client's attributes. */
+/** For a token without a user: the claims of the client's attributes. */
 export function clientClaimsNamed(
   names: Iterable<string>,
   client: Client,
   attributes: AttributeClaims,
 ): Record<string, unknown> {
-  const claims = Array.from(names, (name) => [name, attributes.valueOf(name, client.attributes)] as const)
+  const claims = Array.from(names, (name) => [name, attributes.claimValue(name, client.attributes)] as const)
   return Object.fromEntries(claims.filter(([, value]) => value !== undefined))
 }
 
@@ -85,7 +85,7 @@ function claimValue(name: string, user: User): unknown {
 }
 
 /** The name that our pages and the admin API show. */
-export function displayNameOf(user: Pick<User, 'profile' | 'username'>): string {
+export function chooseDisplayName(user: Pick<User, 'profile' | 'username'>): string {
   const { name, nickname } = user.profile
   if (typeof name === 'string' && name !== '') return name
   return typeof nickname === 'string' && nickname !== '' ? nickname : user.username
@@ -99,6 +99,6 @@ export const SINGLE_FACTOR = '1'
 export const MULTI_FACTOR = '2'
 
 /** `acr` is derived from `amr`, so the two never contradict each other. RFC 8176 §2: `mfa` means that two factors were used. */
-export function acrOf(amr: readonly string[]): string {
+export function deriveAcr(amr: readonly string[]): string {
   return amr.includes('mfa') ? MULTI_FACTOR : SINGLE_FACTOR
 }

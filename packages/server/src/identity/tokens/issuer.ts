@@ -80,14 +80,14 @@ const AUTHORIZATION_RESPONSE_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, apis, attributes, clock, lifetimes, sessionEnded }: IssuerOptions) {
-  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
+  const chooseLifetime = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
   /** The least of API, client and server. */
   const lifetimeFor = ({ accessTokenLifetime = Number.POSITIVE_INFINITY }: Api, client: Client) =>
-    Math.min(accessTokenLifetime, lifetimeOf(client), seconds(lifetimes.accessTokenMs))
+    Math.min(accessTokenLifetime, chooseLifetime(client), seconds(lifetimes.accessTokenMs))
   /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
   const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
   /** With offline access a token outlives its session and then no longer names it; without, it ends with the session. */
-  const sessionOf = ({ sessionId, scopes }: Grant) =>
+  const namedSession = ({ sessionId, scopes }: Grant) =>
     sessionId === undefined || (scopes.includes('offline_access') && sessionEnded(sessionId)) ? undefined : sessionId
 
   return {
@@ -104,11 +104,11 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       const api = resource === undefined ? undefined : apis.find(resource)
       // Removed since the target was chosen: its tokens must not become tokens for the built-in services.
       if (resource !== undefined && api === undefined) throw refuse('invalid_target', 'The resource was removed')
-      const longest = api === undefined ? lifetimeOf(client) : lifetimeFor(api, client)
+      const longest = api === undefined ? chooseLifetime(client) : lifetimeFor(api, client)
       const ofGrant = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
       const lifetime = exchanged === undefined ? ofGrant : Math.min(ofGrant, exchanged.expiresAt - iat)
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
-      const audiences = api === undefined ? apis.known().audiencesOf(scopes) : audiencesFor(api, scopes)
+      const audiences = api === undefined ? apis.known().findAudiences(scopes) : audiencesFor(api, scopes)
       const token = await signer.sign('at+jwt', client.accessTokenAlg ?? signer.fapiAlg(), {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
@@ -125,7 +125,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
           ? api && clientClaimsNamed(api.claims, client, attributes.claims())
           : {
               auth_time: seconds(onBehalfOf.grant.authTime),
-              sid: sessionOf(onBehalfOf.grant),
+              sid: namedSession(onBehalfOf.grant),
               amr: onBehalfOf.grant.details.amr,
               acr: onBehalfOf.grant.details.acr,
               ...(api === undefined
@@ -143,13 +143,13 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         iss: name,
         sub: user.id,
         aud: client.id,
-        exp: iat + lifetimeOf(client),
+        exp: iat + chooseLifetime(client),
         iat,
         auth_time: seconds(grant.authTime),
         nonce,
         acr: grant.details.acr,
         amr: grant.details.amr,
-        sid: needsSession(client) ? sessionOf(grant) : undefined,
+        sid: needsSession(client) ? namedSession(grant) : undefined,
         at_hash: accessToken === undefined ? undefined : halfHash(accessToken, alg),
         c_hash: code === undefined ? undefined : halfHash(code, alg),
         ...claimsAbout(
@@ -186,7 +186,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       })
     },
 
-    /** RFC 9701 §5: without `sub` and `exp` beside `iss`, nobody takes it for an access token. */
+    /** RFC 9701 §5: `sub` and `exp` are left out next to `iss`, so that it cannot be mistaken for an access token. */
     introspectionResponse(client: Client, description: object): Promise<string> {
       return signer.sign('token-introspection+jwt', client.introspectionAlg ?? signer.fapiAlg(), {
         iss: name,
@@ -218,7 +218,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
   }
 }
 
-/** For the FAPI profile a claim that nobody asked for is one too many: only clients with a logout URI need the session. */
+/** With the FAPI profile, tokens have no claims that were not asked for: only clients with a logout URI need the session. */
 function needsSession({ profile, frontchannelLogoutUri, backchannelLogoutUri }: Client): boolean {
   return profile !== 'fapi2' || frontchannelLogoutUri !== undefined || backchannelLogoutUri !== undefined
 }

@@ -1,7 +1,7 @@
 /** The scopes of a request: those it asks for, limited to what the client may request and the rights of the user (RFC 6749 §3.3). */
 
 import { isRight } from 'gatehouse-protocol'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
@@ -18,7 +18,7 @@ const MAX_LENGTH = 2000
 export function parseScope(text: string | undefined, scopes: KnownScopes): readonly string[] | undefined {
   if (text === undefined) return undefined
   if (text.length > MAX_LENGTH) throw refuse('invalid_scope', 'The scope is too long')
-  const names = [...new Set(wordsOf(text))]
+  const names = [...new Set(splitWords(text))]
   if (names.length === 0 || !names.every((name) => SCOPE_TOKEN.test(name))) {
     throw refuse('invalid_scope', 'The scope contains characters that are not allowed')
   }

@@ -2,14 +2,14 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { FAPI_ALGS, SIGNATURE_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
+import { createSignature, FAPI_ALGS, SIGNATURE_ALGS, type SignatureAlg } from '../../lib/signature-algs.ts'
 import {
+  chooseSigningKeys,
   isPublished,
   isWithdrawn,
   type KeyRotationOptions,
   openPrivateKey,
   rotateDueKeys,
-  signingKeysOf,
 } from '../../store/keys/key-rotation.ts'
 import type { StoredKey } from '../../store/keys/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
@@ -83,7 +83,7 @@ export async function openSigner(options: SignerOptions) {
     async sign(type: TokenType, alg: SignatureAlg, claims: Claims): Promise<string> {
       const { kid, privateKey } = loaded.inUse().signing.get(alg) ?? (await loaded.reloadSigningKey(alg))
       const input = `${encoded({ alg, typ: type, kid })}.${encoded(claims)}`
-      const signature = await signatureOf(alg, privateKey, Buffer.from(input))
+      const signature = await createSignature(alg, privateKey, Buffer.from(input))
       return `${input}.${signature.toString('base64url')}`
     },
 
@@ -118,7 +118,7 @@ export async function openSigner(options: SignerOptions) {
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
 
-    /** The algorithms that it signs with now. The same object as long as `jwks` returns the same. */
+    /** The algorithms that it signs with now. Returns the same object as long as `jwks` does. */
     algs: (): readonly SignatureAlg[] => loaded.inUse().algs,
 
     close() {
@@ -195,7 +195,7 @@ class LoadedKeys {
 
   #signing(now: number): ReadonlyMap<SignatureAlg, PrivateKey> {
     const signing = new Map<SignatureAlg, PrivateKey>()
-    for (const [alg, { kid, activeFrom }] of signingKeysOf(this.#stored, now)) {
+    for (const [alg, { kid, activeFrom }] of chooseSigningKeys(this.#stored, now)) {
       const privateKey = this.#privateKeys.get(kid)
       const isFirst = !this.#stored.some((key) => key.alg === alg && key.activeFrom < activeFrom)
       if (privateKey !== undefined && !(isFirst && activeFrom > now)) signing.set(alg, { kid, privateKey })

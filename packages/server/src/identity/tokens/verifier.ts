@@ -61,10 +61,10 @@ const OWN_TOKENS: Verification<VerificationKey> = {
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
 
 export function createVerifier(options: VerifierOptions): Verifier<VerificationKey> {
-  return createVerifierOf(OWN_TOKENS, options)
+  return createBatchVerifier(OWN_TOKENS, options)
 }
 
-export function createVerifierOf<Key>(verification: Verification<Key>, options: VerifierOptions): Verifier<Key> {
+export function createBatchVerifier<Key>(verification: Verification<Key>, options: VerifierOptions): Verifier<Key> {
   const { program = verification.program, onError, workerThreshold = BATCH_SIZE } = options
   const { maxPending = 1_024, idleMs = 10_000 } = options
   let waiting: Check<Key>[] = []

@@ -12,7 +12,9 @@ import type { BulkEmission } from '../engines/emit/emission.ts'
 import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { shown } from '../json.ts'
-import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from '../run/call.ts'
+import type { Planned } from '../plan/planner.ts'
+import { type ExecutionEnv, ownerOf } from '../run/call.ts'
+import { insertRows, permitRows, type RowsCall } from '../run/insert-rows.ts'
 import { type RunEnv, runWork, type Work } from '../run/run.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
@@ -74,7 +76,7 @@ export function runBulk(call: BulkRun, env: BulkEnv & RunEnv): Promise<BulkOutco
   })
 }
 
-export async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {
+async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {
   // Before a byte is read.
   refuseUnfit(findTable(call, env), call)
   const spool = await env.spools.open(ownerOf(call.principal))
@@ -99,7 +101,7 @@ export function checkBulk(call: Omit<BulkCall, 'source' | 'running'>, env: BulkE
   refuseUnfit(table, call)
   if (call.columns === undefined) return table
   const { planned } = planOf(call, table, columnsOf(table, call.columns, call, env), env)
-  requireStepUp(queryCall(call, planned), env)
+  permitRows(rowsCall(call, planned), env)
   return table
 }
 
@@ -146,7 +148,7 @@ async function readRows(
   const columns = columnsOf(table, namesOf(reader, call.columns), call, env)
   // Rights, before more is read.
   const { planned } = planOf(call, table, columns, env)
-  requireStepUp(queryCall(call, planned), env)
+  permitRows(rowsCall(call, planned), env)
   const rows = new SpoolRows(spool, env.engine.spoolEncoder(columns))
   for await (const batch of reader.read(columns)) {
     call.running.signal.throwIfAborted()
@@ -168,13 +170,9 @@ async function insert(
   if (!isSameForm(table, definition, columns))
     throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
   const plan = planOf(call, table, columns, env)
-  const one = queryCall(call, plan.planned)
-  requireStepUp(one, env)
-  const ready = await withAttributes(one, env)
   const keyColumns = table.primaryKey.map((name) => columns.findIndex((column) => column.name === name))
   const { signal } = call.running
-  const { outcome, isReplay } = await env.engine.bulk({
-    owner: ownerOf(call.principal),
+  const request = {
     tables: [table],
     spool: spool.path,
     rows,
@@ -182,12 +180,12 @@ async function insert(
     keyColumns: keyColumns.includes(-1) ? [] : keyColumns,
     primaryKey: table.primaryKey,
     duplicates: call.duplicates,
-    statements: plan.statements({ ...runValues(ready, [], env), literals: [] }),
     constraints: plan.constraints,
     // Without `restart`: a bulk insert has the time of an export.
     running: { signal },
     idempotencyKey: digest === undefined ? undefined : call.idempotencyKey?.(digest),
-  })
+  }
+  const { outcome, isReplay } = await insertRows(rowsCall(call, plan.planned), request, plan.statements, env)
   return { rowsAffected: outcome.rowsAffected, duplicates: outcome.duplicates, isReplay }
 }
 
@@ -272,19 +270,11 @@ function planOf(
   return planBulk({ principal, table, columns: columns.map(({ name }) => name), duplicates, fillsDefaults }, env)
 }
 
-function queryCall(
+function rowsCall(
   { principal, requestId, address }: Pick<BulkCall, 'principal' | 'requestId' | 'address'>,
-  planned: QueryCall['planned'],
-): QueryCall {
-  return {
-    principal,
-    requestId,
-    address,
-    planned,
-    valueSets: [[]],
-    encoding: { format: 'json', rows: 'objects', integers: 'numbers' },
-    limits: { rows: 0, bytes: 0, skip: 0 },
-  }
+  planned: Planned,
+): RowsCall {
+  return { principal, requestId, address, planned }
 }
 
 /** Whether the rows that were read for one definition fit the other. */

@@ -1,5 +1,5 @@
 /** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
-import { delimiterName, delimiterOf } from 'gatehouse-csv'
+import { delimiterName, guessDelimiter } from 'gatehouse-csv'
 import { badBody, type NamedColumn } from '../columns/row-error.ts'
 import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
@@ -73,7 +73,7 @@ export async function openCsv(source: ByteSource, options: CsvOptions): Promise<
 /** The name of another delimiter, which would split a record that has one field only. */
 export function otherDelimiter(fields: readonly string[], { delimiter }: CsvOptions): string | undefined {
   const [only = '', ...more] = fields
-  const found = delimiterOf([only])
+  const found = guessDelimiter([only])
   return more.length === 0 && found !== delimiter && only.includes(found) ? delimiterName(found) : undefined
 }
 

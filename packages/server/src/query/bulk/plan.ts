@@ -1,5 +1,5 @@
 /** The statements of a bulk insert: planned with the rights of the caller, like every other insert. */
-import { AT, insertOf, nameOf, type TableView } from 'gatehouse-iql'
+import { AT, buildInsert, buildName, type TableView } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { BulkEmission } from '../engines/emit/emission.ts'
 import { boundParameter, type PlanParameter, type RunValues } from '../engines/emit/parameters.ts'
@@ -25,7 +25,7 @@ export interface PlanRequest {
   readonly fillsDefaults: BulkEmission['fillsDefaults']
 }
 
-type Conflict = ReturnType<typeof insertOf>['onConflict']
+type Conflict = ReturnType<typeof buildInsert>['onConflict']
 
 export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
   const { table, columns, duplicates } = request
@@ -59,7 +59,7 @@ function plan(request: PlanRequest, env: ExecutionEnv, fromTable: boolean, onCon
   const action = onConflict?.action.kind ?? 'none'
   return env.planner.plan(principal, env.catalogue.snapshot, '', {
     key: `bulk ${JSON.stringify([fromTable, action, fillsDefaults, table.name, ...columns])}`,
-    statement: () => ({ ...insertOf(table.name, columns, 1, []), onConflict }),
+    statement: () => ({ ...buildInsert(table.name, columns, 1, []), onConflict }),
     bulk: { fromTable, fillsDefaults },
   })
 }
@@ -69,10 +69,10 @@ function replacing(table: TableView, columns: readonly string[]): Conflict {
   const others = columns.filter((name) => !table.primaryKey.includes(name))
   if (others.length === 0) return undefined
   const set = others.map((name) => ({
-    column: nameOf(name),
-    value: { kind: 'column' as const, table: nameOf('excluded'), name: nameOf(name) },
+    column: buildName(name),
+    value: { kind: 'column' as const, table: buildName('excluded'), name: buildName(name) },
   }))
-  return { target: table.primaryKey.map(nameOf), action: { kind: 'update', set, where: undefined }, ...AT }
+  return { target: table.primaryKey.map(buildName), action: { kind: 'update', set, where: undefined }, ...AT }
 }
 
 function statementOf({ emitted }: Planned, given: RunValues, env: ExecutionEnv): BulkStatement {

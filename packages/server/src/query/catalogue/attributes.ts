@@ -2,7 +2,7 @@
 import { type AttributeView, BOOLEAN, DATE, INTEGER, type IqlType, type IqlValue, readValue, TEXT } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
-import { valuesOf } from '../../store/attributes/attribute-values.ts'
+import { listValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeDefinition, AttributeType } from '../../store/attributes/attributes.ts'
 
 export type AttributeViews = ReadonlyMap<string, AttributeView>
@@ -15,12 +15,12 @@ export interface AttributeSource {
   /** As they are declared now. */
   definitions(): Promise<readonly AttributeDefinition[]>
   /** The current values of a user, or of a client whose token has no user. Those read a moment ago come without a Promise. */
-  valuesOf(caller: Caller): AttributeValues | Promise<AttributeValues>
+  currentValues(caller: Caller): AttributeValues | Promise<AttributeValues>
 }
 
 export type Caller = Pick<Principal, 'kind' | 'subject' | 'clientId'>
 
-export const NO_ATTRIBUTES: AttributeSource = { definitions: async () => [], valuesOf: () => ({}) }
+export const NO_ATTRIBUTES: AttributeSource = { definitions: async () => [], currentValues: () => ({}) }
 
 const TYPES: Readonly<Record<AttributeType, IqlType>> = { Text: TEXT, Integer: INTEGER, Boolean: BOOLEAN, Date: DATE }
 
@@ -40,7 +40,7 @@ export function attributeInputs(
     if (attribute !== undefined)
       inputs.set(
         name,
-        valuesOf(values, name).flatMap((value) => inputOf(value, attribute.type)),
+        listValues(values, name).flatMap((value) => inputOf(value, attribute.type)),
       )
   }
   return inputs

@@ -2,7 +2,7 @@
 
 import {
   type CheckView,
-  nestingOf,
+  measureNesting,
   parse,
   parseExpressionText,
   type Query,
@@ -43,7 +43,7 @@ function viewQueryOf(text: string): ViewQuery {
   const parsedText = () => {
     if (parsed === undefined) {
       const query = parseView(text)
-      parsed = { query, nesting: nestingOf(query) }
+      parsed = { query, nesting: measureNesting(query) }
     }
     return parsed
   }

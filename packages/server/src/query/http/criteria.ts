@@ -3,11 +3,11 @@ import {
   AT,
   binary,
   boolean,
+  buildName,
   columnRef,
   type Expression,
   type IqlValue,
   isNull,
-  nameOf,
   parameterRef,
   type StatementParameter,
   type TableView,
@@ -252,7 +252,7 @@ function like(operand: Expression, pattern: Expression, negated: boolean, ignore
 function call(name: string, ...args: Expression[]): Expression {
   return {
     kind: 'call',
-    name: nameOf(name),
+    name: buildName(name),
     star: false,
     distinct: false,
     arguments: args,

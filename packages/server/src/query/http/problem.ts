@@ -1,7 +1,7 @@
 /** Error replies of the query service: problem documents (RFC 9457) with its own codes and the request id. */
 
 import { ERRORS } from 'gatehouse-iql'
-import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
+import { type Problem, Refusal, toProblem } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { FAULT, logFailure, sendProblem } from '../../http/problem.ts'
 import { bothSchemes } from '../../http/request/proof.ts'
@@ -18,13 +18,13 @@ export function replyToError(context: Context, error: unknown): void {
 /** Logs details that the caller must not see. */
 export function problemFor(error: unknown, context: Context) {
   const refusal = logFailure(context, asKnown(error))
-  if (refusal === undefined) return { ...problemOf(FAULT), RequestId: context.id }
+  if (refusal === undefined) return { ...toProblem(FAULT), RequestId: context.id }
   return { ...problemOfQuery(refusal), RequestId: context.id }
 }
 
 /** The document of a refusal in a stream, where there is no reply with a status. */
 export function problemOfQuery(refusal: Refusal): Problem {
-  return problemOf(refusal, TITLES.get(refusal.code))
+  return toProblem(refusal, TITLES.get(refusal.code))
 }
 
 /** An outage of the database is logged once, when it begins. It is not an internal error of the server. */

@@ -2,9 +2,9 @@
 
 import {
   AT,
+  buildInsert,
+  buildName,
   type IqlValue,
-  insertOf,
-  nameOf,
   parameterRef,
   type SelectItem,
   type Statement,
@@ -185,7 +185,7 @@ function newShape(table: TableView, names: readonly string[]): RowShape {
   if (new Set(columns).size < columns.length) throw refuse('Request.BadBody', 'A row names a column twice')
   const key = `insert ${JSON.stringify([table.name, ...columns])}`
   const places = named.map(({ place }) => place)
-  return { columns, places, key, statement: () => insertOf(table.name, columns, 1, ALL_COLUMNS) }
+  return { columns, places, key, statement: () => buildInsert(table.name, columns, 1, ALL_COLUMNS) }
 }
 
 /** `{"Criteria": […], "Assignments": {…}}` */
@@ -203,10 +203,10 @@ function readUpdate(table: TableView, body: Json): WriteCall {
   const where = requireCriteria(members.get('criteria') ?? [], table, values)
   const set = Object.entries(assignments).map(([name, value]) => {
     const column = findColumn(table, name)
-    return { column: nameOf(column), value: parameterRef(values.add(column, value)) }
+    return { column: buildName(column), value: parameterRef(values.add(column, value)) }
   })
   return callOf(
-    { kind: 'update', table: nameOf(table.name), alias: undefined, set, where, returning: [], ...AT },
+    { kind: 'update', table: buildName(table.name), alias: undefined, set, where, returning: [], ...AT },
     values,
   )
 }
@@ -218,7 +218,7 @@ function readDelete(table: TableView, body: Json): WriteCall {
     : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')
   const values = new CallValues()
   const where = requireCriteria(criteria ?? [], table, values)
-  return callOf({ kind: 'delete', table: nameOf(table.name), alias: undefined, where, returning: [], ...AT }, values)
+  return callOf({ kind: 'delete', table: buildName(table.name), alias: undefined, where, returning: [], ...AT }, values)
 }
 
 function callOf(statement: Statement, values: CallValues): WriteCall {

@@ -116,7 +116,7 @@ export class AttributeWatch<Reader extends object> {
   async #read(watched: Watched<Reader>): Promise<void> {
     for (;;) {
       const { changes } = watched
-      const values = await this.#options.source.valuesOf(watched.caller)
+      const values = await this.#options.source.currentValues(watched.caller)
       if (watched.changes !== changes) continue
       watched.values = values
       return

@@ -8,14 +8,14 @@ import {
   conjuncts,
   type DefaultValue,
   type Delete,
-  type IndexesOf,
+  directOperands,
+  type FindIndexes,
+  findVolatility,
   type Insert,
   isLongType,
   isSmallText,
-  operandsOf,
   type TableSource,
   type Update,
-  volatilityOf,
 } from 'gatehouse-iql'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../model/cost-class.ts'
@@ -29,7 +29,7 @@ export type AccessPath =
   | { readonly kind: 'scan' }
 
 /** `ascendingOf` are the indexes all of whose columns are in ascending order. */
-export function costOf(query: BoundQuery, indexesOf: IndexesOf, ascendingOf: IndexesOf = () => []): CostClass {
+export function costOf(query: BoundQuery, indexesOf: FindIndexes, ascendingOf: FindIndexes = () => []): CostClass {
   const { body } = query
   if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
     return 'unbounded'
@@ -98,7 +98,7 @@ export function targetOf({ table, source }: Update | Delete): TableSource {
 export function accessPath(
   { id, table, filter }: TableSource,
   where: BoundExpression | undefined,
-  indexesOf: IndexesOf = () => [],
+  indexesOf: FindIndexes = () => [],
 ): AccessPath {
   // The database evaluates the conditions of the statement after the row filter, so it cannot use a key for them.
   if (where === undefined || filter !== undefined) return { kind: 'scan' }
@@ -151,7 +151,7 @@ function isInIndexOrder(
   orderBy: BoundQuery['orderBy'],
   { outputs, where }: BoundSelect,
   { id, table }: TableSource,
-  { indexesOf, ascendingOf }: { readonly indexesOf: IndexesOf; readonly ascendingOf: IndexesOf },
+  { indexesOf, ascendingOf }: { readonly indexesOf: FindIndexes; readonly ascendingOf: FindIndexes },
 ): boolean {
   const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
   fixed.delete(undefined)
@@ -189,7 +189,7 @@ function isInKeyOrder(
   { outputs, where }: BoundSelect,
   orderBy: BoundQuery['orderBy'],
   { id, table }: TableSource,
-  indexesOf: IndexesOf,
+  indexesOf: FindIndexes,
 ): boolean {
   const { primaryKey, uniques, columns } = table
   const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
@@ -245,14 +245,14 @@ function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
 export function isSimple(node: BoundExpression): boolean {
   switch (node.kind) {
     case 'call':
-      return volatilityOf(node.function) !== undefined && node.arguments.length === 0
+      return findVolatility(node.function) !== undefined && node.arguments.length === 0
     case 'arithmetic':
       if (node.operator === 'text||text') return isSimpleConcat(node, concatOperands(node))
       break
     case 'in-list':
       if (node.items.length > BOUNDED_ROWS) return false
   }
-  return SIMPLE_KINDS.has(node.kind) && operandsOf(node).every(isSimple)
+  return SIMPLE_KINDS.has(node.kind) && directOperands(node).every(isSimple)
 }
 
 /** The operands of a whole chain are looked at together: a test of each link would take quadratic time. */
@@ -279,7 +279,7 @@ const SIMPLE_KINDS: ReadonlySet<BoundExpression['kind']> = new Set<BoundExpressi
 /** The uses of columns whose values can have any length, in an expression that is simple. */
 function longReads(node: BoundExpression): number {
   const own = (node.kind === 'column' || node.kind === 'output') && isLongType(node.type) ? 1 : 0
-  return own + sum(operandsOf(node).map(longReads))
+  return own + sum(directOperands(node).map(longReads))
 }
 
 function sum(numbers: readonly number[]): number {

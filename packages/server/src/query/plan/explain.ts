@@ -2,14 +2,14 @@
 
 import {
   type AsofJoin,
-  andOf,
   type BoundBody,
   type BoundExpression,
   type BoundQuery,
   type BoundSelect,
+  combineConditions,
   conjuncts,
   type Delete,
-  type IndexesOf,
+  type FindIndexes,
   type Insert,
   type Source,
   type TableSource,
@@ -19,7 +19,7 @@ import { asofIndexColumns, asofMethod, sourceIds, splitConditions } from '../eng
 import { latestIndex } from '../engines/emit/latest.ts'
 import { accessPath, targetOf } from './cost.ts'
 
-export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: IndexesOf): readonly string[] {
+export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: FindIndexes): readonly string[] {
   switch (statement.kind) {
     case 'query':
       return queryLines(statement, indexesOf)
@@ -46,7 +46,7 @@ export function explain(statement: BoundQuery | Insert | Update | Delete, indexe
   }
 }
 
-function queryLines(query: BoundQuery, indexesOf: IndexesOf): readonly string[] {
+function queryLines(query: BoundQuery, indexesOf: FindIndexes): readonly string[] {
   const lines: string[] = []
   if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
   if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
@@ -56,7 +56,7 @@ function queryLines(query: BoundQuery, indexesOf: IndexesOf): readonly string[] 
   ])
 }
 
-function bodyLines(body: BoundBody, indexesOf: IndexesOf): readonly string[] {
+function bodyLines(body: BoundBody, indexesOf: FindIndexes): readonly string[] {
   switch (body.kind) {
     case 'query':
       return queryLines(body, indexesOf)
@@ -79,7 +79,11 @@ function bodyLines(body: BoundBody, indexesOf: IndexesOf): readonly string[] {
   }
 }
 
-function fromLines({ from, where }: BoundSelect, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
+function fromLines(
+  { from, where }: BoundSelect,
+  index: readonly string[] | undefined,
+  indexesOf: FindIndexes,
+): string[] {
   if (from === undefined) return ['one row']
   if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
   const keys = index.slice(0, -1).join(', ')
@@ -89,7 +93,7 @@ function fromLines({ from, where }: BoundSelect, index: readonly string[] | unde
   ]
 }
 
-function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {
+function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: FindIndexes): string[] {
   switch (source.kind) {
     case 'table':
       return [accessLine(source, where, indexesOf)]
@@ -112,12 +116,12 @@ function sourceLines(source: Source, where: BoundExpression | undefined, indexes
   }
 }
 
-function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {
+function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf: FindIndexes): string[] {
   const sources = sourceIds(join)
   const [ofLeft, rest] = splitConditions(conjuncts(where), sources, sourceIds(join.left))
   const method = asofMethod(join, { conditions: [...conjuncts(where)], sources }, { indexesOf, isFormer: false })
   const steps = `asof ${join.outer ? 'left ' : ''}join${rest.length === 0 ? '' : ', filtered'}`
-  const left = sourceLines(join.left, andOf(...ofLeft), indexesOf)
+  const left = sourceLines(join.left, combineConditions(...ofLeft), indexesOf)
   if (method.kind === 'index' && join.right.kind === 'table') {
     const { columns } = method
     const right = `find in ${join.right.table.name} the closest ${columns.at(-1)} by index on ${columns.join(', ')}`
@@ -135,7 +139,7 @@ function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf
   ]
 }
 
-function accessLine(source: TableSource, where: BoundExpression | undefined, indexesOf: IndexesOf): string {
+function accessLine(source: TableSource, where: BoundExpression | undefined, indexesOf: FindIndexes): string {
   const path = accessPath(source, where, indexesOf)
   switch (path.kind) {
     case 'key':

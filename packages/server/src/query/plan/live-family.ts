@@ -1,11 +1,11 @@
 /** Families of live statements: statements that differ only in the values compared with columns share one read of the changed rows. */
 
 import {
-  andOf,
   type BoundExpression,
   type BoundSelect,
   type Column,
   cannotFail,
+  combineConditions,
   conjuncts,
   type IqlType,
   type IqlValue,
@@ -76,7 +76,7 @@ export function routingOf({ outputs, where }: BoundSelect, source: TableSource):
   }
   const evaluated = [...rest, ...outputs.map(({ expression }) => expression)]
   if (terms.length === 0 || !evaluated.every(cannotFail)) return { terms: [], where }
-  return { terms, where: andOf(...rest) }
+  return { terms, where: combineConditions(...rest) }
 }
 
 /** Types whose equal values have equal texts. */

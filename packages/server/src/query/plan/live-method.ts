@@ -1,5 +1,12 @@
 /** How the result of a live statement is kept up to date, and why in this way. */
-import { type BoundQuery, type BoundSelect, partsOf, type Source, type TableSource, volatilityOf } from 'gatehouse-iql'
+import {
+  type BoundQuery,
+  type BoundSelect,
+  findVolatility,
+  type Source,
+  type TableSource,
+  walkQuery,
+} from 'gatehouse-iql'
 
 export type LiveMethod =
   /** Only the rows whose keys have changed are read again. */
@@ -29,10 +36,10 @@ export function methodOf(query: BoundQuery): MethodChoice {
 }
 
 function clockReason(query: BoundQuery): string | undefined {
-  for (const part of partsOf(query)) {
+  for (const part of walkQuery(query)) {
     if (part.kind !== 'expression' || part.expression.kind !== 'call') continue
     const { function: id } = part.expression
-    if (volatilityOf(id) !== 'stable') continue
+    if (findVolatility(id) !== 'stable') continue
     return part.isOfRowFilter
       ? 'Which rows you may read depends on the time.'
       : `${id}() changes with the time, so that the result can change while no row does.`
@@ -51,7 +58,7 @@ function rerunReason(query: BoundQuery): string | undefined {
   if (body.grouped) return body.groupBy.length > 0 ? 'GROUP BY combines rows.' : 'An aggregate combines rows.'
   if (body.distinct) return 'DISTINCT combines equal rows.'
   if (body.latest !== undefined) return 'LATEST ON: which row is the last depends on the other rows.'
-  for (const part of partsOf(query)) {
+  for (const part of walkQuery(query)) {
     if (part.kind === 'query' && part.query !== query) return 'It has a sub-query, which reads further rows.'
     if (part.kind === 'expression' && part.expression.kind === 'window') return 'A window function reads further rows.'
   }

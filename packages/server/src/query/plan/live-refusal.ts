@@ -5,11 +5,11 @@ import {
   type BoundQuery,
   type BoundStatement,
   DEFAULT_LIMITS,
-  partsOf,
+  findVolatility,
   refuse,
   type ScalarId,
   tokenize,
-  volatilityOf,
+  walkQuery,
 } from 'gatehouse-iql'
 import type { Refusal } from 'gatehouse-protocol'
 
@@ -18,7 +18,7 @@ export function checkLive({ statement, tables }: Bound, text: string): BoundQuer
   if (statement.kind !== 'query') throw notLive(text, ...otherStatement(statement))
   if (tables.length === 0)
     throw notLive(text, 'The statement reads no table, so its result never changes', 'run it once, as a query')
-  for (const part of partsOf(statement)) {
+  for (const part of walkQuery(statement)) {
     if (part.kind === 'query' && !part.isExists) refuseUnordered(part.query, text)
     if (part.kind === 'expression' && part.expression.kind === 'call')
       refuseRandom(part.expression.function, part.isOfRowFilter, text)
@@ -60,7 +60,7 @@ function refuseUnordered({ limit, offset, orderBy }: BoundQuery, text: string): 
 }
 
 function refuseRandom(id: ScalarId, isOfRowFilter: boolean, text: string): void {
-  if (volatilityOf(id) !== 'volatile') return
+  if (findVolatility(id) !== 'volatile') return
   throw isOfRowFilter
     ? notLive(text, 'Which rows you may read is random', 'ask an administrator to change the row filter of the table')
     : notLive(text, `${id}() gives another value each time`, `leave out ${id}()`, id)

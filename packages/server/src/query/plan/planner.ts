@@ -7,13 +7,13 @@ import {
   bind,
   DEFAULT_LIMITS,
   type Delete,
+  findLiterals,
   type Insert,
   type Limits,
-  literalsOf,
   parse,
+  readShape,
   type Shape,
   type Statement,
-  shapeOf,
   type TableView,
   tokenize,
   type Update,
@@ -136,7 +136,7 @@ export class Planner {
     const long = sizeOf(key, built) > LONG_CHARACTERS ? this.#long.find(key, scopes) : undefined
     if (long !== undefined) return { plan: long }
     if (built !== undefined) return { steps: () => this.#planBuilt(scopes, snapshot, built) }
-    const shape = this.#mayShare(text) ? shapeOf(text) : undefined
+    const shape = this.#mayShare(text) ? readShape(text) : undefined
     const plan = this.#shapes.find(shape, text, scopes)
     return plan === undefined ? { steps: () => this.#planText(scopes, snapshot, text, shape) } : { plan }
   }
@@ -178,7 +178,7 @@ export class Planner {
     yield
     const statement = parse(text, this.#limits, tokens)
     yield
-    const written = shape === undefined ? undefined : literalsOf(statement, shape)
+    const written = shape === undefined ? undefined : findLiterals(statement, shape)
     const bound = bind(statement, text, viewFor(snapshot, scopes), written)
     yield
     const autoParameters = shape === undefined ? [] : autoParametersOf(bound, shape, snapshot)

@@ -1,15 +1,15 @@
 /** The row filter of a table as it applies to one user: the claims and attributes of the user in place of :sub, :username, :roles and :attribute.…. */
 import {
   AT,
-  attributeOf,
   type Expression,
+  namedAttribute,
   parseExpressionText,
   printExpression,
   ROLE_CLAIMS,
   withChildren,
 } from 'gatehouse-iql'
 import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
-import { valuesOf } from '../../store/attributes/attribute-values.ts'
+import { listValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeViews } from '../catalogue/attributes.ts'
 
 export interface FilterClaims {
@@ -47,7 +47,7 @@ function withClaims(node: Expression, user: User): Expression {
     if (items !== undefined) return { ...node, operand: withClaims(node.operand, user), items }
   }
   if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, user))
-  const attribute = attributeOf(node)
+  const attribute = namedAttribute(node)
   if (attribute !== undefined) return attributeItems(attribute, user)[0] ?? NULL
   const name = node.name.toLowerCase()
   return name === 'sub' ? text(user.claims.subject) : name === 'username' ? text(user.claims.username) : node
@@ -56,7 +56,7 @@ function withClaims(node: Expression, user: User): Expression {
 /** The elements of a set; undefined for any other expression. */
 function itemsOf(node: Expression, user: User): Expression[] | undefined {
   if (node.kind === 'parameter' && ROLE_CLAIMS.has(node.name.toLowerCase())) return user.claims.roles.map(text)
-  const attribute = attributeOf(node)
+  const attribute = namedAttribute(node)
   if (attribute === undefined || user.attributes.get(attribute)?.many !== true) return undefined
   const items = attributeItems(attribute, user)
   return items.length === 0 ? [NULL] : items
@@ -64,7 +64,7 @@ function itemsOf(node: Expression, user: User): Expression[] | undefined {
 
 function attributeItems(name: string, { claims, attributes }: User): Expression[] {
   const isDate = attributes.get(name)?.type.kind === 'Date'
-  return valuesOf(claims.attributes ?? {}, name).map((value) =>
+  return listValues(claims.attributes ?? {}, name).map((value) =>
     isDate ? { kind: 'typed', type: 'Date', value: String(value), ...AT } : literal(value),
   )
 }

@@ -6,11 +6,11 @@ import {
   type BoundSelect,
   type BoundStatement,
   conjuncts,
-  type IndexesOf,
-  operandsOf,
-  partsOf,
+  directOperands,
+  type FindIndexes,
   type Source,
   type TableSource,
+  walkQuery,
 } from 'gatehouse-iql'
 import { asofIndexColumns, asofMethod, sourceIds } from '../engines/emit/asof.ts'
 import { latestIndex } from '../engines/emit/latest.ts'
@@ -20,7 +20,7 @@ import { targetOf } from './cost.ts'
 const MAX_NAMED = 5
 
 /** A sentence for people, or undefined if every table is searched by a key or an index. */
-export function describeWholeReads(statement: BoundStatement, indexesOf: IndexesOf): string | undefined {
+export function describeWholeReads(statement: BoundStatement, indexesOf: FindIndexes): string | undefined {
   const found = new WholeReads(indexesOf)
   found.addStatement(statement)
   const { tables, missing } = found
@@ -34,9 +34,9 @@ export function describeWholeReads(statement: BoundStatement, indexesOf: Indexes
 class WholeReads {
   readonly tables = new Set<string>()
   readonly missing = new Set<string>()
-  readonly #indexesOf: IndexesOf
+  readonly #indexesOf: FindIndexes
 
-  constructor(indexesOf: IndexesOf) {
+  constructor(indexesOf: FindIndexes) {
     this.#indexesOf = indexesOf
   }
 
@@ -58,7 +58,7 @@ class WholeReads {
   }
 
   #addQuery(query: BoundQuery): void {
-    for (const part of partsOf(query)) {
+    for (const part of walkQuery(query)) {
       if (part.kind !== 'query') continue
       const bodies = [part.query.body]
       for (let body = bodies.pop(); body !== undefined; body = bodies.pop()) {
@@ -108,7 +108,7 @@ class WholeReads {
 function isAbout(condition: BoundExpression, source: number, name: string | undefined): boolean {
   const isColumn = (node: BoundExpression) => node.kind === 'column' && node.source === source && node.name === name
   const uses = (node: BoundExpression): boolean =>
-    node.kind === 'column' ? node.source === source : operandsOf(node).some(uses)
+    node.kind === 'column' ? node.source === source : directOperands(node).some(uses)
   switch (condition.kind) {
     case 'compare': {
       const { operator, left, right } = condition

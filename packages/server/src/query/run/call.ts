@@ -99,7 +99,7 @@ export function withAttributes<Call extends QueryCall>(call: Call, { attributes 
     ...call,
     attributes: attributeInputs(values, names, call.planned.snapshot.attributes),
   })
-  const found = attributes.valuesOf(call.principal)
+  const found = attributes.currentValues(call.principal)
   return found instanceof Promise ? found.then(withValues) : withValues(found)
 }
 
@@ -109,7 +109,7 @@ function attributeNames(call: QueryCall): ReadonlySet<string> {
   return new Set(listParts(call).flatMap((part) => [...part.planned.bound.attributes]))
 }
 
-/** Refuses a caller whose sign-in is not enough for the tables of every part. Every call passes here before it runs. */
+/** Refuses a caller whose sign-in is not enough for the tables of every part. */
 export function requireStepUp(call: QueryCall, env: Pick<ExecutionEnv, 'stepUp'>): void {
   requireForPart(call.planned, call, env)
   if (call.further !== undefined) for (const { planned } of call.further) requireForPart(planned, call, env)
@@ -134,12 +134,10 @@ const MAX_SMALL_LENGTH = 64 * 1024
 
 /** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
 export function readSmall(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
-  if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
-  requireStepUp(call, env)
-  const { readInline: inline } = call.planned.read ?? {}
-  const ready = inline === undefined ? undefined : withAttributes(call, env)
-  const run = ready === undefined || ready instanceof Promise ? undefined : readRun(ready, env)
-  return run !== undefined && isSmall(run) ? inline?.(run) : undefined
+  const { read, readsAuditLog } = call.planned
+  if (read?.readInline === undefined || readsAuditLog || !mayBeSmall(call)) return undefined
+  const run = readRun(call, env)
+  return isSmall(run) ? read.readInline(run) : undefined
 }
 
 export function isSmall({ parameters }: ReadRun): boolean {

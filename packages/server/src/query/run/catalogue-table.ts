@@ -13,7 +13,7 @@ import type {
   TableView,
   Update,
 } from 'gatehouse-iql'
-import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, needOf } from 'gatehouse-protocol'
+import { ACR_LEVELS, type AcrLevel, LONGEST_AGE, readStepUpNeed } from 'gatehouse-protocol'
 import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
@@ -320,8 +320,8 @@ function textOf(value: IqlValue | undefined): string | undefined {
 }
 
 function stepUpOf(given: (column: string) => Cell | IqlValue | undefined): TableDefinition['stepUp'] {
-  const read = needOf(levelOf(given('requireacr')), ageOf(given('requireage')))
-  return rulesOf(read, needOf(levelOf(given('writerequireacr')), ageOf(given('writerequireage'))))
+  const read = readStepUpNeed(levelOf(given('requireacr')), ageOf(given('requireage')))
+  return rulesOf(read, readStepUpNeed(levelOf(given('writerequireacr')), ageOf(given('writerequireage'))))
 }
 
 function levelOf(value: Cell | IqlValue | undefined): AcrLevel | undefined {

@@ -22,9 +22,7 @@ import {
   type QueryResult,
   type RunningCall,
   readRun,
-  requireStepUp,
   runValues,
-  withAttributes,
 } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
@@ -35,10 +33,8 @@ const MAX_SHARED_ROWS = 1000
 /** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
 const MAX_SHARED_LENGTH = 1024 * 1024
 
-export async function execute(call: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
-  requireStepUp(call, env)
-  const ready = withAttributes(call, env)
-  const run = ready instanceof Promise ? await ready : ready
+/** What the caller may run: step-up was required, and the attributes are known. */
+export async function execute(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { bound, encoders, readsAuditLog, snapshot } = run.planned
   const { statement } = bound
   run.running.explainLimit?.(() => describeWholeReads(statement, (table) => snapshot.indexesOf(table)))

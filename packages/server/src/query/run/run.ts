@@ -33,6 +33,8 @@ export interface Work {
   /** What lists of running queries and the log of slow statements show. */
   readonly shown: string
   readonly span?: OpenSpan | undefined
+  /** The outcome of an error that only the protocol knows; undefined for a fault. */
+  readonly outcomeOf?: (error: unknown) => string | undefined
   /** Called when it is listed and can be stopped, which work that ends in one turn never is. What this returns is called at the end. */
   readonly onBegin?: (running: RunningQuery) => () => void
 }
@@ -85,14 +87,29 @@ function prepare<Parts extends CallParts>(
 ): Ready<Parts> | Promise<Ready<Parts>> {
   const { principal, requestId, address, encoding, plan } = call
   const planning = new Planning(principal, env)
-  const permit = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
+  const makeReady = (parts: Parts): Ready<Parts> | Promise<Ready<Parts>> => {
     const asked = { principal, requestId, address, encoding, ...parts }
     requireStepUp(asked, env)
     const query = withAttributes(asked, env)
     return query instanceof Promise ? query.then((query) => ({ parts, query })) : { parts, query }
   }
   const parts = whenPlanned(() => plan(planning))
-  return parts instanceof Promise ? parts.then(permit) : permit(parts)
+  return parts instanceof Promise ? parts.then(makeReady) : makeReady(parts)
+}
+
+/** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */
+export function permit<Parts extends CallParts>(
+  {
+    plan,
+    ...call
+  }: Pick<StatementCall, 'principal' | 'requestId' | 'address' | 'encoding'> & {
+    readonly plan: (planning: Planning) => Parts
+  },
+  env: RunEnv,
+): Parts {
+  const parts = plan(new Planning(call.principal, env))
+  requireStepUp({ ...call, ...parts }, env)
+  return parts
 }
 
 /** Admission, then the engine, which waits for a slot and keeps to the limits of time and memory. */
@@ -166,16 +183,17 @@ export class Run {
   }
 
   succeed(rows: number): void {
-    this.finish('ok', rows)
+    this.#finish('ok', rows)
   }
 
-  fail(error: unknown): void {
+  fail(error: unknown, rows = 0): void {
     const known = asUnavailable(error) ?? error
-    this.finish(known instanceof Refusal ? known.code : 'server.fault', 0)
+    const outcome = known instanceof Refusal ? known.code : this.#work.outcomeOf?.(known)
+    this.#finish(outcome ?? 'server.fault', rows)
   }
 
   /** `outcome` is `ok` or a code. Only the first one counts. */
-  finish(outcome: string, rows: number): void {
+  #finish(outcome: string, rows: number): void {
     this.end()
     if (this.#isObserved) return
     this.#isObserved = true

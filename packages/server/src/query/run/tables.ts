@@ -2,9 +2,9 @@
 
 import {
   bind,
+  buildInsert,
   type CatalogueView,
   type IqlValue,
-  insertOf,
   NO_TABLES,
   parse,
   printExpression,
@@ -195,7 +195,7 @@ function stepOf(
 ): WriteStep {
   const { engine, catalogue } = env
   const { snapshot } = catalogue
-  const bound = bind(insertOf(table.name, columns, count, []), '', unrestrictedView(snapshot))
+  const bound = bind(buildInsert(table.name, columns, count, []), '', unrestrictedView(snapshot))
   if (bound.statement.kind !== 'insert') throw new Error(`Not an INSERT: ${bound.statement.kind}`)
   const emission = createEmission(engine.dialect)
   const emitted = engine.finish(

@@ -60,7 +60,7 @@ async function conditionOf(
   { stores }: ScimEnv,
   { source }: Caller,
 ): Promise<GroupCondition> {
-  const ids = member && (await stores.scim.members.groupsOf([member.userId], source)).get(member.userId)
+  const ids = member && (await stores.scim.members.findGroups([member.userId], source)).get(member.userId)
   const displayName = equalTo(filter, 'displayname')
   const id = equalTo(filter, 'id')
   const known = ids?.map((group) => group.id)

@@ -102,7 +102,7 @@ function presenter(
   return async (users: readonly ScimUser[]): Promise<readonly JsonObject[]> => {
     const ids = users.map(({ id }) => id)
     const externalIds = await stores.scim.externalIds(clientId, ids)
-    const groups = await stores.scim.members.groupsOf(ids, source)
+    const groups = await stores.scim.members.findGroups(ids, source)
     return users.map((user) => {
       const shown = { user, externalId: externalIds.get(user.id), groups: groups.get(user.id) ?? [] }
       return presentUser(shown, base, attributes)

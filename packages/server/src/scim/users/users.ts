@@ -137,7 +137,7 @@ async function findShown(
   const [user] = await stores.scim.users.page({ kind: 'id', id }, { limit: 1 })
   if (user === undefined) throw notFound(`There is no user ${id}`)
   const externalIds = await stores.scim.externalIds(clientId, [id])
-  const groups = await stores.scim.members.groupsOf([id], source)
+  const groups = await stores.scim.members.findGroups([id], source)
   return { user, externalId: externalIds.get(id), groups: groups.get(id) ?? [] }
 }
 

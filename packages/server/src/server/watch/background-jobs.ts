@@ -85,7 +85,7 @@ export function serveMetrics(
   render: () => string | Promise<string>,
 ): void {
   const groups = [{ at: ['/metrics'], routes: [metricsRoute(render, { token })] }]
-  listener.answerWith(new Pipeline({ groups, logger, metrics, addressOf: connectionAddress }))
+  listener.answerWith(new Pipeline({ groups, logger, metrics, readAddress: connectionAddress }))
   keepProbeConnections(listener.server, PROBE_CONNECTIONS, () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' }),
   )

@@ -37,7 +37,7 @@ export function watchConflicts(
 export function answerClosed(
   listener: Listener,
   reason: string,
-  options: Pick<PipelineOptions, 'logger' | 'metrics' | 'addressOf' | 'base'>,
+  options: Pick<PipelineOptions, 'logger' | 'metrics' | 'readAddress' | 'base'>,
 ): void {
   const readiness = async () => ({ status: 'unavailable' as const, checks: { process: reason } })
   const unmatched = new Refusal('server.closed', 503, `This node no longer serves requests: ${reason}`)

@@ -82,7 +82,7 @@ function createNodeStatus(parts: NodeParts, delay: { read(): LoopDelay }): () =>
       connections: await countConnections(),
       streams: streams?.length ?? null,
       subscriptions: streams?.reduce((sum, { subscriptions }) => sum + subscriptions, 0) ?? null,
-      queries: query === undefined ? null : queriesOf(query),
+      queries: query === undefined ? null : countQueries(query),
       database_connections: database.pool() ?? null,
       bus_lag_ms: Math.round(bus.lag()),
       audit_waiting_rows: audit.waiting,
@@ -90,7 +90,7 @@ function createNodeStatus(parts: NodeParts, delay: { read(): LoopDelay }): () =>
   }
 }
 
-function queriesOf(query: Pick<QueryService, 'load'>): JsonObject {
+function countQueries(query: Pick<QueryService, 'load'>): JsonObject {
   const { running, waiting, liveStatements, busy, total } = query.load()
   return { running, waiting, live: liveStatements, slots: { busy, total } }
 }

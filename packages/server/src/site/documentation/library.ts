@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { once } from '../../lib/once.ts'
 import { DOCUMENTATION_ROOT, IS_CLONE } from '../../lib/program-files.ts'
-import { type ParsedPage, parseMarkdown, renderMarkdown, sectionsOf, type TextSection } from './markdown.ts'
+import { type ParsedPage, parseMarkdown, renderMarkdown, splitSections, type TextSection } from './markdown.ts'
 
 const FOLDER = 'docs'
 const CHANGELOG = 'CHANGELOG.md'
@@ -71,7 +71,7 @@ export class Library {
   async *sections(): AsyncGenerator<{ page: DocumentationPage; sections: readonly TextSection[] }> {
     for (const [slug, path] of (await this.#listing()).pages) {
       const page = await this.#open(slug, path)
-      yield { page, sections: sectionsOf(page) }
+      yield { page, sections: splitSections(page) }
     }
   }
 
@@ -94,13 +94,13 @@ export class Library {
       const [file = '', anchor] = target.split('#')
       const resolved = posix.normalize(posix.join(posix.dirname(path), file))
       const name = slugs.get(resolved) ?? (files.has(fileName(resolved)) ? fileName(resolved) : undefined)
-      return name === undefined ? undefined : addressOf(this.#base, name, anchor)
+      return name === undefined ? undefined : pageAddress(this.#base, name, anchor)
     })
     return { ...parsed, slug, html }
   }
 }
 
-export function addressOf(base: string, slug: string, anchor?: string): string {
+export function pageAddress(base: string, slug: string, anchor?: string): string {
   return `${base}/docs${slug === '' ? '' : `/${slug}`}${anchor === undefined || anchor === '' ? '' : `#${anchor}`}`
 }
 
@@ -116,7 +116,7 @@ interface Listing {
 async function list(): Promise<Listing> {
   const names = await readdir(new URL(FOLDER, DOCUMENTATION_ROOT), { recursive: true }).catch(() => [])
   const paths = names.map((name) => `${FOLDER}/${name.replaceAll('\\', '/')}`).sort()
-  const pages = new Map(paths.filter((path) => path.endsWith('.md')).map((path) => [slugOf(path), path]))
+  const pages = new Map(paths.filter((path) => path.endsWith('.md')).map((path) => [fileSlug(path), path]))
   if (pages.size > 0) pages.set('changelog', CHANGELOG)
   const others = paths.filter((path) => FILE_TYPES.has(posix.extname(path)))
   return {
@@ -127,7 +127,7 @@ async function list(): Promise<Listing> {
 }
 
 /** `docs/decisions/README.md` is `decisions`. */
-function slugOf(path: string): string {
+function fileSlug(path: string): string {
   return fileName(path)
     .replace(/\.md$/, '')
     .replace(/(^|\/)README$/, '')

@@ -32,12 +32,12 @@ export function parseMarkdown(text: string): ParsedPage {
   const used = new Map<string, number>()
   const headings = tokens
     .filter((token): token is Tokens.Heading => token.type === 'heading')
-    .map((token) => ({ id: anchorOf(plainText(token), used), text: plainText(token), depth: token.depth }))
+    .map((token) => ({ id: createAnchor(plainText(token), used), text: plainText(token), depth: token.depth }))
   return { tokens, headings, title: headings[0]?.text ?? '' }
 }
 
 /** The sections of a page, each up to the next heading. */
-export function sectionsOf({ tokens, headings, title }: ParsedPage): TextSection[] {
+export function splitSections({ tokens, headings, title }: ParsedPage): TextSection[] {
   const sections: { heading: Heading; parts: string[] }[] = []
   let at = 0
   for (const token of tokens) {
@@ -100,7 +100,7 @@ export function renderMarkdown({ tokens, headings }: ParsedPage, link: ResolveLi
 }
 
 /** As GitHub makes them, since the pages link each other by those. */
-function anchorOf(text: string, used: Map<string, number>): string {
+function createAnchor(text: string, used: Map<string, number>): string {
   const id = text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')
@@ -114,13 +114,13 @@ function anchorOf(text: string, used: Map<string, number>): string {
 function plainText(token: Token): string {
   if (token.type === 'table') {
     const { header, rows } = token as Tokens.Table
-    return [header, ...rows].map((cells) => cells.map((cell) => plainOf(cell.tokens)).join(' ')).join(' ')
+    return [header, ...rows].map((cells) => cells.map((cell) => joinPlain(cell.tokens)).join(' ')).join(' ')
   }
-  if (token.type === 'list') return (token as Tokens.List).items.map((item) => plainOf(item.tokens)).join(' ')
-  if ('tokens' in token && token.tokens !== undefined) return plainOf(token.tokens)
+  if (token.type === 'list') return (token as Tokens.List).items.map((item) => joinPlain(item.tokens)).join(' ')
+  if ('tokens' in token && token.tokens !== undefined) return joinPlain(token.tokens)
   return token.type === 'html' || !('text' in token) ? ' ' : String(token.text)
 }
 
-function plainOf(tokens: readonly Token[]): string {
+function joinPlain(tokens: readonly Token[]): string {
   return tokens.map(plainText).join('')
 }

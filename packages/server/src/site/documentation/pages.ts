@@ -1,10 +1,8 @@
 /** The HTML of the documentation: a page with its navigation, and the results of a search. */
 
 import { VERSION } from 'gatehouse-protocol'
-import { Html, html } from '../../identity/pages/html.ts'
-import { icon } from '../../identity/pages/icons.ts'
-import { type PageFrame, sitePage } from '../../identity/pages/layout.ts'
-import { addressOf, type Chapter, type DocumentationPage } from './library.ts'
+import { Html, html, icon, type PageFrame, sitePage } from '../../identity/page-parts.ts'
+import { type Chapter, type DocumentationPage, pageAddress } from './library.ts'
 import type { Found, Hit } from './search.ts'
 
 const MOST_QUERY = 200
@@ -14,7 +12,7 @@ export function documentationPage(frame: PageFrame, page: DocumentationPage, cha
   const body = html`<main class="content" id="content">
 <article class="article" lang="en">${new Html(page.html)}</article>
 ${neighbours(frame, page.slug, chapters)}
-<p class="foot">${messages.documentationOf(VERSION)}</p>
+<p class="foot">${messages.documentationTitle(VERSION)}</p>
 </main>
 ${tableOfContents(frame, page)}`
   return documentationFrame(frame, { title: page.title, slug: page.slug, chapters, query: '', body })
@@ -56,7 +54,7 @@ ${icon('search')}<input id="docs-q" name="q" type="search" value="${query}" maxl
 <div class="found" id="docs-results" hidden></div><p class="visually-hidden" role="status" id="docs-count"></p></form>`
   const navigation = chapters.map(
     (chapter) =>
-      html`<h2 lang="en">${chapter.title}</h2><ul lang="en">${chapter.entries.map((entry) => html`<li><a href="${addressOf(base, entry.slug)}"${isWithin(slug, entry.slug) && html` aria-current="page"`}>${entry.title}</a></li>`)}</ul>`,
+      html`<h2 lang="en">${chapter.title}</h2><ul lang="en">${chapter.entries.map((entry) => html`<li><a href="${pageAddress(base, entry.slug)}"${isWithin(slug, entry.slug) && html` aria-current="page"`}>${entry.title}</a></li>`)}</ul>`,
   )
   return sitePage(frame, {
     title: title === messages.place.documentation ? title : `${title} · ${messages.place.documentation}`,
@@ -94,6 +92,6 @@ function neighbours({ base, language }: PageFrame, slug: string, chapters: reado
   const { messages } = language
   const link = (entry: (typeof all)[number] | undefined, label: string, rel: string) =>
     entry !== undefined &&
-    html`<a class="${rel}" rel="${rel}" href="${addressOf(base, entry.slug)}"><span>${label}</span><strong lang="en">${entry.title}</strong></a>`
+    html`<a class="${rel}" rel="${rel}" href="${pageAddress(base, entry.slug)}"><span>${label}</span><strong lang="en">${entry.title}</strong></a>`
   return html`<nav class="neighbours" aria-label="${messages.neighbours}">${link(all[at - 1], messages.previous, 'prev')}${link(all[at + 1], messages.next, 'next')}</nav>`
 }

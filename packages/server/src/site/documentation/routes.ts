@@ -5,8 +5,13 @@ import type { Context } from '../../http/context.ts'
 import { prefersHtml } from '../../http/request/accept.ts'
 import { sendUnlessKnown } from '../../http/request/conditional.ts'
 import type { RouteGroup } from '../../http/route.ts'
-import { anonymousFrame, BROWSER_HEADERS, contentPolicy, type PageSettings } from '../../identity/browser/page-reply.ts'
-import type { Html } from '../../identity/pages/html.ts'
+import {
+  anonymousFrame,
+  BROWSER_HEADERS,
+  contentPolicy,
+  type Html,
+  type PageSettings,
+} from '../../identity/page-parts.ts'
 import { Library } from './library.ts'
 import { documentationPage, searchPage } from './pages.ts'
 import { createSearch } from './search.ts'
@@ -40,7 +45,7 @@ export function documentationGroup(pages: PageSettings, issuer: string): RouteGr
       'content-security-policy',
       "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     )
-    sendUnlessKnown(context, etagOf(file.content), file.type, file.content)
+    sendUnlessKnown(context, createEtag(file.content), file.type, file.content)
   }
 
   /** For the script of the page as JSON, for everyone else as a page. */
@@ -59,9 +64,9 @@ function sendPage(context: Context, page: Html): void {
   const text = page.toString()
   context.addVary('accept-language')
   context.setHeader('content-security-policy', contentPolicy({ scripts: "'self'", connects: true }))
-  sendUnlessKnown(context, etagOf(text), 'text/html; charset=utf-8', text)
+  sendUnlessKnown(context, createEtag(text), 'text/html; charset=utf-8', text)
 }
 
-function etagOf(content: string | Buffer): string {
+function createEtag(content: string | Buffer): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
 }

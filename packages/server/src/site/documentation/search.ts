@@ -1,7 +1,7 @@
 /** Searches the documentation by words and their beginnings; the index is made by the first search and kept. */
 import { nearest } from 'gatehouse-protocol'
 import { lazily } from '../../lib/once.ts'
-import { addressOf, type Library } from './library.ts'
+import { type Library, pageAddress } from './library.ts'
 
 export interface Hit {
   readonly url: string
@@ -42,7 +42,7 @@ const BACKGROUND = /^(code-map|conformance|decisions)(\/|$)/
 
 export function createSearch(library: Library, base: string): (words: string) => Promise<Found> {
   const index = lazily(() => createIndex(library, base))
-  return async (words) => find(wordsOf(words), await index())
+  return async (words) => find(queryWords(words), await index())
 }
 
 interface Index {
@@ -58,7 +58,7 @@ async function createIndex(library: Library, base: string): Promise<Index> {
       const isPage = heading.depth === 1
       const lowerTitle = `${page.title} ${isPage ? '' : heading.text}`.toLowerCase()
       entries.push({
-        url: addressOf(base, page.slug, isPage ? undefined : heading.id),
+        url: pageAddress(base, page.slug, isPage ? undefined : heading.id),
         page: page.title,
         heading: isPage ? undefined : heading.text,
         text,
@@ -71,13 +71,13 @@ async function createIndex(library: Library, base: string): Promise<Index> {
     // Other requests are served between two pages.
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { entries, known: new Set(entries.flatMap(({ lowerTitle }) => wordsOf(lowerTitle))) }
+  return { entries, known: new Set(entries.flatMap(({ lowerTitle }) => queryWords(lowerTitle))) }
 }
 
 /** Names such as `http.not_found`, `--port` and `/connect/token` are one word each. */
 const WORD = /[\p{L}\p{N}_]+(?:[./-]+[\p{L}\p{N}_]+)*/gu
 
-function wordsOf(text: string): string[] {
+function queryWords(text: string): string[] {
   const words = text.slice(0, LONGEST_QUERY).toLowerCase().match(WORD) ?? []
   return [...new Set(words)].slice(0, MOST_WORDS)
 }
@@ -87,12 +87,12 @@ function find(words: readonly string[], index: Index): Found {
   if (words.length === 0) return { hits: [], count: 0, suggestion: undefined }
   const marked = words.map(markWords)
   const matches = index.entries
-    .map((entry) => ({ entry, score: scoreOf(entry, words, marked) }))
+    .map((entry) => ({ entry, score: scoreEntry(entry, words, marked) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => Number(isLast(a.entry)) - Number(isLast(b.entry)) || b.score - a.score)
   const hits = matches.slice(0, MOST_HITS).map(({ entry }) => {
     const { url, page, heading } = entry
-    return { url, page, heading, extract: extractOf(entry, words) }
+    return { url, page, heading, extract: cutExtract(entry, words) }
   })
   return { hits, count: matches.length, suggestion: matches.length > 0 ? undefined : suggest(words, index) }
 }
@@ -107,12 +107,12 @@ const PHRASE_WEIGHT = 10
 /** Sections that repeat a word are not better without end. */
 const MOST_REPETITIONS = 5
 
-function scoreOf(entry: Entry, words: readonly string[], marked: readonly string[]): number {
+function scoreEntry(entry: Entry, words: readonly string[], marked: readonly string[]): number {
   const { markedTitle, markedText, lowerTitle, heading, rank } = entry
   let score = 0
   for (const word of marked) {
     const isInTitle = markedTitle.includes(word)
-    const inText = countOf(markedText, word)
+    const inText = countOccurrences(markedText, word)
     if (!isInTitle && inText === 0) return 0
     score += (isInTitle ? TITLE_WEIGHT : 0) + inText
   }
@@ -130,14 +130,14 @@ function markWords(text: string): string {
   return text.replace(/(?<![\p{L}\p{N}])(?=[\p{L}\p{N}_])/gu, WORD_START)
 }
 
-function countOf(text: string, word: string): number {
+function countOccurrences(text: string, word: string): number {
   let count = 0
   for (let at = text.indexOf(word); at >= 0 && count < MOST_REPETITIONS; at = text.indexOf(word, at + word.length))
     count++
   return count
 }
 
-function extractOf({ text }: Entry, words: readonly string[]): Piece[] {
+function cutExtract({ text }: Entry, words: readonly string[]): Piece[] {
   const lowerText = text.toLowerCase()
   const first = Math.min(...words.map((word) => lowerText.indexOf(word)).filter((at) => at >= 0))
   const wanted = Number.isFinite(first) ? Math.max(0, first - EXTRACT_LENGTH / 3) : 0

@@ -3,7 +3,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newId, newSecret } from '../keys/opaque.ts'
 
 const KINDS = ['invitation', 'reset', 'administrator'] as const
 /** For a new user, for one who forgot the password, or for the first administrator, who does not exist yet. */
@@ -69,7 +69,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
         .execute()
       const row = {
         id: newId(),
-        digest: digestOf(token),
+        digest: digestSecret(token),
         kind,
         user_id: userId ?? null,
         created_by: createdBy,
@@ -88,7 +88,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
       const row = await db
         .selectFrom('set_up_links')
         .selectAll()
-        .where('digest', '=', digestOf(token))
+        .where('digest', '=', digestSecret(token))
         .executeTakeFirst()
       return row && toLink(row, clock())
     },
@@ -103,7 +103,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
       const now = clock()
       const row = await open(now)
         .set({ used_at: now })
-        .where('digest', '=', digestOf(token))
+        .where('digest', '=', digestSecret(token))
         .returningAll()
         .executeTakeFirst()
       return row && toLink(row, now)
@@ -165,11 +165,11 @@ function toLink(row: Selectable<Schema['set_up_links']>, now: number): SetUpLink
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     mailedTo: row.mailed_to ?? undefined,
-    state: stateOf(row, now),
+    state: linkState(row, now),
   }
 }
 
-function stateOf({ used_at, revoked_at, expires_at }: Selectable<Schema['set_up_links']>, now: number): LinkState {
+function linkState({ used_at, revoked_at, expires_at }: Selectable<Schema['set_up_links']>, now: number): LinkState {
   if (used_at !== null) return 'used'
   if (revoked_at !== null) return 'revoked'
   return expires_at <= now ? 'expired' : 'open'

@@ -23,7 +23,7 @@ export interface ApiScope {
 
 export type Apis = ReturnType<typeof createApis>
 
-/** Whoever changes a definition also publishes `apis-changed`, in the same transaction. */
+/** A caller that changes a definition also publishes `apis-changed`, in the same transaction. */
 export function createApis(db: Kysely<Schema>, clock: Clock) {
   return createDefinitions<Api>(db, clock, {
     table: 'apis',

@@ -67,29 +67,29 @@ export class KnownScopes {
   }
 
   isOfPlatform(scope: string): boolean {
-    return this.audienceOf(scope) === PLATFORM_AUDIENCE
+    return this.findAudience(scope) === PLATFORM_AUDIENCE
   }
 
   /** `builtin`, or the resource of the API. The OpenID scopes, which are in tokens for every target, count as built in. */
-  targetOf(scope: string): string {
-    const audience = this.audienceOf(scope)
+  findTarget(scope: string): string {
+    const audience = this.findAudience(scope)
     return audience === PLATFORM_AUDIENCE || audience === IDENTITY_AUDIENCE ? BUILT_IN : audience
   }
 
   /** RFC 9068 §2.2: `platform`, `identity` or the resource of an API. */
-  audienceOf(scope: string): string {
+  findAudience(scope: string): string {
     const resource = this.#own.get(scope)?.api.resource
     return resource ?? (isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
   }
 
-  audiencesOf(scopes: Iterable<string>): string[] {
+  findAudiences(scopes: Iterable<string>): string[] {
     const audiences = new Set<string>()
-    for (const scope of scopes) audiences.add(this.audienceOf(scope))
+    for (const scope of scopes) audiences.add(this.findAudience(scope))
     return [...audiences]
   }
 
   /** The API of a scope of one's own. */
-  apiOf(scope: string): Api | undefined {
+  findApi(scope: string): Api | undefined {
     return this.#own.get(scope)?.api
   }
 

@@ -87,11 +87,11 @@ export function parseAttributes(
 /** The names of the attributes whose values differ. */
 export function changedAttributes(before: AttributeValues, after: AttributeValues): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)])
-  return [...names].filter((name) => !isSame(valuesOf(before, name), valuesOf(after, name))).sort()
+  return [...names].filter((name) => !isSame(listValues(before, name), listValues(after, name))).sort()
 }
 
 /** Empty where there are none. */
-export function valuesOf(attributes: AttributeValues, name: string): readonly AttributeValue[] {
+export function listValues(attributes: AttributeValues, name: string): readonly AttributeValue[] {
   return Object.hasOwn(attributes, name) ? (attributes[name] ?? []) : []
 }
 

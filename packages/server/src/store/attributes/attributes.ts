@@ -24,7 +24,7 @@ export interface AttributeDefinition {
 
 export type Attributes = ReturnType<typeof createAttributes>
 
-/** Whoever changes a definition also publishes `attributes-changed`, in the same transaction. */
+/** A caller that changes a definition also publishes `attributes-changed`, in the same transaction. */
 export function createAttributes(db: Kysely<Schema>, clock: Clock) {
   const definitions = createDefinitions<AttributeDefinition>(db, clock, {
     table: 'attributes',

@@ -1,5 +1,5 @@
 /** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. Repeated events are counted. */
-import { type AuditEvent, type AuditValue, type Clock, outcomeOf } from 'gatehouse-protocol'
+import { type AuditEvent, type AuditValue, auditOutcome, type Clock } from 'gatehouse-protocol'
 import type { Transaction } from 'kysely'
 import type { Database } from '../database/database.ts'
 import type { Schema } from '../database/schema.ts'
@@ -35,12 +35,12 @@ export function openAuditLog(database: Pick<Database, 'db' | 'engine'>, { clock,
 
   return {
     record(event: AuditEvent): void {
-      enqueue(repeats.take(event, rowOf(event, clock(), node)))
+      enqueue(repeats.take(event, toRow(event, clock(), node)))
     },
     /** Records events in a transaction, as its last step: until it ends, other writers of the log wait. */
     append(tx: Transaction<Schema>, events: readonly AuditEvent[]): Promise<void> {
       const at = clock()
-      return extendChain({ db: tx, engine: database.engine }, async () => events.map((event) => rowOf(event, at, node)))
+      return extendChain({ db: tx, engine: database.engine }, async () => events.map((event) => toRow(event, at, node)))
     },
     /** Resolves when everything recorded so far is durable; counts are when their interval is over. */
     flush(): Promise<void> {
@@ -110,16 +110,16 @@ export function openAuditLog(database: Pick<Database, 'db' | 'engine'>, { clock,
   }
 }
 
-export function rowOf(event: AuditEvent, at: number, node: string): UnchainedRow {
+export function toRow(event: AuditEvent, at: number, node: string): UnchainedRow {
   return {
     at,
     event: event.event,
-    outcome: outcomeOf(event.event),
-    actor: textOf(event.actor),
-    client: textOf(event.client),
-    target: textOf(event.target),
-    address: textOf(event.address),
-    request_id: textOf(event.requestId),
+    outcome: auditOutcome(event.event),
+    actor: textOrNull(event.actor),
+    client: textOrNull(event.client),
+    target: textOrNull(event.target),
+    address: textOrNull(event.address),
+    request_id: textOrNull(event.requestId),
     node,
     details: JSON.stringify(event.details ?? {}, (_name, value: AuditValue) =>
       typeof value === 'string' ? printable(value) : value,
@@ -127,7 +127,7 @@ export function rowOf(event: AuditEvent, at: number, node: string): UnchainedRow
   }
 }
 
-function textOf(text: string | undefined): string | null {
+function textOrNull(text: string | undefined): string | null {
   return text === undefined ? null : printable(text)
 }
 

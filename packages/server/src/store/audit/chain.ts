@@ -23,7 +23,7 @@ export async function extendChain(
   })
 }
 
-export function hashOf(previous: string, row: Omit<AuditRow, 'hash'>): string {
+export function hashRow(previous: string, row: Omit<AuditRow, 'hash'>): string {
   const canonical = JSON.stringify([
     row.seq,
     row.at,
@@ -50,7 +50,7 @@ function chain(head: Schema['audit_head'], rows: readonly UnchainedRow[]): Audit
   let { seq, hash } = head
   return rows.map((row) => {
     seq += 1
-    hash = hashOf(hash, { ...row, seq })
+    hash = hashRow(hash, { ...row, seq })
     return { ...row, seq, hash }
   })
 }

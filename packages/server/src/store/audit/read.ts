@@ -40,18 +40,18 @@ export async function scanAuditPage(
   filter: AuditFilter,
   { before, limit, scanned = SCANNED_AT_ONCE }: { before?: number | undefined; limit: number; scanned?: number },
 ): Promise<{ rows: AuditRow[]; next: number | undefined }> {
-  const end = before ?? (await headOf(db)) + 1
+  const end = before ?? (await readHead(db)) + 1
   const start = isIndexed(filter) ? 0 : Math.max(0, end - scanned)
   const newest = (of: AuditFilter) =>
     filtered(db, of).where('seq', '<', end).where('seq', '>=', start).orderBy('seq', 'desc').limit(limit)
-  const rows = await (filter.changes === true ? newestOf(CHANGES, filter, newest) : newest(filter)).execute()
+  const rows = await (filter.changes === true ? newestPerEvent(CHANGES, filter, newest) : newest(filter)).execute()
   if (rows.length === limit) return { rows, next: rows.at(-1)?.seq }
-  const oldest = start === 0 ? undefined : await oldestOf(db, filter)
+  const oldest = start === 0 ? undefined : await firstCandidate(db, filter)
   return { rows, next: oldest !== undefined && oldest < start ? start : undefined }
 }
 
 /** Rare events may be far apart, and an index has the newest of each. */
-function newestOf(
+function newestPerEvent(
   events: readonly string[],
   filter: AuditFilter,
   newest: (of: AuditFilter) => FilteredRows,
@@ -63,7 +63,7 @@ function newestOf(
 }
 
 /** Before this row none can match. Nodes write rows a little out of order, and their clocks differ. */
-async function oldestOf(db: Database['db'], { since }: AuditFilter): Promise<number | undefined> {
+async function firstCandidate(db: Database['db'], { since }: AuditFilter): Promise<number | undefined> {
   const rows = db.selectFrom('audit_log').select('seq')
   const first = since === undefined ? rows.orderBy('seq') : rows.where('at', '>=', since - HOUR).orderBy('at')
   return (await first.limit(1).executeTakeFirst())?.seq
@@ -75,7 +75,7 @@ export async function followAuditLog(
   filter: AuditFilter,
   { after, limit }: { after: number; limit: number },
 ): Promise<{ rows: AuditRow[]; position: number }> {
-  const end = Math.min(await headOf(db), after + SCANNED_AT_ONCE)
+  const end = Math.min(await readHead(db), after + SCANNED_AT_ONCE)
   if (end <= after) return { rows: [], position: after }
   const rows = await filtered(db, filter)
     .where('seq', '>', after)
@@ -86,7 +86,7 @@ export async function followAuditLog(
   return { rows, position: rows.length === limit ? (rows.at(-1)?.seq ?? end) : end }
 }
 
-export async function headOf(db: Database['db']): Promise<number> {
+export async function readHead(db: Database['db']): Promise<number> {
   const head = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirst()
   return head?.seq ?? 0
 }
@@ -102,7 +102,7 @@ export async function* exportAuditLog(
   filter: AuditFilter,
   check: () => Promise<void> = async () => {},
 ): AsyncGenerator<string> {
-  const last = await headOf(db)
+  const last = await readHead(db)
   let after = 0
   for (;;) {
     const rows = await filtered(db, filter)

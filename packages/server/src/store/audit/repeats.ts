@@ -1,7 +1,7 @@
 /** Counts repeated events of the audit log: anyone can cause refusals again and again, and must not fill the log with them. */
 
-import { type AuditEvent, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
-import { networkOf } from '../../lib/network.ts'
+import { type AuditEvent, type AuditEventName, auditOutcome } from 'gatehouse-protocol'
+import { addressNetwork } from '../../lib/network.ts'
 import type { UnchainedRow } from './chain.ts'
 
 /** A count is written when its interval is over, and then once per interval while the events continue. */
@@ -64,8 +64,8 @@ class KindCounts {
   readonly #ofNetwork = new Map<string, number>()
 
   take(event: AuditEvent, row: UnchainedRow): readonly UnchainedRow[] {
-    const ownRows = ownRowsOf(event.event)
-    const kind = ownRows === undefined ? undefined : this.#kindOf(event, row)
+    const ownRows = countOwnRows(event.event)
+    const kind = ownRows === undefined ? undefined : this.#findKind(event, row)
     if (ownRows === undefined || kind === undefined) return [row]
     const counted = isOver(kind, row.at) ? restart(kind, row.at) : []
     if (kind.omitted === undefined && kind.ownRows < ownRows) {
@@ -93,8 +93,8 @@ class KindCounts {
   }
 
   /** Undefined where there is no room to count it. */
-  #kindOf(event: AuditEvent, row: UnchainedRow): Kind | undefined {
-    const network = row.address === null ? '' : networkOf(row.address)
+  #findKind(event: AuditEvent, row: UnchainedRow): Kind | undefined {
+    const network = row.address === null ? '' : addressNetwork(row.address)
     const telling = Object.entries(event.details ?? {}).filter(([name]) => TELLING.has(name))
     const exact = JSON.stringify([row.event, network, row.actor, row.client, row.target, telling])
     const known = this.#kinds.get(exact)
@@ -130,9 +130,9 @@ class KindCounts {
 }
 
 /** Undefined for events that are never counted. */
-function ownRowsOf(name: AuditEventName): number | undefined {
+function countOwnRows(name: AuditEventName): number | undefined {
   if (COUNTED_FROM_SECOND.has(name)) return 1
-  return outcomeOf(name) === 'refused' || ALSO_COUNTED.has(name) ? OWN_ROWS : undefined
+  return auditOutcome(name) === 'refused' || ALSO_COUNTED.has(name) ? OWN_ROWS : undefined
 }
 
 /** Also when the clock was set back. */

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Database } from '../database/database.ts'
 import type { AuditRow } from '../database/schema.ts'
-import { hashOf } from './chain.ts'
+import { hashRow } from './chain.ts'
 
 export interface AuditVerdict {
   /** Rows that were checked. */
@@ -76,7 +76,7 @@ export async function verifyAuditStep(
       report('missing', expected, missing(expected, row.seq - 1))
       previous = undefined
     }
-    if (previous !== undefined && hashOf(previous, row) !== row.hash)
+    if (previous !== undefined && hashRow(previous, row) !== row.hash)
       report('altered', row.seq, `Row ${row.seq} or the row before it was altered`)
     if (recorded !== undefined && row.seq === recorded.seq && row.hash !== recorded.hash)
       report('head-mismatch', row.seq, `Row ${row.seq} does not have the recorded hash`)

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { ChallengeMethod } from '../clients/client-metadata.ts'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newSecret } from '../keys/opaque.ts'
 
 /** What a code is bound to, besides its grant. */
 export interface CodeDetails {
@@ -50,7 +50,7 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       await db
         .insertInto('codes')
         .values({
-          digest: digestOf(code),
+          digest: digestSecret(code),
           grant_id: grantId,
           details: JSON.stringify(details),
           expires_at: clock() + lifetimeMs,
@@ -62,10 +62,10 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
 
     /** Undefined for a code that was never issued, or has been pruned. */
     async spend(code: string): Promise<SpentCode | undefined> {
-      const digest = digestOf(code)
+      const digest = digestSecret(code)
       const now = clock()
       const [spent] = await spendOnce({ digest, now })
-      if (spent !== undefined) return describe(spent, outcomeOf(spent, now))
+      if (spent !== undefined) return describe(spent, spendOutcome(spent, now))
       const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
       return known === undefined ? undefined : describe(known, 'reused')
     },
@@ -78,13 +78,13 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
           spent_at: null,
           expires_at: eb.case().when('expires_at', '<', until).then(until).else(eb.ref('expires_at')).end(),
         }))
-        .where('digest', '=', digestOf(code))
+        .where('digest', '=', digestSecret(code))
         .execute()
     },
   }
 }
 
-function outcomeOf(
+function spendOutcome(
   spent: { expires_at: number; revoked_at: number | null },
   now: number,
 ): 'fresh' | 'expired' | 'revoked' {

@@ -3,11 +3,11 @@
 import { randomInt } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import { type Selectable, sql } from 'kysely'
-import { networkOf } from '../../lib/network.ts'
-import { wordsOf } from '../../lib/words.ts'
+import { addressNetwork } from '../../lib/network.ts'
+import { splitWords } from '../../lib/words.ts'
 import type { Database } from '../database/database.ts'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newSecret } from '../keys/opaque.ts'
 import { boundOpenRows, OPEN_ROWS, type OpenRowLimits } from './open-rows.ts'
 
 export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
@@ -72,8 +72,8 @@ function issueCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
       address: string
     }): Promise<IssuedDeviceCode> {
       const deviceCode = newSecret()
-      const digest = digestOf(deviceCode)
-      const network = networkOf(request.address)
+      const digest = digestSecret(deviceCode)
+      const network = addressNetwork(request.address)
       for (;;) {
         const userCode = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
         const inserted = await db
@@ -140,7 +140,7 @@ function redeemCodes({ db }: Pick<Database, 'db'>, clock: Clock) {
     /** RFC 8628 §3.5: polling too fast increases the interval by five seconds. */
     async poll(deviceCode: string): Promise<Poll> {
       const now = clock()
-      const digest = digestOf(deviceCode)
+      const digest = digestSecret(deviceCode)
       const row = await db
         .updateTable('device_codes')
         .set({ polled_at: now })
@@ -168,7 +168,7 @@ function redeemCodes({ db }: Pick<Database, 'db'>, clock: Clock) {
       const row = await db
         .updateTable('device_codes')
         .set({ state: 'redeemed' })
-        .where('digest', '=', digestOf(deviceCode))
+        .where('digest', '=', digestSecret(deviceCode))
         .where('state', '=', 'approved')
         .where('expires_at', '>', clock())
         .returningAll()
@@ -186,8 +186,8 @@ function toRequest(row: Selectable<Schema['device_codes']>): DeviceRequest {
   const approval: DeviceApproval | undefined = row.details === '' ? undefined : JSON.parse(row.details)
   return {
     clientId: row.client_id,
-    scopes: wordsOf(row.scopes),
-    audiences: row.audiences === '' ? undefined : wordsOf(row.audiences),
+    scopes: splitWords(row.scopes),
+    audiences: row.audiences === '' ? undefined : splitWords(row.audiences),
     state: toState(row.state),
     approval,
     createdAt: row.created_at,

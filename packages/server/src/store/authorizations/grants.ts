@@ -2,7 +2,7 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import { type BoundedCount, countNewest } from '../database/counts.ts'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
@@ -186,7 +186,7 @@ function listGrants(db: Kysely<Schema>, clock: Clock) {
         .execute()
       return rows.map(({ client_id, scopes, first, last }) => ({
         clientId: client_id,
-        scopes: wordsOf(scopes),
+        scopes: splitWords(scopes),
         createdAt: Number(first),
         updatedAt: Number(last),
       }))
@@ -220,7 +220,7 @@ export function toGrant(row: Selectable<Schema['grants']>): Grant {
     clientId: row.client_id,
     userId: row.user_id,
     sessionId: row.session_id ?? undefined,
-    scopes: wordsOf(row.scopes),
+    scopes: splitWords(row.scopes),
     authTime: row.auth_time,
     details,
     createdAt: row.created_at,

@@ -1,9 +1,9 @@
 /** The state of an interaction in the browser (sign-in, consent, sign-out), stored here and referenced by a handle. */
 
 import type { Clock } from 'gatehouse-protocol'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { Database } from '../database/database.ts'
-import { digestOf, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newSecret } from '../keys/opaque.ts'
 import { boundOpenRows, OPEN_ROWS } from './open-rows.ts'
 
 export interface Interaction<Details> {
@@ -33,9 +33,9 @@ export function createInteractions<Details>(
   return {
     async begin(details: Details, { address, browser }: InteractionOrigin): Promise<Interaction<Details>> {
       const handle = newSecret()
-      const digest = digestOf(handle)
+      const digest = digestSecret(handle)
       const now = clock()
-      const network = networkOf(address)
+      const network = addressNetwork(address)
       await db
         .insertInto('interactions')
         .values({
@@ -55,7 +55,7 @@ export function createInteractions<Details>(
       const row = await db
         .selectFrom('interactions')
         .select(['details', 'browser', 'created_at'])
-        .where('digest', '=', digestOf(handle))
+        .where('digest', '=', digestSecret(handle))
         .where('expires_at', '>', clock())
         .executeTakeFirst()
       if (row === undefined) return undefined
@@ -72,7 +72,7 @@ export function createInteractions<Details>(
       await db
         .updateTable('interactions')
         .set({ browser })
-        .where('digest', '=', digestOf(handle))
+        .where('digest', '=', digestSecret(handle))
         .where('browser', 'is', null)
         .execute()
     },
@@ -82,7 +82,7 @@ export function createInteractions<Details>(
       const row = await db
         .updateTable('interactions')
         .set({ details: JSON.stringify(details) })
-        .where('digest', '=', digestOf(read.handle))
+        .where('digest', '=', digestSecret(read.handle))
         .where('details', '=', JSON.stringify(read.details))
         .returning('digest')
         .executeTakeFirst()
@@ -93,7 +93,7 @@ export function createInteractions<Details>(
     async finish(handle: string): Promise<boolean> {
       const row = await db
         .deleteFrom('interactions')
-        .where('digest', '=', digestOf(handle))
+        .where('digest', '=', digestSecret(handle))
         .returning('digest')
         .executeTakeFirst()
       return row !== undefined

@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newSecret } from '../keys/opaque.ts'
 
 export interface PushedRequest {
   readonly digest: string
@@ -24,7 +24,7 @@ export function createPushedRequests(db: Kysely<Schema>, clock: Clock) {
       // One statement: requests at the same time are all counted. On PostgreSQL those in progress are not, which a few may be.
       const { numAffectedRows = 0n } = await sql`
         insert into pushed_requests (digest, client_id, details, created_at, expires_at)
-        select cast(${digestOf(secret)} as text), cast(${clientId} as text), cast(${details} as text),
+        select cast(${digestSecret(secret)} as text), cast(${clientId} as text), cast(${details} as text),
           cast(${now} as bigint), cast(${now + lifetimeMs} as bigint)
         where (select count(*) from pushed_requests
           where client_id = ${clientId} and expires_at > ${now} and answered_at is null) < ${MOST_OPEN}`.execute(db)
@@ -36,7 +36,7 @@ export function createPushedRequests(db: Kysely<Schema>, clock: Clock) {
       return db
         .selectFrom('pushed_requests')
         .select(['digest', 'details'])
-        .where('digest', '=', digestOf(secret))
+        .where('digest', '=', digestSecret(secret))
         .where('client_id', '=', clientId)
         .where('expires_at', '>', clock())
         .where('answered_at', 'is', null)

@@ -4,7 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newSecret } from '../keys/opaque.ts'
 import { type Grant, toGrant } from './grants.ts'
 
 export interface RefreshToken {
@@ -132,7 +132,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return { outcome: 'repeated', successor: again, digest: child.digest }
     },
 
-    /** The same token again, for clients that do not rotate; false if it was rotated before: then it was stolen. */
+    /** Extends the lifetime of a token for a client that does not rotate; false if it was rotated before: then it was stolen. */
     async renew({ digest, grant }: RefreshToken, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<boolean> {
       const renewed = await db
         .updateTable('refresh_tokens')
@@ -178,9 +178,9 @@ function withTime(secret: string, now: number): string {
 }
 
 function timedDigest(token: string): string {
-  if (!TIMED_TOKEN.test(token)) return digestOf(token)
+  if (!TIMED_TOKEN.test(token)) return digestSecret(token)
   const time = Buffer.from(token.slice(SECRET_LENGTH), 'base64url')
-  return maskTime(time, token.slice(0, SECRET_LENGTH)).toString('hex') + digestOf(token)
+  return maskTime(time, token.slice(0, SECRET_LENGTH)).toString('hex') + digestSecret(token)
 }
 
 /** Every part of a token looks like random bytes (C-33). */

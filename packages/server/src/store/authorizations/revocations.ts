@@ -45,7 +45,7 @@ export function openRevocations(env: EventTransactionEnv) {
     )
   }
 
-  /** The same while nobody else changes users: for changes that depend on what is stored. */
+  /** Holds the lock on changes of users: for changes that depend on what is stored. */
   function inChange<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
     return transactWithEvents(env, async (stores, _publish, tx) => {
       await lockChanges(database.engine, tx)
@@ -59,7 +59,7 @@ export interface RevocationOptions {
   readonly grants: Pick<Grants, 'revoke'>
   /** Records an event in the transaction. */
   readonly publish: (event: GateEvent) => Promise<unknown>
-  /** The same for many with few statements; one by one where absent. */
+  /** Records many events with few statements. Where it is absent, they are published one by one. */
   readonly publishAll?: (events: readonly GateEvent[]) => Promise<unknown>
   readonly clock: Clock
 }
@@ -105,7 +105,7 @@ export function createRevocations({ grants, publish, publishAll, clock }: Revoca
       return revoked.length
     },
 
-    /** The same for many users, with few events. */
+    /** As `revokeUser`, for many users with few events. */
     async revokeUsers(userIds: readonly string[]): Promise<void> {
       for (const userId of userIds) await grants.revoke({ userId })
       const at = clock()
@@ -126,7 +126,7 @@ export function createRevocations({ grants, publish, publishAll, clock }: Revoca
       await publish(rightsChanged(user))
     },
 
-    /** The same for many users, with few statements. */
+    /** As `limitUserRights`, for many users with few statements. */
     async limitUsersRights(users: readonly RightsHolder[]): Promise<void> {
       const events = users.map(rightsChanged)
       if (publishAll !== undefined) await publishAll(events)

@@ -2,10 +2,10 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import { type Kysely, type Selectable, sql } from 'kysely'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import { type BoundedCount, countNewest } from '../database/counts.ts'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newId, newSecret } from '../keys/opaque.ts'
 
 export interface Session {
   /** The `sid` claim of tokens; independent of the cookie. */
@@ -98,7 +98,7 @@ function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       }
       await db
         .insertInto('sessions')
-        .values({ ...toRow(session), digest: digestOf(cookie), ended_at: null })
+        .values({ ...toRow(session), digest: digestSecret(cookie), ended_at: null })
         .execute()
       return { session, cookie }
     },
@@ -116,7 +116,7 @@ function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       }
       const row = await db
         .updateTable('sessions')
-        .set({ ...toRow(renewed), digest: digestOf(cookie) })
+        .set({ ...toRow(renewed), digest: digestSecret(cookie) })
         .where('id', '=', session.id)
         .where('ended_at', 'is', null)
         .returning('id')
@@ -128,7 +128,7 @@ function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
     async find(cookie: string): Promise<Session | undefined> {
       const now = clock()
       const row = await selectCurrent(db, now, lifetimes)
-        .where('digest', '=', digestOf(cookie))
+        .where('digest', '=', digestSecret(cookie))
         .selectAll()
         .executeTakeFirst()
       if (row === undefined) return undefined
@@ -218,7 +218,7 @@ function endSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetim
     },
 
     /** Ends all sessions of a user, including those that begin at the same time, and returns them. */
-    async endAllOf(userId: string): Promise<Session[]> {
+    async endAllForUser(userId: string): Promise<Session[]> {
       const rows = await db
         .updateTable('sessions')
         .set({ ended_at: clock() })
@@ -310,7 +310,7 @@ function toSession(row: Selectable<Schema['sessions']>): Session {
     id: row.id,
     userId: row.user_id,
     authTime: row.auth_time,
-    amr: wordsOf(row.amr),
+    amr: splitWords(row.amr),
     browserState: row.browser_state,
     userAgent: row.user_agent,
     address: row.address,

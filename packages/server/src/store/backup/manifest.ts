@@ -57,7 +57,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 
 /** Anyone who changes a file and its checksum cannot seal the manifest again without the master key. */
 export function seal(manifest: Manifest, masterKey: MasterKey): Manifest {
-  return { ...manifest, seal: sealOf(manifest, masterKey) }
+  return { ...manifest, seal: computeSeal(manifest, masterKey) }
 }
 
 /** Throws BadBackup unless the manifest is as it was when the backup was taken. Without a key there is nothing to compare it with. */
@@ -71,13 +71,13 @@ export function checkSeal(manifest: Manifest, masterKey: MasterKey | undefined, 
     throw new BadBackup(
       `The seal of the backup ${folder} cannot be checked: set GATEHOUSE_MASTER_KEY as for the server that it was taken from. ${trusting}`,
     )
-  if (manifest.seal !== sealOf(manifest, masterKey))
+  if (manifest.seal !== computeSeal(manifest, masterKey))
     throw new BadBackup(
       `The backup ${folder} was changed after it was taken, or sealed under another master key: set GATEHOUSE_MASTER_KEY as for the server that it was taken from. ${trusting}`,
     )
 }
 
-function sealOf({ seal: _seal, ...sealed }: Manifest, masterKey: MasterKey): string {
+function computeSeal({ seal: _seal, ...sealed }: Manifest, masterKey: MasterKey): string {
   return createHmac('sha256', masterKey.derive('backup manifests')).update(JSON.stringify(sealed)).digest('base64url')
 }
 

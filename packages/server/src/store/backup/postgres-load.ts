@@ -51,7 +51,7 @@ async function loadTable(client: pg.ClientBase, table: TableLayout, folder: stri
   const insert = `insert into ${qualified} (${columns}) overriding system value
     select ${columns} from json_populate_recordset(null::${qualified}, $1::json)`
   let batch: string[] = []
-  for await (const line of linesOf(join(folder, tableFile(table)))) {
+  for await (const line of readLines(join(folder, tableFile(table)))) {
     batch.push(line)
     if (batch.length < ROWS_AT_ONCE) continue
     await client.query(insert, [`[${batch.join(',')}]`])
@@ -61,7 +61,7 @@ async function loadTable(client: pg.ClientBase, table: TableLayout, folder: stri
 }
 
 /** Not readline, which treats U+2028 inside a string as a line break. */
-async function* linesOf(file: string): AsyncGenerator<string> {
+async function* readLines(file: string): AsyncGenerator<string> {
   let rest = ''
   const text = createReadStream(file).pipe(createGunzip()).setEncoding('utf8')
   for await (const chunk of text) {

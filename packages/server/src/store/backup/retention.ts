@@ -6,7 +6,7 @@ import { unfinishedName } from './backup.ts'
 import { BadBackup, checkSeal, readManifest } from './manifest.ts'
 
 /**
- * Keeps the newest of those beside `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
+ * Keeps the newest of those next to `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
  * installations have another seal, and copies another name than the manifest says: they stay, and do not count.
  */
 export async function removeOldBackups(newest: string, keep: number, masterKey: MasterKey): Promise<readonly string[]> {
@@ -27,14 +27,14 @@ async function backupsIn(parent: string, masterKey: MasterKey): Promise<{ name: 
   const entries = await readdir(parent, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   const found = await Promise.all(
-    names.map(async (name) => ({ name, taken: await timeOf(join(parent, name), masterKey) })),
+    names.map(async (name) => ({ name, taken: await readTime(join(parent, name), masterKey) })),
   )
   return found
     .flatMap(({ name, taken }) => (taken === undefined ? [] : [{ name, taken }]))
     .sort((one, other) => other.taken - one.taken)
 }
 
-async function timeOf(folder: string, masterKey: MasterKey): Promise<number | undefined> {
+async function readTime(folder: string, masterKey: MasterKey): Promise<number | undefined> {
   try {
     const manifest = await readManifest(folder)
     checkSeal(manifest, masterKey, folder)

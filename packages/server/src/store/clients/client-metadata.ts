@@ -1,6 +1,6 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import type { AttributeValues } from '../accounts/user.ts'
 import type { ForeignAlg, Jwk } from '../keys/foreign-keys.ts'
 
@@ -153,9 +153,9 @@ export interface Client {
   readonly accessTokenLifetime: number | undefined
   /** Undefined: the first algorithm of the FAPI profile that this server signs with. */
   readonly accessTokenAlg: SignatureAlg | undefined
-  /** The same for ID tokens and logout tokens. */
+  /** The algorithm of ID tokens and logout tokens; undefined as above. */
   readonly idTokenAlg: SignatureAlg | undefined
-  /** The same for authorization responses, where the request asks for signed ones. */
+  /** The algorithm of authorization responses, where the request asks for signed ones. */
   readonly responseAlg: SignatureAlg | undefined
   readonly introspectionAlg: SignatureAlg | undefined
   /** Its access tokens are always bound to a key. */
@@ -200,7 +200,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
       (metadata.grant_types ?? ['authorization_code']).flatMap((name) => knownAs(name, GRANT_TYPES) ?? []),
     ),
     responseTypes: new Set((metadata.response_types ?? ['code']).flatMap((name) => parseResponseType(name) ?? [])),
-    scopes: new Set(wordsOf(metadata.scope ?? 'openid')),
+    scopes: new Set(splitWords(metadata.scope ?? 'openid')),
     frontchannelLogoutUri: metadata.frontchannel_logout_uri,
     backchannelLogoutUri: metadata.backchannel_logout_uri,
     jwks: metadata.jwks?.keys ?? [],
@@ -228,7 +228,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     profile: metadata.profile,
     attributes: metadata.attributes ?? {},
     api: metadata.api,
-    exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),
+    exchangeScopes: new Set(splitWords(metadata.exchange_scope ?? '')),
     disabled: metadata.disabled ?? false,
   }
 }

@@ -24,7 +24,7 @@ function readClients(db: Kysely<Schema>) {
   return {
     async find(clientId: string): Promise<Client | undefined> {
       const metadata = await readMetadata(clientId)
-      return metadata === undefined ? undefined : toClient(metadata, await secretsOf(clientId))
+      return metadata === undefined ? undefined : toClient(metadata, await loadSecrets(clientId))
     },
 
     async list(): Promise<Client[]> {
@@ -33,7 +33,7 @@ function readClients(db: Kysely<Schema>) {
         await db.selectFrom('client_secrets').selectAll().orderBy('created_at').execute(),
         (row) => row.client_id,
       )
-      return rows.map((row) => toClient(metadataOf(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
+      return rows.map((row) => toClient(parseMetadata(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
     },
 
     /** The ids of one page, in order. */
@@ -46,7 +46,7 @@ function readClients(db: Kysely<Schema>) {
     async search(text: string, { after, limit }: { after: string; limit: number }) {
       const page = db.selectFrom('clients').selectAll().where('client_id', '>', after)
       const rows = await page.orderBy('client_id').limit(MOST_SEARCHED).execute()
-      const found = rows.filter((row) => clientMatches(metadataOf(row), text)).map(({ client_id }) => client_id)
+      const found = rows.filter((row) => clientMatches(parseMetadata(row), text)).map(({ client_id }) => client_id)
       const ids = found.slice(0, limit)
       const end = rows.length === MOST_SEARCHED ? rows.at(-1)?.client_id : undefined
       return { ids, next: found.length > limit ? ids.at(-1) : end }
@@ -58,10 +58,10 @@ function readClients(db: Kysely<Schema>) {
 
   async function readMetadata(clientId: string): Promise<ClientMetadata | undefined> {
     const row = await db.selectFrom('clients').selectAll().where('client_id', '=', clientId).executeTakeFirst()
-    return row === undefined ? undefined : metadataOf(row)
+    return row === undefined ? undefined : parseMetadata(row)
   }
 
-  async function secretsOf(clientId: string): Promise<ClientSecret[]> {
+  async function loadSecrets(clientId: string): Promise<ClientSecret[]> {
     const rows = await db
       .selectFrom('client_secrets')
       .selectAll()
@@ -154,7 +154,7 @@ export function clientMatches({ client_id: id, client_name: name = '' }: ClientM
   return id.toLowerCase().includes(folded) || name.toLowerCase().includes(folded)
 }
 
-function metadataOf(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {
+function parseMetadata(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {
   const metadata: ClientMetadata = JSON.parse(row.metadata)
   return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1 }
 }

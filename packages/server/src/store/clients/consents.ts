@@ -2,7 +2,7 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
-import { wordsOf } from '../../lib/words.ts'
+import { splitWords } from '../../lib/words.ts'
 import type { Schema } from '../database/schema.ts'
 import { transact } from '../database/transaction.ts'
 
@@ -47,7 +47,7 @@ export function createConsents(db: Kysely<Schema>, clock: Clock) {
           .where('user_id', '=', userId)
           .where('client_id', '=', clientId)
           .executeTakeFirst()
-        const all = [...new Set([...wordsOf(before?.scopes ?? ''), ...scopes])].join(' ')
+        const all = [...new Set([...splitWords(before?.scopes ?? ''), ...scopes])].join(' ')
         await tx
           .insertInto('consents')
           .values({ user_id: userId, client_id: clientId, scopes: all, created_at: now, updated_at: now })
@@ -73,7 +73,7 @@ export function createConsents(db: Kysely<Schema>, clock: Clock) {
 function toConsent(row: { client_id: string; scopes: string; created_at: number; updated_at: number }): Consent {
   return {
     clientId: row.client_id,
-    scopes: wordsOf(row.scopes),
+    scopes: splitWords(row.scopes),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -42,7 +42,7 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
       return row.seq
     },
 
-    /** The same for many, with few statements. */
+    /** As `append`, for many events with few statements. */
     async appendAll(events: readonly GateEvent[]): Promise<RecordedEvent[]> {
       const recorded: RecordedEvent[] = []
       const now = clock()

@@ -36,11 +36,11 @@ async function lockFolder({ dataFolder: folder, onWait, signal }: StartLockOptio
   for (;;) {
     createFolder(folder)
     closeSync(openSync(file, 'a', 0o600))
-    const opened = inodeOf(file)
+    const opened = readInode(file)
     const database = new SqliteDatabase(file, { timeout: 0 })
     await waitForLock(database, tellOnce, signal)
     // Another server may have removed the file when it released its lock: then the lock of this one excludes no other.
-    if (opened !== undefined && inodeOf(file) === opened) return () => release(database)
+    if (opened !== undefined && readInode(file) === opened) return () => release(database)
     database.close()
   }
 
@@ -76,7 +76,7 @@ async function waitForLock(
   }
 }
 
-function inodeOf(file: string): number | undefined {
+function readInode(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino
 }
 

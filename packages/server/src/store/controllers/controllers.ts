@@ -25,7 +25,7 @@ export interface RemoteTopic {
 
 export type RemoteControllers = ReturnType<typeof createControllers>
 
-/** Whoever changes a definition also publishes `controllers-changed`, in the same transaction. */
+/** A caller that changes a definition also publishes `controllers-changed`, in the same transaction. */
 export function createControllers(db: Kysely<Schema>, clock: Clock) {
   return createDefinitions<RemoteController>(db, clock, { table: 'controllers', key: 'name' })
 }

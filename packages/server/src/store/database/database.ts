@@ -148,12 +148,12 @@ function openPostgres(
   const pg = loadPg()
   const servers = shared ?? new DatabaseServers(url, { dataFolder })
   /** Our bigint columns hold milliseconds and counters, all below 2^53. */
-  const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
+  const findParser = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
   const pool = servers.createPool({
     max: poolSize,
     settings: { search_path: POSTGRES_SCHEMA, ...BRIEF_TRANSACTIONS },
-    types: { getTypeParser: parserOf },
+    types: { getTypeParser: findParser },
     connectionTimeoutMillis: CONNECT_MS,
     application_name: 'gatehouse',
   })

@@ -10,7 +10,7 @@ export interface DefinitionPage {
   readonly filter?: Readonly<Record<string, string>>
 }
 
-/** What administration and the declarative file need of a store. Whoever changes a definition also publishes its event, in the same transaction. */
+/** What administration and the declarative file need of a store. A caller that changes a definition also publishes its event, in the same transaction. */
 export interface DefinitionStore<Item> {
   /** All, or one page; ordered by key. */
   list(page?: DefinitionPage): Promise<Item[]>

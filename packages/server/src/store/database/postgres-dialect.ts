@@ -15,7 +15,7 @@ import type pg from 'pg'
 import type { Availability } from '../../lib/availability.ts'
 import { type Backoff, pauseAfter } from '../../lib/retry.ts'
 import { StatementTimeout } from '../../lib/unavailable.ts'
-import { witnessOf } from './servers/acknowledged-writes.ts'
+import { beginWitness } from './servers/acknowledged-writes.ts'
 
 export interface PostgresDialectOptions {
   readonly availability: Availability
@@ -44,7 +44,7 @@ const PAUSES: Backoff = { firstMs: 4, longestMs: 64 }
 const MAX_NAMED = 500
 
 export function mayTryAgain(error: unknown): boolean {
-  return RETRYABLE.has(codeOf(error))
+  return RETRYABLE.has(errorCode(error))
 }
 
 class PostgresDriver implements Driver {
@@ -63,7 +63,7 @@ class PostgresDriver implements Driver {
 
   async acquireConnection(): Promise<PostgresConnection> {
     try {
-      return new PostgresConnection(await this.#pool.connect(), this.#options, (sql) => this.#nameOf(sql))
+      return new PostgresConnection(await this.#pool.connect(), this.#options, (sql) => this.#findName(sql))
     } catch (error) {
       this.#options.availability.failed(error)
       throw error
@@ -94,7 +94,7 @@ class PostgresDriver implements Driver {
     await this.#pool.end()
   }
 
-  #nameOf(sql: string): string | undefined {
+  #findName(sql: string): string | undefined {
     let name = this.#names.get(sql)
     if (name === undefined && this.#names.size < MAX_NAMED) {
       name = `gatehouse_${this.#names.size}`
@@ -110,23 +110,23 @@ class PostgresConnection implements DatabaseConnection {
   isBroken = false
   readonly #client: pg.PoolClient
   readonly #options: PostgresDialectOptions
-  readonly #nameOf: (sql: string) => string | undefined
+  readonly #findName: (sql: string) => string | undefined
 
-  constructor(client: pg.PoolClient, options: PostgresDialectOptions, nameOf: (sql: string) => string | undefined) {
+  constructor(client: pg.PoolClient, options: PostgresDialectOptions, findName: (sql: string) => string | undefined) {
     this.#client = client
     this.#options = options
-    this.#nameOf = nameOf
+    this.#findName = findName
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    let name = this.#nameOf(query.sql)
+    let name = this.#findName(query.sql)
     for (let tries = 1; ; tries++) {
       try {
         return await this.#run<R>(query, name)
       } catch (error) {
         // A transaction has to be retried as a whole, by the code that started it.
         if (this.inTransaction || tries >= MAX_TRIES) throw error
-        if (codeOf(error) === PLAN_OUTDATED && name !== undefined) name = undefined
+        if (errorCode(error) === PLAN_OUTDATED && name !== undefined) name = undefined
         else if (mayTryAgain(error)) await sleep(pauseAfter(tries, PAUSES))
         else throw error
       }
@@ -143,7 +143,7 @@ class PostgresConnection implements DatabaseConnection {
   }
 
   async commit(): Promise<void> {
-    const witness = witnessOf(this.#client)
+    const witness = beginWitness(this.#client)
     if (witness === undefined) return this.send('commit')
     // Two statements in one message: the reply is a list.
     const asked: Promise<unknown> = this.#client.query(`${witness.sql}; commit`)
@@ -189,6 +189,6 @@ function withDeadline<T>(work: Promise<T>, milliseconds: number | undefined): Pr
   })
 }
 
-function codeOf(error: unknown): unknown {
+function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }

@@ -34,11 +34,11 @@ export async function checkPrivileges(ask: Ask, schema: string): Promise<void> {
   const [row] = await ask(RIGHTS, schema)
   // The statement above names the columns of Rights.
   const rights = row as Rights | undefined
-  const fault = rights && faultOf(rights, schema)
+  const fault = rights && findFault(rights, schema)
   if (fault !== undefined) throw new UnfitDatabase(fault)
 }
 
-function faultOf(rights: Rights, schema: string): string | undefined {
+function findFault(rights: Rights, schema: string): string | undefined {
   const { user, database } = rights
   if (rights.isReadOnly)
     return `The database ${database} is read-only (a standby, or default_transaction_read_only is on): set GATEHOUSE_DATABASE_URL to the primary.`

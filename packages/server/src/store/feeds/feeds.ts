@@ -62,7 +62,7 @@ export interface FeedsOptions {
   readonly isUpgrading: () => Promise<boolean>
 }
 
-/** Whoever changes a definition also publishes `feeds-changed`, in the same transaction. */
+/** A caller that changes a definition also publishes `feeds-changed`, in the same transaction. */
 export function createFeeds(db: Kysely<Schema>, { clock, isUpgrading }: FeedsOptions) {
   const rows = () => db.selectFrom('feeds').select(['name', 'generation', 'definition'])
   const nextGeneration = async (name: string): Promise<string> => {

@@ -43,7 +43,7 @@ export function readKey(jwk: unknown): ForeignKey | { readonly fault: string } {
   const { kid, alg } = jwk
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MOST_KID_LENGTH))
     return { fault: `has a kid that is not a text of at most ${MOST_KID_LENGTH} characters` }
-  const possible = algsOf(jwk)
+  const possible = supportedAlgs(jwk)
   if (possible === undefined) return { fault: 'is not RSA, EC with the curve P-256, or Ed25519' }
   const algs = alg === undefined ? possible : possible.filter((name) => name === alg || sameAlg(name) === alg)
   if (algs.length === 0) return { fault: `has an alg that is not one of ${possible.join(', ')}` }
@@ -57,7 +57,7 @@ export function readKey(jwk: unknown): ForeignKey | { readonly fault: string } {
   return { kid, key, algs }
 }
 
-function algsOf({ kty, crv }: Jwk): readonly ForeignAlg[] | undefined {
+function supportedAlgs({ kty, crv }: Jwk): readonly ForeignAlg[] | undefined {
   if (kty === 'RSA') return ['RS256', 'PS256']
   if (kty === 'EC' && crv === 'P-256') return ['ES256']
   if (kty === 'OKP' && crv === 'Ed25519') return ['EdDSA', 'Ed25519']

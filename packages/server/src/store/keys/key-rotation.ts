@@ -11,7 +11,7 @@ export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'
 const LONGEST_PUBLISHED_AHEAD_MS = 24 * 3600 * 1000
-/** How long the published keys may be cached: a key of a new ring signs only when nobody can have the list without it. */
+/** How long the published keys may be cached: a key of a new ring signs only when no cached list can lack it. */
 export const JWKS_CACHE_MS = 5 * 60 * 1000
 
 export interface KeyRotationOptions {
@@ -39,7 +39,7 @@ export async function rotateDueKeys(options: KeyRotationOptions, now: number): P
   for (const alg of algs) {
     const ring = rings.get(alg) ?? []
     if (ring.length === 0 && alg !== 'RS256' && !mayAddRings) continue
-    // Nobody can have cached the keys of an installation that had none.
+    // An installation without keys has published none that could be cached.
     const firstFrom = stored.length === 0 ? now : now + JWKS_CACHE_MS
     const activeFrom = dueFrom(ring, rotateEveryMs, now, firstFrom)
     if (activeFrom !== undefined) created.push(await addKey(options, alg, now, activeFrom))
@@ -59,7 +59,7 @@ function dueFrom(
   now: number,
   firstFrom: number,
 ): number | undefined {
-  const current = signingKeyOf(ring, now)
+  const current = chooseSigningKey(ring, now)
   if (current === undefined) return firstFrom
   // Validators must be able to fetch a key before the first token signed with it arrives.
   const ahead = Math.min(LONGEST_PUBLISHED_AHEAD_MS, rotateEveryMs / 4)
@@ -69,7 +69,7 @@ function dueFrom(
 }
 
 function supersededIn(ring: readonly StoredKey[], now: number): readonly StoredKey[] {
-  const current = signingKeyOf(ring, now)
+  const current = chooseSigningKey(ring, now)
   return ring.filter((key) => isUnretired(key) && current !== undefined && key.activeFrom < current.activeFrom)
 }
 
@@ -99,16 +99,16 @@ export function openPrivateKey(sealed: string, sealingKey: Buffer): KeyObject {
 }
 
 /** The newest active key of a ring. If a node whose clock is ahead has already retired it, the next one. */
-export function signingKeyOf(ring: readonly StoredKey[], now: number): StoredKey | undefined {
+export function chooseSigningKey(ring: readonly StoredKey[], now: number): StoredKey | undefined {
   const unretired = ring.filter(isUnretired)
   return unretired.findLast(({ activeFrom }) => activeFrom <= now) ?? unretired[0]
 }
 
 /** The signing key of each ring. */
-export function signingKeysOf(keys: readonly StoredKey[], now: number): ReadonlyMap<SignatureAlg, StoredKey> {
+export function chooseSigningKeys(keys: readonly StoredKey[], now: number): ReadonlyMap<SignatureAlg, StoredKey> {
   const signing = new Map<SignatureAlg, StoredKey>()
   for (const [alg, ring] of Map.groupBy(keys, (key) => key.alg)) {
-    const key = signingKeyOf(ring, now)
+    const key = chooseSigningKey(ring, now)
     if (key !== undefined) signing.set(alg, key)
   }
   return signing

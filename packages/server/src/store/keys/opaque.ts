@@ -31,7 +31,7 @@ export function newSecret(): string {
 }
 
 /** Stored instead of a secret. Our secrets are random enough to need no salt. */
-export function digestOf(secret: string): string {
+export function digestSecret(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 

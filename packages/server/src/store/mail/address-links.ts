@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newId, newSecret } from '../keys/opaque.ts'
 
 export interface AddressLink {
   readonly userId: string
@@ -27,7 +27,7 @@ export function createAddressLinks(db: Kysely<Schema>, clock: Clock) {
       const token = newSecret()
       const now = clock()
       await isOpen(now).set({ revoked_at: now }).where('user_id', '=', link.userId).execute()
-      const row = { id: newId(), digest: digestOf(token), user_id: link.userId, address: link.address }
+      const row = { id: newId(), digest: digestSecret(token), user_id: link.userId, address: link.address }
       const times = { created_at: now, expires_at: link.expiresAt, used_at: null, revoked_at: null }
       await db
         .insertInto('address_links')
@@ -41,7 +41,7 @@ export function createAddressLinks(db: Kysely<Schema>, clock: Clock) {
       const row = await db
         .selectFrom('address_links')
         .selectAll()
-        .where('digest', '=', digestOf(token))
+        .where('digest', '=', digestSecret(token))
         .where('used_at', 'is', null)
         .where('revoked_at', 'is', null)
         .where('expires_at', '>', clock())
@@ -69,13 +69,13 @@ export function createAddressLinks(db: Kysely<Schema>, clock: Clock) {
       const now = clock()
       const row = await isOpen(now)
         .set({ used_at: now })
-        .where('digest', '=', digestOf(token))
+        .where('digest', '=', digestSecret(token))
         .returningAll()
         .executeTakeFirst()
       return row && toLink(row)
     },
 
-    async revokeOf(userId: string): Promise<void> {
+    async revokeForUser(userId: string): Promise<void> {
       const now = clock()
       await isOpen(now).set({ revoked_at: now }).where('user_id', '=', userId).execute()
     },

@@ -1,7 +1,7 @@
 /** The kinds of mail. */
 
 /**
- * `link`: it carries a link. `anyone`: it is caused by whoever types a name or an address; such mails are counted apart, so that nobody can
+ * `link`: it carries a link. `anyone`: typing a name or an address is enough to cause it; such mails are counted separately, so that nobody can
  * use up what the others may take.
  */
 export const MAIL_KINDS = {

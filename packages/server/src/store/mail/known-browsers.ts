@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf } from '../keys/opaque.ts'
+import { digestSecret } from '../keys/opaque.ts'
 
 export const BROWSER_KNOWN_MS = 90 * 86_400_000
 
@@ -13,7 +13,7 @@ export function createKnownBrowsers(db: Kysely<Schema>, clock: Clock) {
     /** Records a sign-in; returns whether the user had signed in with this browser during the last 90 days. */
     async see(userId: string, cookie: string): Promise<boolean> {
       const now = clock()
-      const digest = digestOf(cookie)
+      const digest = digestSecret(cookie)
       const row = await db
         .selectFrom('known_browsers')
         .select('seen_at')

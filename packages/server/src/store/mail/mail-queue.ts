@@ -104,14 +104,14 @@ function queueMails({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
     async countAsked(since: number, origin?: string): Promise<number> {
       let query = db.selectFrom('mail_queue').where('created_at', '>', since)
       query = origin === undefined ? query.where('origin', 'is not', null) : query.where('origin', '=', origin)
-      return countOf(await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirst())
+      return readCount(await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirst())
     },
 
     /** Mails that were last tried after a time, to one mailbox or in all; the given one is not counted. */
     async countTried(since: number, { mailbox, except = '' }: { mailbox?: string; except?: string } = {}) {
       let query = db.selectFrom('mail_queue').where('tried_at', '>', since).where('id', '<>', except)
       if (mailbox !== undefined) query = query.where('mailbox', '=', mailbox)
-      return countOf(await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirst())
+      return readCount(await query.select((eb) => eb.fn.countAll().as('count')).executeTakeFirst())
     },
   }
 }
@@ -222,7 +222,7 @@ function listMails({ db }: Pick<Database, 'db'>, clock: Clock) {
         .where('state', '=', 'waiting')
         .select((eb) => [eb.fn.countAll().as('count'), eb.fn.min('created_at').as('since')])
         .executeTakeFirst()
-      return { count: countOf(row), since: row?.since == null ? undefined : Number(row.since) }
+      return { count: readCount(row), since: row?.since == null ? undefined : Number(row.since) }
     },
 
     /** Makes a waiting mail due. False if it does not wait, or is being sent. */
@@ -250,7 +250,7 @@ function ended(state: EndState, now: number, error?: string) {
   return { state, sealed: null, leased_by: null, leased_until: null, ended_at: now, last_error: error ?? null }
 }
 
-function countOf(row: { readonly count: string | number | bigint } | undefined): number {
+function readCount(row: { readonly count: string | number | bigint } | undefined): number {
   return Number(row?.count ?? 0)
 }
 

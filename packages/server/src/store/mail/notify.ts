@@ -3,7 +3,7 @@ import type { Stores } from '../stores.ts'
 import type { NoticeKind } from './kinds.ts'
 
 /**
- * Something happened to the account of a user, who is told at their verified address; without one nothing is queued. `break-glass` goes to
+ * Something happened to the account of a user, who is notified at their verified address; without one nothing is queued. `break-glass` goes to
  * all administrators who have one instead.
  */
 export interface Notice {

@@ -32,7 +32,7 @@ export function createIdentities(db: Kysely<Schema>, clock: Clock) {
       return found.map(readRow)
     },
 
-    /** Undefined if the identity belongs to somebody already, whoever it is: of concurrent requests one succeeds. */
+    /** Undefined if the identity is linked to any user already: of concurrent requests one succeeds. */
     async add(identity: NewIdentity): Promise<Identity | undefined> {
       const now = clock()
       const row = await db

@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf } from '../keys/opaque.ts'
+import { digestSecret } from '../keys/opaque.ts'
 
 /** Whose sign-in a `state` belongs to. */
 export interface StateOwner {
@@ -40,7 +40,7 @@ function keepStates(db: Kysely<Schema>, clock: Clock) {
       await db
         .insertInto('provider_states')
         .values({
-          digest: digestOf(state),
+          digest: digestSecret(state),
           provider,
           browser,
           details,
@@ -71,7 +71,7 @@ function keepStates(db: Kysely<Schema>, clock: Clock) {
     async spend(state: string, { provider, browser }: StateOwner): Promise<string | undefined> {
       const row = await db
         .deleteFrom('provider_states')
-        .where('digest', '=', digestOf(state))
+        .where('digest', '=', digestSecret(state))
         .where('provider', '=', provider)
         .where('browser', '=', browser)
         .returning(['details', 'expires_at'])
@@ -110,7 +110,7 @@ function keepOrigins(db: Kysely<Schema>, clock: Clock) {
     },
 
     /** The ids of sessions that have not ended: of a session there, or of an identity. */
-    async sessionsOf(
+    async findSessions(
       provider: string,
       issuer: string,
       which: { readonly sid?: string | undefined; readonly subject?: string | undefined },
@@ -147,7 +147,7 @@ function keepLogouts(db: Kysely<Schema>, clock: Clock) {
     async spendLogout(provider: string, jti: string, keptMs: number): Promise<boolean> {
       const row = await db
         .insertInto('provider_logouts')
-        .values({ digest: digestOf(`${provider} ${jti}`), expires_at: clock() + keptMs })
+        .values({ digest: digestSecret(`${provider} ${jti}`), expires_at: clock() + keptMs })
         .onConflict((conflict) => conflict.column('digest').doNothing())
         .returning('digest')
         .executeTakeFirst()

@@ -66,7 +66,7 @@ const NO_SECRETS: ProviderSecrets = {
   publicJwk: undefined,
 }
 
-/** Whoever changes a definition also publishes `providers-changed`, in the same transaction. */
+/** A caller that changes a definition also publishes `providers-changed`, in the same transaction. */
 export function createProviders(db: Kysely<Schema>, clock: Clock) {
   const rows = () => db.selectFrom('providers').selectAll()
   return {

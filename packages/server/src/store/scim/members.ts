@@ -27,12 +27,15 @@ export function createMembers(db: Kysely<Schema>) {
     async givenAmong(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
       const given: string[] = []
       for (const ids of batches(userIds))
-        for (const [id, sources] of await sourcesOf(role, ids)) if (sources.includes(source)) given.push(id)
+        for (const [id, sources] of await loadSources(role, ids)) if (sources.includes(source)) given.push(id)
       return given
     },
 
     /** The groups that the source gave to these users, by user. */
-    async groupsOf(userIds: readonly string[], source: RoleSource): Promise<ReadonlyMap<string, readonly GroupName[]>> {
+    async findGroups(
+      userIds: readonly string[],
+      source: RoleSource,
+    ): Promise<ReadonlyMap<string, readonly GroupName[]>> {
       if (userIds.length === 0) return new Map()
       const rows = await db
         .selectFrom('user_roles')
@@ -50,7 +53,7 @@ export function createMembers(db: Kysely<Schema>) {
     async add(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
       const added: string[] = []
       for (const ids of batches(userIds)) {
-        const held = await sourcesOf(role, ids)
+        const held = await loadSources(role, ids)
         const others = ids.filter((id) => !held.has(id))
         if (others.length > 0)
           await db
@@ -111,7 +114,7 @@ export function createMembers(db: Kysely<Schema>) {
   async function remove(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
     const removed: string[] = []
     for (const ids of batches(userIds)) {
-      const held = [...(await sourcesOf(role, ids))].filter(([, sources]) => sources.includes(source))
+      const held = [...(await loadSources(role, ids))].filter(([, sources]) => sources.includes(source))
       const lost = held.filter(([, sources]) => sources.length === 1).map(([id]) => id)
       if (lost.length > 0)
         await db.deleteFrom('user_roles').where('role', '=', role).where('user_id', 'in', lost).execute()
@@ -135,7 +138,7 @@ export function createMembers(db: Kysely<Schema>) {
     )
   }
 
-  async function sourcesOf(role: string, ids: readonly string[]): Promise<Map<string, readonly RoleSource[]>> {
+  async function loadSources(role: string, ids: readonly string[]): Promise<Map<string, readonly RoleSource[]>> {
     const rows = await db
       .selectFrom('user_roles')
       .select(['user_id', 'sources'])

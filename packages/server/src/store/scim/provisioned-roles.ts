@@ -18,7 +18,7 @@ async function unprovision(role: string, stores: Stores, revocations: Revocation
 }
 
 /**
- * For a client that is deleted: nobody else could take away what it gave, and a client that is registered later under its id must not have
+ * For a client that is deleted: no other client could take away what it gave, and a client that is registered later under its id must not have
  * its groups. They are roles of the operator from now on.
  */
 export async function removeScimClient(

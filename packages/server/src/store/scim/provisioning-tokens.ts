@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
-import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+import { digestSecret, newId, newSecret } from '../keys/opaque.ts'
 
 export interface ProvisioningToken {
   readonly id: string
@@ -40,7 +40,7 @@ export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('scim_tokens').where('client_id', '=', clientId).where('expires_at', '<=', now).execute()
       await db
         .insertInto('scim_tokens')
-        .values({ id, client_id: clientId, digest: digestOf(token), created_at: now, expires_at: expiresAt })
+        .values({ id, client_id: clientId, digest: digestSecret(token), created_at: now, expires_at: expiresAt })
         .execute()
       return { id, token }
     },
@@ -61,7 +61,7 @@ export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
       const row = await db
         .selectFrom('scim_tokens')
         .selectAll()
-        .where('digest', '=', digestOf(token))
+        .where('digest', '=', digestSecret(token))
         .where('expires_at', '>', clock())
         .executeTakeFirst()
       return row && toToken(row)

@@ -17,7 +17,7 @@ export type UserCondition =
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'external id'; readonly clientId: string; readonly externalId: string }
   | { readonly kind: 'active'; readonly active: boolean }
-  /** Whoever has the role of the group, whoever gave it. */
+  /** All users who have the role of the group, from any source. */
   | { readonly kind: 'group'; readonly id: string }
   | { readonly kind: 'key'; readonly column: KeyColumn; readonly op: KeyOperator; readonly text: string }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly UserCondition[] }

@@ -31,11 +31,11 @@ function exactInteger(source: string, value: number): number | bigint | string {
 
 /** Whether two texts of numbers have the same digits, however their exponents are written. */
 function sameNumber(some: string, other: string): boolean {
-  const [a, b] = [digitsOf(some), digitsOf(other)]
+  const [a, b] = [significantDigits(some), significantDigits(other)]
   return a.digits === b.digits && (a.digits === '' || a.exponent === b.exponent)
 }
 
-function digitsOf(text: string): { readonly digits: string; readonly exponent: number } {
+function significantDigits(text: string): { readonly digits: string; readonly exponent: number } {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? []
   const all = (whole + fraction).replace(/^0+/, '')
   const digits = all.replace(/0+$/, '')

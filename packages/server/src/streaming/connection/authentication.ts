@@ -11,7 +11,7 @@ import {
   stepUpContext,
 } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
-import { type CurrentRights, effectOf, survives } from '../../events/token-effect.ts'
+import { type CurrentRights, findEffect, survives } from '../../events/token-effect.ts'
 import { isBearer, isDpop } from '../controllers/auth.ts'
 import {
   AcceptedSignIn,
@@ -172,7 +172,7 @@ export class ConnectionAuth {
   #completeSignIn(principal: Principal, accessToken: string, events: readonly GateEvent[]): AcceptedSignIn {
     this.signInAs(principal, accessToken)
     for (const event of events) {
-      const effect = effectOf(event, principal)
+      const effect = findEffect(event, principal)
       if (effect.kind === 'rights-changed') this.#changeRights(effect.rights)
     }
     return new AcceptedSignIn(this.#describe(this.#env.restoreToken(accessToken)))
@@ -196,7 +196,7 @@ export class ConnectionAuth {
     if (event.kind === 'stream-kick' && event.connectionId === this.#identity.connectionId) return KICKED
     this.#eventsDuringCheck?.push(event)
     if (this.#authority.state === 'anonymous') return NO_EFFECT
-    const effect = effectOf(event, this.#authority.principal)
+    const effect = findEffect(event, this.#authority.principal)
     if (event.kind === 'user-changed' && event.renamed && event.subject === this.#subject) return RENAMED
     switch (effect.kind) {
       case 'none':
@@ -212,7 +212,7 @@ export class ConnectionAuth {
 
   /** Reads the name of the user again. */
   async readUsername(): Promise<AuthEffect> {
-    const username = this.#subject === undefined ? undefined : await this.#env.usernameOf(this.#subject)
+    const username = this.#subject === undefined ? undefined : await this.#env.findUsername(this.#subject)
     const authority = this.#authority
     if (username === undefined || authority.state === 'anonymous') return NO_EFFECT
     this.#authority = { ...authority, principal: { ...authority.principal, username } }

@@ -76,7 +76,7 @@ export class Operation implements Call {
     return this.#state === 'answered'
   }
 
-  /** Whether it may run beside others that may. */
+  /** Whether it may run at the same time as others that may. */
   get mayOverlap(): boolean {
     const { request } = this
     if (request.kind !== 'request' || request.action !== 'Publish') return false
@@ -84,7 +84,7 @@ export class Operation implements Call {
     return this.#topic?.mayOverlap === true
   }
 
-  /** Resolves when it has ended or was answered; undefined if nobody has to wait for it. */
+  /** Resolves when it has ended or was answered; undefined if there is nothing to wait for. */
   #ended: PromiseWithResolvers<void> | undefined
   /** Resolves when those before it have been answered. */
   #previousEnded: Promise<void> | undefined

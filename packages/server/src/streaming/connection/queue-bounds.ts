@@ -3,7 +3,7 @@
  * requests, for the node and for each network address. When a bound is exceeded, the connection with the longest queue
  * is closed: at the bound of the node, one of the address that has the most bytes queued.
  */
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { StreamSettings } from '../settings.ts'
 
 export type QueueLimit = 'node' | 'address'
@@ -29,13 +29,13 @@ export function createQueues(settings: QueueSettings): Queues {
     send: new QueueBounds({
       perAddress: settings.streamSendQueueBytesPerAddress,
       perNode: settings.streamSendQueueBytesPerNode,
-      bytesOf: (owner) => owner.queuedBytes,
+      countBytes: (owner) => owner.queuedBytes,
       close: (owner, limit) => owner.closeAsSlow(limit),
     }),
     receive: new QueueBounds({
       perAddress: settings.streamReceiveQueueBytesPerAddress,
       perNode: settings.streamReceiveQueueBytesPerNode,
-      bytesOf: (owner) => owner.receivedBytes,
+      countBytes: (owner) => owner.receivedBytes,
       close: (owner, limit) => owner.closeAsFlooding(limit),
     }),
   }
@@ -52,7 +52,7 @@ type QueueSettings = Pick<
 interface BoundOptions {
   readonly perAddress: number
   readonly perNode: number
-  bytesOf(owner: QueueOwner): number
+  countBytes(owner: QueueOwner): number
   close(owner: QueueOwner, limit: QueueLimit): void
 }
 
@@ -74,7 +74,7 @@ export class QueueBounds {
 
   /** Counts the queue of a connection again, and closes connections if a bound is exceeded. */
   update(owner: QueueOwner): void {
-    const key = networkOf(owner.address)
+    const key = addressNetwork(owner.address)
     const network = this.#count(key, owner)
     if (network === undefined) return
     const { perAddress, perNode } = this.#options
@@ -99,12 +99,12 @@ export class QueueBounds {
 
   /** False if there is nothing to close. The counts may be out of date, so they are brought up to date first. */
   #closeLongest(key: string, network: Network, limit: QueueLimit): boolean {
-    const { bytesOf, close } = this.#options
+    const { countBytes, close } = this.#options
     let longest: QueueOwner | undefined
     let most = 0
     for (const owner of [...network.owners.keys()]) {
       this.#count(key, owner)
-      const bytes = bytesOf(owner)
+      const bytes = countBytes(owner)
       if (owner.isClosing || bytes <= most) continue
       longest = owner
       most = bytes
@@ -117,7 +117,7 @@ export class QueueBounds {
 
   /** Returns the network, or undefined if nothing is queued for it any longer. */
   #count(key: string, owner: QueueOwner): Network | undefined {
-    const bytes = this.#options.bytesOf(owner)
+    const bytes = this.#options.countBytes(owner)
     let network = this.#networks.get(key)
     const before = network?.owners.get(owner) ?? 0
     if (bytes === 0 && before === 0) return network

@@ -162,7 +162,7 @@ export class Subscriptions implements TopicListener {
 
   /** The send queue has room again for subscriptions that their topic runs. */
   onDrained(): void {
-    for (const subscription of copyOf(this.#topicRun)) {
+    for (const subscription of copyValues(this.#topicRun)) {
       // An earlier one may have filled the queue; then there will be another call.
       if (this.#transport.topicsMustWait) break
       // Moved to the end, so that each gets its turn.
@@ -175,7 +175,7 @@ export class Subscriptions implements TopicListener {
   onClaimsChanged(): void {
     const { principal } = this.#caller.auth
     if (principal === undefined) return
-    for (const subscription of copyOf(this.#topicRun)) subscription.setPrincipal(principal)
+    for (const subscription of copyValues(this.#topicRun)) subscription.setPrincipal(principal)
   }
 
   /** Counts one Unsub; the last one ends the subscription. */
@@ -191,7 +191,7 @@ export class Subscriptions implements TopicListener {
     const { auth } = this.#caller
     if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
     const now = this.#env.clock()
-    for (const subscription of copyOf(this.#shared)) {
+    for (const subscription of copyValues(this.#shared)) {
       if (auth.satisfies(subscription.topic.needs, now)) {
         const fault = this.#stepUpFault(subscription)
         if (fault !== undefined) this.#end(subscription, fault)
@@ -216,7 +216,7 @@ export class Subscriptions implements TopicListener {
   #updateTopicRun(now: number): void {
     const { auth } = this.#caller
     const { principal } = auth
-    for (const subscription of copyOf(this.#topicRun)) {
+    for (const subscription of copyValues(this.#topicRun)) {
       if (principal !== undefined && auth.satisfies(subscription.needs, now)) {
         const fault = this.#stepUpFault(subscription)
         if (fault !== undefined) this.#endTopicRun(subscription, fault)
@@ -239,8 +239,8 @@ export class Subscriptions implements TopicListener {
 
   clear(): void {
     if (this.#opening !== undefined) this.abandon(this.#opening.key)
-    for (const subscription of copyOf(this.#shared)) this.#drop(subscription)
-    for (const subscription of copyOf(this.#topicRun)) this.#dropTopicRun(subscription)
+    for (const subscription of copyValues(this.#shared)) this.#drop(subscription)
+    for (const subscription of copyValues(this.#topicRun)) this.#dropTopicRun(subscription)
   }
 
   /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
@@ -327,7 +327,7 @@ export class Subscriptions implements TopicListener {
 const NONE: readonly never[] = []
 
 /** For a loop that changes the map. Most connections have no subscriptions, and then nothing is copied. */
-function copyOf<T>(map: ReadonlyMap<string, T> | undefined): readonly T[] {
+function copyValues<T>(map: ReadonlyMap<string, T> | undefined): readonly T[] {
   return map === undefined ? NONE : [...map.values()]
 }
 

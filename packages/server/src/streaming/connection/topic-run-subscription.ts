@@ -86,18 +86,18 @@ export class TopicRunSubscription implements UrgentSink<JsonText | TopicMessage>
   }
 
   send(data: JsonText | TopicMessage): void {
-    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#broadcastOf(data), 'queue')
+    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#findBroadcast(data), 'queue')
   }
 
   sendOrClose(data: JsonText | TopicMessage): void {
-    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#broadcastOf(data), 'close')
+    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#findBroadcast(data), 'close')
   }
 
-  #broadcastOf(data: JsonText | TopicMessage): Broadcast {
+  #findBroadcast(data: JsonText | TopicMessage): Broadcast {
     const { hub } = this.#host.env
     return data instanceof JsonText
       ? hub.share(this.controller, this.name, data)
-      : hub.broadcastOf(this.controller, data)
+      : hub.sharedBroadcast(this.controller, data)
   }
 
   end(reason: Refusal): void {

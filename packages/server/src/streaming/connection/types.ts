@@ -52,7 +52,7 @@ export interface ConnectionEnv {
   readonly checkProof?: CheckProof | undefined
   readonly stepUp: StepUp
   /** The current name of a user; undefined if there is no such user. */
-  readonly usernameOf: (subject: string) => Promise<string | undefined>
+  readonly findUsername: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */
   readonly restoreToken: (accessToken: string) => string | undefined
   readonly onFault: (error: unknown, connectionId: string) => void

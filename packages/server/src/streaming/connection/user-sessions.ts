@@ -34,7 +34,7 @@ export class UserSessions {
   /** Throws `Limited` when the user has too many connections; displaces the oldest session when there are too many. */
   admit(connection: SessionConnection, principal: Principal): void {
     const { subject } = principal
-    const session = sessionOf(principal)
+    const session = sessionKey(principal)
     const user = this.#users.get(subject) ?? { connections: new Map(), sessions: new Map() }
     const before = user.connections.get(connection)
     if (before === session) return
@@ -65,6 +65,6 @@ export class UserSessions {
 }
 
 /** All connections that trace back to one sign-in share a session, however often its tokens are renewed. */
-function sessionOf(principal: Principal): string {
+function sessionKey(principal: Principal): string {
   return principal.grantId ?? principal.sessionId ?? principal.tokenId
 }

@@ -20,7 +20,7 @@ export async function loadControllers(path: string): Promise<Controller[]> {
   for (const file of await modulesAt(resolve(path))) {
     const loaded = await importModule(file)
     const controller = isMembers(loaded) ? loaded.default : undefined
-    if (!isController(controller)) throw new BadController(`${file}: ${faultOf(controller)}`)
+    if (!isController(controller)) throw new BadController(`${file}: ${findFault(controller)}`)
     const other = files.get(controller.name)
     if (other !== undefined) throw new BadController(`${file}: ${other} has a controller named ${controller.name} too`)
     files.set(controller.name, file)
@@ -33,12 +33,12 @@ async function importModule(file: string): Promise<unknown> {
   try {
     return await runAsController(file, () => import(pathToFileURL(file).href))
   } catch (error) {
-    throw new BadController(`${file} cannot be loaded: ${reasonOf(error)}`, { cause: error })
+    throw new BadController(`${file} cannot be loaded: ${describeError(error)}`, { cause: error })
   }
 }
 
 /** In one line. */
-export function reasonOf(error: unknown): string {
+export function describeError(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).replaceAll(/\s*\n\s*/g, ' ')
 }
 
@@ -53,10 +53,10 @@ async function modulesAt(path: string): Promise<string[]> {
 }
 
 function isController(value: unknown): value is Controller {
-  return faultOf(value) === undefined
+  return findFault(value) === undefined
 }
 
-function faultOf(value: unknown): string | undefined {
+function findFault(value: unknown): string | undefined {
   if (!isMembers(value)) return 'the default export must be a controller: { name, summary, topics }'
   const { name, summary, topics, feedClass, start }: Partial<Record<keyof Controller, unknown>> = value
   if (typeof name !== 'string' || !CONTROLLER_NAME.test(name)) return 'name must be a word'

@@ -37,21 +37,21 @@ export class Feeds {
   setStatus(controller: string, status: FeedStatus): boolean {
     // Controllers may be JavaScript.
     if (!FEED_STATUSES.includes(status)) throw new TypeError(`A status is one of ${FEED_STATUSES.join(', ')}`)
-    if (this.#statusOf(controller) === status) return false
+    if (this.#findStatus(controller) === status) return false
     this.#statuses.set(controller, status)
     return true
   }
 
   describe({ classifiesFeeds }: Profile): object[] {
     return this.#controllers.map(({ name, feedClass = DEFAULT_FEED_CLASS }) => {
-      const status = this.#statusOf(name)
+      const status = this.#findStatus(name)
       return classifiesFeeds
         ? { Name: name, Class: feedClass, Status: status }
         : { Name: name, Class: 'Controller', Status: status === 'Active' ? 'Up' : 'Down' }
     })
   }
 
-  #statusOf(controller: string): FeedStatus {
+  #findStatus(controller: string): FeedStatus {
     return this.#statuses.get(controller) ?? 'Active'
   }
 }

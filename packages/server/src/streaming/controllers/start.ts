@@ -2,7 +2,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Controller } from '../topics/controller.ts'
 import { Hub, topicKey } from '../topics/hub.ts'
-import { BadController, reasonOf } from './load.ts'
+import { BadController, describeError } from './load.ts'
 import { Feeds, PLATFORM } from './platform.ts'
 import { runAsServer, scoped } from './scope.ts'
 
@@ -49,7 +49,7 @@ export function startControllers(
       if (stopThis !== undefined) stops.push([name, stopThis])
     } catch (error) {
       stop()
-      throw new BadController(`The controller ${name} could not start: ${reasonOf(error)}`, { cause: error })
+      throw new BadController(`The controller ${name} could not start: ${describeError(error)}`, { cause: error })
     }
   }
   return { controllers, feeds, hub, stop }

@@ -19,14 +19,14 @@ export class Echo {
   open(tcp: Socket, head: Buffer, windows: Windows | undefined): void {
     const socket = new ServerSocket(tcp, { windows })
     this.#sockets.add(socket)
-    socket.open(this.#handlerOf(socket, windows), head)
+    socket.open(this.#createHandler(socket, windows), head)
   }
 
   stop(): void {
     for (const socket of this.#sockets) socket.terminate()
   }
 
-  #handlerOf(socket: ServerSocket, windows: Windows | undefined): SocketHandler {
+  #createHandler(socket: ServerSocket, windows: Windows | undefined): SocketHandler {
     const { streamSendQueueBytes: most, streamDeflateThreshold: threshold } = this.#settings
     const checkQueue = (): void => {
       if (socket.queuedBytes > most) socket.pause()

@@ -12,7 +12,7 @@ import {
 } from 'gatehouse-protocol'
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import { outageOf } from '../../http/problem.ts'
+import { outageRefusal } from '../../http/problem.ts'
 import { createStepUp, type StepUp } from '../../step-up/step-up.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { createQueues } from '../connection/queue-bounds.ts'
@@ -31,7 +31,7 @@ import { EventDelivery } from './event-delivery.ts'
 import { acceptUpgrade, offeredSubProtocol, readWebSocketHandshake } from './handshake.ts'
 import { describeConnection, type OpenConnection } from './open-connection.ts'
 import { StreamLimits } from './stream-limits.ts'
-import { tcpSocketOf, Upgrades } from './upgrades.ts'
+import { asTcpSocket, Upgrades } from './upgrades.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
@@ -39,7 +39,7 @@ export interface GatewayOptions {
   readonly checkProof?: ConnectionEnv['checkProof']
   readonly stepUp?: StepUp
   /** The current name of a user, for connections that are open while it changes. */
-  readonly usernameOf?: ConnectionEnv['usernameOf']
+  readonly findUsername?: ConnectionEnv['findUsername']
   readonly bus: Bus
   readonly clock: Clock
   readonly monotonic?: MonotonicClock
@@ -103,7 +103,7 @@ export class Gateway {
 
   /** A WebSocket that returns each message, for protocol test suites. */
   echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void {
-    const tcp = tcpSocketOf(socket)
+    const tcp = asTcpSocket(socket)
     this.#limits.checkOpen()
     const handshake = readWebSocketHandshake(request, this.#settings)
     tcp.on('close', this.#limits.acquire(address))
@@ -187,7 +187,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     authenticate,
     checkProof: options.checkProof,
     stepUp: options.stepUp ?? createStepUp({ clock, audit }),
-    usernameOf: options.usernameOf ?? (async () => undefined),
+    findUsername: options.findUsername ?? (async () => undefined),
     counters,
     hub: started.hub,
     controllers: new Controllers([
@@ -200,7 +200,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     // The access token itself, which is ASCII: it grants nothing that its holder does not already have.
     restoreToken: (accessToken) => (settings.streamRestoreTokens ? btoa(accessToken) : undefined),
     onFault: (error, connectionId) => {
-      if (outageOf(error) === undefined) logger.error({ err: error, connectionId }, 'a streaming operation failed')
+      if (outageRefusal(error) === undefined) logger.error({ err: error, connectionId }, 'a streaming operation failed')
     },
     onSignInRejected: ({ address, subject, provider }) => {
       countRejectedSignIn(options.rateLimits, address)

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { Refusal, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from 'gatehouse-protocol'
 import type { Credentials } from '../../http/request/authentication.ts'
 import { proofChallenge } from '../../http/request/proof.ts'
-import { type QueryValues, queryStringOf, readQuery } from '../../http/request/request-head.ts'
+import { type QueryValues, readQuery, targetQuery } from '../../http/request/request-head.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { type Profile, profileFor } from '../codec/profile.ts'
 import { isBearer, isDpop, readAccessToken } from '../controllers/auth.ts'
@@ -107,7 +107,7 @@ const profiles = new LruMap<Profile>(16)
 
 /** Most clients of a server have the same query string, which is read once. */
 function requestedProfile(target: string): Profile {
-  const query = queryStringOf(target)
+  const query = targetQuery(target)
   let profile = profiles.get(query)
   if (profile === undefined) {
     profile = readProfile(readQuery(target))

@@ -2,7 +2,7 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import { decrement, increment } from '../../lib/counts.ts'
-import { networkOf } from '../../lib/network.ts'
+import { addressNetwork } from '../../lib/network.ts'
 import type { StreamSettings } from '../settings.ts'
 
 export const RETRY_LATER = { 'retry-after': '10' }
@@ -34,7 +34,7 @@ export class StreamLimits {
   /** Throws if another connection from the address would be refused. */
   check(address: string): void {
     this.checkOpen()
-    const count = this.#byNetwork.get(networkOf(address)) ?? 0
+    const count = this.#byNetwork.get(addressNetwork(address)) ?? 0
     if (this.#total >= this.#settings.streamMaxConnections)
       throw new Refusal('stream.full', 503, 'The server accepts no more connections', { headers: RETRY_LATER })
     if (count >= this.#settings.streamMaxConnectionsPerAddress)
@@ -44,7 +44,7 @@ export class StreamLimits {
   /** Counts a connection; returns the function to call when it is closed. */
   acquire(address: string): () => void {
     this.check(address)
-    const network = networkOf(address)
+    const network = addressNetwork(address)
     this.#total++
     increment(this.#byNetwork, network)
     return () => {

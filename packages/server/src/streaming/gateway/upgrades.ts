@@ -7,8 +7,8 @@ import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
 import { survives } from '../../events/token-effect.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import { outageOf } from '../../http/problem.ts'
-import { type Credentials, proofOf } from '../../http/request/authentication.ts'
+import { outageRefusal } from '../../http/problem.ts'
+import { type Credentials, readProof } from '../../http/request/authentication.ts'
 import { increment } from '../../lib/counts.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { readTraceParent } from '../../telemetry/trace.ts'
@@ -57,7 +57,7 @@ export class Upgrades {
   async accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
     const { limits, env } = this.#options
     try {
-      const tcp = tcpSocketOf(socket)
+      const tcp = asTcpSocket(socket)
       limits.checkOpen()
       const handshake = readHandshake(request, env.settings)
       tcp.on('close', limits.acquire(address))
@@ -102,7 +102,7 @@ export class Upgrades {
     if (env.checkProof === undefined) throw invalidToken(true)
     const requestId = String(request.headers['request-id'] ?? '')
     try {
-      return await env.checkProof({ proof: proofOf(request), accessToken, principal, address, requestId, ...UPGRADE })
+      return await env.checkProof({ proof: readProof(request), accessToken, principal, address, requestId, ...UPGRADE })
     } catch (error) {
       if (!isNonceDemand(error)) env.counters.signInsRejected++
       throw error
@@ -128,7 +128,7 @@ export class Upgrades {
     const { profile, subProtocol, windows } = handshake
     acceptUpgrade(tcp, request, handshake, subProtocol, nonce)
     env.counters.connectionsOpened++
-    const identity = { connectionId: randomUUID(), address, profile, traceParent: traceParentOf(request) }
+    const identity = { connectionId: randomUUID(), address, profile, traceParent: readTraceParentHeader(request) }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
     const socket = new ServerSocket(tcp, { windows })
     const onClosed = (closed: Peer): void => void this.#peers.delete(closed)
@@ -141,7 +141,7 @@ export class Upgrades {
   /** Counts and records a refused upgrade. An error that is not a Refusal is logged and becomes a bare 500. */
   #recordRefusal(error: unknown, address: string): Refusal {
     const { logger, audit, env } = this.#options
-    const known = error instanceof Refusal ? error : outageOf(error)
+    const known = error instanceof Refusal ? error : outageRefusal(error)
     if (known === undefined) logger.error({ err: error }, 'an upgrade failed')
     const refusal = known ?? new Refusal('stream.failure', 500, 'The server failed')
     if (refusal.status === 401 && !isNonceDemand(refusal))
@@ -157,13 +157,13 @@ function isNonceDemand(error: unknown): boolean {
 }
 
 /** Written again, since a client could append anything to it. */
-function traceParentOf({ headers }: IncomingMessage): string | undefined {
+function readTraceParentHeader({ headers }: IncomingMessage): string | undefined {
   const read = headers.traceparent === undefined ? undefined : readTraceParent(headers.traceparent)
   return read && `00-${read.traceId}-${read.spanId}-${read.sampled ? '01' : '00'}`
 }
 
 /** The socket that Node hands over with an upgrade request. */
-export function tcpSocketOf(socket: Duplex): Socket {
+export function asTcpSocket(socket: Duplex): Socket {
   if (socket instanceof Socket) return socket
   throw new Error('Streaming needs the socket of an HTTP/1.1 server')
 }

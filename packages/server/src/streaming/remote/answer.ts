@@ -15,7 +15,7 @@ export function readAnswer({ status, type, body }: HttpReply): JsonText {
     return new JsonText(jsonText(body).text)
   }
   if (status >= 400 && status < 500 && type === 'application/problem+json')
-    throw refuse('Data', detailOf(jsonText(body).value))
+    throw refuse('Data', readDetail(jsonText(body).value))
   if (status >= 300 && status < 400) throw new Error(`the reply ${status} is a redirect, which is not followed`)
   throw new Error(`the reply has the status ${status}${type === '' ? '' : ` and the type ${type}`}`)
 }
@@ -37,7 +37,7 @@ function jsonText(body: Buffer): { readonly text: string; readonly value: unknow
 }
 
 /** RFC 9457 §3.1: `detail` is about this occurrence, `title` about the kind of problem. */
-function detailOf(problem: unknown): string {
+function readDetail(problem: unknown): string {
   if (typeof problem !== 'object' || problem === null) throw new Error('the problem document is no object')
   const { detail, title }: { detail?: unknown; title?: unknown } = problem
   const text = typeof detail === 'string' ? detail : typeof title === 'string' ? title : ''

@@ -4,7 +4,7 @@ import { type HttpReply, type Post, readReply } from './http-reply.ts'
 import { Http2Connections } from './http2-connections.ts'
 
 /**
- * A connection that the other side has just closed cannot be told from one that broke during the request, which must not be repeated then.
+ * A connection that the other side has just closed cannot be distinguished from one that broke during the request, which must not be repeated then.
  * So idle connections are closed before other servers close theirs: few keep them for less than two seconds. Where a reply names a shorter
  * time (`Keep-Alive: timeout=…`), Node closes the connection a second before it.
  */
@@ -51,7 +51,7 @@ export class Endpoint {
         hasReply = true
         readReply(response, response.statusCode ?? 0, response.headers, maxBytes).then(resolve, reject)
       })
-      // Not once: an error that nobody listens to would end the process.
+      // Not once: a later error without a listener would end the process.
       request.on('error', (error) => {
         // The program may offer another protocol when it is reached again.
         if (!signal.aborted) this.#http2?.forget()

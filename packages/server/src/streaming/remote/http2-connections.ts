@@ -66,7 +66,7 @@ function connectSecurely({ hostname, port }: URL): Promise<TLSSocket> {
       ALPNProtocols: ['h2', 'http/1.1'],
     })
     socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('the connection could not be opened in time')))
-    // Not once: an error that nobody listens to would end the process.
+    // Not once: a later error without a listener would end the process.
     socket.on('error', reject)
     socket.once('secureConnect', () => {
       socket.setTimeout(0)

@@ -66,7 +66,7 @@ class Remote {
   readonly #options: RemoteOptions
 
   constructor({ url, concurrency }: RemoteController, options: RemoteOptions) {
-    this.queue = new FairQueue(limitsOf(concurrency, options.processes))
+    this.queue = new FairQueue(queueLimits(concurrency, options.processes))
     this.endpoint = new Endpoint(url)
     this.#url = url
     this.#options = options
@@ -74,7 +74,7 @@ class Remote {
 
   controllerFor(definition: RemoteController): Controller {
     const { name, feedClass, url, topics, concurrency } = definition
-    this.queue.setLimits(limitsOf(concurrency, this.#options.processes))
+    this.queue.setLimits(queueLimits(concurrency, this.#options.processes))
     // Idle connections to the former URL end by themselves.
     if (url !== this.#url) this.endpoint = new Endpoint(url)
     this.#url = url
@@ -95,7 +95,7 @@ class Remote {
   async #answer(call: Call, definition: RemoteController, topic: RemoteTopic, endpoint: Endpoint): Promise<JsonText> {
     const { metrics, trace } = this.#options
     const { name: controller } = definition
-    const body = bodyOf(call)
+    const body = writeBody(call)
     const span = trace?.openCall(call.caller.traceParent)
     const time = new CallTime(call.signal, definition.timeoutMs)
     const requestId = randomUUID()
@@ -105,7 +105,7 @@ class Remote {
       const traceParent = span?.header ?? call.caller.traceParent
       return await this.#post({ call, definition, topic, endpoint, requestId, body, traceParent, signal: time.signal })
     } catch (error) {
-      const failure = time.isOver ? TIMED_OUT : call.isAborted ? CANCELLED : failureOf(error)
+      const failure = time.isOver ? TIMED_OUT : call.isAborted ? CANCELLED : classifyFailure(error)
       outcome = failure.outcome
       if (outcome === 'fault' || outcome === 'timeout') this.#log(call, requestId, error, outcome)
       throw failure.refusal
@@ -126,12 +126,12 @@ class Remote {
   async #post(request: RemoteCall): Promise<JsonText> {
     const { call, definition, topic, endpoint, requestId, body, traceParent, signal } = request
     const { callToken, maxReplyBytes } = this.#options
-    const release = await this.queue.acquire(callerOf(call, topic).subject, signal)
+    const release = await this.queue.acquire(requireCaller(call, topic).subject, signal)
     if (release === 'full') throw refuse('Limited', 'requests to this controller')
     if (release === 'aborted') throw new Error('no other request ended in time')
     try {
       // With the rights that the caller has by now.
-      const token = await callToken(definition.url, callerOf(call, topic), requestId)
+      const token = await callToken(definition.url, requireCaller(call, topic), requestId)
       const headers = {
         accept: 'application/json, application/problem+json',
         authorization: `Bearer ${token}`,
@@ -146,7 +146,7 @@ class Remote {
   }
 
   #log({ controller, topic, caller }: Call, requestId: string, error: unknown, outcome: Outcome): void {
-    const reason = outcome === 'timeout' ? 'no reply in time' : reasonOf(error)
+    const reason = outcome === 'timeout' ? 'no reply in time' : describeError(error)
     this.#options.logger.warn(
       { controller, topic, requestId, connectionId: caller.connectionId, reason },
       'a request to a remote controller failed',
@@ -168,13 +168,13 @@ interface RemoteCall {
 /** With one slot, a user could keep it from all others. */
 const LEAST_SLOTS = 2
 
-function limitsOf(concurrency: number, processes: number): FairQueueLimits {
+function queueLimits(concurrency: number, processes: number): FairQueueLimits {
   const slots = Math.max(Math.ceil(concurrency / processes), Math.min(LEAST_SLOTS, concurrency))
   return { slots, waiting: slots * WAITING_PER_SLOT }
 }
 
 /** `Data` is inserted as the client has written it, so that numbers keep their digits. */
-function bodyOf(call: Call): string {
+function writeBody(call: Call): string {
   const { controller, topic, transactionId: id } = call
   const data = dataText(call)
   const parts = [
@@ -187,7 +187,7 @@ function bodyOf(call: Call): string {
 }
 
 /** The caller may have lost the right while the request waited. */
-function callerOf({ principal }: Call, { needs }: RemoteTopic): Principal {
+function requireCaller({ principal }: Call, { needs }: RemoteTopic): Principal {
   if (principal === undefined || (needs !== 'identity' && !principal.scopes.has(needs))) throw refuse('Authority')
   return principal
 }
@@ -230,12 +230,12 @@ const TIMED_OUT: Failure = { outcome: 'timeout', refusal: refuse('Operation.Time
 const CANCELLED: Failure = { outcome: 'cancelled', refusal: refuse('Operation.Abort') }
 
 /** What is no Refusal is a fault of the program, or of the way to it. */
-function failureOf(error: unknown): Failure {
+function classifyFailure(error: unknown): Failure {
   if (!(error instanceof Refusal)) return { outcome: 'fault', refusal: refuse('Fault', '', error) }
   return { outcome: error.code === 'Limited' ? 'limited' : 'refused', refusal: error }
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''
   return `${error.message}${code}`

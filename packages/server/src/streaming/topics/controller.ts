@@ -190,7 +190,7 @@ export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Re
   return new Refusal(code, 400, text, cause === undefined ? {} : { cause })
 }
 
-/** The same with a problem document, which the message carries in addition to `Data`. */
+/** Creates an error reply with a problem document, which the message carries in addition to `Data`. */
 export function refuseWithProblem(code: StreamErrorCode, context: string, problem: object): Refusal {
   return new Refusal(code, 400, context, { members: { Problem: problem } })
 }

@@ -80,7 +80,7 @@ export class Hub {
   }
 
   /** One broadcast for all subscribers that are sent the same message of a controller. */
-  broadcastOf(controller: string, sent: TopicMessage): Broadcast {
+  sharedBroadcast(controller: string, sent: TopicMessage): Broadcast {
     if (this.#last?.sent === sent) return this.#last.broadcast
     let broadcast = this.#broadcasts.get(sent)
     if (broadcast === undefined) {

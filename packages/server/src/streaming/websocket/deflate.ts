@@ -128,7 +128,7 @@ export function inflateMessage(data: Buffer, isBinary: boolean, windowBits = 15,
   }
 }
 
-/** The same on another thread, for messages that would hold up all other connections. */
+/** Inflates on another thread a message that would hold up all other connections. */
 export async function inflateOnThread(
   data: Buffer,
   isBinary: boolean,

@@ -1,8 +1,8 @@
 /** The beginning of a connection, before anyone is asked for a password: encryption, then the start-up packet or a CancelRequest. */
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { ProtocolViolation } from '../protocol/messages.ts'
 import { type FirstPacket, packetLength, parseFirstPacket, TLS_HANDSHAKE } from '../protocol/start-up.ts'
-import { ProtocolViolation } from '../protocol/violation.ts'
 import { namesProtocol, type TlsUpgrades } from './tls.ts'
 
 export type StartUp = Extract<FirstPacket, { kind: 'start-up' }>

@@ -1,6 +1,8 @@
 /** The frontend messages of PostgreSQL's protocol after sign-in, and how their bodies are parsed. */
 import { isUtf8 } from 'node:buffer'
-import { ProtocolViolation } from './violation.ts'
+
+/** A client broke the protocol: FATAL 08P01, and the connection ends. */
+export class ProtocolViolation extends Error {}
 
 export type FrontendMessage =
   | { readonly kind: 'query'; readonly text: string }

@@ -1,7 +1,12 @@
 /** Splits the bytes of a connection into messages. Type and length are checked before anything of a message is kept. */
-import type { ConnectionMemory } from './kept-memory.ts'
-import { type FrontendMessage, MESSAGE_TYPES, parseMessage, type RefusedMessage } from './messages.ts'
-import { ProtocolViolation } from './violation.ts'
+import type { ConnectionMemory } from './connection-memory.ts'
+import {
+  type FrontendMessage,
+  MESSAGE_TYPES,
+  ProtocolViolation,
+  parseMessage,
+  type RefusedMessage,
+} from './messages.ts'
 
 export interface MessageLimits {
   /** Query and Parse. */

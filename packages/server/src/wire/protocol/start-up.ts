@@ -1,6 +1,5 @@
 /** The first packets of a connection: start-up, CancelRequest, and the requests for encryption. They have no type byte. */
-import { Fields } from './messages.ts'
-import { ProtocolViolation } from './violation.ts'
+import { Fields, ProtocolViolation } from './messages.ts'
 
 export type FirstPacket =
   | { readonly kind: 'ssl-request' }

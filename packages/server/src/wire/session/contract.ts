@@ -1,7 +1,32 @@
-/** What the listener gives a session after sign-in, and what it calls. */
+/** What a session is for the listener, and what it uses of the connection and of the server. */
 import type { Principal } from 'gatehouse-protocol'
-import type { ConnectionMemory } from '../protocol/kept-memory.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import type { BulkEnv, RunEnv } from '../../query/index.ts'
+import type { StatementTrace } from '../../telemetry/trace.ts'
+import type { Catalogue } from '../catalogue/contract.ts'
+import type { ConnectionMemory } from '../protocol/connection-memory.ts'
 import type { FrontendMessage } from '../protocol/messages.ts'
+
+export interface Session {
+  /** ParameterStatus messages and ReadyForQuery after sign-in; AuthenticationOk and BackendKeyData have been written. */
+  begin(): void
+  /**
+   * One message at a time; the listener reads no further message until the promise settles (what has arrived waits in the socket). A
+   * message that is handled at once returns nothing.
+   */
+  handle(message: FrontendMessage): Later
+  /** CancelRequest: stops the statement that runs, if any. */
+  cancel(): void
+  /** The connection ends: stops what runs, drops what is in memory. Called once; nothing may be written afterwards. */
+  end(): void
+  /** Whether it waits for a message, outside a transaction block: such a connection may be ended when the node stops. */
+  readonly isIdle: boolean
+}
+
+/** Undefined for what is done at once, without a promise. */
+export type Later = Promise<void> | undefined
+
+export type OpenSession = (caller: SessionCaller, output: SessionOutput) => Session
 
 export interface SessionOutput {
   /**
@@ -15,11 +40,15 @@ export interface SessionOutput {
   hasSentAll(): boolean
   /** Calls `act` whenever the client has taken no bytes for this long, until the returned function is called. */
   watchStall(milliseconds: number, act: () => void): () => void
-  /** Sends what is held back: for the message Flush, and before a long wait. */
+  /** Sends what is not sent yet: for the message Flush, and before a long wait. */
   flush(): void
   /** Ends the connection, after what has been written. For FATAL errors, which the session writes itself, and for Terminate. */
   close(): void
 }
+
+/** Where replies go; rows in a stream wait until the client has read earlier ones. */
+export type RowOutput = Pick<SessionOutput, 'write' | 'drained' | 'hasSentAll'>
+export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
 
 export interface SessionCaller {
   /** The current one: a change of roles during the connection can narrow it. */
@@ -34,24 +63,27 @@ export interface SessionCaller {
   readonly processId: number
   /** Stops the statement of another connection of the same subject; false if there is no such connection. */
   readonly cancelBackend: (processId: number) => Promise<boolean>
-  /** Counts what the session keeps between messages. */
+  /** Counts what the session has in memory between messages. */
   readonly memory: ConnectionMemory
 }
 
-export interface Session {
-  /** ParameterStatus messages and ReadyForQuery after sign-in; AuthenticationOk and BackendKeyData have been written. */
-  begin(): void
-  /**
-   * One message at a time; the listener reads no further message until the promise settles (what has arrived waits in the socket). A
-   * message that is handled at once returns nothing.
-   */
-  handle(message: FrontendMessage): void | Promise<void>
-  /** CancelRequest: stops the statement that runs, if any. */
-  cancel(): void
-  /** The connection ends: stops what runs, drops what is kept. Called once; nothing may be written afterwards. */
-  end(): void
-  /** Whether it waits for a message, outside a block: such a connection may be ended when the node stops. */
-  readonly isIdle: boolean
+export interface SessionEnv extends BulkEnv, RunEnv {
+  /** Read at each use: a reload can change them. */
+  readonly limits: SessionLimits
+  readonly rateLimits?: Pick<RateLimits, 'countCaller'> | undefined
+  /** Undefined: nobody collects traces. */
+  readonly trace?: StatementTrace | undefined
+  /** Statements on pg_catalog and information_schema. */
+  readonly systemCatalogue?: Catalogue | undefined
+  /** The setting wire_writes. */
+  readonly allowsWrites: () => boolean
+  /** Of this server. */
+  readonly version: string
+  readonly onError: (error: unknown, requestId: string) => void
 }
 
-export type OpenSession = (caller: SessionCaller, output: SessionOutput) => Session
+export interface SessionLimits {
+  readonly statementBytes: number
+  readonly resultBytes: number
+  readonly stallMs: number
+}

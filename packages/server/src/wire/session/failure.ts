@@ -3,7 +3,7 @@ import { ERRORS } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { asUnavailable, QUERY_ERRORS } from '../../query/index.ts'
 import { CatalogueError } from '../catalogue/catalogue-error.ts'
-import { NoMemoryLeft } from '../protocol/kept-memory.ts'
+import { NoMemoryLeft } from '../protocol/connection-memory.ts'
 import type { ErrorFields } from '../protocol/replies.ts'
 import { BadParameter } from '../types/parameters.ts'
 
@@ -22,10 +22,9 @@ export class WireError extends Error {
   }
 }
 
-/** For metrics and the log of slow statements. */
-export function outcomeOf(error: unknown): string {
-  if (error instanceof Refusal) return error.code
-  return error instanceof WireError ? `wire.${error.sqlstate}` : 'server.fault'
+/** For metrics and the log of slow statements; undefined for what the query service knows itself. */
+export function outcomeOf(error: unknown): string | undefined {
+  return error instanceof WireError ? `wire.${error.sqlstate}` : undefined
 }
 
 /** Where the statement is in the text that the client sent. */
@@ -36,11 +35,7 @@ export interface SentText {
 
 /** Undefined for an error that is a bug: the caller logs it, and the client learns only the Request-Id. */
 export function failureOf(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
-  if (error instanceof WireError) {
-    const { sqlstate, message, hint, at } = error
-    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
-  }
-  if (error instanceof CatalogueError) {
+  if (error instanceof WireError || error instanceof CatalogueError) {
     const { sqlstate, message, hint, at } = error
     return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
   }

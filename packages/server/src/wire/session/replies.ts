@@ -1,22 +1,21 @@
-/** The replies of a session. Those of INSERTs that share a write are held back until it is done. */
-
-import type { ConnectionMemory } from '../protocol/kept-memory.ts'
-import type { ClientOutput } from './runner.ts'
+/** The replies of a session. Those of INSERTs that share a write are buffered until it is done. */
+import type { ConnectionMemory } from '../protocol/connection-memory.ts'
+import type { RowOutput } from './contract.ts'
 
 /** Type and length of a message. */
 const COPY_HEAD = 5
-/** Of a reply that is held back, besides its bytes. */
+/** Of a reply that is buffered, besides its bytes. */
 const REPLY_BYTES = 120
 
-export class Replies implements ClientOutput {
-  readonly #output: ClientOutput
+export class Replies implements RowOutput {
+  readonly #output: RowOutput
   readonly #memory: Pick<ConnectionMemory, 'take' | 'give'>
-  #held: Uint8Array[] | undefined
-  #heldBytes = 0
+  #buffered: Uint8Array[] | undefined
+  #bufferedBytes = 0
   #hasEnded = false
   #copyHeader: Uint8Array | undefined
 
-  constructor(output: ClientOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
+  constructor(output: RowOutput, memory: Pick<ConnectionMemory, 'take' | 'give'>) {
     this.#output = output
     this.#memory = memory
   }
@@ -24,10 +23,10 @@ export class Replies implements ClientOutput {
   write(bytes: Uint8Array): boolean {
     if (this.#hasEnded) return true
     if (this.#copyHeader !== undefined) return this.#writeCopyHeader(bytes, this.#copyHeader)
-    if (this.#held === undefined) return this.#output.write(bytes)
+    if (this.#buffered === undefined) return this.#output.write(bytes)
     this.#memory.take(bytes.length + REPLY_BYTES)
-    this.#heldBytes += bytes.length + REPLY_BYTES
-    this.#held.push(bytes)
+    this.#bufferedBytes += bytes.length + REPLY_BYTES
+    this.#buffered.push(bytes)
     return true
   }
 
@@ -55,37 +54,34 @@ export class Replies implements ClientOutput {
   }
 
   hasSentAll(): boolean {
-    return this.#held === undefined && this.#output.hasSentAll()
+    return this.#buffered === undefined && this.#output.hasSentAll()
   }
 
-  watchStall(milliseconds: number, act: () => void): () => void {
-    return this.#output.watchStall(milliseconds, act)
+  /** From now on, until they are sent or dropped. */
+  buffer(): void {
+    this.#buffered ??= []
   }
 
-  hold(): void {
-    this.#held ??= []
-  }
-
-  /** Sends what was held back. It is counted until the client takes it. */
-  release(): void {
-    const held = this.#held ?? []
-    const bytes = this.#heldBytes
-    this.#held = undefined
-    this.#heldBytes = 0
-    for (const each of held) this.write(each)
+  /** What is sent is counted until the client takes it. */
+  sendBuffered(): void {
+    const buffered = this.#buffered ?? []
+    const bytes = this.#bufferedBytes
+    this.#buffered = undefined
+    this.#bufferedBytes = 0
+    for (const each of buffered) this.write(each)
     if (bytes > 0) void this.#output.drained().then(() => this.#memory.give(bytes))
   }
 
-  /** Forgets what was held back: it did not happen. */
-  drop(): void {
-    this.#memory.give(this.#heldBytes)
-    this.#held = undefined
-    this.#heldBytes = 0
+  /** It did not happen. */
+  dropBuffered(): void {
+    this.#memory.give(this.#bufferedBytes)
+    this.#buffered = undefined
+    this.#bufferedBytes = 0
   }
 
   /** The connection is gone. */
   end(): void {
     this.#hasEnded = true
-    this.#held = undefined
+    this.#buffered = undefined
   }
 }

@@ -1,61 +1,53 @@
-/** Runs statements of IQL for a session: plan, rights, slots and limits are those of HTTP. */
-import { reads } from 'gatehouse-iql'
+/** Runs the statements of a session: the only file here that calls the query service, as HTTP does. */
 import type { Principal } from 'gatehouse-protocol'
-import { callerOf } from '../../http/limits/rate-limits.ts'
-import { inTurns } from '../../lib/turns.ts'
+import { limitedCaller } from '../../http/limits/rate-limits.ts'
+import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'
 import {
+  type CallPart,
   type Encoding,
-  execute,
-  logSlow,
-  type QueryCall,
+  type Planned,
+  Planning,
+  permit,
   type QueryResult,
+  Run,
   type RunningQuery,
-  readSmall,
   refuse,
-  requireStepUp,
+  run,
+  runWork,
+  type Work,
+  whenPlanned,
 } from '../../query/index.ts'
+import type { OpenSpan, StatementTrace } from '../../telemetry/trace.ts'
 import type { Settings } from './commands/settings.ts'
-import type { SessionCaller, SessionOutput } from './contract.ts'
-import type { SessionEnv } from './env.ts'
-import { WireError } from './failure.ts'
-import { type Execution, newExecution } from './portal/execution.ts'
-import { watchSuspended } from './portal/suspension.ts'
-import { encodeRows } from './rows/returned-rows.ts'
-import { PortalRows, releaseAll } from './rows/row-stream.ts'
-import { type BoundPortal, sizeOf, TEXT_ROWS } from './statement/iql-statement.ts'
-import { noteSpan } from './statement-span.ts'
-import { AUTOCOMMIT, type Block, type KeptInserts, stepsOf } from './transaction/block.ts'
-import { constantRows, insertText, rowBytes, rowStatement } from './transaction/insert-values.ts'
-
-/** Where replies go; rows in a stream wait until the client has read earlier ones. */
-export type RowOutput = Pick<SessionOutput, 'write' | 'drained' | 'hasSentAll'>
-export type ClientOutput = RowOutput & Pick<SessionOutput, 'watchStall'>
+import type { Later, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
+import { Cancellation, Execution, type ExecutionEnv, tooLarge } from './execution.ts'
+import { outcomeOf, type SentText } from './failure.ts'
+import { RowStream, streamRows } from './portal/row-stream.ts'
+import { type BoundPortal, type PlanEnv, TEXT_ROWS } from './statement/iql-statement.ts'
 
 export class Runner {
   readonly #env: SessionEnv
   readonly #caller: SessionCaller
-  readonly #output: ClientOutput
   readonly #settings: Settings
-  readonly #block: Block
-  /** What a CancelRequest stops. */
-  #current: RunningQuery | undefined
-  #hasEnded = false
+  readonly #executionEnv: ExecutionEnv
+  readonly #cancellation = new Cancellation()
   readonly #id: string
   #count = 0
+  #hasEnded = false
+  /** The statement that errors are about. */
+  sent: SentText | undefined
 
   constructor(
     env: SessionEnv,
     caller: SessionCaller,
-    output: ClientOutput,
     settings: Settings,
-    block: Block,
+    { watchStall }: Pick<SessionOutput, 'watchStall'>,
     id: string,
   ) {
     this.#env = env
     this.#caller = caller
-    this.#output = output
     this.#settings = settings
-    this.#block = block
+    this.#executionEnv = { env, caller, cancellation: this.#cancellation, watchStall }
     this.#id = id
   }
 
@@ -63,8 +55,13 @@ export class Runner {
     return `${this.#id}-${this.#count}`
   }
 
+  /** The connection is gone. */
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
   cancel(reason: string): void {
-    this.#current?.stop(refuse('Limit.Cancelled', reason))
+    this.#cancellation.cancel(refuse('Limit.Cancelled', reason))
   }
 
   /** The connection is gone: what runs is stopped, and nothing begins any more. */
@@ -78,315 +75,158 @@ export class Runner {
     this.#count++
     const { rateLimits } = this.#env
     if (rateLimits !== undefined && !isCounted)
-      rateLimits.countCaller('query', this.#caller.address, callerOf(this.#caller.principal))
+      rateLimits.countCaller('query', this.#caller.address, limitedCaller(this.#caller.principal))
   }
 
-  begin(shown: string): Execution {
+  // ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The rights of the caller and the tables of this moment. */
+  get planEnv(): PlanEnv {
+    return this.#planEnv(new Planning(this.#caller.principal, this.#env))
+  }
+
+  #planEnv(planning: Planning): PlanEnv {
+    return { planning, statementBytes: this.#env.limits.statementBytes }
+  }
+
+  /** Acts again once the plan of a long statement is made. */
+  whenPlanned(act: () => Later): Later {
+    const later = whenPlanned(() => (this.#hasEnded ? undefined : act()))
+    return later instanceof Promise ? later : undefined
+  }
+
+  // ── Calls ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Runs a statement: a small result is there at once, a long one is read while it is sent. */
+  execute(portal: BoundPortal, shown: string): Execution | Promise<Execution> {
+    const { encoding, statement, lengths } = portal
+    const work = this.#work(shown)
+    const plan = (planning: Planning) =>
+      this.#parts(portal, work.principal, planning, (env) => statement.plan(env, lengths))
+    const ran = run({ ...work, ...this.#call(encoding), plan }, this.#env)
+    return ran instanceof Promise
+      ? ran.then(async ({ run, result }) => this.#open(run, work, () => streamRows(result, encoding), result))
+      : new Execution(ran.run, smallRows(ran.result), work.principal.scopes, this.#executionEnv)
+  }
+
+  /** The same for work that no engine runs, such as statements on the catalogue. */
+  executeWork(shown: string, act: (signal: AbortSignal) => Promise<RowStream>): Promise<Execution> {
+    const work = this.#work(shown)
+    const run = new Run(work, this.#env)
+    return this.#open(run, work, async () => {
+      const rows = await act(run.begin().signal)
+      run.end()
+      return rows
+    })
+  }
+
+  async #open(run: Run, { principal }: Work, read: () => Promise<RowStream>, result?: QueryResult): Promise<Execution> {
+    try {
+      const written = result?.kind === 'rows' ? result : undefined
+      if (written?.isTruncated) throw tooLarge()
+      const rows = await read()
+      const execution = new Execution(run, rows, principal.scopes, this.#executionEnv, written?.rowsAffected)
+      execution.countRows()
+      return execution
+    } catch (error) {
+      run.fail(error)
+      throw error
+    }
+  }
+
+  /** Refuses what the caller may not run now: a statement that is written later, or a portal that goes on. */
+  permit(portal: BoundPortal): Planned {
+    const { encoding, statement, lengths } = portal
+    const { principal } = this.#caller
+    const plan = (planning: Planning) =>
+      this.#parts(portal, principal, planning, (env) => statement.planAtOnce(env, lengths))
+    return permit({ ...this.#call(encoding), principal, requestId: this.requestId, plan }, this.#env).planned
+  }
+
+  /** Writes all parts, or nothing. */
+  async write(shown: string, parts: (env: PlanEnv) => Promise<readonly CallPart[]>): Promise<void> {
+    const plan = async (planning: Planning) => {
+      const [first, ...further] = await parts(this.#planEnv(planning))
+      if (first === undefined) throw new Error('A write without a part')
+      return { ...first, further, limits: this.#limits }
+    }
+    const written = await run({ ...this.#work(shown), ...this.#call(TEXT_ROWS), plan }, this.#env)
+    written.run.succeed(0)
+  }
+
+  /** Inserts the rows of a COPY; returns their number. */
+  async insert(shown: string, bulk: Pick<BulkRun, 'table' | 'columns' | 'format' | 'source'>): Promise<number> {
+    const { address } = this.#caller
+    const recheck = async () => this.#caller.principal
+    const call = { ...this.#work(shown), address, ...bulk, ...COPIED, recheck }
+    const { rowsAffected } = await runBulk(call, this.#env)
+    return rowsAffected
+  }
+
+  /** Refuses a COPY before its rows arrive. */
+  permitInsert(bulk: Pick<BulkRun, 'table' | 'columns' | 'format'>): void {
+    const { principal, address } = this.#caller
+    checkBulk({ principal, address, requestId: this.requestId, ...bulk, ...COPIED }, this.#env)
+  }
+
+  /** Work that is no statement of an engine, but is listed, can be cancelled and is observed like one. */
+  work<Result>(shown: string, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
+    return runWork(this.#work(shown), this.#env, act)
+  }
+
+  // ── What calls are made of ────────────────────────────────────────────────────────────────────────────────────────
+
+  #work(shown: string): Work {
     if (this.#hasEnded) throw refuse('Limit.Cancelled', GONE)
-    return newExecution(this.requestId, shown, this.#caller.principal.scopes)
+    const { requestId } = this
+    const { trace } = this.#env
+    return {
+      principal: this.#caller.principal,
+      requestId,
+      shown,
+      outcomeOf,
+      span: trace && openSpan(trace, requestId, shown),
+      onBegin: (running) => this.#cancellation.begin(running, Number(this.#settings.get('statement_timeout'))),
+    }
   }
 
-  /** The call with the plan of this moment. */
-  callOf(portal: BoundPortal, requestId: string, encoding: Encoding): QueryCall {
-    const { address, principal } = this.#caller
-    const planned = this.#planOf(portal, principal)
-    return { principal, requestId, address, planned, valueSets: [portal.values], encoding, limits: this.#readLimits }
+  #call(encoding: Encoding) {
+    return { address: this.#caller.address, encoding }
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #planOf({ planned, statement, lengths }: BoundPortal, principal: Principal) {
-    const isCurrent = planned.snapshot === this.#env.catalogue.snapshot && planned.scopes === principal.scopes
-    return isCurrent ? planned : statement.plan(principal, this.#env, lengths)
+  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: (env: PlanEnv) => Planned) {
+    const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
+    const current = isCurrent ? planned : plan(this.#planEnv(planning))
+    return { planned: current, valueSets: [values], limits: this.#limits }
   }
 
-  get #readLimits() {
+  get #limits() {
     const { resultBytes } = this.#env.limits
     // A write is refused before its commit if the connection has no memory for what it returns.
     const returnedBytes = this.#caller.memory.available
     return { rows: Number.MAX_SAFE_INTEGER, bytes: resultBytes, skip: 0, returnedBytes }
   }
-
-  /** Rows of a small result, at once; otherwise undefined. */
-  readNow(call: QueryCall): { readonly bytes: Uint8Array; readonly rowCount: number } | undefined {
-    this.#env.running.check(call.principal, call.requestId)
-    const small = readSmall(call, this.#env)
-    return small && { bytes: small.bytes ?? NO_BYTES, rowCount: small.outcome.rowCount }
-  }
-
-  /** Begins to run; the rows are in `execution.rows`. Resolves to the number of affected rows of a write. */
-  async start(call: QueryCall, execution: Execution): Promise<number | undefined> {
-    const running = this.#begin(execution)
-    const result = await this.#watched(running, async () => {
-      const ran = await execute({ ...call, running }, this.#env)
-      const isCommitted = ran.kind === 'rows' && ran.rowsAffected !== undefined
-      this.hold(execution, await this.#rowsOf(ran, call.encoding), isCommitted)
-      return ran
-    })
-    if (result.kind === 'whole') execution.rowCount = result.read.outcome.rowCount
-    if (result.kind !== 'rows') return undefined
-    if (result.rowsAffected !== undefined) endOfWrite(execution)
-    if (result.isTruncated) throw tooLarge()
-    execution.rowCount = result.rows.length
-    return result.rowsAffected
-  }
-
-  /** The rows of the execution, of which those that are ready take memory. */
-  hold(execution: Execution, rows: PortalRows, isCommitted = false): void {
-    execution.rows = rows
-    const { memory } = this.#caller
-    if (isCommitted) memory.takeAnyway(rows.readyBytes)
-    else memory.take(rows.readyBytes)
-    execution.kept = rows.readyBytes
-  }
-
-  /** Runs work that is not a statement of an engine, but is listed and can be cancelled like one. */
-  whileRunning<Result>(execution: Execution, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const running = this.#begin(execution)
-    return this.#watched(running, () => act(running.signal))
-  }
-
-  /** The same, with the time limit of an import. */
-  importing<Result>(execution: Execution, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
-    const running = this.#begin(execution)
-    running.beginImport()
-    return this.#watched(running, () => act(running))
-  }
-
-  #begin(execution: Execution): RunningQuery {
-    const running = this.#env.running.begin(this.#caller.principal, execution.requestId, execution.shown)
-    execution.running = running
-    const timeout = Number(this.#settings.get('statement_timeout'))
-    if (timeout > 0) {
-      const text = `The statement ran for ${timeout} ms, which is the limit (the setting statement_timeout)`
-      execution.timer = setTimeout(() => running.reachLimit(text), timeout).unref()
-    }
-    return running
-  }
-
-  async #watched<Result>(running: RunningQuery, act: () => Promise<Result>): Promise<Result> {
-    this.#current = running
-    try {
-      return await act()
-    } finally {
-      this.#current = undefined
-    }
-  }
-
-  async #rowsOf(result: QueryResult, encoding: Encoding): Promise<PortalRows> {
-    switch (result.kind) {
-      case 'stream':
-        return new PortalRows(undefined, result.chunks)
-      case 'whole':
-        return new PortalRows(result.read.bytes, undefined)
-      case 'rows':
-        return new PortalRows(await inTurns(encodeRows(result, encoding)), undefined)
-    }
-  }
-
-  /**
-   * Sends rows, at most `maxRows` of them, as fast as the client reads. Resolves to their number; the execution is at its end if that is
-   * less than `maxRows`, or all rows were asked for.
-   */
-  async send(execution: Execution, maxRows: number, output: RowOutput = this.#output): Promise<number> {
-    const { rows, running } = execution
-    if (rows === undefined) return 0
-    if (execution.stopped !== undefined) throw execution.stopped
-    if (running === undefined) return this.#sendRows(execution, rows, maxRows, output)
-    return this.#watched(running, () => this.#sendRows(execution, rows, maxRows, output))
-  }
-
-  async #sendRows(execution: Execution, rows: PortalRows, maxRows: number, output: RowOutput): Promise<number> {
-    const sent: Uint8Array[] = []
-    let count = 0
-    let isExport = false
-    let coming: ReturnType<PortalRows['next']> | undefined
-    while (maxRows === 0 || count < maxRows) {
-      const next = await (coming ?? rows.next(maxRows === 0 ? 0 : maxRows - count))
-      if (next === undefined) break
-      if (maxRows > 0) count += next.rows
-      if (!isExport && !rows.isDone) {
-        isExport = true
-        execution.running?.beginExport()
-      }
-      const hasRoom = output.write(next.bytes)
-      if (maxRows === 0) {
-        // Read while these are sent. A part of a chunk, as where the rows are limited, cannot be freed.
-        coming = rows.next(0)
-        coming.catch(() => {})
-        sent.push(next.bytes)
-        if (sent.length > MAX_UNRELEASED) sent.shift()
-      }
-      if (!hasRoom) await this.#drained(execution)
-      // Left to the garbage collector, they would cost more than to send them: three full collections for a million rows.
-      if (!hasRoom || output.hasSentAll()) releaseAll(sent)
-    }
-    const { outcome } = rows
-    if (outcome !== undefined && outcome.truncated !== 'no') throw tooLarge()
-    if (maxRows === 0) count = (outcome?.rowCount ?? execution.rowCount) - execution.sent
-    return count
-  }
-
-  /** A client that does not read must not keep a reader that others wait for. */
-  async #drained({ running }: Execution): Promise<void> {
-    const { limits, engine } = this.#env
-    const stop = (): void => {
-      if (engine.load.waiting > 0)
-        running?.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited'))
-    }
-    const end = limits.stallMs === 0 ? undefined : this.#output.watchStall(limits.stallMs, stop)
-    try {
-      await this.#output.drained()
-    } finally {
-      end?.()
-    }
-    running?.signal.throwIfAborted()
-  }
-
-  /** The client has not asked for the rest yet. */
-  suspend(execution: Execution): void {
-    clearTimeout(execution.timer)
-    const { rows, running } = execution
-    if (rows?.isDone) this.#release(execution)
-    else if (running !== undefined)
-      execution.endSuspension = watchSuspended(running.signal, this.#env, (reason) => {
-        execution.stopped = reason
-        this.#release(execution)
-      })
-  }
-
-  /**
-   * Throws if the caller may not read the rest: the rows of the portal were read with the rights, the tables and the sign-in of its
-   * beginning. Statements on the catalogue have no `bound`.
-   */
-  resume(execution: Execution, bound: BoundPortal | undefined): void {
-    execution.endSuspension?.()
-    try {
-      if (execution.scopes !== this.#caller.principal.scopes)
-        throw new WireError('57014', 'Your rights have changed since the portal began', 'Run the statement again')
-      if (bound !== undefined) requireStepUp(this.callOf(bound, execution.requestId, bound.encoding), this.#env)
-    } catch (error) {
-      this.finish(execution, 'error', execution.sent)
-      throw error
-    }
-  }
-
-  /** Its end, for the metrics and the log of slow statements. Further calls do nothing. */
-  finish(execution: Execution, outcome: string, rows: number): void {
-    if (execution.hasEnded) return
-    execution.hasEnded = true
-    const { observe, slowLog, trace, engine } = this.#env
-    const ms = performance.now() - execution.started
-    observe(outcome, ms, rows)
-    if (trace !== undefined) noteSpan(trace, engine, execution, { outcome, ms, rows })
-    if (ms >= slowLog.limits.slowMs) {
-      const { subject, kind, clientId } = this.#caller.principal
-      const user = kind === 'user' ? subject : undefined
-      logSlow(slowLog, { reqId: execution.requestId, user, client: clientId, ms, outcome, statement: execution.shown })
-    }
-    this.#release(execution)
-  }
-
-  #release(execution: Execution): void {
-    clearTimeout(execution.timer)
-    execution.endSuspension?.()
-    this.#caller.memory.give(execution.kept)
-    execution.kept = 0
-    const { rows, running } = execution
-    if (rows !== undefined && !rows.isDone) {
-      running?.stop(refuse('Limit.Cancelled', 'The portal was closed'))
-      rows.close().catch(() => {})
-    }
-    running?.end()
-    execution.running = undefined
-  }
-
-  /** The client may write: the setting, and the mode of the transaction. */
-  requireWritable(): void {
-    if (!this.#env.allowsWrites())
-      throw new WireError(
-        '25006',
-        'Connections of PostgreSQL clients only read here',
-        'An operator can allow writes: the setting wire_writes',
-      )
-    const isReadOnly = this.#block.isOpen
-      ? this.#block.isReadOnly
-      : this.#settings.get('default_transaction_read_only') === 'on'
-    if (isReadOnly) throw new WireError('25006', 'The transaction only reads')
-  }
-
-  /** Checks and keeps an INSERT; returns its number of rows. */
-  keep(portal: BoundPortal, kept: KeptInserts): number {
-    const call = this.callOf(portal, this.requestId, TEXT_ROWS)
-    const { statement } = call.planned.bound
-    if (statement.kind !== 'insert' || statement.rows.kind !== 'values')
-      throw new Error('Only an INSERT of values is kept')
-    requireStepUp(call, this.#env)
-    const table = statement.table.name
-    const rows = constantRows(statement)
-    if (rows === undefined) {
-      const size = sizeOf(portal) + kept.planBytes(portal.statement, call.planned.bound)
-      kept.add({ statement: portal.statement, values: portal.values, table }, size)
-      return statement.rows.rows.length
-    }
-    const text = insertText(
-      table,
-      statement.columns.map(({ name }) => name),
-    )
-    const shared = kept.rowStatement(text, () => rowStatement(text, this.#caller, this.#env))
-    for (const values of rows) kept.add({ statement: shared, values, table }, rowBytes(values))
-    return rows.length
-  }
-
-  /** In a block, everything else is refused. */
-  requireOutsideBlock({ planned }: BoundPortal): void {
-    if (!this.#block.isOpen || reads(planned.bound.statement)) return
-    throw new WireError(
-      '0A000',
-      'In a transaction block, only COPY … FROM STDIN, and INSERT … VALUES without RETURNING and ON CONFLICT, can write',
-      AUTOCOMMIT,
-    )
-  }
-
-  /** Writes kept rows, all or nothing. */
-  async writeKept(kept: KeptInserts): Promise<void> {
-    const giveBack = kept.beginWrite()
-    try {
-      await this.#writeAll(kept.inserts)
-    } finally {
-      giveBack()
-    }
-  }
-
-  async #writeAll(inserts: KeptInserts['inserts']): Promise<void> {
-    if (inserts.length === 0) return
-    const { principal, address } = this.#caller
-    const [first, ...further] = await stepsOf(inserts, (statement) => statement.planInTurns(principal, this.#env))
-    if (first === undefined) return
-    const { requestId } = this
-    const execution = this.begin(inserts[0]?.statement.text ?? '')
-    const common = { principal, requestId, address, encoding: TEXT_ROWS, limits: this.#readLimits }
-    try {
-      await this.start({ ...common, ...first, further }, execution)
-      this.finish(execution, 'ok', 0)
-    } catch (error) {
-      this.finish(execution, 'error', 0)
-      throw error
-    }
-  }
-}
-
-/** It is committed: a request to stop, or a time limit, must not make an error of it while its rows are sent. */
-function endOfWrite(execution: Execution): void {
-  clearTimeout(execution.timer)
-  execution.running?.end()
-  execution.running = undefined
 }
 
 const GONE = 'The client closed the connection'
-const NO_BYTES = new Uint8Array(0)
-/** Chunks that are remembered until the socket has sent all. */
-const MAX_UNRELEASED = 16
+/** As COPY inserts rows. */
+const COPIED = { duplicates: 'reject', fillsDefaults: 'never' } as const
+/** Instrumented clients write the trace in a comment of the statement, as sqlcommenter does. */
+const TRACE_PARENT = /\/\*[^*]*\btraceparent='([^']*)'/
 
-function tooLarge() {
-  return refuse('Limit.Bytes', 'The result is larger than the limit (the setting query_result_bytes)')
+/** Nothing but a small result is there at once. */
+function smallRows(result: QueryResult): RowStream {
+  if (result.kind !== 'whole') throw new Error('A result that should have been awaited')
+  return new RowStream(result.read.bytes, result.read.outcome.rowCount)
+}
+
+function openSpan(trace: StatementTrace, requestId: string, shown: string): OpenSpan {
+  const started = performance.now()
+  return {
+    end(attributes, isFailed) {
+      const all = { ...attributes, 'network.protocol.name': 'postgresql', 'gatehouse.request_id': requestId }
+      trace.noteStatement(TRACE_PARENT.exec(shown)?.[1], performance.now() - started, all, isFailed)
+    },
+  }
 }

@@ -1,6 +1,5 @@
 /** The SASL mechanism OAUTHBEARER (RFC 7628): the client's first message, and the reply that says where tokens are issued. */
-import { Fields } from '../protocol/messages.ts'
-import { ProtocolViolation } from '../protocol/violation.ts'
+import { Fields, ProtocolViolation } from '../protocol/messages.ts'
 
 export const OAUTHBEARER = 'OAUTHBEARER'
 

@@ -1,8 +1,8 @@
 /** Why a connection is refused before it is open, and the error that the client gets. */
 import { Refusal } from 'gatehouse-protocol'
 import type { Limit } from '../listener/admission.ts'
+import { ProtocolViolation } from '../protocol/messages.ts'
 import type { ErrorFields } from '../protocol/replies.ts'
-import { ProtocolViolation } from '../protocol/violation.ts'
 import type { SignInResult } from './sign-in.ts'
 import { StartUpRefused } from './start-up.ts'
 

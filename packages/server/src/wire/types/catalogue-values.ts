@@ -42,23 +42,13 @@ function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array 
       return bytes.subarray(0, bytes.writeInt32BE(Number(text)))
     case 'oid':
       return bytes.subarray(0, bytes.writeUInt32BE(Number(text)))
-    case 'float4':
-      return bytes.subarray(0, bytes.writeFloatBE(Number(text)))
     case 'int8':
       return bytes.subarray(0, bytes.writeBigInt64BE(BigInt(text)))
-    case 'float8':
-      return bytes.subarray(0, bytes.writeDoubleBE(Number(text)))
+    case 'float4':
+      return bytes.subarray(0, bytes.writeFloatBE(Number(text)))
     case undefined:
       // regclass and the like are sent as the id that they stand for.
       return /^\d+$/.test(text) ? bytes.subarray(0, bytes.writeUInt32BE(Number(text))) : Buffer.from(text)
-    case 'text':
-    case 'name':
-    case 'char':
-    case 'varchar':
-    case 'bpchar':
-    case 'unknown':
-    case 'json':
-      return Buffer.from(text)
     case 'jsonb':
       return Buffer.from(`\u0001${text}`)
     default: {

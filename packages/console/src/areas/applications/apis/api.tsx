@@ -7,7 +7,7 @@ import { confirm } from '../../../shell/dialogs.tsx'
 import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Await, Button, Page, Section } from '../../../ui/index.ts'
-import { ApiForm, type Draft, draftOf, EMPTY, membersOf } from './form.tsx'
+import { ApiForm, type Draft, draftApi, EMPTY, requestMembers } from './form.tsx'
 
 const PARENTS = [
   { title: 'Applications', href: href('applications') },
@@ -36,11 +36,11 @@ export function ApiPage({ resource }: { readonly resource: string }) {
           <Section title={found.resource}>
             <ApiForm
               key={`${saved} ${JSON.stringify(found)}`}
-              draft={draftOf(found)}
+              draft={draftApi(found)}
               action="Save"
               failed="The API was not changed"
               onSave={async (draft) => {
-                await api.save(membersOf(draft))
+                await api.save(requestMembers(draft))
                 setSaved(saved + 1)
                 toast(`The API ${found.name} was changed`)
               }}
@@ -64,7 +64,7 @@ async function remove(api: Tagged<AdminApi>, { name, scopes }: AdminApi): Promis
 
 export function NewApi() {
   const create = async (draft: Draft) => {
-    const members = Object.entries(membersOf(draft)).filter(([, value]) => value !== null)
+    const members = Object.entries(requestMembers(draft)).filter(([, value]) => value !== null)
     await gate.admin.apis.create({ resource: draft.resource.trim(), ...Object.fromEntries(members) })
     toast(`The API ${draft.resource} was declared`)
     go(href('applications', 'apis', draft.resource.trim()))

@@ -1,7 +1,7 @@
 /** The form of an API: its name, its scopes with what each allows, and its tokens. */
 import { useState } from 'preact/hooks'
 import type { AdminApi } from '../../../../../client/src/index.ts'
-import { faultsOf } from '../../../admin/tagged.ts'
+import { readFaults } from '../../../admin/tagged.ts'
 import { href } from '../../../shell/router.ts'
 import { Button, ButtonLink, ErrorNotice, Form, IconButton, TextField, useSubmit } from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
@@ -18,7 +18,7 @@ export interface Draft {
 
 export const EMPTY: Draft = { resource: '', name: '', scopes: [{ name: '' }], claims: '', lifetime: '' }
 
-export function draftOf({ resource, name, scopes, claims = [], access_token_lifetime: lifetime }: AdminApi): Draft {
+export function draftApi({ resource, name, scopes, claims = [], access_token_lifetime: lifetime }: AdminApi): Draft {
   return {
     resource,
     name: name === resource ? '' : name,
@@ -29,7 +29,7 @@ export function draftOf({ resource, name, scopes, claims = [], access_token_life
 }
 
 /** The members of the request; null for those that have their default. */
-export function membersOf({ name, scopes, claims, lifetime }: Draft) {
+export function requestMembers({ name, scopes, claims, lifetime }: Draft) {
   const named = claims.split(/[\s,]+/).filter((claim) => claim !== '')
   return {
     name: name.trim() || null,
@@ -60,7 +60,7 @@ export function ApiForm({
     setDraft(whole)
     await onSave(whole)
   })
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   const isPlatform = draft.resource === 'platform'
   return (

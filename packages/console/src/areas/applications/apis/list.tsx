@@ -18,8 +18,8 @@ export function Apis() {
       <PagedTable
         of={apis}
         label="APIs"
-        keyOf={({ resource }) => resource}
-        hrefOf={({ resource }) => href('applications', 'apis', resource)}
+        rowKey={({ resource }) => resource}
+        rowHref={({ resource }) => href('applications', 'apis', resource)}
         columns={[
           {
             title: 'API',

@@ -1,7 +1,7 @@
 /** The form of a remote controller. What the server refuses is shown at its field. */
 import { useState } from 'preact/hooks'
 import { usePlatformScopes } from '../../../admin/platform-scopes.ts'
-import { faultsOf } from '../../../admin/tagged.ts'
+import { readFaults } from '../../../admin/tagged.ts'
 import {
   Button,
   demandedNumber,
@@ -30,7 +30,7 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
   const [draft, setDraft] = useState(given)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
   const { isBusy, error, submit } = useSubmit(() => onSubmit(draft))
-  const faults = faultsOf(error)
+  const faults = readFaults(error)
   const isShown = faults !== undefined && [...faults.keys()].every((path) => FIELD.test(path))
   const isComplete = draft.name.trim() !== '' && draft.url.trim() !== ''
   return (

@@ -8,7 +8,7 @@ import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Await, Menu, Page } from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
-import { controllerPath, definitionOf, draftOf, EMPTY_DRAFT, type RemoteController } from './controller.ts'
+import { buildDefinition, controllerPath, draftController, EMPTY_DRAFT, type RemoteController } from './controller.ts'
 import { ControllerForm, NameTaken } from './controller-form.tsx'
 
 const PARENTS = [{ title: 'Controllers', href: href('streams', 'controllers') }]
@@ -28,7 +28,7 @@ export function NewController() {
           const { items } = await read<{ items: readonly RemoteController[] }>('/admin/controllers')
           if (items.some((other) => other.name === name))
             throw new NameTaken(`There is a controller ${name} already: choose another name.`)
-          await gate.request(controllerPath(name), { method: 'PUT', body: definitionOf(draft) })
+          await gate.request(controllerPath(name), { method: 'PUT', body: buildDefinition(draft) })
           toast(word(`${name} is declared`))
           leave()
         }}
@@ -68,11 +68,11 @@ export function ControllerPage({ name }: { readonly name: string }) {
       {(controller) => (
         <ControllerForm
           key={JSON.stringify(controller)}
-          draft={draftOf(controller)}
+          draft={draftController(controller)}
           action="Save"
           failure="The controller was not changed"
           onSubmit={async (draft) => {
-            await tagged.replace(definitionOf(draft))
+            await tagged.replace(buildDefinition(draft))
             toast(word(`${name} was changed`))
             leave()
           }}

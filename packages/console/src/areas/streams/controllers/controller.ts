@@ -33,12 +33,12 @@ export const EMPTY_DRAFT: Draft = {
   topics: [{ name: '', needs: 'identity' }],
 }
 
-export function draftOf({ concurrency, ...rest }: RemoteController): Draft {
+export function draftController({ concurrency, ...rest }: RemoteController): Draft {
   return { ...rest, concurrency: String(concurrency) }
 }
 
 /** The body of the request; the server says what is wrong with a value. */
-export function definitionOf({ class: kind, url, topics, timeout, concurrency }: Draft): object {
+export function buildDefinition({ class: kind, url, topics, timeout, concurrency }: Draft): object {
   const given = typedWhole(concurrency)
   return {
     ...{ class: kind, url: url.trim(), topics: topics.map(({ name, ...rest }) => ({ name: name.trim(), ...rest })) },

@@ -43,8 +43,8 @@ export function Controllers() {
             <Table
               label="Remote controllers"
               rows={items}
-              keyOf={({ name }) => name}
-              hrefOf={({ name }) => href('streams', 'controllers', name)}
+              rowKey={({ name }) => name}
+              rowHref={({ name }) => href('streams', 'controllers', name)}
               columns={[
                 {
                   title: 'Controller',

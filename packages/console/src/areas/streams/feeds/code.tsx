@@ -6,13 +6,13 @@ import { href } from '../../../shell/router.ts'
 import { Code, Notice, Section, Segments, TextField } from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
 import { type FeedInfo, isStored } from './feed.ts'
-import { snippetsOf } from './snippets.ts'
+import { feedSnippets } from './snippets.ts'
 
 const NEW_SERVICE = href('applications', 'new', { kind: 'service' })
 
 export function CodePage({ info, topic: given }: { readonly info: FeedInfo; readonly topic: string }) {
   const [topic, setTopic] = useState(given)
-  const snippets = snippetsOf(server.issuer, info.name, topic.trim() || 'ACME')
+  const snippets = feedSnippets(server.issuer, info.name, topic.trim() || 'ACME')
   const [chosen, setChosen] = useState(snippets[0]?.title ?? '')
   const shown = snippets.find(({ title }) => title === chosen)
   if (shown === undefined) return null

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../../client/src/index.ts'
 import { usePlatformScopes } from '../../../admin/platform-scopes.ts'
-import { faultsOf } from '../../../admin/tagged.ts'
+import { readFaults } from '../../../admin/tagged.ts'
 import {
   Button,
   bytes,
@@ -42,7 +42,7 @@ const NO_FAULTS: ReadonlyMap<string, string> = new Map()
 export function DefinitionForm({ draft: given, isNew = false, action, failure, onSubmit, onCancel }: Props) {
   const [draft, setDraft] = useState(given)
   const { isBusy, error, submit } = useSubmit(() => onSubmit(draft))
-  const faults = faultsOf(error) ?? NO_FAULTS
+  const faults = readFaults(error) ?? NO_FAULTS
   const part: PartProps = { draft, faults, set: (change) => setDraft({ ...draft, ...change }) }
   const isTaken = error instanceof GatehouseError && error.status === 409
   const isShown = faults.size > 0 && [...faults.keys()].every((path) => FIELDS.has(path))
@@ -220,7 +220,7 @@ function Bounds({ draft, set, faults }: PartProps) {
         />
         <TextField
           label="Maximum message size, in bytes"
-          hint={`${sizeOf(draft.messageBytes || DEFAULTS.messageBytes)}; up to 1,048,576 bytes.`}
+          hint={`${sizeText(draft.messageBytes || DEFAULTS.messageBytes)}; up to 1,048,576 bytes.`}
           inputMode="numeric"
           placeholder={DEFAULTS.messageBytes}
           error={faults.get('message_bytes')}
@@ -229,7 +229,7 @@ function Bounds({ draft, set, faults }: PartProps) {
         />
         <TextField
           label="Maximum storage, in bytes"
-          hint={`${sizeOf(draft.bytes || DEFAULTS.bytes)}, for all topics together.`}
+          hint={`${sizeText(draft.bytes || DEFAULTS.bytes)}, for all topics together.`}
           inputMode="numeric"
           placeholder={DEFAULTS.bytes}
           error={faults.get('bytes')}
@@ -259,7 +259,7 @@ function Bounds({ draft, set, faults }: PartProps) {
   )
 }
 
-function sizeOf(text: string): string {
+function sizeText(text: string): string {
   const number = Number(typedWhole(text))
   return Number.isFinite(number) ? bytes(number) : 'A whole number'
 }

@@ -7,7 +7,7 @@ import { Right } from '../../../ui/rights.tsx'
 import { word } from '../../../ui/word.ts'
 import { periodText } from '../period.ts'
 import { DefinitionForm } from './definition-form.tsx'
-import { draftOf, patchOf } from './draft.ts'
+import { buildPatch, draftFeed } from './draft.ts'
 import { type FeedDefinition, readerText } from './feed.ts'
 
 interface Props {
@@ -31,8 +31,8 @@ export function Definition({ tagged, feed }: Props) {
       <Facts
         of={[
           [word('Description'), feed.description ?? <span class="quiet">none</span>],
-          ['Who can read', scopeOf(feed.read)],
-          ['Who can publish', scopeOf(feed.write)],
+          ['Who can read', showScope(feed.read)],
+          ['Who can publish', showScope(feed.write)],
           ['Sign-in for reading', demandText(feed.require_acr, feed.require_age)],
           ['Sign-in for publishing', demandText(feed.write_require_acr, feed.write_require_age)],
           [word('Keeps'), keptText(feed)],
@@ -69,7 +69,7 @@ function keptText({ keep, history }: FeedDefinition): string {
   return word(history === undefined ? 'Nothing; messages reach those who are subscribed' : 'Every message, as history')
 }
 
-function scopeOf(scope: string) {
+function showScope(scope: string) {
   return scope === 'identity' ? readerText(scope) : <Right of={scope} />
 }
 
@@ -84,11 +84,11 @@ function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () 
       about="Changes take effect at once: callers who can no longer read the feed lose their subscriptions, and messages beyond a shorter history or a lower limit are deleted."
     >
       <DefinitionForm
-        draft={draftOf(feed)}
+        draft={draftFeed(feed)}
         action="Save"
         failure="The feed was not changed"
         onSubmit={async (draft) => {
-          await tagged.save(patchOf(draft))
+          await tagged.save(buildPatch(draft))
           toast(word(`${feed.name} was changed`))
           onDone()
         }}

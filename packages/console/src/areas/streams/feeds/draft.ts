@@ -34,7 +34,7 @@ export const EMPTY_DRAFT: Draft = {
 /** Of members that are empty, as the server has them. */
 export const DEFAULTS = { messageBytes: '65536', topics: '100000', bytes: '1073741824', rate: '100000' } as const
 
-export function draftOf(feed: FeedDefinition): Draft {
+export function draftFeed(feed: FeedDefinition): Draft {
   const { history } = feed
   return {
     ...EMPTY_DRAFT,
@@ -49,7 +49,7 @@ export function draftOf(feed: FeedDefinition): Draft {
 }
 
 /** A JSON merge patch without the name; null is the default. The server says what is wrong with a value. */
-export function patchOf(draft: Draft): Readonly<Record<string, unknown>> {
+export function buildPatch(draft: Draft): Readonly<Record<string, unknown>> {
   return {
     description: textOrNull(draft.description),
     class: draft.class,
@@ -72,9 +72,9 @@ export function patchOf(draft: Draft): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The same for a new feed: defaults are left out. */
-export function definitionOf(draft: Draft): object {
-  const { history, ...rest } = patchOf(draft)
+/** The definition of a new feed, without members that have their default. */
+export function buildDefinition(draft: Draft): object {
+  const { history, ...rest } = buildPatch(draft)
   return { name: draft.name.trim(), ...withoutNull(rest), ...(isObject(history) && { history: withoutNull(history) }) }
 }
 

@@ -44,7 +44,7 @@ function AdministeredFeed(props: Props) {
       </Page>
     )
   return (
-    <Frame {...props} info={infoOfDefinition(data)} menu={actionsOf(tagged, data)}>
+    <Frame {...props} info={infoOfDefinition(data)} menu={feedActions(tagged, data)}>
       {props.part === 'definition' ? <Definition key={JSON.stringify(data)} tagged={tagged} feed={data} /> : undefined}
     </Frame>
   )
@@ -128,7 +128,7 @@ function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
-function actionsOf(tagged: Tagged<FeedDefinition>, { name, usage }: FeedDefinition): readonly MenuItem[] {
+function feedActions(tagged: Tagged<FeedDefinition>, { name, usage }: FeedDefinition): readonly MenuItem[] {
   return [
     { title: 'Purge', icon: 'history', danger: true, act: () => void purge(name, tagged.reload) },
     { title: 'Delete', icon: 'trash', danger: true, act: () => void remove(tagged, name, usage?.topics) },

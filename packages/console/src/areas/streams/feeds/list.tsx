@@ -10,8 +10,8 @@ import {
   Badge,
   ButtonLink,
   bytes,
-  type ColumnOf,
   count,
+  type DataColumn,
   Empty,
   Page,
   Table,
@@ -46,8 +46,8 @@ function AllFeeds() {
     <PagedTable
       of={feeds}
       label="Feeds"
-      keyOf={({ name }) => name}
-      hrefOf={({ name }) => href('streams', 'feeds', name)}
+      rowKey={({ name }) => name}
+      rowHref={({ name }) => href('streams', 'feeds', name)}
       columns={DEFINED}
       empty={
         <Empty
@@ -71,7 +71,7 @@ function AllFeeds() {
   )
 }
 
-const DEFINED: readonly ColumnOf<FeedDefinition>[] = [
+const DEFINED: readonly DataColumn<FeedDefinition>[] = [
   { title: 'Feed', cell: ({ name, description }) => <FeedName name={name} description={description} /> },
   { title: 'Class', wide: true, cell: (feed) => <Badge>{feed.class}</Badge> },
   { title: 'Keeps', wide: true, cell: (feed) => <span class="whole">{keepText(feed)}</span> },
@@ -115,8 +115,8 @@ function UsableFeeds() {
           <Table
             label="Feeds"
             rows={items}
-            keyOf={({ name }) => name}
-            hrefOf={({ name }) => href('streams', 'feeds', name)}
+            rowKey={({ name }) => name}
+            rowHref={({ name }) => href('streams', 'feeds', name)}
             columns={USABLE}
           />
         )
@@ -125,7 +125,7 @@ function UsableFeeds() {
   )
 }
 
-const USABLE: readonly ColumnOf<FeedInfo>[] = [
+const USABLE: readonly DataColumn<FeedInfo>[] = [
   { title: 'Feed', cell: ({ name, description }) => <FeedName name={name} description={description} /> },
   { title: 'Class', wide: true, cell: (feed) => <Badge>{feed.class}</Badge> },
   { title: 'Keeps', wide: true, cell: (feed) => <span class="whole">{keepText(feed)}</span> },

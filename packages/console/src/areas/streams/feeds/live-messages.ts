@@ -122,13 +122,13 @@ export class LiveMessages {
   }
 
   #read(members: ReadonlyMap<string, string>): void {
-    const topic = textOf(members.get('Topic')) ?? ''
+    const topic = parseText(members.get('Topic')) ?? ''
     const data = members.get('Data')
-    if (textOf(members.get('Controller')) !== this.#feed) return
+    if (parseText(members.get('Controller')) !== this.#feed) return
     if (members.get('Removed') === 'true') {
       this.#forget(topic)
       this.removals.value++
-    } else if (data !== undefined) this.#add(topic, data, textOf(members.get('Position')))
+    } else if (data !== undefined) this.#add(topic, data, parseText(members.get('Position')))
   }
 
   #add(topic: string, data: string, position: string | undefined): void {
@@ -156,7 +156,7 @@ async function readAll(subscription: Subscription): Promise<void> {
   for await (const _ of subscription);
 }
 
-function textOf(json: string | undefined): string | undefined {
+function parseText(json: string | undefined): string | undefined {
   const value: unknown = json === undefined ? undefined : JSON.parse(json)
   return typeof value === 'string' ? value : undefined
 }

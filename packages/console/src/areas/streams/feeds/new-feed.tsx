@@ -5,7 +5,7 @@ import { toast } from '../../../shell/toasts.tsx'
 import { Forbidden, Page } from '../../../ui/index.ts'
 import { word } from '../../../ui/word.ts'
 import { DefinitionForm } from './definition-form.tsx'
-import { definitionOf, EMPTY_DRAFT } from './draft.ts'
+import { buildDefinition, EMPTY_DRAFT } from './draft.ts'
 
 const PARENTS = [{ title: 'Feeds', href: href('streams', 'feeds') }]
 
@@ -25,7 +25,7 @@ export function NewFeed() {
         failure="The feed was not declared"
         onSubmit={async (draft) => {
           const name = draft.name.trim()
-          await gate.request('/admin/feeds', { method: 'POST', body: definitionOf(draft) })
+          await gate.request('/admin/feeds', { method: 'POST', body: buildDefinition(draft) })
           toast(word(`${name} is declared`))
           go(href('streams', 'feeds', name))
         }}

@@ -6,7 +6,7 @@ export interface FeedSnippet {
   readonly subscribe: string
 }
 
-export function snippetsOf(issuer: string, feed: string, topic: string): readonly FeedSnippet[] {
+export function feedSnippets(issuer: string, feed: string, topic: string): readonly FeedSnippet[] {
   const url = `${issuer}/feeds/${encodeURIComponent(feed)}/${encodeURIComponent(topic)}`
   return [
     { title: 'curl', ...curl(url) },

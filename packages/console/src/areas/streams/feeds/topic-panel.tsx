@@ -230,6 +230,6 @@ function useEverySecond(number: number): number {
 
 function readMessage(text: string): KeptMessage {
   const members = memberTexts(text)
-  const textOf = (name: string) => String(JSON.parse(members.get(name) ?? '""'))
-  return { time: textOf('Time'), position: textOf('Position'), data: members.get('Data') ?? 'null' }
+  const memberText = (name: string) => String(JSON.parse(members.get(name) ?? '""'))
+  return { time: memberText('Time'), position: memberText('Position'), data: members.get('Data') ?? 'null' }
 }

@@ -9,21 +9,21 @@ import { JsonLine } from '../json-line.tsx'
 import { type FeedInfo, isStored } from './feed.ts'
 import { PublishPanel } from './publish-panel.tsx'
 import { PublishedTime } from './published-time.tsx'
-import { snippetsOf } from './snippets.ts'
+import { feedSnippets } from './snippets.ts'
 import { TopicPanel } from './topic-panel.tsx'
 import { type TopicRow, useTopics } from './use-topics.ts'
 
 export function Topics({ info, query }: { readonly info: FeedInfo; readonly query: URLSearchParams }) {
   const { name } = info
   const [topic, publish] = [query.get('topic'), query.get('publish')]
-  const hrefOf = (chosen: string | undefined, search: string | undefined) =>
+  const topicHref = (chosen: string | undefined, search: string | undefined) =>
     href('streams', 'feeds', name, { topic: chosen, search })
-  const { text, setText, search } = useSearchText(query, (wanted) => hrefOf(topic ?? undefined, wanted))
+  const { text, setText, search } = useSearchText(query, (wanted) => topicHref(topic ?? undefined, wanted))
   const { rows, pages, live, isOnline, isPaused, setPaused } = useTopics(info, search ?? '')
   const list = useRef<HTMLDivElement>(null)
   const close = () => {
     const row = list.current?.querySelector<HTMLElement>('tr.current a')
-    go(hrefOf(publish === null ? undefined : (topic ?? undefined), search))
+    go(topicHref(publish === null ? undefined : (topic ?? undefined), search))
     // The button that closed the panel is gone: the keyboard continues in the list.
     setTimeout(() => row?.focus())
   }
@@ -51,7 +51,7 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
                   info={info}
                   rows={rows}
                   chosen={topic ?? undefined}
-                  hrefOf={(each) => hrefOf(each, search)}
+                  hrefOf={(each) => topicHref(each, search)}
                 />
               ) : pages.loading ? (
                 <Loading />
@@ -139,8 +139,8 @@ function TopicTable({
       <Table
         label="Topics"
         rows={rows}
-        keyOf={({ topic }) => topic}
-        hrefOf={({ topic }) => hrefOf(topic)}
+        rowKey={({ topic }) => topic}
+        rowHref={({ topic }) => hrefOf(topic)}
         isCurrent={({ topic }) => topic === chosen}
         columns={[
           {
@@ -198,7 +198,7 @@ function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: 
           : 'This feed stores nothing: topics appear when something is published to them.'}
       </Empty>
     )
-  const [curl] = snippetsOf(server.issuer, info.name, 'ACME')
+  const [curl] = feedSnippets(server.issuer, info.name, 'ACME')
   return (
     <Empty
       icon="stream"

@@ -49,7 +49,7 @@ export function useTopics(info: FeedInfo, prefix: string) {
   const isLive = info.mayRead && !isPaused && !isHidden && !(isListed && pages.loading && pages.items.length === 0)
   const isPattern = watched.length === 1 && watched[0]?.endsWith('*') === true
   useEffect(() => {
-    if (isLive) live.watch(watched, subscriptionOf(info))
+    if (isLive) live.watch(watched, subscribeOptions(info))
     else live.pause()
   }, [isLive, watched.join('\n')])
   useEffect(() => () => live.pause(), [])
@@ -79,7 +79,14 @@ export function useTopics(info: FeedInfo, prefix: string) {
   const isOnline = live.isOnline.value || (isLive && watched.length === 0)
   // Read, so that it is drawn again.
   void live.version.value
-  return { rows: rowsOf(pages.items, live, isPattern ? prefix : undefined), pages, live, isOnline, isPaused, setPaused }
+  return {
+    rows: buildRows(pages.items, live, isPattern ? prefix : undefined),
+    pages,
+    live,
+    isOnline,
+    isPaused,
+    setPaused,
+  }
 }
 
 /**
@@ -98,12 +105,12 @@ function watchedTopics(
   return listed.slice(0, MOST_WATCHED).map(({ Topic }) => Topic)
 }
 
-function subscriptionOf({ keep, history }: FeedInfo): object {
+function subscribeOptions({ keep, history }: FeedInfo): object {
   return keep === 'latest' ? { MaxRate: RATE } : history === undefined ? {} : { Last: 1 }
 }
 
 /** `prefix` is that of topics that are not listed yet; undefined if those are not followed. */
-function rowsOf(
+function buildRows(
   listed: readonly ListedTopic[],
   { newest }: LiveMessages,
   prefix: string | undefined,
@@ -120,7 +127,7 @@ function rowsOf(
   return rows.sort((a, b) => (a.topic < b.topic ? -1 : 1))
 }
 
-/** A page that nobody sees follows nothing. */
+/** A hidden page follows nothing. */
 function useHidden(): boolean {
   const [isHidden, setHidden] = useState(document.hidden)
   useEffect(() => {

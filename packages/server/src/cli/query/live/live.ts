@@ -11,7 +11,7 @@ import { UsageError } from '../../errors.ts'
 import { type Gate, withGate } from '../../gate.ts'
 import { printable } from '../../output/table.ts'
 import { readParameters, readStatement } from '../input.ts'
-import { searchOf } from '../result.ts'
+import { parameterSearch } from '../result.ts'
 import { LiveRows } from './rows.ts'
 import { LiveTerminal } from './terminal.ts'
 
@@ -67,7 +67,7 @@ async function printMessages(
     gate,
     { Statement: statement, MaxRate: maxRate },
     {
-      search: searchOf(parameters),
+      search: parameterSearch(parameters),
       signal,
       onOpen: () => {
         isOpen = true
@@ -89,7 +89,7 @@ function follow(
   onLost: (reason: string) => void,
 ): Live {
   const events = new LiveEvents(gate, {
-    search: searchOf(parameters),
+    search: parameterSearch(parameters),
     onLost(error) {
       if (live.columns.length === 0 && error.retryAfter === undefined) throw error
       onLost(error.message)
@@ -132,7 +132,7 @@ async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Pr
   })
   const rows = new LiveRows(live, query.statement)
   const terminal = new LiveTerminal(rows, () => end.abort())
-  const update = (): void => terminal.update(statusOf(live.rows.length, changes, lost))
+  const update = (): void => terminal.update(statusLine(live.rows.length, changes, lost))
   try {
     update()
     for await (const change of live) {
@@ -150,7 +150,7 @@ async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Pr
   process.stderr.write(`${count(live.rows.length, 'row')}, ${count(changes, 'change')}\n`)
 }
 
-function statusOf(rows: number, changes: number, lost: string | undefined): string {
+function statusLine(rows: number, changes: number, lost: string | undefined): string {
   const connection = lost === undefined ? 'live' : `reconnecting: ${lost}`
   return `${count(rows, 'row')} · ${count(changes, 'change')} · ${connection} · q ends`
 }

@@ -3,7 +3,7 @@
 import { DEFAULT_LIMITS, tokenize } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { Live, LiveChange, Row as ResultRow } from '../../../../../client/src/index.ts'
-import { type Column, cellsOf, columnsOf } from '../result.ts'
+import { type Column, rowCells, tableColumns } from '../result.ts'
 
 export interface Row {
   readonly cells: readonly string[]
@@ -34,24 +34,24 @@ export class LiveRows {
   }
 
   get columns(): readonly Column[] {
-    return columnsOf(this.#live.columns)
+    return tableColumns(this.#live.columns)
   }
 
   get rows(): readonly Row[] {
     const { rows } = this.#live
-    if (this.#current?.of !== rows) this.#current = { of: rows, rows: rows.map((row) => this.#rowOf(row)) }
+    if (this.#current?.of !== rows) this.#current = { of: rows, rows: rows.map((row) => this.#shownRow(row)) }
     return this.#current.rows
   }
 
   /** The differences; unchanged rows are not listed. */
   apply({ put, remove, before, snapshot }: LiveChange<ResultRow>, now: number): RowChange[] {
-    const changes: RowChange[] = remove.map((row) => ({ sign: '-', row: this.#rowOf(row) }))
+    const changes: RowChange[] = remove.map((row) => ({ sign: '-', row: this.#shownRow(row) }))
     // In a first snapshot nothing has changed.
     const changedAt = snapshot && before.size === 0 && remove.length === 0 ? Number.NEGATIVE_INFINITY : now
     for (const row of put) {
       const held = before.get(row)
       const sign = held === undefined ? '+' : '~'
-      const shown = this.#show(row, held === undefined ? undefined : this.#rowOf(held), changedAt)
+      const shown = this.#show(row, held === undefined ? undefined : this.#shownRow(held), changedAt)
       if (shown !== undefined) changes.push({ sign, row: shown })
       if (sign === '+' && !snapshot && !this.#isOrdered) this.growsAtEnd = true
     }
@@ -61,26 +61,26 @@ export class LiveRows {
 
   /** Undefined if it looks the same as before. */
   #show(row: ResultRow, held: Row | undefined, changedAt: number): Row | undefined {
-    const cells = this.#cellsOf(row)
+    const cells = this.#cells(row)
     const isSame = held?.cells.every((cell, index) => cell === cells[index]) === true
-    const shown = isSame && held !== undefined ? held : { cells, moves: this.#movesOf(cells, held), changedAt }
+    const shown = isSame && held !== undefined ? held : { cells, moves: this.#compareCells(cells, held), changedAt }
     this.#shown.set(row, shown)
     return isSame ? undefined : shown
   }
 
   /** A row may be in the result before its change is read. */
-  #rowOf(row: ResultRow): Row {
+  #shownRow(row: ResultRow): Row {
     const shown = this.#shown.get(row)
     if (shown !== undefined) return shown
-    const cells = this.#cellsOf(row)
+    const cells = this.#cells(row)
     return { cells, moves: cells.map(() => 'same' as const), changedAt: Number.NEGATIVE_INFINITY }
   }
 
-  #cellsOf(row: ResultRow): string[] {
-    return cellsOf(row, this.#live.columns)
+  #cells(row: ResultRow): string[] {
+    return rowCells(row, this.#live.columns)
   }
 
-  #movesOf(cells: readonly string[], held: Row | undefined): Move[] {
+  #compareCells(cells: readonly string[], held: Row | undefined): Move[] {
     const { columns } = this
     return cells.map((cell, index) => {
       const before = held?.cells[index]

@@ -1,5 +1,5 @@
 /** A live result on a terminal, as a pure function: rows and a size become the lines of a screen. */
-import { cutTo, padTo, printable, widthOf } from '../../output/table.ts'
+import { cutTo, displayWidth, padTo, printable } from '../../output/table.ts'
 import type { Column } from '../result.ts'
 import type { Move, Row } from './rows.ts'
 
@@ -34,8 +34,8 @@ export function visibleRows({ rows, fromEnd }: Pick<View, 'rows' | 'fromEnd'>, s
 export function columnWidths(view: View, size: Size): number[] {
   const shown = visibleRows(view, size)
   return view.columns.map(({ name }, column) => {
-    const widest = shown.reduce((most, { cells }) => Math.max(most, widthOf(printable(cells[column] ?? ''))), 0)
-    return Math.min(WIDEST, Math.max(view.widths[column] ?? 0, widthOf(printable(name)), widest))
+    const widest = shown.reduce((most, { cells }) => Math.max(most, displayWidth(printable(cells[column] ?? ''))), 0)
+    return Math.min(WIDEST, Math.max(view.widths[column] ?? 0, displayWidth(printable(name)), widest))
   })
 }
 
@@ -59,7 +59,7 @@ function styled(text: string, style: Style): string {
 /** As many lines as the terminal has rows. */
 export function screenLines(view: View, size: Size): string[] {
   const widths = columnWidths(view, size)
-  const line = (cells: readonly string[], styleOf: (column: number) => Style): string => {
+  const line = (cells: readonly string[], chooseStyle: (column: number) => Style): string => {
     let text = ''
     let x = 0
     for (const [column, width] of widths.entries()) {
@@ -67,7 +67,7 @@ export function screenLines(view: View, size: Size): string[] {
       if (room <= 0) break
       const cell = padTo(cutTo(printable(cells[column] ?? ''), room), room, view.columns[column]?.isNumeric)
       const hasNext = column < widths.length - 1 && size.columns > x + width + BETWEEN.length
-      text += styled(cell, styleOf(column)) + (hasNext ? styled(BETWEEN, 'dim') : '')
+      text += styled(cell, chooseStyle(column)) + (hasNext ? styled(BETWEEN, 'dim') : '')
       x += width + BETWEEN.length
     }
     return text

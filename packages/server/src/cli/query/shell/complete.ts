@@ -26,7 +26,7 @@ function completeCommand(text: string, tables: KnownTables): [string[], string] 
   if (blank === '') return [COMMAND_WORDS.filter((known) => known.startsWith(word)), word]
   switch (word) {
     case '\\d':
-      return [startingWith(rest, namesOf(tables)), rest]
+      return [startingWith(rest, tableNames(tables)), rest]
     case '\\format':
       return [startingWith(rest, FORMATS), rest]
     case '\\timing':
@@ -41,14 +41,14 @@ function completeCommand(text: string, tables: KnownTables): [string[], string] 
 
 function candidates(before: string, text: string, tables: KnownTables, fragment: string): readonly string[] {
   const owner = /(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_]*))\s*\.\s*$/u.exec(before)
-  if (owner !== null) return columnsOf(tableCalled(owner[1] ?? owner[2] ?? '', text, tables))
+  if (owner !== null) return columnNames(tableCalled(owner[1] ?? owner[2] ?? '', text, tables))
   const previous = /([\p{L}_]+)\s+$/u.exec(before)?.[1]?.toLowerCase() ?? ''
-  if (BEFORE_TABLE.has(previous)) return namesOf(tables)
-  const columns = tablesIn(text, tables).flatMap(columnsOf)
+  if (BEFORE_TABLE.has(previous)) return tableNames(tables)
+  const columns = tablesIn(text, tables).flatMap(columnNames)
   const isLower = fragment !== '' && fragment === fragment.toLowerCase()
   const keywords = isLower ? KEYWORDS.map((word) => word.toLowerCase()) : KEYWORDS
   const calls = fragment === '' ? [] : functionNames().map((name) => `${name}(`)
-  return [...columns, ...keywords, ...calls, ...namesOf(tables)]
+  return [...columns, ...keywords, ...calls, ...tableNames(tables)]
 }
 
 /** The table of this name, or the one that has this alias in the statement. */
@@ -76,11 +76,11 @@ function namedIn(text: string) {
   })
 }
 
-function columnsOf(table: KnownTable | undefined): string[] {
+function columnNames(table: KnownTable | undefined): string[] {
   return table?.columns.map(printed) ?? []
 }
 
-function namesOf(tables: KnownTables): string[] {
+function tableNames(tables: KnownTables): string[] {
   return [...tables.values()].map(({ name }) => printed(name))
 }
 

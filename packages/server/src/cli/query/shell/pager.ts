@@ -1,6 +1,6 @@
 /** Shows a text that is longer than the terminal: with the program in $PAGER, or page by page. */
 import { spawn } from 'node:child_process'
-import { widthOf } from '../../output/table.ts'
+import { displayWidth } from '../../output/table.ts'
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & { setRawMode?(isRaw: boolean): unknown }
@@ -15,8 +15,8 @@ const END_KEYS = new Set(['q', 'Q', '\u0003', '\u0004', '\u001b'])
 export function needsPager(text: string, { output }: Terminal): boolean {
   const { columns = 80, rows = 24 } = output
   let used = 0
-  for (const line of linesOf(text)) {
-    used += rowsOf(line, columns)
+  for (const line of splitLines(text)) {
+    used += countTerminalRows(line, columns)
     // A row is for the prompt that follows.
     if (used >= rows) return true
   }
@@ -50,7 +50,7 @@ async function pageWith(command: string, text: string): Promise<void> {
 }
 
 async function pageHere(text: string, { input, output }: Terminal): Promise<void> {
-  const lines = linesOf(text)
+  const lines = splitLines(text)
   let next = 0
   /** At least one line, also if it is higher than the terminal. */
   const showRows = (room: number): void => {
@@ -58,8 +58,8 @@ async function pageHere(text: string, { input, output }: Terminal): Promise<void
     do {
       const line = lines[next++] ?? ''
       output.write(`${line}\n`)
-      left -= rowsOf(line, output.columns ?? 80)
-    } while (next < lines.length && left >= rowsOf(lines[next] ?? '', output.columns ?? 80))
+      left -= countTerminalRows(line, output.columns ?? 80)
+    } while (next < lines.length && left >= countTerminalRows(lines[next] ?? '', output.columns ?? 80))
   }
   const screen = () => Math.max(1, (output.rows ?? 24) - 1)
   showRows(screen())
@@ -92,10 +92,10 @@ function readKey(input: Terminal['input']): Promise<string | undefined> {
   })
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text.replace(/\n$/, '').split('\n')
 }
 
-function rowsOf(line: string, columns: number): number {
-  return Math.max(1, Math.ceil(widthOf(line) / columns))
+function countTerminalRows(line: string, columns: number): number {
+  return Math.max(1, Math.ceil(displayWidth(line) / columns))
 }

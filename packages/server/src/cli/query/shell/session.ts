@@ -74,7 +74,7 @@ export class ShellSession {
         const statement = command.statement ?? this.#last
         if (statement === undefined) throw new UsageError('\\live needs a statement: there was none before it')
         this.#last = statement
-        await this.#screen.live(statement, this.#parametersOf(statement))
+        await this.#screen.live(statement, this.#usedParameters(statement))
         break
       }
       case 'help':
@@ -88,7 +88,7 @@ export class ShellSession {
 
   async #run(statement: string, signal: AbortSignal): Promise<void> {
     this.#last = statement
-    const options = { parameters: this.#parametersOf(statement), signal }
+    const options = { parameters: this.#usedParameters(statement), signal }
     const started = performance.now()
     const remarks: string[] = []
     // Before the result is shown: a user may read it for a while.
@@ -112,7 +112,7 @@ export class ShellSession {
     this.#screen.say(summarise(result))
   }
 
-  #parametersOf(statement: string): ReadonlyMap<string, string> {
+  #usedParameters(statement: string): ReadonlyMap<string, string> {
     const names = parameterNames(statement)
     return new Map([...this.#parameters].filter(([name]) => names?.has(name) ?? true))
   }

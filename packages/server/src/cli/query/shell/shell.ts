@@ -4,7 +4,7 @@ import { CommandError, UsageError } from '../../errors.ts'
 import { explained, type Gate } from '../../gate.ts'
 import { printableLines } from '../../output/table.ts'
 import { showLive } from '../live/live.ts'
-import { bodyOf } from '../result.ts'
+import { readBody } from '../result.ts'
 import { Catalogue } from './catalogue.ts'
 import { complete } from './complete.ts'
 import { History, MAX_ENTRIES } from './history.ts'
@@ -190,7 +190,7 @@ class Shell {
   #screen(): Screen {
     return {
       show: (text) => this.#show(text),
-      copy: async (response) => this.#show(printableLines((await bodyOf(response)).replaceAll('\r\n', '\n'))),
+      copy: async (response) => this.#show(printableLines((await readBody(response)).replaceAll('\r\n', '\n'))),
       say: (remark) => this.#say(remark),
       live: (statement, parameters) => this.#withoutPrompt(() => showLive(this.#gate, { statement, parameters })),
     }

@@ -9,8 +9,8 @@ import type { SignedInBrowser } from '../browser-context.ts'
 import { describeBrowser } from '../browser-name.ts'
 import type { BrowserEnv } from '../env.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
-import { endSession, endSessionsOf } from '../sign-out/session-end.ts'
-import { accountFormRoute, askRoute, ownPageRoute, redirectDone, sendSection, zoneOf } from './account.ts'
+import { endSession, endUserSessions } from '../sign-out/session-end.ts'
+import { accountFormRoute, askRoute, ownPageRoute, redirectDone, sendSection, userZone } from './account.ts'
 
 export function accountAccessRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -38,7 +38,7 @@ async function showSessions(context: SignedInBrowser, query: Parameters, env: Br
     }))
     // The current session first, then the most recently used.
     .sort((a, b) => Number(b.current) - Number(a.current) || b.seenAt - a.seenAt)
-  const timeZone = zoneOf(context)
+  const timeZone = userZone(context)
   return sendSection(context, 'sessions', (frame) => sessionsSection(frame, { sessions, timeZone }), { query }, env)
 }
 
@@ -63,7 +63,7 @@ async function askToEnd(context: SignedInBrowser, query: Parameters, env: Browse
 async function endSessions(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const which = form.get('session') ?? ''
   if (which === OTHERS) {
-    await endSessionsOf(context.user.id, 'ended by its user', env, ({ id }) => id !== context.session.id)
+    await endUserSessions(context.user.id, 'ended by its user', env, ({ id }) => id !== context.session.id)
     return redirectDone(context, 'sessions', 'sessions', env)
   }
   const session = await ownSession(context, which, env)
@@ -82,15 +82,15 @@ async function showApplications(context: SignedInBrowser, query: Parameters, env
       clientId,
       scopes,
       createdAt,
-      client: await nameOf(clientId, env),
+      client: await clientName(clientId, env),
     })),
   )
-  const timeZone = zoneOf(context)
+  const timeZone = userZone(context)
   const body = { applications, timeZone }
   return sendSection(context, 'applications', (frame) => applicationsSection(frame, body), { query }, env)
 }
 
-async function nameOf(clientId: string, env: BrowserEnv): Promise<string> {
+async function clientName(clientId: string, env: BrowserEnv): Promise<string> {
   return (await env.clients.find(clientId))?.name ?? clientId
 }
 
@@ -101,7 +101,7 @@ async function askToWithdraw(context: SignedInBrowser, query: Parameters, env: B
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const { messages } = frame.language
   const page = confirmPage(frame, {
-    title: messages.withdrawAsk(await nameOf(clientId, env)),
+    title: messages.withdrawAsk(await clientName(clientId, env)),
     lead: messages.withdrawLead,
     about: lostScopeList(frame, scopes),
     path: '/account/consents/withdraw',

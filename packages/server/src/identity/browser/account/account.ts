@@ -7,11 +7,11 @@ import type { FormError } from '../../pages/form-parts.ts'
 import type { Html } from '../../pages/html.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import type { Messages } from '../../pages/messages/en.ts'
-import { displayNameOf } from '../../tokens/claims.ts'
+import { chooseDisplayName } from '../../tokens/claims.ts'
 import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
-import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
+import { type OwnNeeds, type OwnPage, ownPagePath } from '../flow.ts'
 import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
 import { hashNew, lengthFault, openInstead } from '../sign-in/new-password.ts'
@@ -36,13 +36,13 @@ export function ownPageRoute(
   page: Exclude<OwnPage, { name: 'device' }>,
   show: AccountAction,
   env: BrowserEnv,
-  needsOf: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
+  findNeeds: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
 ): Route {
   const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
-    if (await redirectedFirst(context, page, needsOf(context, env), env)) return
+    if (await redirectedFirst(context, page, findNeeds(context, env), env)) return
     if (isSignedIn(context)) await show(context, query, env)
   }
-  return pageRoute(pathOf(page), act, env)
+  return pageRoute(ownPagePath(page), act, env)
 }
 
 /** A page that asks for confirmation before a form of the same path acts; without a session, the section is shown after the sign-in. */
@@ -85,10 +85,10 @@ const DONE: ReadonlySet<string> = new Set<Done>([
 ])
 
 export function redirectDone(context: SignedInBrowser, section: Section, done: Done, env: BrowserEnv): void {
-  context.http.redirect(addressOf(section, done, env))
+  context.http.redirect(sectionAddress(section, done, env))
 }
 
-export function addressOf(section: Section, done: Done, env: BrowserEnv): string {
+export function sectionAddress(section: Section, done: Done, env: BrowserEnv): string {
   return `${env.pages.base}${SECTIONS[section].path}?done=${done}`
 }
 
@@ -113,7 +113,7 @@ export function sendSection(
   const page = accountPage(frame, {
     section,
     username: user.username,
-    displayName: displayNameOf(user),
+    displayName: chooseDisplayName(user),
     notice: done !== undefined && isDone(done) ? messages.done[done] : undefined,
     formError,
     body: body(frame, formError),
@@ -126,7 +126,7 @@ function isDone(text: string): text is Done {
 }
 
 /** The zone that the person has set; times are shown in it. */
-export function zoneOf({ user }: SignedInBrowser): string | undefined {
+export function userZone({ user }: SignedInBrowser): string | undefined {
   const { zoneinfo } = user.profile
   return typeof zoneinfo === 'string' && zoneinfo !== '' ? zoneinfo : undefined
 }

@@ -9,7 +9,7 @@ import { html } from '../../pages/html.ts'
 import { type IdentitiesData, identitiesCard } from '../../pages/identities.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import { passkeySetUpPage } from '../../pages/second-factor.ts'
-import { displayNameOf } from '../../tokens/claims.ts'
+import { chooseDisplayName } from '../../tokens/claims.ts'
 import { personAsAuthor } from '../account-author.ts'
 import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -28,13 +28,13 @@ import {
 import {
   type AccountAction,
   accountFormRoute,
-  addressOf,
   askRoute,
   ownPageRoute,
   redirectDone,
   type SectionReply,
+  sectionAddress,
   sendSection,
-  zoneOf,
+  userZone,
 } from './account.ts'
 
 export function accountFactorRoutes(env: BrowserEnv): readonly Route[] {
@@ -42,13 +42,13 @@ export function accountFactorRoutes(env: BrowserEnv): readonly Route[] {
     path: '/account/authenticator',
     flow: undefined,
     required: false,
-    next: addressOf('security', 'factor-added', env),
+    next: sectionAddress('security', 'factor-added', env),
   }
   const freshForm = (path: string, action: AccountAction): Route => accountFormRoute(path, whenFresh(action), env)
   return [
     ownPageRoute({ name: 'security' }, (context, query) => showSecurity(context, { query }, env), env),
-    ownPageRoute({ name: 'authenticator' }, async (context) => showSetUp(context, place, env), env, needsOf),
-    ownPageRoute({ name: 'passkey' }, (context) => showPasskeySetUp(context, env), env, needsOf),
+    ownPageRoute({ name: 'authenticator' }, async (context) => showSetUp(context, place, env), env, factorNeeds),
+    ownPageRoute({ name: 'passkey' }, (context) => showPasskeySetUp(context, env), env, factorNeeds),
     freshForm('/account/authenticator', (context, form) => takeSetUp(context, form, place, env)),
     freshForm('/account/passkey', addPasskey),
     askRoute('/account/factors/remove', 'security', whenFresh(askToRemove), env),
@@ -65,47 +65,47 @@ async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: 
   const all = await env.factors.listOfUser(user.id)
   const data = {
     passwordChangedAt: user.passwordChangedAt,
-    factors: stepsOf(all).map(({ id, label, createdAt, kind }) => ({
+    factors: withoutRecovery(all).map(({ id, label, createdAt, kind }) => ({
       id,
       label,
       addedAt: createdAt,
       kind: kind === 'passkey' ? ('passkey' as const) : ('authenticator' as const),
     })),
-    recoveryCodesLeft: all.length - stepsOf(all).length,
-    timeZone: zoneOf(context),
+    recoveryCodesLeft: all.length - withoutRecovery(all).length,
+    timeZone: userZone(context),
   }
-  const identities = await identitiesOf(context, env)
+  const identities = await loadIdentities(context, env)
   const body = (frame: PageFrame) => html`${securitySection(frame, data)}${identitiesCard(frame, identities)}`
   return sendSection(context, 'security', body, reply, env)
 }
 
 /** The accounts at other providers, and where one more can be linked. */
-async function identitiesOf(context: SignedInBrowser, env: BrowserEnv): Promise<IdentitiesData> {
+async function loadIdentities(context: SignedInBrowser, env: BrowserEnv): Promise<IdentitiesData> {
   const found = await env.identities.listOfUser(context.user.id)
   return {
     identities: found.map(({ id, provider, label, createdAt }) => ({
       ...{ id, label, addedAt: createdAt },
-      provider: { id: provider, name: env.providers.nameOf(provider) },
+      provider: { id: provider, name: env.providers.findName(provider) },
     })),
     providers: env.providers.list().filter(({ id }) => !found.some(({ provider }) => provider === id)),
-    timeZone: zoneOf(context),
+    timeZone: userZone(context),
   }
 }
 
 /** Excludes recovery codes, which only replace a lost factor. */
-function stepsOf(factors: readonly Factor[]): Factor[] {
+function withoutRecovery(factors: readonly Factor[]): Factor[] {
   return factors.filter(({ kind }) => kind !== 'recovery')
 }
 
 function whenFresh(action: AccountAction): AccountAction {
   return async (context, form, env) => {
-    if (!(await redirectedFirst(context, { name: 'security' }, needsOf(context, env), env)))
+    if (!(await redirectedFirst(context, { name: 'security' }, factorNeeds(context, env), env)))
       await action(context, form, env)
   }
 }
 
 /** A recent sign-in, with a second factor where the person has one. */
-function needsOf(context: BrowserContext, env: BrowserEnv): OwnNeeds {
+function factorNeeds(context: BrowserContext, env: BrowserEnv): OwnNeeds {
   return { fresh: !isFresh(context, env), secondFactor: context.user?.hasSecondFactor === true }
 }
 
@@ -117,7 +117,7 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
     env.issuer.name,
     brand.name,
     context.user,
-    displayNameOf(context.user),
+    chooseDisplayName(context.user),
     known,
   )
   const { handle } = await beginFlow(
@@ -143,11 +143,11 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
   if (passkey === undefined) return showPasskeySetUp(context, env, true)
   const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
   await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
-  return factorAdded(context, ['pop', 'user'], addressOf('security', 'factor-added', env), env)
+  return factorAdded(context, ['pop', 'user'], sectionAddress('security', 'factor-added', env), env)
 }
 
 async function askToRemove(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
-  const steps = stepsOf(await env.factors.listOfUser(context.user.id))
+  const steps = withoutRecovery(await env.factors.listOfUser(context.user.id))
   const factor = steps.find(({ id }) => id === query.get('factor'))
   if (factor === undefined) return context.http.redirect(`${env.pages.base}/account/security`)
   const frame = frameFor(env.pages, context, { boundTo: 'session' })

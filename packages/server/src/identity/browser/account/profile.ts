@@ -20,7 +20,7 @@ export function accountProfileRoutes(env: BrowserEnv): readonly Route[] {
   return [
     ownPageRoute(
       { name: 'account' },
-      (context, query) => showProfile(context, profileOf(context.user), { query }, env),
+      (context, query) => showProfile(context, profileTexts(context.user), { query }, env),
       env,
     ),
     accountFormRoute('/account/profile', saveProfile, env),
@@ -57,21 +57,21 @@ async function addressState({ id, profile }: User, { addressLinks }: Pick<Browse
   }
 }
 
-function profileOf({ profile }: User): ProfileTexts {
+function profileTexts({ profile }: User): ProfileTexts {
   const text = (name: ProfileField) => (typeof profile[name] === 'string' ? profile[name] : '')
   return mapFields(text)
 }
 
-function mapFields(textOf: (name: ProfileField) => string): ProfileTexts {
+function mapFields(readText: (name: ProfileField) => string): ProfileTexts {
   return {
-    name: textOf('name'),
-    given_name: textOf('given_name'),
-    family_name: textOf('family_name'),
-    nickname: textOf('nickname'),
-    email: textOf('email'),
-    website: textOf('website'),
-    locale: textOf('locale'),
-    zoneinfo: textOf('zoneinfo'),
+    name: readText('name'),
+    given_name: readText('given_name'),
+    family_name: readText('family_name'),
+    nickname: readText('nickname'),
+    email: readText('email'),
+    website: readText('website'),
+    locale: readText('locale'),
+    zoneinfo: readText('zoneinfo'),
   }
 }
 
@@ -80,7 +80,7 @@ const LONGEST_VALUE = 200
 async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
-  const before = profileOf(user)
+  const before = profileTexts(user)
   const checks: ReadonlyMap<ProfileField, Check> = env.mail === undefined ? CHECKS : new Map([...CHECKS, MAIL_CHECK])
   for (const [name, { isValid, message }] of checks) {
     // A value set by an administrator is kept unchanged.

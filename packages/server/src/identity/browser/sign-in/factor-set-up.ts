@@ -24,7 +24,7 @@ export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
       // A person with a second factor must use it, not set up another.
       if (!isSignedIn(context) || context.user.hasSecondFactor) return proceed(context, flow, env)
       if (!isFresh(context, env)) return signInFirst(context, flow.handle, env)
-      return act(context, await placeOf(flow, context.user, env), parameters)
+      return act(context, await setUpPlace(flow, context.user, env), parameters)
     }
   return [
     pageRoute(
@@ -41,7 +41,7 @@ export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-async function placeOf({ handle, details }: FlowInteraction, user: User, env: BrowserEnv): Promise<SetUpPlace> {
+async function setUpPlace({ handle, details }: FlowInteraction, user: User, env: BrowserEnv): Promise<SetUpPlace> {
   const next = `${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`
   const isAskedByClient = !user.requiresSecondFactor && details.kind === 'authorize'
   const client = isAskedByClient ? await env.clients.find(details.request.clientId) : undefined
@@ -83,7 +83,7 @@ export async function showSetUp(
     qr: await qrSvg(totpUri(secret, brand.name, context.user.username), frame.language.messages.setUpQr),
     key: base32(secret).replace(/(.{4})(?=.)/g, '$1 '),
     // Nothing is stored until a code proves that the app has the secret; the page carries it sealed.
-    sealed: seal(secret, env.sealingKey, purposeOf(context.user)),
+    sealed: seal(secret, env.sealingKey, sealPurpose(context.user)),
     formError: again?.error(frame.language.messages),
   })
   sendPage(context.http, page, { status: again === undefined ? 200 : 400 })
@@ -106,7 +106,7 @@ export async function takeSetUp(
   return factorAdded(context, ['otp'], place.next, env)
 }
 
-/** The person is told of it by mail, where it is set up. */
+/** The person is notified by mail, where it is set up. */
 export function addFactor(
   context: SignedInBrowser,
   factor: Omit<NewFactor, 'userId'>,
@@ -143,12 +143,12 @@ export async function showNewRecoveryCodes(context: SignedInBrowser, next: strin
 
 function openSealed(sealed: string | undefined, user: User, env: BrowserEnv): Buffer {
   try {
-    return unseal(sealed ?? '', env.sealingKey, purposeOf(user))
+    return unseal(sealed ?? '', env.sealingKey, sealPurpose(user))
   } catch {
     throw expired()
   }
 }
 
-function purposeOf({ id }: User): string {
+function sealPurpose({ id }: User): string {
   return `totp set-up of ${id}`
 }

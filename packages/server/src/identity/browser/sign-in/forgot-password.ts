@@ -1,4 +1,4 @@
-/** The page for forgotten passwords. Whatever is typed, it queues one row and says the same: nobody learns whether a user exists. */
+/** The page for forgotten passwords. Whatever is typed, it queues one row and shows one text, so that it does not reveal whether a user exists. */
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { MailPort } from '../../../store/mail/notify.ts'

@@ -24,11 +24,11 @@ export async function meetBrowser(
   CHOSEN.set(http, secret)
   await env.revocations.inTransaction(async (_revocations, stores) => {
     const isKnown = await stores.knownBrowsers.see(user.id, secret)
-    if (!isKnown && !isTold) await mail.notify(stores, { kind: 'new-browser', userId: user.id, ...whereOf(context) })
+    if (!isKnown && !isTold) await mail.notify(stores, { kind: 'new-browser', userId: user.id, ...readOrigin(context) })
   })
 }
 
 /** For notices: where something was done. */
-export function whereOf({ http }: BrowserContext) {
+export function readOrigin({ http }: BrowserContext) {
   return { address: http.address, userAgent: http.headers['user-agent'] ?? '' }
 }

@@ -13,7 +13,7 @@ import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.
 import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
-import { clientIdOf } from './sign-in.ts'
+import { flowClientId } from './sign-in.ts'
 
 export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   const whenDemanded =
@@ -69,7 +69,7 @@ async function takeForcedChange(
   const { user } = context
   const hashed = await hashNew(context, form.get('new_password'), user.passwordHash, env)
   if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
-  const author = personAsAuthor(context, { client: clientIdOf(flow) })
+  const author = personAsAuthor(context, { client: flowClientId(flow) })
   const isReplaced = await env.accounts.change(author, (accounts) =>
     accounts.setPassword(user.id, hashed.hash, { since: user.passwordChangedAt, reason: 'required' }),
   )

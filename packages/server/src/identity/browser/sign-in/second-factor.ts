@@ -9,13 +9,13 @@ import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { recoveryDigest } from '../../factors/recovery-codes.ts'
 import { matchTotp } from '../../factors/totp.ts'
 import { secondFactorPage } from '../../pages/second-factor.ts'
-import { displayNameOf } from '../../tokens/claims.ts'
+import { chooseDisplayName } from '../../tokens/claims.ts'
 import type { BrowserContext } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from '../flow.ts'
 import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
-import { clientIdOf, completeSignIn } from './sign-in.ts'
+import { completeSignIn, flowClientId } from './sign-in.ts'
 
 /** The purpose under which authenticator secrets are sealed at rest. */
 export const SEALED_TOTP = 'totp'
@@ -65,7 +65,7 @@ async function showSecondFactor(
   const { frame, formAction } = await frameOfFlow(context, flow, 'browser', env)
   const page = secondFactorPage(frame, {
     flow: flow.handle,
-    username: displayNameOf(user),
+    username: chooseDisplayName(user),
     way: byRecovery ? 'recovery' : hasAuthenticator ? 'authenticator' : 'passkey',
     hasAuthenticator: hasAuthenticator || passkeys.length > 0,
     hasRecovery: factors.some(({ kind }) => kind === 'recovery'),
@@ -93,7 +93,7 @@ const takeCode: FlowAction = async (context, flow, form, env) => {
       env.audit.record({
         event: 'signin.delayed',
         actor: user.id,
-        client: clientIdOf(flow),
+        client: flowClientId(flow),
         address: context.http.address,
         requestId: context.http.id,
         details: { scope: ['second factor'], seconds: attempted.seconds, username: user.username },
@@ -142,7 +142,7 @@ function refuseFactor(
   env.audit.record({
     event: 'signin.refused',
     actor: user.id,
-    client: clientIdOf(flow),
+    client: flowClientId(flow),
     address: context.http.address,
     requestId: context.http.id,
     details: { reason: 'second factor', methods: [method] },

@@ -9,7 +9,7 @@ import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import { UsernameTaken } from '../../../store/accounts/users.ts'
 import { firstAdministratorPage, type SetUpData, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
-import { displayNameOf } from '../../tokens/claims.ts'
+import { chooseDisplayName } from '../../tokens/claims.ts'
 import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -108,7 +108,7 @@ function showLink(
           ...shared,
           purpose: link.kind === 'reset' ? 'reset' : 'invitation',
           username: user.username,
-          displayName: displayNameOf(user),
+          displayName: chooseDisplayName(user),
           hasPassword: env.providers.maySignInLocally(user),
           providers: link.kind === 'invitation' ? invitingProviders(env) : [],
         })

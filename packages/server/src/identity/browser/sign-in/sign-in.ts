@@ -25,7 +25,7 @@ import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
-import { meetBrowser, whereOf } from './known-browser.ts'
+import { meetBrowser, readOrigin } from './known-browser.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -47,7 +47,7 @@ async function openSignIn(context: BrowserContext, query: Parameters, env: Brows
   if (query.get('other') !== undefined) return showSignIn(context, flow, env, { username: '', isLocal })
   const hint = flow.details.kind === 'authorize' ? flow.details.request.loginHint : undefined
   const provider = isLocal || hint === undefined ? undefined : env.providers.forName(hint)
-  if (provider !== undefined) return context.http.redirect(startOf(provider.id, flow.handle, hint, env))
+  if (provider !== undefined) return context.http.redirect(providerStart(provider.id, flow.handle, hint, env))
   return showSignIn(context, flow, env, { isLocal })
 }
 
@@ -57,7 +57,7 @@ function isLocalAsked(parameters: Parameters): boolean {
 }
 
 /** The address that leads to another provider. */
-export function startOf(provider: string, flow: string, hint: string | undefined, { pages }: BrowserEnv): string {
+export function providerStart(provider: string, flow: string, hint: string | undefined, { pages }: BrowserEnv): string {
   const search = new URLSearchParams({ flow, ...(hint !== undefined && { login_hint: hint }) })
   return `${pages.base}/external/${encodeURIComponent(provider)}/start?${search}`
 }
@@ -86,7 +86,7 @@ async function showSignIn(
   const page = signInPage(frame, {
     flow: flow.handle,
     client: client?.name,
-    linking: details.progress.identity && env.providers.nameOf(details.progress.identity.provider),
+    linking: details.progress.identity && env.providers.findName(details.progress.identity.provider),
     isDevice: details.kind === 'own' && details.page.name === 'device',
     username: username === '' ? undefined : username,
     formError: shown.error?.(frame.language.messages),
@@ -101,7 +101,7 @@ async function showSignIn(
     providers: env.providers
       .list()
       .filter(({ id }) => id !== details.progress.identity?.provider)
-      .map(({ id, name }) => ({ name, url: startOf(id, flow.handle, request?.loginHint, env) })),
+      .map(({ id, name }) => ({ name, url: providerStart(id, flow.handle, request?.loginHint, env) })),
   })
   return sendPage(context.http, page, {
     status: shown.status ?? 200,
@@ -130,7 +130,7 @@ const signInByPassword: FlowAction = async (context, flow, form, env) => {
     username,
     password,
     address: context.http.address,
-    clientId: clientIdOf(flow),
+    clientId: flowClientId(flow),
     requestId: context.http.id,
   })
   switch (verdict.outcome) {
@@ -156,7 +156,7 @@ async function leaveFor(
   env: BrowserEnv,
 ): Promise<void> {
   const { frame } = await frameOfFlow(context, flow, 'browser', env)
-  sendPage(context.http, leavePage(frame, { name, url: startOf(id, flow.handle, hint, env) }))
+  sendPage(context.http, leavePage(frame, { name, url: providerStart(id, flow.handle, hint, env) }))
 }
 
 /** A passkey with user verification counts as two factors. */
@@ -168,7 +168,7 @@ const signInByPasskey: FlowAction = async (context, flow, form, env) => {
   if (user === undefined) {
     env.audit.record({
       event: 'signin.refused',
-      client: clientIdOf(flow),
+      client: flowClientId(flow),
       address: context.http.address,
       requestId: context.http.id,
       details: { reason: 'passkey', methods: ['pop'] },
@@ -213,7 +213,7 @@ export async function completeSignIn(
   env.audit.record({
     event: 'signin.succeeded',
     actor: user.id,
-    client: clientIdOf(flow),
+    client: flowClientId(flow),
     address: context.http.address,
     requestId: context.http.id,
     details: { methods: amr, session: opened.session.id, provider: external?.provider },
@@ -230,24 +230,24 @@ async function recordBreakGlass(context: BrowserContext, user: User, session: st
   const { address, id: requestId } = context.http
   env.audit.record({ event: 'identity.break_glass', actor: user.id, address, requestId, details: { session } })
   await env.revocations.inTransaction(async (_, stores) =>
-    env.mail?.notify(stores, { kind: 'break-glass', userId: user.id, ...whereOf(context) }),
+    env.mail?.notify(stores, { kind: 'break-glass', userId: user.id, ...readOrigin(context) }),
   )
 }
 
 async function cancel(context: BrowserContext, flow: FlowInteraction, env: BrowserEnv): Promise<void> {
   const { details } = flow
   await env.flows.finish(flow.handle)
-  const client = details.kind === 'authorize' ? await clientOf(details.request.clientId, env) : undefined
+  const client = details.kind === 'authorize' ? await requireClient(details.request.clientId, env) : undefined
   if (details.kind !== 'authorize' || client === undefined) return context.http.redirect(`${env.pages.base}/sign-in`)
   return refuseToClient(context, client, details.request, 'access_denied', 'The sign-in was cancelled', env)
 }
 
-async function clientOf(clientId: string, env: BrowserEnv): Promise<Client> {
+async function requireClient(clientId: string, env: BrowserEnv): Promise<Client> {
   const client = await env.clients.find(clientId)
   if (client === undefined || client.disabled) throw expired()
   return client
 }
 
-export function clientIdOf({ details }: FlowInteraction): string | undefined {
+export function flowClientId({ details }: FlowInteraction): string | undefined {
   return details.kind === 'authorize' ? details.request.clientId : undefined
 }

@@ -9,11 +9,11 @@ import { addParameters } from '../../authorize/response.ts'
 import { readHint, refuseTooLong } from '../../authorize/stored-parameters.ts'
 import { repeatedText } from '../../oauth-error.ts'
 import { signedOutPage, signOutPage, stillSignedInPage } from '../../pages/sign-out.ts'
-import { displayNameOf, FEDERATED } from '../../tokens/claims.ts'
+import { chooseDisplayName, FEDERATED } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type LogoutRequest } from '../flow.ts'
-import { addressesOf, answerHead, frameFor, sendPage, sourceOf } from '../page-reply.ts'
+import { answerHead, cspSource, formActionSources, frameFor, sendPage } from '../page-reply.ts'
 import { endSession } from './session-end.ts'
 
 export function endSessionRoutes(env: BrowserEnv): readonly Route[] {
@@ -50,7 +50,7 @@ async function decideSignOut(context: BrowserContext, form: Parameters, env: Bro
   if (details.kind !== 'sign-out' || !(await env.flows.finish(handle))) throw expired()
   if (form.get('decision') === 'leave') return signOut(context, details.request, env)
   const frame = frameFor(env.pages, context, { uiLocales: details.request.uiLocales })
-  const username = context.user === undefined ? '' : displayNameOf(context.user)
+  const username = context.user === undefined ? '' : chooseDisplayName(context.user)
   return sendPage(context.http, stillSignedInPage(frame, username))
 }
 
@@ -109,9 +109,9 @@ async function askToLeave(
 ): Promise<void> {
   const client = clientId === undefined ? undefined : await env.clients.find(clientId)
   const frame = frameFor(env.pages, context, { uiLocales, boundTo: 'session' })
-  const username = context.user === undefined ? '' : displayNameOf(context.user)
+  const username = context.user === undefined ? '' : chooseDisplayName(context.user)
   return sendPage(context.http, signOutPage(frame, { flow, username, client: client?.name }), {
-    formAction: client === undefined ? [] : addressesOf(client, next),
+    formAction: client === undefined ? [] : formActionSources(client, next),
   })
 }
 
@@ -144,7 +144,7 @@ export async function signOut(context: BrowserContext, request: LogoutRequest, e
     waitSeconds: FRAMES_SECONDS,
   })
   return sendPage(context.http, page, {
-    frames: frames.flatMap((uri) => sourceOf(uri) ?? []),
+    frames: frames.flatMap((uri) => cspSource(uri) ?? []),
     ...(next === undefined && there === undefined ? {} : { scripts: "'self'" }),
   })
 }

@@ -12,7 +12,7 @@ export interface EndedSession {
   readonly clientIds: readonly string[]
 }
 
-/** Undefined when it had already ended. `by` is the user who ended it; absent if nobody did, or it is not known who. */
+/** Undefined when it had already ended. `by` is the user who ended it; absent if no user did, or it is not known who. */
 export async function endSession(
   id: string,
   reason: string,
@@ -52,7 +52,7 @@ export function recordEnd(
 }
 
 /** By the user. */
-export async function endSessionsOf(
+export async function endUserSessions(
   userId: string,
   reason: string,
   env: EndSessionEnv,

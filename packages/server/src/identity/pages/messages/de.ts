@@ -248,7 +248,7 @@ export const de: Messages = {
   neighbours: 'Benachbarte Seiten',
   previous: 'Zurück',
   next: 'Weiter',
-  documentationOf: (version) => `Die Dokumentation von Gatehouse ${version}, der Version, die hier läuft.`,
+  documentationTitle: (version) => `Die Dokumentation von Gatehouse ${version}, der Version, die hier läuft.`,
   search: 'Dokumentation durchsuchen',
   searchHint: 'Geben Sie Wörter, Namen von Einstellungen oder Fehlercodes ein.',
   searchResults: (query) => `Ergebnisse für „${query}“`,

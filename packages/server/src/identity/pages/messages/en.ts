@@ -250,7 +250,7 @@ export const en = {
   neighbours: 'Neighbouring pages',
   previous: 'Previous',
   next: 'Next',
-  documentationOf: (version: string) => `The documentation of Gatehouse ${version}, the version that runs here.`,
+  documentationTitle: (version: string) => `The documentation of Gatehouse ${version}, the version that runs here.`,
   search: 'Search the documentation',
   searchHint: 'Enter words, names of settings or error codes.',
   searchResults: (query: string) => `Results for “${query}”`,

@@ -249,7 +249,7 @@ export const es: Messages = {
   neighbours: 'Páginas vecinas',
   previous: 'Anterior',
   next: 'Siguiente',
-  documentationOf: (version) => `La documentación de Gatehouse ${version}, la versión que se ejecuta aquí.`,
+  documentationTitle: (version) => `La documentación de Gatehouse ${version}, la versión que se ejecuta aquí.`,
   search: 'Buscar en la documentación',
   searchHint: 'Introduzca palabras, nombres de ajustes o códigos de error.',
   searchResults: (query) => `Resultados de «${query}»`,

@@ -251,7 +251,8 @@ export const fr: Messages = {
   neighbours: 'Pages voisines',
   previous: 'Précédent',
   next: 'Suivant',
-  documentationOf: (version) => `La documentation de Gatehouse ${version}, la version qui fonctionne ici (en anglais).`,
+  documentationTitle: (version) =>
+    `La documentation de Gatehouse ${version}, la version qui fonctionne ici (en anglais).`,
   search: 'Rechercher dans la documentation',
   searchHint: 'Saisissez des mots, des noms de réglages ou des codes d’erreur.',
   searchResults: (query) => `Résultats pour « ${query} »`,

@@ -8,12 +8,12 @@ import {
   type BoundFrameBound,
   type BoundOrder,
   decimal,
+  directOperands,
   FRACTION_SCALE,
   isLongType,
   isPlain,
   isWide,
   MAX_GROUP_BYTES,
-  operandsOf,
   WINDOW_FUNCTIONS,
   type WindowCall,
   type WindowId,
@@ -171,5 +171,5 @@ function emitFrame({ orderBy: [key] }: WindowCall, { unit, start, end }: BoundFr
 /** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */
 export function containsAggregate(node: BoundExpression): boolean {
   if (node.kind === 'aggregate') return true
-  return operandsOf(node).some(containsAggregate)
+  return directOperands(node).some(containsAggregate)
 }

@@ -1,5 +1,12 @@
 /** Emits ASOF JOIN: each left row finds its right row in an index or, without one, both sides are sorted together once. */
-import { type AsofJoin, andOf, type BoundExpression, type IndexesOf, operandsOf, type Source } from 'gatehouse-iql'
+import {
+  type AsofJoin,
+  type BoundExpression,
+  combineConditions,
+  directOperands,
+  type FindIndexes,
+  type Source,
+} from 'gatehouse-iql'
 import { emitOrder } from './aggregate.ts'
 import { freeName, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
@@ -44,7 +51,7 @@ export function asofIndexColumns({ right, keys, near }: AsofJoin): readonly stri
   return names.has(undefined) ? undefined : [...names].filter((name) => name !== undefined)
 }
 
-function asofIndex(join: AsofJoin, indexesOf: IndexesOf): readonly string[] | undefined {
+function asofIndex(join: AsofJoin, indexesOf: FindIndexes): readonly string[] | undefined {
   const columns = asofIndexColumns(join)
   if (columns === undefined || join.right.kind !== 'table') return undefined
   const { table } = join.right
@@ -156,7 +163,7 @@ function emitSorted(
     ...keys.map((key) => emit(key.right)),
     ...[emit(near.right), '0', `${alias}.${number}`],
   ]
-  const where = andOf(...applied)
+  const where = combineConditions(...applied)
   const both = `SELECT ${leftRow.join(', ')} FROM ${left}${emitWhere(where === undefined ? [] : [emit(where)])} UNION ALL SELECT ${rightRow.join(', ')} FROM ${numbered} AS ${alias}`
   const partition = keys.length === 0 ? '' : `PARTITION BY ${keys.map((_key, index) => `k${index}`).join(', ')} `
   const direction = isBackward(join) ? 'ASC' : 'DESC'
@@ -222,7 +229,7 @@ export function splitConditions(
 function mayUse(node: BoundExpression, sources: ReadonlySet<number>): boolean {
   if (node.kind === 'column') return sources.has(node.source)
   if (node.kind === 'exists' || node.kind === 'in-query' || node.kind === 'scalar-query') return true
-  return operandsOf(node).some((operand) => mayUse(operand, sources))
+  return directOperands(node).some((operand) => mayUse(operand, sources))
 }
 
 /** What the conditions that give a key of the left side a value say about the right side, of which fewer rows are sorted then. */

@@ -1,5 +1,5 @@
 /** The state of one statement while it is emitted. */
-import type { BoundExpression, BoundQuery, IndexesOf, TextWeight } from 'gatehouse-iql'
+import type { BoundExpression, BoundQuery, FindIndexes, TextWeight } from 'gatehouse-iql'
 import { refuse } from '../../errors.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import type { Placeholders } from './parameters.ts'
@@ -11,7 +11,7 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the placeholders `since`. */
   readonly isFormer: boolean
-  readonly indexesOf: IndexesOf
+  readonly indexesOf: FindIndexes
   /** The text that the statement holds; undefined for those of the service itself. */
   readonly weight: () => TextWeight | undefined
   /** Whether an expression of the statement can be an error: then it matters which are evaluated. */

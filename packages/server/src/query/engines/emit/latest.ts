@@ -5,8 +5,8 @@ import {
   type BoundLatest,
   type BoundSelect,
   conjuncts,
-  type IndexesOf,
-  operandsOf,
+  directOperands,
+  type FindIndexes,
   type TableSource,
 } from 'gatehouse-iql'
 import { emitOrder } from './aggregate.ts'
@@ -15,7 +15,7 @@ import { type Emission, emitExpression } from './emission.ts'
 import { emitTextsFit } from './text-limits.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
-export function latestIndex({ from, latest }: BoundSelect, indexesOf: IndexesOf): readonly string[] | undefined {
+export function latestIndex({ from, latest }: BoundSelect, indexesOf: FindIndexes): readonly string[] | undefined {
   if (latest === undefined || from?.kind !== 'table' || from.filter !== undefined || from.table.isSystem)
     return undefined
   const { table } = from
@@ -108,5 +108,5 @@ function distinctKeys(
 function isOfKeys(node: BoundExpression, source: TableSource, keys: ReadonlySet<string>): boolean {
   if (node.kind === 'column') return node.source === source.id && keys.has(node.name)
   if (node.kind === 'exists' || node.kind === 'in-query' || node.kind === 'scalar-query') return false
-  return operandsOf(node).every((operand) => isOfKeys(operand, source, keys))
+  return directOperands(node).every((operand) => isOfKeys(operand, source, keys))
 }

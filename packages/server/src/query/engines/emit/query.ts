@@ -1,22 +1,22 @@
 /** Emits bound queries as SQL. Sources are aliased s<id> and the columns of every query c0, c1, …, so that no names clash. */
 
 import {
-  andOf,
   type BoundBody,
   type BoundExpression,
   type BoundQuery,
   type BoundSelect,
   cannotFail,
+  combineConditions,
   conjuncts,
-  type IndexesOf,
+  directOperands,
+  type FindIndexes,
   isTotal,
-  operandsOf,
-  partsOf,
   partsOfWrite,
   type SetOperation,
   type Source,
   type TableSource,
   type Weighed,
+  walkQuery,
   weigh,
 } from 'gatehouse-iql'
 import { once } from '../../../lib/once.ts'
@@ -32,7 +32,7 @@ import { emitZone } from './zone.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters' | 'bulk'>> {
   /** Without it no indexes are known. */
-  readonly indexesOf?: IndexesOf
+  readonly indexesOf?: FindIndexes
   /** A statement of a caller, whose texts are bounded. */
   readonly statement?: Weighed | undefined
 }
@@ -64,7 +64,7 @@ function mayFail(statement: Weighed): boolean {
 }
 
 function queryMayFail(query: BoundQuery): boolean {
-  for (const part of partsOf(query)) if (part.kind === 'expression' && !isTotal(part.expression)) return true
+  for (const part of walkQuery(query)) if (part.kind === 'expression' && !isTotal(part.expression)) return true
   return false
 }
 
@@ -105,9 +105,9 @@ function usedColumns(query: BoundQuery, extra: readonly BoundExpression[]): Retu
   }
   const addAll = (node: BoundExpression): void => {
     add(node)
-    operandsOf(node).forEach(addAll)
+    directOperands(node).forEach(addAll)
   }
-  for (const part of partsOf(query)) if (part.kind === 'expression') add(part.expression)
+  for (const part of walkQuery(query)) if (part.kind === 'expression') add(part.expression)
   extra.forEach(addAll)
   return used
 }
@@ -147,7 +147,7 @@ function emitSelect(select: BoundSelect, emission: Emission, { extra, used }: Bo
   const sources = select.from === undefined ? [] : sourceIds(select.from)
   const from =
     select.from === undefined ? undefined : emitFrom(select, select.from, emission, { ctes, sources, conditions, used })
-  const where = conditions.length === conjuncts(whole).length ? whole : andOf(...conditions)
+  const where = conditions.length === conjuncts(whole).length ? whole : combineConditions(...conditions)
   let outputs = select.outputs.map(
     ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
   )

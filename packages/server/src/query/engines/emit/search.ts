@@ -2,11 +2,11 @@
 
 import {
   type BoundCall,
+  directOperands,
+  findLongPattern,
   isPlain,
   type Like,
-  longPartOf,
   MAX_SEARCH_STEPS,
-  operandsOf,
   SHORT_PART_BYTES,
   type TextWeight,
 } from 'gatehouse-iql'
@@ -34,9 +34,9 @@ export function emitSearch(
   { weight, dialect }: { readonly weight: () => TextWeight | undefined; readonly dialect: Dialect },
   { native, checked }: Search,
 ): Sql {
-  const long = longPartOf(node)
+  const long = findLongPattern(node)
   if (long === undefined) return native()
-  if (!operandsOf(node).every((operand) => isPlain(operand, weight()))) return checked()
+  if (!directOperands(node).every((operand) => isPlain(operand, weight()))) return checked()
   if (node.kind === 'like' && long.kind === 'literal' && typeof long.value === 'string') {
     const maxBytes = Math.floor(MAX_SEARCH_STEPS / Buffer.byteLength(long.value))
     return `(${dialect.searches.fits(text, maxBytes)} AND ${native()})`

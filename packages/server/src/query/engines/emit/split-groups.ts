@@ -7,8 +7,8 @@ import {
   type BoundExpression,
   type BoundQuery,
   type BoundSelect,
+  directOperands,
   type GroupKey,
-  operandsOf,
 } from 'gatehouse-iql'
 import { aggregateShape, emitFactors } from './aggregate.ts'
 import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
@@ -93,7 +93,7 @@ function groupNodes({ orderBy }: BoundQuery, { outputs, having }: BoundSelect): 
   const isKnown = (node: BoundExpression): boolean => {
     if (node.kind === 'aggregate') aggregates.push(node)
     else if (node.kind === 'group-key') keys.push(node)
-    else return node.kind !== 'column' && !isSubquery(node) && operandsOf(node).every(isKnown)
+    else return node.kind !== 'column' && !isSubquery(node) && directOperands(node).every(isKnown)
     return true
   }
   const expressions = [...outputs, ...orderBy].map(({ expression }) => expression)
@@ -101,7 +101,7 @@ function groupNodes({ orderBy }: BoundQuery, { outputs, having }: BoundSelect): 
 }
 
 function isPlain(node: BoundExpression): boolean {
-  return !isSubquery(node) && operandsOf(node).every(isPlain)
+  return !isSubquery(node) && directOperands(node).every(isPlain)
 }
 
 function isSubquery({ kind }: BoundExpression): boolean {

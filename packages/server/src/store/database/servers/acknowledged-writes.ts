@@ -89,7 +89,7 @@ export function canFailOver(client: ClientBase): boolean {
   return WRITES_OF.has(client)
 }
 
-/** Undefined where nobody needs to know. */
-export function witnessOf(client: ClientBase): Witness | undefined {
+/** Undefined where no caller needs to know. */
+export function beginWitness(client: ClientBase): Witness | undefined {
   return WRITES_OF.get(client)?.begin()
 }

@@ -22,8 +22,8 @@ const DEFAULT_PORT = 5432
 
 export function namedServers(url: string): NamedServers {
   const address = new URL(url)
-  const hosts = listOf(address, 'host') ?? [decodeURIComponent(address.hostname)]
-  const ports = listOf(address, 'port') ?? [address.port]
+  const hosts = readList(address, 'host') ?? [decodeURIComponent(address.hostname)]
+  const ports = readList(address, 'port') ?? [address.port]
   const target = address.searchParams.get('target_session_attrs')
   const isFailover = hosts.length > 1 || target !== null
   const addresses = hosts.map((host, index) => ({
@@ -34,24 +34,24 @@ export function namedServers(url: string): NamedServers {
   if (hosts.length > 1) for (const name of ['host', 'port']) address.searchParams.delete(name)
   return {
     addresses,
-    target: targetOf(target, isFailover),
+    target: parseTarget(target, isFailover),
     isFailover,
     connectionString: address.href,
   }
 }
 
 /** Where there are several, the server that can be written to is meant: Gatehouse always writes. */
-function targetOf(text: string | null, isFailover: boolean): TargetSession {
+function parseTarget(text: string | null, isFailover: boolean): TargetSession {
   if (text === 'any' || text === 'primary' || text === 'read-write') return text
   return isFailover ? 'read-write' : 'any'
 }
 
-function listOf({ searchParams }: URL, name: string): string[] | undefined {
+function readList({ searchParams }: URL, name: string): string[] | undefined {
   const text = searchParams.get(name)
   return text === null || text === '' ? undefined : text.split(',')
 }
 
-export function nameOf({ host, port }: ServerAddress): string {
+export function formatAddress({ host, port }: ServerAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
@@ -59,5 +59,5 @@ export function nameOf({ host, port }: ServerAddress): string {
 export function withoutCredentials(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   const { addresses } = namedServers(url)
-  return `${protocol}//${addresses.length > 1 ? addresses.map(nameOf).join(',') : host}${pathname}`
+  return `${protocol}//${addresses.length > 1 ? addresses.map(formatAddress).join(',') : host}${pathname}`
 }

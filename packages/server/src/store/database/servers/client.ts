@@ -61,13 +61,13 @@ interface ClientInside {
   }
 }
 
-function insideOf(client: ClientBase): ClientInside {
+function asClientInside(client: ClientBase): ClientInside {
   return client as unknown as ClientInside
 }
 
 /** Everything that waits on the connection fails with the error. */
 export function destroyClient(client: ClientBase, error?: Error): void {
-  insideOf(client).connection.stream.destroy(error)
+  asClientInside(client).connection.stream.destroy(error)
 }
 
 /** The text is that of PostgreSQL in English: its code is that of every warning. */
@@ -81,11 +81,11 @@ export function isUnreplicated(client: ClientBase): boolean {
 
 /** A pooler between this node and the server gives connections process ids of its own. */
 export function isPooled(client: ClientBase, { pid }: ServerIdentity): boolean {
-  return insideOf(client).processID !== pid
+  return asClientInside(client).processID !== pid
 }
 
 export function directTo(client: ClientBase, { host, port }: ServerAddress): void {
-  const inside = insideOf(client)
+  const inside = asClientInside(client)
   inside.host = host
   inside.port = port
 }
@@ -106,12 +106,12 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
       super({ ...KEEPALIVE, ...config })
       this.#settings = config.settings ?? {}
       this.#withinMs = (config.connectionTimeoutMillis ?? CONNECT_MS) - MARGIN_MS
-      // Until the connection is handed out nobody else listens, and the error would end the process.
+      // Until the connection is handed out it has no other listener, and the error would end the process.
       this.on('error', () => {})
       this.on('notice', ({ message = '' }) => {
         if (UNREPLICATED.test(message)) UNREPLICATED_CLIENTS.add(this)
       })
-      insideOf(this).connection.prependListener('errorMessage', (error) => servers.onError(this, error))
+      asClientInside(this).connection.prependListener('errorMessage', (error) => servers.onError(this, error))
     }
 
     override connect(): Promise<Client>
@@ -135,7 +135,7 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
       try {
         await super.connect()
         // Before the settings: a role may not be allowed to read or record the history.
-        await servers.admit(this, await identityOf(this), address)
+        await servers.admit(this, await tryReadIdentity(this), address)
         await applySettings(this, this.#settings)
         return this
       } catch (error) {
@@ -169,7 +169,7 @@ async function setAll(client: ClientBase, settings: SessionSettings): Promise<vo
 }
 
 /** Undefined where the server does not offer the functions, as some services do not. */
-async function identityOf(client: ClientBase): Promise<ServerIdentity | undefined> {
+async function tryReadIdentity(client: ClientBase): Promise<ServerIdentity | undefined> {
   try {
     return await readIdentity(client)
   } catch (error) {

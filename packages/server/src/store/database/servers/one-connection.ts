@@ -11,7 +11,7 @@ export interface PostgresPlace {
   readonly servers?: DatabaseServers | undefined
 }
 
-export function serversOf({ url, dataFolder, servers }: PostgresPlace): DatabaseServers {
+export function openServers({ url, dataFolder, servers }: PostgresPlace): DatabaseServers {
   return servers ?? new DatabaseServers(url, { dataFolder })
 }
 
@@ -20,7 +20,7 @@ export async function withConnection<T>(
   config: ServerClientConfig,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const servers = serversOf(place)
+  const servers = openServers(place)
   const client = servers.createClient(config)
   try {
     await client.connect()

@@ -11,17 +11,17 @@ interface ClientInside {
   readonly secretKey: number
 }
 
-export function insideOf(client: PoolClient): ClientInside {
+export function asClientInside(client: PoolClient): ClientInside {
   return client as unknown as ClientInside
 }
 
 /** Closes the connection to a server that has not answered for this long: everything that waits on it fails. */
 export function destroyConnection(client: PoolClient, milliseconds: number): void {
-  insideOf(client).connection.stream.destroy(new StatementTimeout(milliseconds))
+  asClientInside(client).connection.stream.destroy(new StatementTimeout(milliseconds))
 }
 
 /** Another socket to the server of the client, on which nothing has been sent yet. */
 export function openSocket(client: PoolClient): Socket {
-  const { host, port } = insideOf(client)
+  const { host, port } = asClientInside(client)
   return host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
 }

@@ -8,15 +8,15 @@ const WITHIN_MS = 3000
 export async function refuseTransactionPooling(servers: DatabaseServers): Promise<void> {
   const config = { application_name: 'gatehouse start', connectionTimeoutMillis: WITHIN_MS, query_timeout: WITHIN_MS }
   const [client, ...others] = [servers.createClient(config), servers.createClient(config), servers.createClient(config)]
-  const pidOf = async (): Promise<number | undefined> =>
+  const readPid = async (): Promise<number | undefined> =>
     (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid
   try {
     await client.connect()
     for (const other of others) await other.connect()
-    const before = await pidOf()
+    const before = await readPid()
     for (const other of others) await other.query('BEGIN')
     for (const other of others) await other.query('SELECT 1')
-    if ((await pidOf()) !== before) throw refusal()
+    if ((await readPid()) !== before) throw refusal()
   } catch (error) {
     throw error instanceof UnfitDatabase ? error : refusal(error)
   } finally {

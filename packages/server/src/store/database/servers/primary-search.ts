@@ -1,6 +1,6 @@
 /** Finds the primary among several servers: all are asked at once, at short intervals while there is none. */
 import type { Client } from 'pg'
-import { nameOf, type ServerAddress } from './addresses.ts'
+import { formatAddress, type ServerAddress } from './addresses.ts'
 import type { ServerIdentity } from './identity.ts'
 import { ServerProbe } from './probe.ts'
 import { UnfitServer } from './unfit-server.ts'
@@ -150,7 +150,7 @@ export class PrimarySearch {
 
   #nothingFound(): UnfitServer {
     const states = this.#probes.map(
-      ({ address, state }) => `${nameOf(address)} ${describe(state, this.#options.refuse)}`,
+      ({ address, state }) => `${formatAddress(address)} ${describe(state, this.#options.refuse)}`,
     )
     return new UnfitServer('GATEHOUSE_NO_PRIMARY', `No server of the database accepts writes: ${states.join('; ')}`)
   }

@@ -5,7 +5,7 @@
 import type { Client, ClientBase, Pool } from 'pg'
 import { loadPg } from '../pg.ts'
 import { AcknowledgedWrites, trackWrites } from './acknowledged-writes.ts'
-import { type NamedServers, namedServers, nameOf, type ServerAddress } from './addresses.ts'
+import { formatAddress, type NamedServers, namedServers, type ServerAddress } from './addresses.ts'
 import {
   createServerPool,
   destroyClient,
@@ -243,7 +243,7 @@ export class DatabaseServers implements ServerChoice {
     const isSame = before?.incarnation === identity.incarnation && before.timeline === identity.timeline
     const incarnations = identity.isStandby ? undefined : await readHistory(client, identity.system)
     if (incarnations !== undefined) {
-      const takenOverAt = endOf(before?.timeline ?? 0, incarnations) ?? identity.recoveredTo
+      const takenOverAt = findEnd(before?.timeline ?? 0, incarnations) ?? identity.recoveredTo
       const missing = isSame ? undefined : await this.#writes.missingFrom(client, takenOverAt)
       const { node = '' } = this.#options
       const lost = missing === undefined ? undefined : describeLoss(node, missing, identity, takenOverAt)
@@ -256,7 +256,7 @@ export class DatabaseServers implements ServerChoice {
     this.#setLost(this.history.lost)
     if (before !== undefined && before.timeline !== identity.timeline) {
       this.#failovers++
-      const server = client.host === undefined ? '' : nameOf({ host: client.host, port: client.port })
+      const server = client.host === undefined ? '' : formatAddress({ host: client.host, port: client.port })
       this.#options.onEvent?.({ kind: 'failover', server, timeline: identity.timeline })
     }
   }
@@ -324,7 +324,7 @@ export class DatabaseServers implements ServerChoice {
 }
 
 /** Where the next timeline took over, as a node recorded it. After a restart of that primary, recovery ended later. */
-function endOf(timeline: number, incarnations: readonly Incarnation[]): bigint | undefined {
+function findEnd(timeline: number, incarnations: readonly Incarnation[]): bigint | undefined {
   const next = incarnations.flatMap((each) => (each.timeline === timeline + 1 ? (each.recoveredTo ?? []) : []))
   return next.reduce<bigint | undefined>((least, lsn) => (least === undefined || lsn < least ? lsn : least), undefined)
 }

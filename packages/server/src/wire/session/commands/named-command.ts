@@ -12,7 +12,7 @@ export type NamedCommand =
       readonly kind: 'declare'
       readonly name: string
       readonly isBinary: boolean
-      readonly isHeld: boolean
+      readonly isHoldable: boolean
       readonly statement: TextPart
     }
   /** 0 rows: all. */
@@ -101,10 +101,10 @@ class NamedReader extends TokenReader {
       else if (this.acceptsOne('asensitive', 'insensitive', 'scroll') === undefined && !this.acceptsAll('no', 'scroll'))
         this.fail()
     }
-    const isHeld = this.acceptsAll('with', 'hold')
-    if (!isHeld) this.acceptsAll('without', 'hold')
+    const isHoldable = this.acceptsAll('with', 'hold')
+    if (!isHoldable) this.acceptsAll('without', 'hold')
     this.expects('for')
-    return { kind: 'declare', name, isBinary, isHeld, statement: this.rest() }
+    return { kind: 'declare', name, isBinary, isHoldable, statement: this.rest() }
   }
 
   /** {FETCH | MOVE} [NEXT | [FORWARD] [n | ALL]] [FROM | IN] cursor */

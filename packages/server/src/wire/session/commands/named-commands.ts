@@ -1,39 +1,26 @@
 /** Runs PREPARE, EXECUTE and DEALLOCATE on prepared statements, and DECLARE, FETCH, MOVE and CLOSE on cursors, which are portals. */
 import { commandComplete } from '../../protocol/replies.ts'
-import type { SessionCaller } from '../contract.ts'
-import type { SessionEnv } from '../env.ts'
-import { outcomeOf, type SentText, WireError } from '../failure.ts'
-import { type CommandPortal, type RowsPortal, UNBOUND } from '../portal/portal.ts'
-import type { Portals } from '../portal/portals.ts'
-import type { Replies } from '../replies.ts'
-import type { Runner } from '../runner.ts'
-import { IqlStatement, TEXT_ROWS } from '../statement/iql-statement.ts'
+import type { Later, RowOutput } from '../contract.ts'
+import { type SentText, WireError } from '../failure.ts'
+import { type CommandPortal, type Protocol, type RowsPortal, UNBOUND } from '../portal/portal.ts'
+import { type PortalRunEnv, runPortal } from '../portal/portal-run.ts'
+import { IqlStatement } from '../statement/iql-statement.ts'
 import {
   type CommandStatement,
   isCounted,
   markCounted,
+  type Prepare,
   type Prepared,
   type PreparedStatements,
 } from '../statement/prepared-statement.ts'
-import type { Block } from '../transaction/block.ts'
 import type { NamedCommand } from './named-command.ts'
 import type { TextPart } from './token-reader.ts'
 
-export interface NamedCommandsEnv {
-  readonly env: SessionEnv
-  readonly caller: SessionCaller
-  readonly block: Block
-  readonly replies: Replies
-  readonly runner: Runner
-  readonly portals: Portals
+export interface NamedCommandsEnv extends PortalRunEnv {
   readonly statements: PreparedStatements
   /** Parses and plans a statement that is a part of the text. */
-  readonly prepare: (text: string, sent: SentText, parameterTypes: readonly number[]) => Prepared
-  /** Errors from now on point into this text, or nowhere. */
-  readonly setSent: (sent: SentText | undefined) => void
+  readonly prepare: Prepare
 }
-
-type Later = Promise<void> | undefined
 
 export class NamedCommands {
   readonly #env: NamedCommandsEnv
@@ -42,7 +29,7 @@ export class NamedCommands {
     this.#env = env
   }
 
-  run(portal: CommandPortal, command: NamedCommand, maxRows: number, protocol: 'simple' | 'extended'): Later {
+  run(portal: CommandPortal, command: NamedCommand, maxRows: number, protocol: Protocol): Later {
     const { sent } = portal.prepared
     switch (command.kind) {
       case 'prepare':
@@ -63,13 +50,6 @@ export class NamedCommands {
     }
   }
 
-  /** The statement whose rows the command returns; undefined as well where there is none of that name. */
-  rowsOf({ command }: CommandStatement): Prepared | undefined {
-    const { statements, portals } = this.#env
-    if (command.kind === 'execute') return statements.get(command.name)
-    return command.kind === 'fetch' ? portals.find(command.name)?.prepared : undefined
-  }
-
   #done(tag: string): undefined {
     this.#env.replies.write(commandComplete(tag))
     return undefined
@@ -87,56 +67,45 @@ export class NamedCommands {
     portal: CommandPortal,
     { name, values: written }: Extract<NamedCommand, { kind: 'execute' }>,
     maxRows: number,
-    protocol: 'simple' | 'extended',
+    protocol: Protocol,
   ): Promise<void> {
-    const { statements, portals, setSent } = this.#env
+    const { statements, portals, runner } = this.#env
     if (portal.executed === undefined) {
       const prepared = statements.get(name)
       if (prepared === undefined) throw new WireError('26000', `There is no prepared statement ${JSON.stringify(name)}`)
       if (prepared.kind === 'empty' || prepared.kind === 'command')
         throw new WireError('0A000', `EXECUTE cannot run ${JSON.stringify(name)}`, 'Send its statement itself')
       const values = written === undefined ? [] : await this.#values(written, portal.prepared.sent)
-      setSent(undefined)
+      runner.sent = undefined
       refuseOtherCount(name, prepared, values.length)
       const bound = portals.bind(prepared, { ...UNBOUND, values, resultFormats: portal.formats })
       if (bound.kind === 'iql' || bound.kind === 'catalogue') portal.executed = bound
       if (isCounted(portal.prepared)) markCounted(prepared)
     }
     if (portal.executed !== undefined)
-      await portals.run(portal.executed, maxRows, { isDescribed: protocol === 'simple' })
+      await runPortal(portal.executed, maxRows, { isDescribed: protocol === 'simple' }, this.#env)
   }
 
   /** The values of expressions without tables, as text. */
   async #values(written: TextPart, sent: SentText): Promise<(Buffer | null)[]> {
-    const { env, caller, runner } = this.#env
+    const { runner } = this.#env
     const text = `SELECT ${written.text}`
     const placed = { text: sent.text, offset: sent.offset + written.offset - 'SELECT '.length }
-    this.#env.setSent(placed)
-    const statement = new IqlStatement(text, placed, [], caller.principal, env)
-    const bound = statement.bind(UNBOUND, caller.principal, env)
+    runner.sent = placed
+    const statement = new IqlStatement(text, placed, [], runner.planEnv)
+    const bound = statement.bind(UNBOUND, runner.planEnv)
     if (bound.planned.bound.tables.length > 0)
       throw new WireError('0A000', 'The values of EXECUTE are expressions without tables', 'Read them first')
-    const execution = runner.begin(text)
+    const execution = await runner.execute(bound, text)
     try {
-      const call = runner.callOf(bound, execution.requestId, TEXT_ROWS)
-      const small = runner.readNow(call)
-      if (small !== undefined) return valuesOf(small.bytes)
-      await runner.start(call, execution)
       const row: Uint8Array[] = []
-      await runner.send(execution, 1, {
-        write: (bytes) => {
-          if (typeof bytes !== 'string') row.push(bytes)
-          return true
-        },
-        drained: async () => {},
-        hasSentAll: () => false,
-      })
+      await execution.send(1, collectInto(row))
       return valuesOf(Buffer.concat(row))
     } catch (error) {
-      runner.finish(execution, outcomeOf(error), 0)
+      execution.fail(error)
       throw error
     } finally {
-      runner.finish(execution, 'ok', 1)
+      execution.succeed(1)
     }
   }
 
@@ -154,29 +123,29 @@ export class NamedCommands {
 
   #declare({ declared }: CommandPortal, command: Extract<NamedCommand, { kind: 'declare' }>): void {
     const { block, portals } = this.#env
-    const { name, isBinary, isHeld } = command
-    if (!block.isOpen && !isHeld)
+    const { name, isBinary, isHoldable } = command
+    if (!block.isOpen && !isHoldable)
       throw new WireError(
         '25P01',
         'DECLARE CURSOR can only be used in transaction blocks',
         'Send BEGIN first, or declare the cursor WITH HOLD',
       )
-    if (declared !== undefined) portals.add(name, { ...declared, cursor: { isBinary, isHeld } })
+    if (declared !== undefined) portals.add(name, { ...declared, cursor: { isBinary, isHoldable } })
   }
 
   #fetch(
     { formats }: CommandPortal,
     { kind, name, rows }: Extract<NamedCommand, { kind: 'fetch' | 'move' }>,
     maxRows: number,
-    protocol: 'simple' | 'extended',
+    protocol: Protocol,
   ): Later {
     const { portals } = this.#env
     const portal = portals.find(name)
     if (portal === undefined) throw new WireError('34000', `There is no cursor ${JSON.stringify(name)}`)
     if (maxRows > 0) throw new WireError('0A000', 'FETCH has its own number of rows', 'Execute it without a row limit')
-    if (kind === 'move') return portals.run(portal, rows, { isDescribed: false, command: 'MOVE' })
+    if (kind === 'move') return runPortal(portal, rows, { isDescribed: false, command: 'MOVE' }, this.#env)
     chooseFormats(portal, protocol === 'simple' ? undefined : formats)
-    return portals.run(portal, rows, { isDescribed: protocol === 'simple', command: 'FETCH' })
+    return runPortal(portal, rows, { isDescribed: protocol === 'simple', command: 'FETCH' }, this.#env)
   }
 
   #close(name: string | undefined): Later {
@@ -210,6 +179,14 @@ function chooseFormats(portal: RowsPortal, asked: CommandPortal['formats'] | und
 function areEqual(a: CommandPortal['formats'], b: CommandPortal['formats']): boolean {
   const isText = (formats: CommandPortal['formats']): boolean => !formats.includes(1)
   return (isText(a) && isText(b)) || (a.length === b.length && a.every((format, index) => format === b[index]))
+}
+
+function collectInto(bytes: Uint8Array[]): RowOutput {
+  return {
+    write: (part) => bytes.push(Buffer.from(part)) > 0,
+    drained: async () => {},
+    hasSentAll: () => false,
+  }
 }
 
 /** Of a DataRow in text. */

@@ -1,90 +1,84 @@
-/** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked and kept until COMMIT. */
+/** COPY … FROM STDIN: rows on the path of bulk inserts. In a block they are checked, and written at COMMIT. */
 import type { TableView } from 'gatehouse-iql'
-import { type BulkFormat, bulkInsert, checkBulk, openReader } from '../../../query/codecs.ts'
-import { findColumn, requireTable, viewFor } from '../../../query/index.ts'
+import { type BulkFormat, openReader } from '../../../query/codecs.ts'
+import { findColumn, requireTable } from '../../../query/index.ts'
 import { commandComplete, copyInResponse } from '../../protocol/replies.ts'
 import type { SessionCaller } from '../contract.ts'
-import type { SessionEnv } from '../env.ts'
-import { outcomeOf, WireError } from '../failure.ts'
+import { WireError } from '../failure.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
-import { AUTOCOMMIT, type Block, MAX_KEPT_BYTES } from '../transaction/block.ts'
+import { AUTOCOMMIT } from '../transaction/block.ts'
+import { type CopyTarget, type DeferredCopy, MAX_DEFERRED_BYTES } from '../transaction/deferred-rows.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
-import { keepAsInserts, sourceOf, spreadCopy } from './copy-inserts.ts'
-import type { KeptCopy } from './kept-copy.ts'
+import { type DeferEnv, deferAsInserts, piecesOf, replaceByInserts } from './deferred-copy.ts'
 
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128
 /** The sender waits while more than these bytes are not read. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024
 
-export interface CopyInEnv {
-  readonly env: SessionEnv
+export interface CopyInEnv extends DeferEnv {
   readonly caller: SessionCaller
   readonly replies: Replies
-  readonly runner: Runner
-  readonly block: Block
-  /** Called when a COPY fails, so that the client gets the error at once, even if it sends no more rows. */
-  readonly onFailed: (error: unknown) => void
 }
 
 /** One COPY FROM, from CopyInResponse to its end. */
 export class CopyIn {
   readonly #env: CopyInEnv
   readonly #table: TableView
-  readonly #columns: readonly string[]
-  readonly #format: BulkFormat
+  readonly #target: CopyTarget
+  /** Called when it fails, so that the client gets the error at once, even if it sends no more rows. */
+  readonly #onFailed: (error: unknown) => void
   readonly #source = new CopySource()
-  /** Of a block. */
-  readonly #kept: Uint8Array[] | undefined
-  #keptBytes = 0
+  /** In a block: what COMMIT writes. */
+  readonly #deferred: Uint8Array[] | undefined
+  #deferredBytes = 0
   readonly #inserted: Promise<number> | undefined
   #failure: { readonly error: unknown } | undefined
   /** All rows have arrived. */
   #isWhole = false
 
-  constructor(command: CopyCommand, env: CopyInEnv) {
-    const { caller, block, runner, replies } = env
+  constructor(command: CopyCommand, env: CopyInEnv, onFailed: (error: unknown) => void) {
+    const { block, runner, replies } = env
     this.#env = env
-    runner.requireWritable()
-    const view = viewFor(env.env.catalogue.snapshot, caller.principal.scopes)
-    this.#table = requireTable(view, unquoted(command.table))
+    this.#onFailed = onFailed
+    block.requireWritable()
+    this.#table = requireTable(runner.planEnv.planning.view, unquoted(command.table))
     const names =
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
-    this.#columns = names.map((name) => findColumn(this.#table, name))
-    this.#format = formatOf(command.options)
+    const columns = names.map((name) => findColumn(this.#table, name))
+    this.#target = { table: this.#table.name, columns, format: formatOf(command.options) }
     // Before the client is asked for rows, whether they are written now or at COMMIT.
-    const target = { table: this.#table.name, columns: this.#columns, format: this.#format }
-    checkBulk({ ...identify(caller, runner.requestId), ...target, ...INSERTED }, env.env)
-    if (block.isOpen) this.#kept = []
+    runner.permitInsert(this.#target)
+    if (block.isOpen) this.#deferred = []
     else {
-      this.#inserted = this.#insert()
+      this.#inserted = insertRows(this.#target, () => this.#source[Symbol.asyncIterator](), runner)
       this.#inserted.catch((error) => this.#fail(error))
     }
-    replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, this.#columns.length))
+    replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, columns.length))
   }
 
   /** The bytes of a message, which are only valid now. */
   push(bytes: Uint8Array): Promise<void> | undefined {
     if (this.#failure !== undefined) throw this.#failure.error
-    if (this.#kept === undefined)
+    if (this.#deferred === undefined)
       return this.#source.push(Buffer.from(bytes))?.then(() => {
         if (this.#failure !== undefined) throw this.#failure.error
       })
     const size = bytes.length + PART_BYTES
-    if (this.#env.block.keptBytes + this.#keptBytes + size > MAX_KEPT_BYTES)
+    if (this.#env.block.bytes + this.#deferredBytes + size > MAX_DEFERRED_BYTES)
       throw new WireError('54000', 'The block has more than 64 MiB of rows', AUTOCOMMIT)
     this.#env.caller.memory.take(size)
-    this.#keptBytes += size
-    this.#kept.push(Buffer.from(bytes))
+    this.#deferredBytes += size
+    this.#deferred.push(Buffer.from(bytes))
     return undefined
   }
 
   async end(): Promise<void> {
     const { replies } = this.#env
     this.#isWhole = true
-    if (this.#kept !== undefined) {
-      replies.write(commandComplete(`COPY ${await this.#keep(this.#kept)}`))
+    if (this.#deferred !== undefined) {
+      replies.write(commandComplete(`COPY ${await this.#defer(this.#deferred)}`))
       return
     }
     this.#source.end()
@@ -94,62 +88,51 @@ export class CopyIn {
   /** By a CancelRequest, while the client sends rows. Afterwards the statement that reads or writes them is cancelled. */
   cancel(error: Error): void {
     if (this.#isWhole) return
-    if (this.#kept === undefined) this.#source.fail(error)
+    if (this.#deferred === undefined) this.#source.fail(error)
     else this.#fail(error)
   }
 
   #fail(error: unknown): void {
     this.#failure ??= { error }
     this.#source.end()
-    this.#env.onFailed(error)
+    this.#onFailed(error)
   }
 
   /** The client, or the connection, ends it: nothing is written. */
   abort(error: Error): void {
-    this.#env.caller.memory.give(this.#keptBytes)
-    this.#keptBytes = 0
+    this.#env.caller.memory.give(this.#deferredBytes)
+    this.#deferredBytes = 0
     this.#source.fail(error)
   }
 
-  #insert(): Promise<number> {
-    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format }
-    return insertRows(kept, this.#source, this.#env)
-  }
-
   /** Every value is read, and none is written before COMMIT. */
-  async #keep(parts: readonly Uint8Array[]): Promise<number> {
-    const { runner } = this.#env
-    const execution = runner.begin(shownCopy(this.#table.name))
-    try {
-      const rows = await runner.importing(execution, ({ signal }) => this.#keepParts(parts, signal))
-      runner.finish(execution, 'ok', 0)
-      return rows
-    } catch (error) {
-      runner.finish(execution, outcomeOf(error), 0)
-      throw error
-    }
+  #defer(parts: readonly Uint8Array[]): Promise<number> {
+    return this.#env.runner.work(shownCopy(this.#target.table), (running) => {
+      running.beginImport()
+      return this.#deferParts(parts, running.signal)
+    })
   }
 
-  async #keepParts(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
+  async #deferParts(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const { block, caller } = this.#env
-    const kept = { table: this.#table.name, columns: this.#columns, format: this.#format, parts }
-    const counted = this.#keptBytes
+    const bytes = this.#deferredBytes
     if (block.isEmpty) {
       const rows = await this.#check(parts, signal)
-      this.#keptBytes = 0
-      block.keepCopy({ ...kept, counted })
+      this.#deferredBytes = 0
+      block.deferCopy({ ...this.#target, parts, bytes })
       return rows
     }
-    if (block.copy !== undefined) await spreadCopy(block.copy, this.#env, signal)
-    const rows = await keepAsInserts(kept, this.#env, signal)
-    this.#keptBytes = 0
-    caller.memory.give(counted)
+    if (block.copy !== undefined) await replaceByInserts(block.copy, this.#env, signal)
+    const rows = await deferAsInserts({ ...this.#target, parts }, this.#env, signal)
+    this.#deferredBytes = 0
+    caller.memory.give(bytes)
     return rows
   }
 
   async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
-    const columns = this.#columns.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(this.#format, sourceOf(parts), this.#columns)
+    const { columns: names, format } = this.#target
+    const columns = names.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
+    const reader = await openReader(format, piecesOf(parts), names)
     let rows = 0
     for await (const batch of reader.read(columns)) {
       signal.throwIfAborted()
@@ -160,45 +143,22 @@ export class CopyIn {
   }
 }
 
-/** At COMMIT. The rows are counted until they are written. */
-export async function insertKept(copy: KeptCopy, env: CopyInEnv): Promise<number> {
-  const giveBack = env.caller.memory.handOver(copy.counted)
+/** At COMMIT. The memory of the rows is counted until they are written. */
+export async function insertDeferred(copy: DeferredCopy, { caller, runner }: CopyInEnv): Promise<number> {
+  const giveBack = caller.memory.handOver(copy.bytes)
   try {
-    return await insertRows(copy, sourceOf(copy.parts), env)
+    return await insertRows(copy, () => piecesOf(copy.parts), runner)
   } finally {
     giveBack()
   }
 }
 
-async function insertRows(
-  { table, columns, format }: Omit<KeptCopy, 'parts' | 'counted'>,
-  source: AsyncIterable<Uint8Array>,
-  { env, caller, runner }: CopyInEnv,
+function insertRows(
+  { table, columns, format }: CopyTarget,
+  source: () => AsyncGenerator<Uint8Array, void, void>,
+  runner: Runner,
 ): Promise<number> {
-  const execution = runner.begin(shownCopy(table))
-  try {
-    const { rowsAffected } = await runner.importing(execution, (running) =>
-      bulkInsert(
-        {
-          ...{ ...identify(caller, execution.requestId), table, columns, format, source, running, ...INSERTED },
-          recheck: async () => caller.principal,
-        },
-        env,
-      ),
-    )
-    runner.finish(execution, 'ok', 0)
-    return rowsAffected
-  } catch (error) {
-    runner.finish(execution, outcomeOf(error), 0)
-    throw error
-  }
-}
-
-/** As COPY inserts rows. */
-const INSERTED = { duplicates: 'reject', fillsDefaults: 'never' } as const
-
-function identify({ principal, address }: SessionCaller, requestId: string) {
-  return { principal, address, requestId }
+  return runner.insert(shownCopy(table), { table, columns, format, source })
 }
 
 function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
@@ -248,7 +208,7 @@ class CopySource implements AsyncIterable<Uint8Array> {
     this.end()
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
     for (;;) {
       if (this.#error !== undefined) throw this.#error
       const parts = this.#parts

@@ -1,16 +1,13 @@
 /** COPY … TO STDOUT: of a query or a table, in text, CSV or binary. */
-
 import { reads } from 'gatehouse-iql'
 import { copyHeader } from '../../../query/codecs.ts'
 import { COPY_DONE, commandComplete, copyData, copyOutResponse } from '../../protocol/replies.ts'
-import type { SessionCaller } from '../contract.ts'
-import type { SessionEnv } from '../env.ts'
-import { outcomeOf, type SentText, WireError } from '../failure.ts'
+import { type SentText, WireError } from '../failure.ts'
 import { UNBOUND } from '../portal/portal.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
 import { IqlStatement, wireEncoding } from '../statement/iql-statement.ts'
-import type { Block } from '../transaction/block.ts'
+import type { TransactionBlock } from '../transaction/block.ts'
 import { type CopyCommand, copyFormOf } from './copy-command.ts'
 
 /** The signature, no flags, no extension. */
@@ -18,25 +15,21 @@ const BINARY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1')
 const BINARY_TRAILER = Buffer.from([0xff, 0xff])
 
 export interface CopyOutEnv {
-  readonly env: SessionEnv
-  readonly caller: SessionCaller
   readonly replies: Replies
   readonly runner: Runner
-  readonly block: Block
-  /** Errors from now on point into this text. */
-  readonly setSent: (sent: SentText) => void
+  readonly block: TransactionBlock
 }
 
 export async function copyOut(
   command: CopyCommand,
   sent: SentText,
-  { env, caller, replies, runner, block, setSent }: CopyOutEnv,
+  { replies, runner, block }: CopyOutEnv,
 ): Promise<void> {
   const { options } = command
   const { text, at } = queryOf(command, sent)
-  setSent(at)
-  const statement = new IqlStatement(text, at, [], caller.principal, env)
-  const bound = statement.bind(UNBOUND, caller.principal, env)
+  runner.sent = at
+  const statement = new IqlStatement(text, at, [], runner.planEnv)
+  const bound = statement.bind(UNBOUND, runner.planEnv)
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)
     throw new WireError('0A000', 'COPY copies the rows of a SELECT')
   block.requireReadable(bound.planned.bound.tables)
@@ -45,21 +38,19 @@ export async function copyOut(
     statement.columns.map(({ name }) => name),
   )
   const isBinary = form.kind === 'copy-binary'
-  const execution = runner.begin(text)
+  const execution = await runner.execute({ ...bound, encoding: wireEncoding(form) }, text)
   try {
-    const call = runner.callOf(bound, execution.requestId, wireEncoding(form))
-    await runner.start(call, execution)
     replies.write(copyOutResponse(isBinary ? 1 : 0, statement.columns.length))
     if (isBinary) replies.beginCopy(BINARY_HEADER)
     else if (options.header !== false) replies.write(copyHeader(form, statement.columns))
-    const count = await runner.send(execution, 0)
+    const count = await execution.send(0, replies)
     if (isBinary) replies.write(copyData(BINARY_TRAILER))
     replies.write(COPY_DONE)
     replies.write(commandComplete(`COPY ${count}`))
-    runner.finish(execution, 'ok', count)
+    execution.succeed(count)
   } catch (error) {
     replies.beginCopy(undefined)
-    runner.finish(execution, outcomeOf(error), 0)
+    execution.fail(error)
     throw error
   }
 }

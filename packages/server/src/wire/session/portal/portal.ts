@@ -1,10 +1,10 @@
 /** What a portal is: a bound statement, how far it has run, and how its rows are delivered. */
 import type { CatalogueColumn } from '../../catalogue/contract.ts'
 import type { BindMessage, Format } from '../../protocol/messages.ts'
+import type { Execution } from '../execution.ts'
 import type { BoundValues } from '../statement/catalogue-statement.ts'
 import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from '../statement/iql-statement.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from '../statement/prepared-statement.ts'
-import type { Execution } from './execution.ts'
 
 /** Of a value, besides its bytes. */
 const VALUE_BYTES = 120
@@ -32,7 +32,7 @@ export interface CataloguePortal {
 export interface Cursor {
   readonly isBinary: boolean
   /** WITH HOLD: it goes on after its transaction has committed. */
-  readonly isHeld: boolean
+  readonly isHoldable: boolean
 }
 
 export interface CommandPortal {
@@ -50,6 +50,9 @@ export type RowsPortal = IqlPortal | CataloguePortal
 
 export type Portal = { readonly kind: 'empty'; readonly prepared: Prepared } | CommandPortal | RowsPortal
 
+/** Of Query, which describes rows before it sends them, or of Parse, Bind and Execute. */
+export type Protocol = 'simple' | 'extended'
+
 export interface Delivery {
   /** RowDescription precedes the rows, as in the simple protocol. */
   readonly isDescribed: boolean
@@ -57,16 +60,14 @@ export interface Delivery {
   readonly command?: 'FETCH' | 'MOVE'
 }
 
-/** The columns of commands. */
-export interface CommandColumns {
-  describe(statement: CommandStatement, formats: readonly Format[]): Buffer | undefined
-  /** The statement whose rows EXECUTE or FETCH returns. */
-  rowsOf(statement: CommandStatement): Prepared | undefined
-}
-
 export function executionOf(portal: Portal): Execution | undefined {
   if (portal.kind === 'empty') return undefined
   return portal.kind === 'command' ? portal.executed?.execution : portal.execution
+}
+
+/** A cursor WITH HOLD. */
+export function isHoldable(portal: Portal): boolean {
+  return (portal.kind === 'iql' || portal.kind === 'catalogue') && portal.cursor?.isHoldable === true
 }
 
 /** The memory that it takes, besides its rows. EXECUTE has the values of its text. */
@@ -79,7 +80,7 @@ export function bytesOf(portal: Portal): number {
       return portal.declared === undefined ? own : own + bytesOf(portal.declared)
     }
     case 'iql':
-      // It keeps the plan.
+      // With its plan.
       return sizeOf(portal.bound) + PLAN_TIMES * portal.prepared.text.length
     case 'catalogue': {
       const { values, parameterFormats, resultFormats } = portal.message

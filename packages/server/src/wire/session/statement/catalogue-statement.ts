@@ -1,14 +1,20 @@
 /** Statements on the catalogue in a session: described and run in the process of the catalogue, listed and cancelled as others are. */
-import { inTurns } from '../../../lib/turns.ts'
-import type { Catalogue, CatalogueCaller, CatalogueColumn, CatalogueDescription } from '../../catalogue/contract.ts'
-import type { BindMessage } from '../../protocol/messages.ts'
-import { parameterText } from '../../types/catalogue-values.ts'
-import type { SessionCaller } from '../contract.ts'
-import type { SessionEnv } from '../env.ts'
-import { outcomeOf, WireError } from '../failure.ts'
-import type { Execution } from '../portal/execution.ts'
-import { catalogueRows } from '../rows/catalogue-rows.ts'
-import { PortalRows } from '../rows/row-stream.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
+import type {
+  Catalogue,
+  CatalogueCaller,
+  CatalogueColumn,
+  CatalogueDescription,
+  CatalogueResult,
+} from '../../catalogue/contract.ts'
+import type { BindMessage, Format } from '../../protocol/messages.ts'
+import { dataRow, rowDescription } from '../../protocol/replies.ts'
+import { binaryOf, parameterText } from '../../types/catalogue-values.ts'
+import { sizeOfType } from '../../types/oids.ts'
+import type { SessionCaller, SessionEnv } from '../contract.ts'
+import type { Execution } from '../execution.ts'
+import { WireError } from '../failure.ts'
+import { RowStream } from '../portal/row-stream.ts'
 import type { Runner } from '../runner.ts'
 import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared-statement.ts'
 
@@ -29,33 +35,24 @@ export class CatalogueStatements {
   async describe(prepared: CatalogueStatement): Promise<CatalogueDescription> {
     if (prepared.description !== undefined) return prepared.description
     this.#runner.admit(isCounted(prepared))
-    const execution = this.#runner.begin(prepared.text)
-    try {
-      const act = (signal: AbortSignal) => this.#describe(prepared, signal)
-      const description = await this.#runner.whileRunning(execution, act)
-      this.#runner.finish(execution, 'ok', 0)
-      return description
-    } catch (error) {
-      this.#runner.finish(execution, outcomeOf(error), 0)
-      throw error
-    }
+    return this.#runner.work(prepared.text, ({ signal }) => this.#describe(prepared, signal))
   }
 
-  /** The execution holds the rows; the result tells their columns and their number. */
-  run(
+  async execute(
     prepared: CatalogueStatement,
     message: BoundValues,
-    execution: Execution,
-  ): Promise<{ readonly columns: readonly CatalogueColumn[]; readonly rows: number }> {
-    return this.#runner.whileRunning(execution, async (signal) => {
+  ): Promise<{ readonly columns: readonly CatalogueColumn[]; readonly execution: Execution }> {
+    let columns: readonly CatalogueColumn[] = []
+    const execution = await this.#runner.executeWork(prepared.text, async (signal) => {
       const { text, declared } = prepared
       const values = await this.#textsOf(message, prepared, signal)
-      const { columns, rows } = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
-      const encoded = await inTurns(catalogueRows(rows, columns, message.resultFormats))
+      const result = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
+      columns = result.columns
+      const encoded = await inTurns(catalogueRows(result.rows, columns, message.resultFormats))
       signal.throwIfAborted()
-      this.#runner.hold(execution, new PortalRows(encoded, undefined))
-      return { columns, rows: rows.length }
+      return new RowStream(encoded, result.rows.length)
     })
+    return { columns, execution }
   }
 
   async #describe(prepared: CatalogueStatement, signal: AbortSignal): Promise<CatalogueDescription> {
@@ -93,4 +90,36 @@ export class CatalogueStatements {
     const { processId, cancelBackend } = this.#caller
     return { scopes, user, owner: subject, snapshot: this.#env.catalogue.snapshot, processId, cancelBackend }
   }
+}
+
+export function catalogueDescription(columns: readonly CatalogueColumn[], formats: readonly Format[]): Buffer {
+  return rowDescription(
+    columns.map(({ name, type, modifier }, index) => {
+      const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
+      return { name, type, modifier, size: sizeOfType(type), format }
+    }),
+  )
+}
+
+function* catalogueRows(
+  rows: CatalogueResult['rows'],
+  columns: readonly CatalogueColumn[],
+  formats: readonly Format[],
+): Steps<Uint8Array> {
+  const encoded: Uint8Array[] = []
+  for (const [at, row] of rows.entries()) {
+    encoded.push(dataRow(row.map((text, index) => catalogueCell(text, columns[index], formats, index))))
+    if (at % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
+  }
+  return Buffer.concat(encoded)
+}
+
+function catalogueCell(
+  text: string | null,
+  column: CatalogueColumn | undefined,
+  formats: readonly Format[],
+  index: number,
+): Uint8Array | string | null {
+  const isBinary = (formats.length === 1 ? formats[0] : formats[index]) === 1
+  return text === null || !isBinary || column === undefined ? text : binaryOf(text, column.type)
 }

@@ -14,30 +14,26 @@ import {
   TEXT,
   withLikeEscapes,
 } from 'gatehouse-iql'
-import { type Principal, Refusal } from 'gatehouse-protocol'
+import { Refusal } from 'gatehouse-protocol'
 import { POSTGRES_TYPES } from '../../../query/codecs.ts'
-import {
-  type BuiltStatement,
-  type CatalogueSnapshot,
-  type Encoding,
-  ownerOf,
-  type Planned,
-  type WireForm,
-} from '../../../query/index.ts'
+import type { BuiltStatement, CatalogueSnapshot, Encoding, Planned, Planning, WireForm } from '../../../query/index.ts'
 import type { BindMessage, Format } from '../../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
 import { readArray } from '../../types/arrays.ts'
 import { elementType, modifierOf, oidOf, postgresTypeOf, sizeOfType, typeNamed } from '../../types/oids.ts'
 import { BadParameter, readParameter } from '../../types/parameters.ts'
-import type { SessionEnv } from '../env.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { type ColumnOrigin, originsOf } from './column-origins.ts'
 
-type PlanEnv = Pick<SessionEnv, 'planner' | 'catalogue' | 'limits'>
+/** What statements are planned with at this moment. */
+export interface PlanEnv {
+  readonly planning: Planning
+  readonly statementBytes: number
+}
 
 /** Of = ANY($1) and the like, whose plan depends on the length of the array. */
 const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
-/** What is derived from a plan once. A prepared statement must not keep its plan, which can be many times as long as its text. */
+/** What is derived from a plan once. A prepared statement must not hold its plan, which can be many times as long as its text. */
 const FACTS = new WeakMap<Bound, PlanFacts>()
 
 interface PlanFacts {
@@ -68,15 +64,15 @@ export class IqlStatement {
   #encodings: Map<string, Encoding> | undefined
 
   /** Throws a PlanPending while its plan is being made. */
-  constructor(text: string, sent: SentText, declared: readonly number[], principal: Principal, env: PlanEnv) {
+  constructor(text: string, sent: SentText, declared: readonly number[], env: PlanEnv) {
     this.text = text
     this.sent = sent
     this.#declared = declared
     this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
     const isPlain = this.#arrays.size === 0 && !mayNeedLikeEscape(text)
-    const plain = isPlain ? this.#planAsIs(principal, env) : undefined
+    const plain = isPlain ? this.#planAsIs(env) : undefined
     this.#isOwnPlan = plain === undefined
-    const { bound, snapshot } = plain ?? this.#planOwn(inTurns(principal, env), env, () => 1)
+    const { bound, snapshot } = plain ?? this.#planOwn(inTurns(env), env, () => 1)
     if (bound.columns.length > MAX_COLUMNS)
       throw new WireError('54011', `A result has at most ${MAX_COLUMNS} columns, not ${bound.columns.length}`)
     this.columns = bound.columns
@@ -91,9 +87,9 @@ export class IqlStatement {
   }
 
   /** The plan that HTTP uses; undefined where only a client of PostgreSQL may send such a statement. */
-  #planAsIs(principal: Principal, env: PlanEnv): Planned | undefined {
+  #planAsIs(env: PlanEnv): Planned | undefined {
     try {
-      return inTurns(principal, env)(this.text)
+      return env.planning.plan(this.text)
     } catch (error) {
       if (error instanceof Refusal && LENIENT.has(error.code)) return undefined
       throw error
@@ -145,8 +141,16 @@ export class IqlStatement {
     return Array.from(types, (oid) => oid || text)
   }
 
-  /** The plan for the rights of the caller and the tables of this moment. */
-  plan(principal: Principal, env: PlanEnv, lengths?: ArrayLengths, plan: Plan = atOnce(principal, env)): Planned {
+  /** The plan for the rights of the caller and the tables of this moment. Throws a PlanPending while it is being made. */
+  plan(env: PlanEnv, lengths?: ArrayLengths): Planned {
+    return this.#plan(inTurns(env), env, lengths)
+  }
+
+  planAtOnce(env: PlanEnv, lengths?: ArrayLengths): Planned {
+    return this.#plan((text, built) => env.planning.planAtOnce(text, built), env, lengths)
+  }
+
+  #plan(plan: Plan, env: PlanEnv, lengths: ArrayLengths | undefined): Planned {
     const planned = this.#isOwnPlan
       ? this.#planOwn(plan, env, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
       : plan(this.text)
@@ -160,13 +164,8 @@ export class IqlStatement {
     return planned
   }
 
-  /** The same, but throws a PlanPending while it is being made. */
-  planInTurns(principal: Principal, env: PlanEnv, lengths?: ArrayLengths): Planned {
-    return this.plan(principal, env, lengths, inTurns(principal, env))
-  }
-
   /** Throws a PlanPending while its plan is being made. */
-  bind(message: BindMessage, principal: Principal, env: PlanEnv): BoundPortal {
+  bind(message: BindMessage, env: PlanEnv): BoundPortal {
     const { values, parameterFormats } = message
     if (values.length !== this.parameterTypes.length) {
       const wanted = this.parameterTypes.length
@@ -174,7 +173,7 @@ export class IqlStatement {
     }
     const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
     const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, lengthOf(array)]))
-    const planned = this.planInTurns(principal, env, lengths)
+    const planned = this.plan(env, lengths)
     const { bound } = planned
     const parameters: IqlValue[] = []
     const positions = arrays === undefined ? factsOf(bound, planned.snapshot).positions : undefined
@@ -223,7 +222,7 @@ export class IqlStatement {
     }
   }
 
-  /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is kept. */
+  /** The encoding of the rows, one object for each choice of formats, so that what is derived from it is found again. */
   form(formats: readonly Format[]): Pick<BoundPortal, 'formats' | 'encoding'> {
     const { length } = this.columns
     if (formats.length > 1 && formats.length !== length)
@@ -291,16 +290,12 @@ function factsOf(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
 
 type Plan = (text: string, built?: BuiltStatement) => Planned
 
-function atOnce(principal: Principal, { planner, catalogue }: PlanEnv): Plan {
-  return (text, built) => planner.plan(principal, catalogue.snapshot, text, built)
+function inTurns({ planning }: PlanEnv): Plan {
+  return (text, built) => planning.plan(text, built)
 }
 
-function inTurns(principal: Principal, { planner, catalogue }: PlanEnv): Plan {
-  return (text, built) => planner.planInTurns(ownerOf(principal), principal, catalogue.snapshot, text, built)
-}
-
-function limitsOf({ limits }: PlanEnv) {
-  return { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes }
+function limitsOf({ statementBytes }: PlanEnv) {
+  return { ...DEFAULT_LIMITS, statementBytes }
 }
 
 /** Rounded up, so that few plans serve arrays of all lengths: the last element is repeated. */
@@ -358,11 +353,4 @@ export function sizeOf({ statement, values, formats }: BoundPortal): number {
     else size += 16
   }
   return size
-}
-
-/** Whether it can be kept until COMMIT: an INSERT of values that returns nothing. */
-export function isKeepable({ planned }: BoundPortal): boolean {
-  const { statement } = planned.bound
-  if (statement.kind !== 'insert' || statement.table.isSystem) return false
-  return statement.rows.kind === 'values' && statement.onConflict === undefined && statement.returning.length === 0
 }

@@ -1,11 +1,14 @@
 /** What Parse and Query make of a text: nothing, a command of the session, a statement on the catalogue, or a statement of IQL. */
-import type { Principal } from 'gatehouse-protocol'
-import type { CatalogueDescription } from '../../catalogue/contract.ts'
-import type { ConnectionMemory } from '../../protocol/kept-memory.ts'
+import { Refusal } from 'gatehouse-protocol'
+import type { Catalogue, CatalogueDescription } from '../../catalogue/contract.ts'
+import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
 import { type Command, parseCommand } from '../commands/command.ts'
-import type { SessionEnv } from '../env.ts'
+import type { SessionEnv } from '../contract.ts'
 import { type SentText, WireError } from '../failure.ts'
-import { IqlStatement } from './iql-statement.ts'
+import type { Runner } from '../runner.ts'
+import { endsBlock, type TransactionBlock } from '../transaction/block.ts'
+import { IqlStatement, type PlanEnv } from './iql-statement.ts'
+import { splitStatements } from './split.ts'
 
 export type Prepared = EmptyStatement | CommandStatement | CatalogueStatement | IqlStatement
 
@@ -31,24 +34,56 @@ export interface CatalogueStatement {
   description?: CatalogueDescription
 }
 
-export function prepare(
+/** Makes a prepared statement of a text, whose errors point into what the client sent. */
+export type Prepare = (text: string, sent: SentText, declared: readonly number[]) => Prepared
+
+export interface PrepareEnv {
+  readonly env: SessionEnv
+  readonly runner: Runner
+  readonly block: TransactionBlock
+}
+
+export function createPrepare({ env, runner, block }: PrepareEnv): Prepare {
+  return (text, sent, declared) => {
+    const [only, another] = splitStatements(text)
+    if (another !== undefined)
+      throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
+    if (only === undefined) return { kind: 'empty', sent }
+    const placed = { text: sent.text, offset: sent.offset + only.offset }
+    runner.sent = placed
+    // As in PostgreSQL, before tables and columns are looked up.
+    if (block.hasFailed && !endsBlock(parseCommand(only.text))) block.requireUsable()
+    try {
+      return prepare(only.text, placed, declared, runner.planEnv, env.systemCatalogue)
+    } catch (error) {
+      // A caller who may not write gets that error, whatever else is wrong with the statement.
+      const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
+      if (isBound && WRITE.test(only.text)) block.requireWritable()
+      throw error
+    }
+  }
+}
+
+const WRITE = /^\s*(?:insert|update|delete|create|alter|drop)\b/i
+
+function prepare(
   text: string,
   sent: SentText,
   declared: readonly number[],
-  principal: Principal,
-  env: SessionEnv,
+  env: PlanEnv,
+  catalogue: Catalogue | undefined,
 ): Prepared {
   const command = parseCommand(text)
   if (command?.kind === 'declare') {
     const { statement } = command
     const placed = { text: sent.text, offset: sent.offset + statement.offset }
-    const query = prepare(statement.text, placed, declared, principal, env)
+    const query = prepare(statement.text, placed, declared, env, catalogue)
     if (query.kind === 'catalogue' || (query.kind === 'iql' && query.isQuery))
       return { kind: 'command', command, sent, declared: query }
     throw new WireError('42601', 'A cursor reads the rows of a SELECT', undefined, statement.offset)
   }
   if (command !== undefined) return { kind: 'command', command, sent }
-  switch (env.systemCatalogue?.claims(text) ?? 'no') {
+  switch (catalogue?.claims(text) ?? 'no') {
     case 'yes':
       return { kind: 'catalogue', text, sent, declared }
     case 'mixed':
@@ -58,7 +93,7 @@ export function prepare(
         'Read them in two statements',
       )
     case 'no':
-      return new IqlStatement(text, sent, declared, principal, env)
+      return new IqlStatement(text, sent, declared, env)
   }
 }
 
@@ -118,7 +153,7 @@ export class PreparedStatements {
   }
 }
 
-/** How many columns and parameters a description has that is kept with its statement: each statement counts as if it had them. */
+/** How many columns and parameters a description has that stays with its statement: each statement counts as if it had them. */
 export const MOST_DESCRIBED = 50
 /** Of a column or a parameter. */
 const DESCRIBED_BYTES = 100

@@ -1,5 +1,5 @@
 /** The operations that create long texts in PostgreSQL, with the check of their length. */
-import { longPartOf, SMALL_TEXT_BYTES } from 'gatehouse-iql'
+import { findLongPattern, SMALL_TEXT_BYTES } from 'gatehouse-iql'
 import { type ConcatCheck, type Dialect, joinOrder, joinPairs, type Sql } from '../../emit/dialect.ts'
 import { SCHEMA } from '../representation.ts'
 
@@ -19,7 +19,7 @@ export function concatSql(parts: readonly Sql[], check?: ConcatCheck): Sql {
 export const POSTGRES_GROWING: Dialect['growing'] = {
   repeat: ([x, count], _node, limit = SMALL) => text(`${SCHEMA}.gh_repeat(${x}, ${count}, ${limit})`),
   replace: (args, node, limit) => {
-    const isNative = limit === undefined && longPartOf(node) === undefined
+    const isNative = limit === undefined && findLongPattern(node) === undefined
     const checked = `${SCHEMA}.gh_replace(${[...args, limit ?? UNLIMITED].join(', ')})`
     return text(isNative ? `replace(${args.join(', ')})` : checked)
   },

@@ -1,6 +1,6 @@
 /** Sends several statements in one round trip. Once one fails, the statements after it are not run. */
 import type { Connection, PoolClient, Submittable } from 'pg'
-import { witnessOf } from '../../../../store/database/servers/acknowledged-writes.ts'
+import { beginWitness } from '../../../../store/database/servers/acknowledged-writes.ts'
 import { isUnreplicated } from '../../../../store/database/servers/client.ts'
 import { UnfitServer } from '../../../../store/database/servers/unfit-server.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
@@ -42,7 +42,7 @@ export async function runCommitting(
   statements: readonly PipelineStatement[],
   end: readonly PipelineStatement[],
 ): Promise<PipelineFailure | undefined> {
-  const witness = witnessOf(client)
+  const witness = beginWitness(client)
   const failure = await runPipelined(client, [...statements, ...(witness === undefined ? [] : [witness]), ...end])
   if (failure === undefined && isUnreplicated(client)) {
     const error = new UnfitServer('GATEHOUSE_UNREPLICATED', 'The write was stopped while it waited for a standby')

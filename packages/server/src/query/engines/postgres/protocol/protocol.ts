@@ -1,6 +1,6 @@
 /** The extended query protocol of PostgreSQL, as pg's connection offers it beyond its types; and how a running query is cancelled. */
 import type { Connection, PoolClient } from 'pg'
-import { insideOf, openSocket } from '../../../../store/database/servers/pool-client.ts'
+import { asClientInside, openSocket } from '../../../../store/database/servers/pool-client.ts'
 
 export interface ProtocolConnection {
   readonly stream: { cork(): void; uncork(): void; pause(): void; resume(): void; destroy(error?: Error): void }
@@ -20,7 +20,7 @@ export function protocolOf(connection: Connection): ProtocolConnection {
 
 /** The process id of the client's backend. */
 export function backendOf(client: PoolClient): number {
-  return insideOf(client).processID
+  return asClientInside(client).processID
 }
 
 export const MAX_CANCEL_MS = 5000
@@ -30,7 +30,7 @@ export const MAX_CANCEL_MS = 5000
  * its way, and would cancel the next query of the client.
  */
 export function cancelRunning(client: PoolClient): Promise<void> {
-  const { processID, secretKey } = insideOf(client)
+  const { processID, secretKey } = asClientInside(client)
   const message = Buffer.alloc(16)
   message.writeInt32BE(16, 0)
   message.writeInt32BE(80_877_102, 4)

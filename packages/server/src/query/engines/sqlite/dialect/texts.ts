@@ -1,6 +1,6 @@
 /** The operations that create long texts in SQLite, with the check of their length. */
 
-import { longPartOf, SMALL_TEXT_BYTES } from 'gatehouse-iql'
+import { findLongPattern, SMALL_TEXT_BYTES } from 'gatehouse-iql'
 import type { AggregateShape, ConcatCheck, Dialect, Sql } from '../../emit/dialect.ts'
 import { joinOrder, joinPairs } from '../../emit/dialect.ts'
 
@@ -30,7 +30,7 @@ export const SQLITE_GROWING: Dialect['growing'] = {
   repeat: ([x, count], _node, limit = SMALL) => `gh_repeat(${x}, ${count}, ${limit})`,
   replace: (args, node, limit) => {
     // SQLite's replace returns the text when nothing is replaced, even if the replacement is NULL.
-    const isNative = limit === undefined && node.arguments[2]?.nullable === false && longPartOf(node) === undefined
+    const isNative = limit === undefined && node.arguments[2]?.nullable === false && findLongPattern(node) === undefined
     return isNative ? `replace(${args.join(', ')})` : `gh_replace(${[...args, limit ?? UNLIMITED].join(', ')})`
   },
   lpad: ([x, length, fill = BLANK], _node, limit = SMALL) => `gh_lpad(${x}, ${length}, ${fill}, ${limit})`,

@@ -2,7 +2,7 @@
  * Memory that connections keep between messages: long messages of which the rest is to come, prepared statements, portals, and rows of
  * blocks. An owner may have as much as is left over: one alone half of all, two a third each.
  */
-export class KeptMemory {
+export class SharedMemory {
   readonly #maxBytes: number
   readonly #byOwner = new Map<string, number>()
   #bytes = 0
@@ -56,13 +56,13 @@ const STEP_BYTES = 64 * 1024
 
 /** The part of one connection. */
 export class ConnectionMemory {
-  readonly #memory: KeptMemory
+  readonly #memory: SharedMemory
   readonly #owner: string
   #used = 0
   #taken = 0
   #hasEnded = false
 
-  constructor(memory: KeptMemory, owner: string) {
+  constructor(memory: SharedMemory, owner: string) {
     this.#memory = memory
     this.#owner = owner
   }

@@ -1,0 +1,182 @@
+/** Tables in the declarative file. They are administered with IQL: see query/catalogue. */
+import type { StepUpRules } from 'gatehouse-protocol'
+import type { XStatic } from 'typebox/schema'
+import { closed, either, flag, list, text, words } from '../schema/builders.ts'
+import type { Fault } from '../schema/check-schema.ts'
+import { BUILT_IN, type KnownScopes } from '../store/apis/known-scopes.ts'
+import { duplicates, type JsonObject, type Known, type Section } from './define-resource.ts'
+import { unknownName } from './names.ts'
+import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './step-up-members.ts'
+
+export type DeclaredTable = XStatic<typeof TABLE>
+
+export interface TableTarget {
+  readonly name: string
+  readonly description: string
+  readonly columns: readonly ColumnTarget[]
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+  /** Conditions in IQL, by name. */
+  readonly checks?: Readonly<Record<string, string>> | undefined
+  readonly stepUp?: StepUpRules | undefined
+  /** Whether changes are logged for live queries. */
+  readonly live: boolean
+}
+
+export interface ColumnTarget {
+  readonly name: string
+  /** Without spaces: `Decimal(18,4)`. */
+  readonly type: string
+  readonly primaryKey: boolean
+  readonly nullable: boolean
+  readonly unique: boolean
+}
+
+export const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
+const COLUMN_TYPE =
+  /^\s*(?:Text|Integer|Double|Boolean|Timestamp|Date|Time|Uuid|Json|Binary|Decimal\s*\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))\s*$/
+    .source
+
+/** The error message of the pattern. */
+export const TABLE_NAME_PATTERN = [
+  TABLE_NAME,
+  'must consist of up to 63 letters, digits and underscores, and not begin with a digit',
+] as const
+
+const COLUMN = closed(['name', 'type'], {
+  name: text({ pattern: TABLE_NAME }),
+  type: text({ pattern: COLUMN_TYPE, description: 'Such as Integer, Decimal(18,4), Text or Timestamp.' }),
+  primary_key: flag(),
+  nullable: flag('Default: true, except for the primary key.'),
+  unique: flag(),
+})
+
+export const NULL = { type: 'null' } as const
+
+const TABLE = closed(['name', 'columns'], {
+  name: text({ pattern: TABLE_NAME }),
+  description: words(),
+  columns: { ...list(COLUMN), minItems: 1 },
+  read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
+  write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
+  row_filter: either(
+    text({
+      description: 'An IQL predicate over :sub, :username, :client, :roles and attributes such as :attribute.desk.',
+    }),
+    NULL,
+  ),
+  checks: {
+    type: 'object',
+    additionalProperties: text({ minLength: 1 }),
+    description: 'CHECK constraints by name: IQL conditions over the columns, such as price > 0.',
+  },
+  ...STEP_UP_MEMBERS,
+  ...WRITE_STEP_UP_MEMBERS,
+  live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
+  csv: text({
+    minLength: 1,
+    description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
+  }),
+})
+
+export const TABLES = {
+  noun: 'table',
+  section: 'tables',
+  key: 'name',
+  foldKey: (name) => name.toLowerCase(),
+  list: list(TABLE),
+  patterns: [
+    TABLE_NAME_PATTERN,
+    [
+      COLUMN_TYPE,
+      'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
+    ],
+  ],
+  toItem: tableTarget,
+  declare: declareTable,
+  refersTo: ['scopes'],
+  faults: tableFaults,
+} as const satisfies Section<TableTarget, DeclaredTable>
+
+function tableFaults(table: DeclaredTable, { scopes }: Pick<Known, 'scopes'>): Fault[] {
+  return [
+    ...duplicates('columns', 'name', table.columns, ({ name }) => name.toLowerCase()),
+    ...table.columns.flatMap((column, index) =>
+      columnFaults(column).map(({ path, text: reason }) => ({ path: `columns[${index}].${path}`, text: reason })),
+    ),
+    ...scopeFaults('read_scope', table.read_scope, scopes),
+    ...scopeFaults('write_scope', table.write_scope, scopes),
+  ]
+}
+
+/** A scope of an API is in no token for the built-in services. */
+export function scopeFaults(path: string, scope: string | null | undefined, known: KnownScopes): Fault[] {
+  if (typeof scope !== 'string') return []
+  const builtIn = known.scopes().filter((name) => known.findTarget(name) === BUILT_IN)
+  if (builtIn.includes(scope)) return []
+  const api = known.findApi(scope)?.resource
+  const isOfApi = `"${scope}" is a scope of ${api}: name one of the platform`
+  return [{ path, text: api === undefined ? unknownName('scope', scope, builtIn) : isOfApi }]
+}
+
+function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
+  const faults: Fault[] = []
+  if (column.primary_key === true && column.nullable === true)
+    faults.push({ path: 'nullable', text: 'a column of the primary key cannot be nullable' })
+  const [, precision, scale] = /\((\d+)\s*,\s*(\d+)/.exec(column.type.replaceAll(/\s/g, '')) ?? []
+  if (precision !== undefined && (Number(precision) < 1 || Number(precision) > MOST_DIGITS))
+    faults.push({ path: 'type', text: `a Decimal column has 1 to ${MOST_DIGITS} digits, not ${precision}` })
+  else if (precision !== undefined && Number(scale) > Number(precision))
+    faults.push({ path: 'type', text: `the scale ${scale} exceeds the precision ${precision}` })
+  return faults
+}
+
+/** The number of digits of a Decimal column. */
+const MOST_DIGITS = 38
+
+export function tableTarget(table: DeclaredTable): TableTarget {
+  const stepUp = stepUpTarget(table)
+  return {
+    name: table.name,
+    description: table.description ?? '',
+    columns: table.columns.map((column) => ({
+      name: column.name,
+      type: column.type.replaceAll(/\s/g, ''),
+      primaryKey: column.primary_key ?? false,
+      nullable: column.nullable ?? column.primary_key !== true,
+      unique: column.unique ?? false,
+    })),
+    readScope: table.read_scope ?? null,
+    writeScope: table.write_scope ?? null,
+    rowFilter: table.row_filter ?? null,
+    ...(Object.keys(table.checks ?? {}).length > 0 && { checks: table.checks }),
+    ...(stepUp && { stepUp }),
+    live: table.live ?? true,
+  }
+}
+
+function declareTable(table: TableTarget): JsonObject {
+  const { name, description, columns, readScope, writeScope, rowFilter, checks = {}, stepUp, live } = table
+  return {
+    name,
+    ...(description !== '' && { description }),
+    columns: columns.map(declaredColumn),
+    ...(readScope !== null && { read_scope: readScope }),
+    ...(writeScope !== null && { write_scope: writeScope }),
+    ...(rowFilter !== null && { row_filter: rowFilter }),
+    ...(Object.keys(checks).length > 0 && { checks }),
+    ...declaredStepUp(stepUp),
+    ...(!live && { live }),
+  }
+}
+
+function declaredColumn({ name, type, primaryKey, nullable, unique }: ColumnTarget): object {
+  return {
+    name,
+    type,
+    ...(primaryKey && { primary_key: true }),
+    ...(!primaryKey && !nullable && { nullable: false }),
+    ...(unique && { unique: true }),
+  }
+}

@@ -1,2 +1,0 @@
-/** A client broke the protocol: FATAL 08P01, and the connection ends. */
-export class ProtocolViolation extends Error {}
