@@ -11,6 +11,7 @@ import { noAudit } from 'gatehouse-protocol'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
+import { FEEDS_FILE } from '../../packages/server/src/feeds/sqlite/schema.ts'
 import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -46,6 +47,27 @@ describe('feeds in SQLite', () => {
   after(() => bench.close())
 
   const once = (key: string): PublishOnce => ({ owner: 'alice', key, fingerprint: 'print' })
+
+  test('expired messages are removed by one job at a time: while the file is locked, the queue does not grow', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    let sent = 0
+    // Read once for each batch of jobs.
+    const counted = () => {
+      sent += 1
+      return clock()
+    }
+    const engine = await openSqliteFeeds({ dataFolder: folder, clock: counted, sweepMs: 5, onError: () => {} })
+    const other = new Sqlite(join(folder, FEEDS_FILE))
+    other.exec('begin immediate')
+    sent = 0
+    await sleep(500)
+    assert.ok(sent <= 1)
+    other.exec('rollback')
+    await until('they are removed again', 5_000, () => sent > 2)
+    other.close()
+    await engine.close()
+    await rm(folder, { recursive: true })
+  })
 
   test('more long requests at once than the thread has memory for are all answered', async () => {
     const store = await bench.create(LATEST)

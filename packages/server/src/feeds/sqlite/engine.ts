@@ -44,7 +44,17 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   const stopListening = shared?.onCommit(() => {
     for (const store of stores.values()) store.readNew()
   })
-  const sweeping = setInterval(() => void sweep().catch(onError), sweepMs)
+  let isSweeping = false
+  const sweeping = setInterval(() => {
+    // Where one takes longer than the interval, they would fill the queue of the writer.
+    if (isSweeping) return
+    isSweeping = true
+    sweep()
+      .catch(onError)
+      .finally(() => {
+        isSweeping = false
+      })
+  }, sweepMs)
   sweeping.unref()
 
   /** What has expired, idempotency keys too; the removals reach the followers like any message. */
