@@ -141,9 +141,12 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'server/src/mail': ['mail.ts'],
   'server/src/move': ['move.ts'],
   'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
+  'server/src/scim': ['routes.ts'],
   'server/src/step-up': ['step-up.ts'],
   // What a custom controller is made of, and which one's code runs.
   'server/src/streaming': ['streaming.ts', 'topics/controller.ts', 'controllers/scope.ts'],
+  // The port is opened before the service, and before anything is written.
+  'server/src/wire': ['wire.ts', 'listener/port.ts'],
 }
 
 test('a folder with entries is imported by them only', () => {

@@ -90,9 +90,9 @@ describe('feeds in SQLite', () => {
     const many = Array.from({ length: 300_000 }, (_, index) => message(index + 1))
     feed.deliver(many, many.length)
     feed.deliver([message(many.length + 1)], many.length + 1)
-    assert.equal(feed.newestPosition('A'), feed.positionsOf('A').write(store.epoch, 0), 'it takes several turns')
+    assert.equal(feed.newestPosition('A'), feed.findOrAddPositions('A').write(store.epoch, 0), 'it takes several turns')
     feed.purged()
-    const newest = feed.positionsOf('A').write(store.epoch, many.length + 1)
+    const newest = feed.findOrAddPositions('A').write(store.epoch, many.length + 1)
     for (let turn = 0; turn < 50; turn++) {
       assert.equal(feed.newestPosition('A'), newest)
       await nextTurn()

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { DEFAULT_LIMITS, readShape, tokenize } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import { parametersOf } from '../../packages/server/src/query/engines/emit/parameters.ts'
+import { bindParameters } from '../../packages/server/src/query/engines/emit/parameters.ts'
 import { type Planned, Planner } from '../../packages/server/src/query/plan/planner.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { Choice } from './agree/choice.ts'
@@ -150,7 +150,7 @@ onEveryEngine('plans by shape', (place) => {
     ): unknown {
       if (made === undefined) return undefined
       const values = { parameters: [], literals, subject, username, clientId, roles, scopes, milliseconds: 0 }
-      const given = parametersOf(made, values, live.engine.bind)
+      const given = bindParameters(made, values, live.engine.bind)
       // PostgreSQL has one number for equal literals.
       const sql = made.sql.replace(/\$(\d+)/g, (_whole, number) => String(given[Number(number) - 1]))
       return {

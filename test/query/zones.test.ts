@@ -143,9 +143,9 @@ function expectedBuckets(zone: Zone, start: bigint): string[] {
   const widths = Object.values(WIDTHS).map((minutes) => minutes * MINUTE)
   const ticks: bigint[] = widths.map(() => 0n)
   const rows: string[] = []
-  let [day, two, latest] = [0n, 0n, zone.localOf(start) - STEP]
+  let [day, two, latest] = [0n, 0n, zone.toLocal(start) - STEP]
   for (let at = start; at <= start + 4n * MICROS_PER_DAY; at += STEP) {
-    const [before, local] = [zone.localOf(at - STEP), zone.localOf(at)]
+    const [before, local] = [zone.toLocal(at - STEP), zone.toLocal(at)]
     for (const [index, width] of widths.entries()) {
       const isRead = (local % MICROS_PER_DAY) % width === 0n
       if (isRead || hasMultiple(before + STEP, local, width)) ticks[index] = at

@@ -12,7 +12,10 @@ import {
   packPositions,
   unpackPositions,
 } from '../../../packages/server/src/query/engines/live-source.ts'
-import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
+import {
+  comparePositions,
+  writePosition,
+} from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
 import { BY_KEY } from '../../../packages/server/src/query/engines/postgres/live/live-source.ts'
 import { ServerHistory } from '../../../packages/server/src/store/database/servers/history.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
@@ -521,7 +524,7 @@ async function trimmed({ engine }: LiveEngine, isDone: () => boolean | Promise<b
 
 test('a snapshot with many running transactions is replaced by an older state', () => {
   const running = Array.from({ length: 60 }, (_entry, index) => String(1_000_000 + 2 * index))
-  const position = positionOf('0123456789ab', 'a0b1c2', `1000000:1000200:${running.join(',')}`)
+  const position = writePosition('0123456789ab', 'a0b1c2', `1000000:1000200:${running.join(',')}`)
   assert.equal(position, '0123456789ab~.a0b1c2-1000000:1000000:')
   const history = new ServerHistory()
   assert.equal(comparePositions(position, '0123456789ab.a0b1c2-1000000:1000200:1000000', history), -1)
@@ -557,7 +560,7 @@ test('the positions of many tables are one text, short if they share a snapshot'
   const tables = Array.from({ length: 10 }, (_table, index) => `t${index}`)
   const snapshot = `100:200:${Array.from({ length: 40 }, (_entry, index) => 100 + index).join(',')}`
   const positions = new Map(
-    tables.map((table, index) => [table, positionOf(`00000000000${index}`, 'a0b1c2', snapshot)]),
+    tables.map((table, index) => [table, writePosition(`00000000000${index}`, 'a0b1c2', snapshot)]),
   )
   positions.set('t3', '#7.0123456789abcdef')
   const text = packPositions(tables, positions)

@@ -6,7 +6,7 @@ import { Availability } from '../../../packages/server/src/lib/availability.ts'
 import { NO_ATTRIBUTES } from '../../../packages/server/src/query/catalogue/attributes.ts'
 import {
   type Bindable,
-  parametersOf,
+  bindParameters,
   type RunValues,
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
@@ -103,7 +103,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     async whole(statement, options = {}) {
       const live = plan(statement, options)
       const { columns, keyColumns = [] } = live.statement
-      const parameters = parametersOf(live.emitted, values(statement, options), engine.bind)
+      const parameters = bindParameters(live.emitted, values(statement, options), engine.bind)
       return split(await read(engine, live.statement.sql, [...columns, ...keyColumns], parameters), live)
     },
     async changes(statement, options) {
@@ -111,17 +111,17 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
       if (live.family === undefined) throw new Error(`${statement} is not read by keys`)
       const { emitted: sql, statement: changed } = live.family.changed
       const { columns, keyColumns = [], routeColumns } = changed
-      const parameters = parametersOf(sql, values(statement, options), engine.bind)
+      const parameters = bindParameters(sql, values(statement, options), engine.bind)
       return split(await read(engine, sql.sql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
     },
     async plain(statement, options = {}) {
       const { emitted: whole, bound } = planned(statement, options)
       if (whole === undefined) throw new Error(`${statement} is not a query`)
-      const parameters = parametersOf(whole, values(statement, options), engine.bind)
+      const parameters = bindParameters(whole, values(statement, options), engine.bind)
       return (await read(engine, whole.sql, bound.columns, parameters)).map((cells) => JSON.stringify(cells))
     },
     routeOf: (statement, options = {}) =>
-      plan(statement, options).family?.routeOf(values(statement, options), { integers: 'numbers' }),
+      plan(statement, options).family?.findRoute(values(statement, options), { integers: 'numbers' }),
     async close() {
       catalogue.close()
       await engine.close()

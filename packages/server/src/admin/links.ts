@@ -35,8 +35,8 @@ export const linkRoutes: readonly AdminRoute[] = [
       const { user } = call.query
       const userId = user === undefined ? undefined : (await findUser(stores, user)).id
       const found = await stores.setUpLinks.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
-      const keyOf = ({ link }: LinkOfUser) => writeTimeCursor(link)
-      return pageReply('/admin/links', call, page, found, { keyOf, present: presentLink })
+      const cursorKey = ({ link }: LinkOfUser) => writeTimeCursor(link)
+      return pageReply('/admin/links', call, page, found, { cursorKey, present: presentLink })
     },
   },
   {

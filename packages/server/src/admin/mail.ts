@@ -23,7 +23,7 @@ export const mailRoutes: readonly AdminRoute[] = [
       if (wanted !== undefined && state === undefined)
         throw new Refusal('admin.bad_parameter', 400, `state must be one of ${MAIL_STATES.join(', ')}`)
       const found = await stores.mailQueue.page({ state, limit: page.limit, after: readTimeCursor(page.after) })
-      return pageReply('/admin/mail', call, page, found, { keyOf: writeTimeCursor, present: presentMail })
+      return pageReply('/admin/mail', call, page, found, { cursorKey: writeTimeCursor, present: presentMail })
     },
   },
   {

@@ -148,7 +148,7 @@ function only(summary: string | undefined, route: (summary: string) => AdminRout
 
 async function listItems<Item extends object>(kind: Kind<Item>, call: AdminCall, env: AdminEnv): Promise<AdminReply> {
   const { definition, specials } = kind
-  const store = storeOf(kind, env, env.stores)
+  const store = chooseStore(kind, env, env.stores)
   const show = async (item: Item) => ({
     key: readKey(definition, item),
     shown: {
@@ -165,7 +165,7 @@ async function listItems<Item extends object>(kind: Kind<Item>, call: AdminCall,
   const { after: _, limit: __, ...filter } = call.query
   const items = await Promise.all((await store.list({ ...page, ...(pages.filters && { filter }) })).map(show))
   return pageReply(`/admin/${definition.section}`, call, page, items, {
-    keyOf: ({ key }) => key,
+    cursorKey: ({ key }) => key,
     present: ({ shown }) => shown,
   })
 }
@@ -380,12 +380,12 @@ async function findItem<Item extends object>(
   env: AdminEnv,
   stores: Stores,
 ): Promise<Item> {
-  const item = await storeOf(kind, env, stores).find(key)
+  const item = await chooseStore(kind, env, stores).find(key)
   if (item === undefined) throw notFound(resourceTitle(kind.definition), key)
   return item
 }
 
-function storeOf<Item extends object>(
+function chooseStore<Item extends object>(
   { definition, specials }: Kind<Item>,
   env: AdminEnv,
   stores: Stores,

@@ -48,7 +48,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const found = await stores.sessions.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
       const path = `/admin/users/${encodeURIComponent(part(call, 'user'))}/sessions`
       const sessions = found.map(({ session }) => session)
-      return pageReply(path, call, page, sessions, { keyOf: writeTimeCursor, present: presentSession })
+      return pageReply(path, call, page, sessions, { cursorKey: writeTimeCursor, present: presentSession })
     },
   },
   {

@@ -52,7 +52,7 @@ export const userRoutes: readonly AdminRoute[] = [
           ? await stores.users.list({ ...page, prefix: prefix ?? '' })
           : await stores.users.listWith(role, page)
       const present = await listed(stores, users)
-      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present })
+      return pageReply('/admin/users', call, page, users, { cursorKey: ({ username }) => username, present })
     },
   },
   {

@@ -29,9 +29,9 @@ export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   /** Argon2id, as a PHC string. */
   hashPassword(password: string): Promise<string>
   /** The initial rows of a table. */
-  rowsOf(table: string): AsyncIterable<CsvRow> | undefined
+  initialRows(table: string): AsyncIterable<CsvRow> | undefined
   /** The path of the table in the file, or of its rows if the file names them. */
-  pathOf(table: string): string
+  tablePath(table: string): string
   /** What is wrong if nobody is left who can sign in when all providers fail; undefined where all passwords serve. */
   readonly emergencyUserFaults?: (() => readonly Fault[]) | undefined
 }
@@ -129,8 +129,8 @@ async function applyTables(
   for (const change of changes) {
     if (change.what !== 'table' || change.action === 'remove') continue
     const { name, target } = change
-    await attempt(env.pathOf(name), () =>
-      change.action === 'update' ? tables.change(target) : createTable(target, env.rowsOf(name), tables),
+    await attempt(env.tablePath(name), () =>
+      change.action === 'update' ? tables.change(target) : createTable(target, env.initialRows(name), tables),
     )
     if (change.action === 'create') undoing.push(() => tables.drop(name))
   }
@@ -138,10 +138,10 @@ async function applyTables(
   if (views.length > 0) {
     const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
     const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
-    const namesOf = (action: Change['action']) =>
+    const changedNames = (action: Change['action']) =>
       views.filter((change) => change.action === action).map(({ name }) => name)
-    await attempt('views', () => tables.changeViews(wanted, namesOf('remove')))
-    undoing.push(() => tables.changeViews(former, namesOf('create')))
+    await attempt('views', () => tables.changeViews(wanted, changedNames('remove')))
+    undoing.push(() => tables.changeViews(former, changedNames('create')))
   }
   return undo
 }
@@ -219,7 +219,11 @@ async function applyUser(
 ): Promise<void> {
   if (change.action === 'create') {
     const { target, password } = change
-    const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
+    const declared = {
+      passwordHash,
+      declaredDigest: password?.digest,
+      mustChangePassword: mustChangePassword(password),
+    }
     await accounts.createUser({ ...target, ...declared })
     return
   }
@@ -233,9 +237,9 @@ async function applyUser(
   )
   await accounts.changeUser(user.id, { ...target, ...(password && { declaredDigest: password.digest }) }, changed)
   if (passwordHash !== undefined)
-    await accounts.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
+    await accounts.setPassword(user.id, passwordHash, { mustChange: mustChangePassword(password) })
 }
 
-function mustChangeOf(password: NewPassword | undefined): boolean {
+function mustChangePassword(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
 }

@@ -7,7 +7,7 @@ import { MAIL_KINDS } from '../store/mail/kinds.ts'
 import type { QueuedMail } from '../store/mail/mail-queue.ts'
 import type { MailStores } from '../store/mail/notify.ts'
 import type { Payload, PayloadSealing } from './payload.ts'
-import { addressOf, verifiedAddress } from './queueing.ts'
+import { mailAddress, verifiedAddress } from './queueing.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -72,7 +72,7 @@ export async function prepare(
   const withLink = await makeLink(mail, payload, addressee, issueLink, now)
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
   if (!(await mailQueue.begin(mail.id, node, attempt))) return { outcome: 'lost' }
-  return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
+  return { outcome: 'ready', ready: { to, user, payload: withLink, link: mailLink(mail, withLink, env.issuer) } }
 }
 
 interface Addressee {
@@ -116,7 +116,7 @@ async function reasonAgainst(
   if (kind === 'verification')
     return (await addressLinks.find(token ?? '')) === undefined ? 'the link is void' : undefined
   const link = await setUpLinks.find(token ?? '')
-  return link?.state === 'open' && addressOf(user) === to ? undefined : 'the link is void'
+  return link?.state === 'open' && mailAddress(user) === to ? undefined : 'the link is void'
 }
 
 /** The link of a forgotten password is made when its user has been found. It voids earlier ones. */
@@ -136,7 +136,7 @@ export function verificationUrl(issuer: string, token: string): string {
   return `${issuer}/verify-email?token=${token}`
 }
 
-function linkOf({ kind }: QueuedMail, { token }: Payload, issuer: string): string | undefined {
+function mailLink({ kind }: QueuedMail, { token }: Payload, issuer: string): string | undefined {
   if (token === undefined) return undefined
   return kind === 'verification' ? verificationUrl(issuer, token) : linkUrl(issuer, token)
 }

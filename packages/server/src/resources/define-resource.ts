@@ -48,10 +48,14 @@ export interface Section<Item extends object, Declared extends object> {
   /** What is wrong with one declaration that has the schema. */
   faults?(declared: Declared, known: Known): Fault[]
   /**
-   * What all of them cannot be together `after` a change. `before` are those in the database; `pathOf` gives the path of one in the file,
+   * What all of them cannot be together `after` a change. `before` are those in the database; `memberPath` gives the path of one in the file,
    * with a dot.
    */
-  faultsTogether?(after: readonly Item[], before: ReadonlyMap<string, Item>, pathOf: (key: string) => string): Fault[]
+  faultsTogether?(
+    after: readonly Item[],
+    before: ReadonlyMap<string, Item>,
+    memberPath: (key: string) => string,
+  ): Fault[]
   readonly secret?: SecretMember<Item, Declared>
   /** Whether an exported file has the section only if there is one. */
   readonly isExportedIfAny?: true

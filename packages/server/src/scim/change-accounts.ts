@@ -5,12 +5,12 @@ import type { AccountWork } from '../accounts/accounts.ts'
 import type { Context } from '../http/context.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import { ExternalIdTaken } from '../store/scim/external-ids.ts'
-import { callerOf, type ScimEnv } from './environment.ts'
+import { readCaller, type ScimEnv } from './environment.ts'
 import { badRequest, conflict, forbidden } from './scim-error.ts'
 
 export async function changeAccounts<T>(context: Context, { accounts }: ScimEnv, work: AccountWork<T>): Promise<T> {
   const { principal, address, id: requestId } = context
-  const { clientId: client, source } = callerOf(context)
+  const { clientId: client, source } = readCaller(context)
   try {
     return await accounts.change({ source, actor: principal.subject, client, address, requestId }, work)
   } catch (error) {

@@ -16,11 +16,12 @@ export interface ScimEnv {
   readonly attributes: AttributePort
 }
 
+export const SCIM_PATH = '/scim/v2'
 export const PROVISIONING = 'Identity/Provisioning'
 
 /** The rows that a filter may read where no index leads to them, and the members that one reply may have in a list. */
 export const MOST_ROWS = 20_000
 
-export function callerOf({ principal }: Context) {
+export function readCaller({ principal }: Context) {
   return { clientId: principal.clientId, source: `scim:${principal.clientId}` as const }
 }

@@ -266,6 +266,6 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
   if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
-  if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())
+  if (scim) described.push(...(await (await import('../scim/routes.ts')).describeRoutes()))
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

@@ -114,7 +114,7 @@ function answerOtherNodes(
     streams: gateway && { list: () => gateway.connections() },
     wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
-    listTables: query && ((user, page) => query.tablesOf(user, page)),
+    listTables: query && ((user, page) => query.listUserTables(user, page)),
     listTopics: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
     node: status,
     figures,

@@ -6,7 +6,7 @@ import type { FeedEngine, NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { Reads } from './reads.ts'
 import { FEEDS_FILE, openForReading } from './schema.ts'
-import { rulesOf, SqliteFeedStore } from './store.ts'
+import { feedRules, SqliteFeedStore } from './store.ts'
 import { Writer } from './writer.ts'
 
 export interface SqliteFeedsOptions {
@@ -73,7 +73,7 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   return {
     name: 'sqlite',
     async open(feed: Feed) {
-      await writer.run({ kind: 'define', feed: rulesOf(feed) })
+      await writer.run({ kind: 'define', feed: feedRules(feed) })
       const store = new SqliteFeedStore(feed, env)
       stores.set(feed.generation, store)
       return store

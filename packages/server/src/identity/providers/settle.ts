@@ -17,7 +17,7 @@ import type { BrowserContext } from '../browser/browser-context.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
-import { findPerson, labelOf, type Person } from './person.ts'
+import { findPerson, identityLabel, type Person } from './person.ts'
 import type { Proof } from './proof.ts'
 
 export type SettledPerson = Exclude<Person, { kind: 'unknown' }>
@@ -90,7 +90,7 @@ async function link(
   accounts: AccountsInside,
 ): Promise<void> {
   const { issuer, subject } = proof.idToken
-  const identity = { issuer, subject, userId, provider: proof.provider.id, label: labelOf(proof) }
+  const identity = { issuer, subject, userId, provider: proof.provider.id, label: identityLabel(proof) }
   if ((await accounts.linkIdentity(identity, reason)) === undefined)
     throw new TakenMeanwhile('The identity was linked meanwhile')
 }

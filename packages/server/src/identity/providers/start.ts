@@ -18,7 +18,7 @@ import { keepStarted, type Purpose } from './started-sign-in.ts'
 export async function startSignIn(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
   const provider = findProvider(context, env)
   const flow = await claimFlow(query.get('flow'), context, env.flows)
-  return leave(context, provider, flow, purposeOf(flow, context), query.get('login_hint'), env)
+  return leave(context, provider, flow, readPurpose(flow, context), query.get('login_hint'), env)
 }
 
 /** The form on the page of a set-up link: an address that somebody merely follows takes up nothing. */
@@ -34,7 +34,7 @@ export async function startInvitation(context: BrowserContext, form: Parameters,
 
 const TO_ACCOUNT: Flow = { kind: 'own', page: { name: 'account' }, progress: {} }
 
-function purposeOf({ details }: FlowInteraction, { session }: BrowserContext): Purpose {
+function readPurpose({ details }: FlowInteraction, { session }: BrowserContext): Purpose {
   const { linking } = details.progress
   if (linking === undefined || session === undefined || linking !== session.id) return { kind: 'sign-in' }
   return { kind: 'link', session: session.id }

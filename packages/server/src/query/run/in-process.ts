@@ -43,7 +43,7 @@ export function createRunner(env: RunEnv): RunStatement {
 
 async function resultOf({ result, run }: Ran): Promise<StatementResult> {
   try {
-    const rows = parseLines(await textOf(result))
+    const rows = parseLines(await readText(result))
     run.succeed(rows.length)
     return { rows, rowsAffected: result.kind === 'rows' ? result.rowsAffected : undefined }
   } catch (error) {
@@ -52,7 +52,7 @@ async function resultOf({ result, run }: Ran): Promise<StatementResult> {
   }
 }
 
-async function textOf(result: QueryResult): Promise<string> {
+async function readText(result: QueryResult): Promise<string> {
   if (result.kind === 'whole') return result.read.text
   if (result.kind === 'stream') return Buffer.concat(await Array.fromAsync(result.chunks)).toString()
   const encoder = result.encoders.create(ENCODING)

@@ -3,7 +3,7 @@ import type { Context } from '../../http/context.ts'
 import type { ScimGroup } from '../../store/scim/groups.ts'
 import type { Stores } from '../../store/stores.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { callerOf, type ScimEnv } from '../environment.ts'
+import { readCaller, type ScimEnv } from '../environment.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { isShown, type Projection, readProjection } from '../query-parameters.ts'
 import { checkVersion, sendResource } from '../replies.ts'
@@ -11,18 +11,18 @@ import { badRequest, notFound } from '../scim-error.ts'
 import { GROUP_SCHEMA, GroupDraft } from './group-draft.ts'
 import { presentGroup, type ShownGroup } from './present-group.ts'
 
-type Caller = ReturnType<typeof callerOf>
+type Caller = ReturnType<typeof readCaller>
 
 export async function getGroup(context: Context, env: ScimEnv): Promise<void> {
   const projection = readProjection(context)
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const group = await findGroup(context.param('id'), env.stores, caller)
   const shown = await show(group, env.stores, caller, projection)
   sendResource(context, presentGroup(shown, env.base), { projection, core: GROUP_SCHEMA })
 }
 
 export async function createGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const projection = readProjection(context)
   const draft = new GroupDraft({ displayName: '', externalId: undefined }, async () => [])
   await draft.putMembers(readBody(context.body, GROUP_SCHEMA))
@@ -60,7 +60,7 @@ export async function patchGroup(context: Context, env: ScimEnv): Promise<void> 
 }
 
 export async function deleteGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   await changeAccounts(context, env, async (accounts, stores) => {
     const group = await findGroup(context.param('id'), stores, caller)
     checkVersion(context, presentGroup(await withoutMembers(group, stores, caller), env.base))
@@ -75,7 +75,7 @@ async function changeGroup(
   projection: Projection,
   apply: (draft: GroupDraft) => Promise<void>,
 ): Promise<ShownGroup> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   return changeAccounts(context, env, async (accounts, stores) => {
     const group = await findGroup(context.param('id'), stores, caller)
     const before = await withoutMembers(group, stores, caller)

@@ -6,7 +6,7 @@ import type { User } from '../../store/accounts/user.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { callerOf, type ScimEnv } from '../environment.ts'
+import { readCaller, type ScimEnv } from '../environment.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { readProjection } from '../query-parameters.ts'
@@ -15,18 +15,18 @@ import { badRequest, notFound } from '../scim-error.ts'
 import { presentUser, type ShownUser } from './present-user.ts'
 import { UserDraft } from './user-draft.ts'
 import { type TextField, USER_SCHEMA, UserPaths } from './user-paths.ts'
-import { profileOf, stateOf, type UserState } from './user-state.ts'
+import { mergeProfile, readState, type UserState } from './user-state.ts'
 
 const NOBODY: UserState = { texts: new Map(), active: true, attributes: {} }
 
 export async function getUser(context: Context, env: ScimEnv): Promise<void> {
   const attributes = await env.attributes.definitions()
-  const shown = await findShown(context.param('id'), env.stores, callerOf(context))
+  const shown = await findShown(context.param('id'), env.stores, readCaller(context))
   reply(context, presentUser(shown, env.base, attributes))
 }
 
 export async function createUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const draft = new UserDraft(NOBODY, new UserPaths(attributes), env.attributes.parse)
   draft.putMembers(readBody(context.body, USER_SCHEMA))
@@ -34,7 +34,7 @@ export async function createUser(context: Context, env: ScimEnv): Promise<void> 
   const shown = await changeAccounts(context, env, async (accounts, stores) => {
     const id = await accounts.createUser({
       username: requireUsername(state),
-      profile: profileOf(state, {}),
+      profile: mergeProfile(state, {}),
       attributes: state.attributes,
       disabled: !state.active,
       externalId: state.texts.get('externalId'),
@@ -60,7 +60,7 @@ export async function patchUser(context: Context, env: ScimEnv): Promise<void> {
 }
 
 export async function deleteUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const id = context.param('id')
   await changeAccounts(context, env, async (accounts, stores) => {
@@ -76,13 +76,13 @@ async function changeUser(
   env: ScimEnv,
   apply: (draft: UserDraft, attributes: readonly ScimAttribute[]) => void,
 ): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const shown = await changeAccounts(context, env, async (accounts, stores) => {
     const id = context.param('id')
     const found = await findShown(id, stores, caller)
     checkVersion(context, presentUser(found, env.base, attributes))
-    const before = stateOf(found.user, found.externalId)
+    const before = readState(found.user, found.externalId)
     const draft = new UserDraft(before, new UserPaths(attributes), env.attributes.parse)
     apply(draft, attributes)
     const { state } = draft
@@ -96,7 +96,7 @@ async function changeUser(
 function wantedUser(state: UserState, { profile }: User): WantedUser {
   return {
     username: requireUsername(state),
-    profile: profileOf(state, profile),
+    profile: mergeProfile(state, profile),
     attributes: state.attributes,
     disabled: !state.active,
     externalId: state.texts.get('externalId') ?? null,
@@ -132,7 +132,7 @@ async function findUser(id: string, { users }: Stores): Promise<User> {
 async function findShown(
   id: string,
   stores: Stores,
-  { clientId, source }: ReturnType<typeof callerOf>,
+  { clientId, source }: ReturnType<typeof readCaller>,
 ): Promise<ShownUser> {
   const [user] = await stores.scim.users.page({ kind: 'id', id }, { limit: 1 })
   if (user === undefined) throw notFound(`There is no user ${id}`)

@@ -83,7 +83,7 @@ function returnedRows(command: Command, { statements, portals }: DescribeEnv): P
 export function describeCommand(command: Command, formats: readonly Format[], settings: Settings): Buffer | undefined {
   switch (command.kind) {
     case 'show':
-      return rowDescription(columnFields([textColumn(settings.nameOf(command.name))], formats))
+      return rowDescription(columnFields([textColumn(settings.findName(command.name))], formats))
     case 'show-all':
       return rowDescription(columnFields(['name', 'setting', 'description'].map(textColumn), formats))
     default:

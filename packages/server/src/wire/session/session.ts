@@ -11,7 +11,7 @@ import type { Later, OpenSession, Session, SessionCaller, SessionEnv, SessionOut
 import type { CopyCommand } from './copy/copy-command.ts'
 import { CopyIn, type CopyInEnv } from './copy/copy-in.ts'
 import { ExtendedQuery } from './extended-query.ts'
-import { FAULT, failureOf, WireError } from './failure.ts'
+import { FAULT, toErrorFields, WireError } from './failure.ts'
 import type { Portal, Protocol } from './portal/portal.ts'
 import { type PortalRunEnv, runPortal } from './portal/portal-run.ts'
 import { Portals } from './portal/portals.ts'
@@ -97,7 +97,7 @@ class WireSession implements Session {
     try {
       for (const [name, value] of startSettings(this.#caller.startup)) this.#settings.start(name, value)
     } catch (error) {
-      const fields = failureOf(error, this.#runner.requestId) ?? FAULT
+      const fields = toErrorFields(error, this.#runner.requestId) ?? FAULT
       this.#output.write(errorResponse({ ...fields, severity: 'FATAL' }))
       this.#output.close()
       return
@@ -293,7 +293,7 @@ class WireSession implements Session {
 
   #report(error: unknown): void {
     const { requestId, sent } = this.#runner
-    const fields = failureOf(error, requestId, sent)
+    const fields = toErrorFields(error, requestId, sent)
     if (fields === undefined) this.#env.onError(error, requestId)
     else if (error instanceof Refusal && error.cause !== undefined) this.#env.onError(error, requestId)
     this.#replies.write(errorResponse(fields ?? { ...FAULT, detail: `server.fault, Request-Id ${requestId}` }))

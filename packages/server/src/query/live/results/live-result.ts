@@ -266,7 +266,7 @@ export class LiveResult {
     const later = this.#history.since(version)
     function* encode(): Steps<Step | undefined> {
       const before = yield* heldBefore(former, route ?? '', state, later)
-      return before && (yield* stepOf(state, [before, ...later], { version: newest, position, isRecovered: true }))
+      return before && (yield* computeStep(state, [before, ...later], { version: newest, position, isRecovered: true }))
     }
     return this.#whileReading(encode())
   }
@@ -278,7 +278,7 @@ export class LiveResult {
 
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
-    return this.#whileReading(stepOf(this.#state, batches, { version, position, isRecovered }))
+    return this.#whileReading(computeStep(this.#state, batches, { version, position, isRecovered }))
   }
 
   /** The rows of this state are not changed until the work is done. */
@@ -355,7 +355,7 @@ function* heldBefore(
   return before
 }
 
-function* stepOf(
+function* computeStep(
   { rows, order }: LiveState,
   batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },

@@ -69,7 +69,7 @@ export class Scope {
 
   find(path: readonly string[], at: number): Column | undefined {
     const [name = '', table] = path.toReversed()
-    const found = table === undefined ? this.#unqualified(name, at) : columnOf(this.#own(table), name)
+    const found = table === undefined ? this.#unqualified(name, at) : findColumn(this.#own(table), name)
     if (found !== undefined) return found
     if (table !== undefined && this.#own(table) !== undefined) return undefined
     return this.parent?.find(path, at)
@@ -106,6 +106,6 @@ export class Scope {
   }
 }
 
-function columnOf(source: Source | undefined, name: string): Column | undefined {
+function findColumn(source: Source | undefined, name: string): Column | undefined {
   return source?.columns.find((column) => column.name === name)
 }

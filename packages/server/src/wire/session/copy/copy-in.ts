@@ -47,7 +47,7 @@ export class CopyIn {
     const names =
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     const columns = names.map((name) => findColumn(this.#table, name))
-    this.#target = { table: this.#table.name, columns, format: formatOf(command.options) }
+    this.#target = { table: this.#table.name, columns, format: toBulkFormat(command.options) }
     // Before the client is asked for rows, whether they are written now or at COMMIT.
     runner.permitInsert(this.#target)
     if (block.isOpen) this.#deferred = []
@@ -161,7 +161,7 @@ function insertRows(
   return runner.insert(shownCopy(table), { table, columns, format, source })
 }
 
-function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
+function toBulkFormat({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
   const hasHeader = header !== false
   if (format === 'binary') return { kind: 'copy-binary' }
   if (format === 'text') return { kind: 'copy-text', delimiter, null: absent, hasHeader }

@@ -17,7 +17,7 @@ export async function readLong(
   job: ReadJob,
   send: (chunk: Uint8Array) => void,
 ): Promise<ReadOutcome> {
-  const target = await targetOf(job)
+  const target = await createTarget(job)
   const result = new LongResult(job, target, send)
   const mayReadPages = target.addRecord !== undefined && job.split === undefined && job.keyColumns.length === 0
   const pages = mayReadPages ? await connections.forPages() : undefined
@@ -42,7 +42,7 @@ interface RecordTarget {
   readonly addRecord: ((record: Record) => void) | undefined
 }
 
-async function targetOf({ encoding, columns }: ReadJob): Promise<RecordTarget> {
+async function createTarget({ encoding, columns }: ReadJob): Promise<RecordTarget> {
   if (encoding.format !== 'wire') return { encoder: await createEncoder(encoding, columns), addRecord: undefined }
   const { createRecordEncoder } = await import('../read/wire-records.ts')
   return createRecordEncoder(wireForm(encoding), columns)

@@ -24,7 +24,7 @@ import { UseWatch } from './use-watch.ts'
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
-export type OutcomeOf<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
+export type JobOutcome<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
 
 /** A write with the id of its record (write/commit-records.ts). */
 export interface LongWrite {
@@ -99,7 +99,7 @@ export class QueryProcess {
     owner: string,
     job: Job,
     onStart: (ownTime: OwnTime) => void,
-  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+  ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
     const end = this.#start(owner, job)
     try {
       if (this.#isReady) onStart(this.#measure())
@@ -110,7 +110,7 @@ export class QueryProcess {
           this.#isReady = true
           onStart(this.#measure())
         } else if (frame.kind === FRAME.chunk) yield frame.payload
-        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
+        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as JobOutcome<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {

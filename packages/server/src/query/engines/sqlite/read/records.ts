@@ -122,7 +122,7 @@ const [INTERIOR, LEAF] = [0x05, 0x0d]
 const RESERVED_BYTES = 35
 
 /** Calls `take` with every row in the order of the row numbers, until it returns false: then this returns false too. */
-export function recordsOf(
+export function readRecords(
   pages: Uint8Array,
   pageBytes: number,
   rootPage: number,

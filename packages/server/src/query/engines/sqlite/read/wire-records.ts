@@ -186,8 +186,8 @@ function ofInteger(write: (out: TextBytes, value: number) => void): ValueWriter 
 
 /** Of at most 18 digits; others are stored as bytes. */
 function decimalWriter(type: IqlType, isBinary: boolean): ValueWriter {
-  const textOf = plainText(type)
+  const writeText = plainText(type)
   const { addBinary, addText } = representation(type).wire
   const write = isBinary ? addBinary : addText
-  return textOf === undefined ? asCell : ofInteger((out, unscaled) => write(out, textOf(unscaled) ?? ''))
+  return writeText === undefined ? asCell : ofInteger((out, unscaled) => write(out, writeText(unscaled) ?? ''))
 }

@@ -96,9 +96,9 @@ export function interiorPages(leaves: readonly Node[], add: (page: Buffer) => nu
     const below = level
     const parts = Math.ceil(below.length / CHILDREN)
     // Of the same size, so that each has at least two.
-    const startOf = (part: number) => Math.floor((part * below.length) / parts)
+    const partStart = (part: number) => Math.floor((part * below.length) / parts)
     level = Array.from({ length: parts }, (_part, index) => {
-      const children = below.slice(startOf(index), startOf(index + 1))
+      const children = below.slice(partStart(index), partStart(index + 1))
       return { page: add(interiorPage(children)), last: children.at(-1)?.last ?? 0 }
     })
   }
