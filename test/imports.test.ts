@@ -219,6 +219,20 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'store/mail/notify.ts',
   ],
   'feeds/nats': ['feeds/engine.ts', 'feeds/feed.ts', 'feeds/refusals.ts'],
+  wire: [
+    'child-process/end-with-server.ts',
+    'child-process/frames.ts',
+    'child-process/limits.ts',
+    'child-process/priority.ts',
+    'child-process/program.ts',
+    'events/bus.ts',
+    'events/token-effect.ts',
+    'http/limits/rate-limits.ts',
+    'http/listener.ts',
+    'http/request/request-head.ts',
+    'query/codecs.ts',
+    'query/index.ts',
+  ],
 }
 
 test('a part that an operator switches on imports its port only', () => {
