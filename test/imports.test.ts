@@ -70,7 +70,7 @@ const dependencies = new Map<string, ReadonlySet<string>>()
 before(async () => {
   for await (const file of glob('*/package.json', { cwd: root })) {
     const { dependencies: own = {}, devDependencies = {} } = JSON.parse(await readFile(join(root, file), 'utf8'))
-    dependencies.set(packageOf(file), new Set([...Object.keys(own), ...Object.keys(devDependencies)]))
+    dependencies.set(findPackage(file), new Set([...Object.keys(own), ...Object.keys(devDependencies)]))
   }
   for await (const file of glob('*/src/**/*.{ts,tsx}', { cwd: root })) {
     if (file.endsWith('.d.ts')) continue
@@ -89,7 +89,7 @@ before(async () => {
 test('a package imports only packages that its package.json names, by their entries', () => {
   const violations: string[] = []
   for (const [file, targets] of imports) {
-    const from = packageOf(file)
+    const from = findPackage(file)
     for (const target of targets) {
       const name = /^(?:gatehouse-|@gatehouse\/)(\w+)(\/.*)?$/.exec(target)
       const path = target.startsWith('.') ? resolve(file, target) : undefined
@@ -98,7 +98,7 @@ test('a package imports only packages that its package.json names, by their entr
       const isAllowed =
         path === undefined && name === null
           ? true
-          : (path !== undefined && packageOf(path) === from) ||
+          : (path !== undefined && findPackage(path) === from) ||
             (to !== undefined && dependencies.get(from)?.has(`gatehouse-${to}`) === true)
       if (!isAllowed) violations.push(`${file} imports ${target}`)
     }
@@ -107,7 +107,7 @@ test('a package imports only packages that its package.json names, by their entr
 })
 
 test('every import is allowed for its folder', () => {
-  assert.deepEqual([...violationsOf('server', SERVER), ...violationsOf('console', CONSOLE)], [])
+  assert.deepEqual([...findViolations('server', SERVER), ...findViolations('console', CONSOLE)], [])
 })
 
 /**
@@ -356,9 +356,9 @@ test('folders import each other in one direction', () => {
   for (const folder of LAYERED) {
     const pairs = new Set<string>()
     for (const file of imports.keys()) {
-      const from = partOf(file, folder)
+      const from = findPart(file, folder)
       for (const target of importedFiles(file)) {
-        const to = partOf(target, folder)
+        const to = findPart(target, folder)
         if (from !== undefined && to !== undefined && from !== to) pairs.add(`${from} ${to}`)
       }
     }
@@ -408,14 +408,14 @@ test('the first line of every source file says what it is', () => {
   assert.deepEqual(without, [])
 })
 
-function violationsOf(name: string, allowed: Readonly<Record<string, readonly string[]>>): string[] {
+function findViolations(name: string, allowed: Readonly<Record<string, readonly string[]>>): string[] {
   const found: string[] = []
   for (const file of imports.keys()) {
-    const from = partOf(file, `${name}/src`)
+    const from = findPart(file, `${name}/src`)
     if (from === undefined) continue
     if (!Object.hasOwn(allowed, from)) throw new Error(`${from} of ${name} is in no table: add it`)
     for (const target of importedFiles(file)) {
-      const to = partOf(target, `${name}/src`)
+      const to = findPart(target, `${name}/src`)
       if (to !== undefined && to !== from && !target.endsWith('.css') && !allowed[from]?.includes(to))
         found.push(`${file} imports ${target}`)
     }
@@ -423,12 +423,12 @@ function violationsOf(name: string, allowed: Readonly<Record<string, readonly st
   return found
 }
 
-function packageOf(file: string): string {
+function findPackage(file: string): string {
   return file.split('/')[0] ?? ''
 }
 
 /** The first part of the path below a folder. */
-function partOf(file: string, folder: string): string | undefined {
+function findPart(file: string, folder: string): string | undefined {
   const rest = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1) : undefined
   return rest === undefined || (folder !== 'console/src' && !rest.includes('/')) ? undefined : rest.split('/')[0]
 }

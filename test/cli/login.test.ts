@@ -163,7 +163,7 @@ test('--scope requests less, and the command reports what was not granted', asyn
     stderr,
   )
   assert.match((await runInProcess(['user', 'list'], { environment })).stderr, /\(403\)/)
-  const wrong = await runInProcess(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
+  const wrong = await runInProcess(['login', '--username', 'admin', '--password-file', readRows('wrong')], {
     environment,
   })
   assert.equal(wrong.status, 1)
@@ -171,7 +171,7 @@ test('--scope requests less, and the command reports what was not granted', asyn
 })
 
 /** A file with one line. */
-function rowsOf(line: string): string {
+function readRows(line: string): string {
   const path = join(home, 'line.txt')
   writeFileSync(path, `${line}\n`)
   return path
@@ -270,7 +270,7 @@ test('a command never continues with the login of another user, and does not und
 
 test('the login of a disabled user is reported as ended, also by a running live query', async (t) => {
   const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
-  const login = await runInProcess(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
+  const login = await runInProcess(['login', '--username', 'alice', '--password-file', readRows('wonderland-1')], {
     environment,
   })
   assert.equal(login.status, 0, login.stderr)

@@ -132,7 +132,7 @@ onEveryEngine('plans by shape', (place) => {
   after(() => live.close())
 
   /** All that a run depends on, or the whole error. */
-  function outcomeOf(plan: () => Planned, principal: Principal): unknown {
+  function catchOutcome(plan: () => Planned, principal: Principal): unknown {
     let planned: Planned
     try {
       planned = plan()
@@ -142,9 +142,9 @@ onEveryEngine('plans by shape', (place) => {
     }
     const { text, cost, bound, readsAuditLog, literals } = planned
     const { columns, parameters, usesClaims, tables } = bound
-    return { text, cost, columns, parameters, usesClaims, tables, readsAuditLog, run: runOf(planned, principal) }
+    return { text, cost, columns, parameters, usesClaims, tables, readsAuditLog, run: runStatement(planned, principal) }
 
-    function runOf(
+    function runStatement(
       { emitted: made, read }: Planned,
       { subject, username, clientId, roles, scopes }: Principal,
     ): unknown {
@@ -166,13 +166,13 @@ onEveryEngine('plans by shape', (place) => {
     const { snapshot } = live.catalogue
     const alone = new Planner(live.engine)
     let shared: Planned | undefined
-    const outcome = outcomeOf(() => {
+    const outcome = catchOutcome(() => {
       shared = sharing.plan(principal, snapshot, text)
       return shared
     }, principal)
     assert.deepEqual(
       outcome,
-      outcomeOf(() => alone.planWithLiterals(principal, snapshot, text), principal),
+      catchOutcome(() => alone.planWithLiterals(principal, snapshot, text), principal),
       text,
     )
     counts[shared === undefined ? 'refused' : 'planned']++

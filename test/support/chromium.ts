@@ -88,7 +88,7 @@ async function launch(ports: Readonly<Record<number, number>> = {}): Promise<Bro
 }
 
 /** Everything that went wrong on a page: script errors, blocked resources, messages of the security policy. */
-export function complaintsOf(page: Page): string[] {
+export function findComplaints(page: Page): string[] {
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
@@ -119,14 +119,14 @@ async function findExecutable(): Promise<{ executablePath: string; env?: Record<
   const own = process.env.TEST_CHROMIUM
   if (own !== undefined) return { executablePath: own }
   const folder = await unpackOnce()
-  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...(await environmentOf(folder)) } }
+  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...(await readEnvironment(folder)) } }
 }
 
 /**
  * The libraries that a bare Debian lacks (NSS, expat) come with the browser. So does a fonts.conf, but it names a folder
  * outside the project, and without any font Chromium crashes on the first page that needs a fallback: we write our own.
  */
-async function environmentOf(folder: string): Promise<Record<string, string>> {
+async function readEnvironment(folder: string): Promise<Record<string, string>> {
   const libraries = [join(folder, 'al2023', 'lib'), process.env.LD_LIBRARY_PATH ?? ''].filter((path) => path !== '')
   return { LD_LIBRARY_PATH: libraries.join(':'), HOME: folder, ...(await writeFontconfig(CACHE)) }
 }

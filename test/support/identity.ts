@@ -109,11 +109,11 @@ export function basic(clientId: string, secret: string): string {
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64')}`
 }
 
-export function claimsOf(token: string): Record<string, unknown> {
+export function decodeClaims(token: string): Record<string, unknown> {
   return parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 }
 
-export function headerOf(token: string): Record<string, unknown> {
+export function decodeHeader(token: string): Record<string, unknown> {
   return parseObject(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
 }
 

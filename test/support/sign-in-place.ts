@@ -170,7 +170,7 @@ export function authorizeUrl(issuer: string, changes: Changes = {}): URL {
 }
 
 /** The parameters of an answer, wherever they are. */
-export function answerOf(end: Page | Departure): ReadonlyMap<string, string> {
+export function readAnswer(end: Page | Departure): ReadonlyMap<string, string> {
   if (end.kind === 'page') throw new Error(`A page instead of an answer: ${end.status} ${end.url} ${end.body}`)
   if (end.method === 'POST') return new Map(end.form)
   const text = end.url.hash === '' ? end.url.search : end.url.hash
@@ -182,6 +182,6 @@ export function newVerifier(): { verifier: string; challenge: string } {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-export function claimsOf(jwt: string): Record<string, unknown> {
+export function decodeClaims(jwt: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
 }

@@ -325,16 +325,16 @@ test('a few long rows let other work in between too', async () => {
     if (!isDone) setImmediate(turn)
   }
   turn()
-  const turnsOf = async <Result>(work: () => Result | Promise<Result>) => {
+  const countTurns = async <Result>(work: () => Result | Promise<Result>) => {
     const before = turns
     const result = await work()
     return { result, turns: turns - before }
   }
-  const first = await turnsOf(() => inTurns(toState(rows('a'), { hasKeys: true, isOrdered: false }), BACKGROUND))
+  const first = await countTurns(() => inTurns(toState(rows('a'), { hasKeys: true, isOrdered: false }), BACKGROUND))
   const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
   const next = atOnce(toState(rows('b'), { hasKeys: true, isOrdered: false }))
   result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)
-  const change = await turnsOf(() => result.stepFrom(1, false))
+  const change = await countTurns(() => result.stepFrom(1, false))
   isDone = true
   for (const [name, { turns }] of Object.entries({ first, change }))
     assert.ok(turns >= 2, `${turns} turns of others while 60 MB were worked on: ${name}`)

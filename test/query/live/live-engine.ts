@@ -169,10 +169,10 @@ export function committed(engine: Engine, isSeen: () => Promise<boolean>): Promi
 }
 
 /** Rows by key, in the order of the keys. */
-export function rowsOf({ rows }: LiveReply): Record<string, unknown> {
+export function readRows({ rows }: LiveReply): Record<string, unknown> {
   return Object.fromEntries(rows.map(({ key, row }) => [key, JSON.parse(row)]).sort())
 }
 
-export function changedOf({ changed }: LiveReply): Record<string, boolean> {
+export function findChanged({ changed }: LiveReply): Record<string, boolean> {
   return Object.fromEntries([...(changed ?? [])].map(([key, { wasInserted }]) => [key, wasInserted]).sort())
 }

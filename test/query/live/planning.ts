@@ -43,7 +43,7 @@ export interface Planning {
   /** The statement as the query service runs it. */
   plain(statement: string, options?: Options): Promise<string[]>
   /** The route of the statement in its family. */
-  routeOf(statement: string, options?: Options): string | undefined
+  findRoute(statement: string, options?: Options): string | undefined
   close(): Promise<void>
 }
 
@@ -79,14 +79,14 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
 
   const planned = (statement: string, options: Options): Planned =>
-    planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)
+    planner.planWithLiterals(createCaller(options), catalogue.snapshot, statement)
   const plan = (statement: string, options: Options = {}): LivePlan => {
     const { changed } = options
     const changedKeys = changed === undefined ? engine.dialect.changedKeys : () => onEngine(changed, engine)
     return planLive(planned(statement, options), { dialect: { ...engine.dialect, changedKeys }, finish: engine.finish })
   }
   const values = (statement: string, options: Options): RunValues => {
-    const { subject, username, clientId, roles, scopes } = callerOf(options)
+    const { subject, username, clientId, roles, scopes } = createCaller(options)
     const inputs = Object.entries(options.parameters ?? {}).map(
       ([name, text]) => [name, text === null ? null : { text }] as const,
     )
@@ -96,7 +96,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   return {
     plan,
     async run(statement) {
-      const call = { planned: planned(statement, {}), principal: callerOf({}), requestId: 'setup', address: '' }
+      const call = { planned: planned(statement, {}), principal: createCaller({}), requestId: 'setup', address: '' }
       const running = new AbortController()
       await execute({ ...call, valueSets: [[]], encoding: LINES, limits: LIMITS, running }, env)
     },
@@ -120,7 +120,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
       const parameters = bindParameters(whole, values(statement, options), engine.bind)
       return (await read(engine, whole.sql, bound.columns, parameters)).map((cells) => JSON.stringify(cells))
     },
-    routeOf: (statement, options = {}) =>
+    findRoute: (statement, options = {}) =>
       plan(statement, options).family?.findRoute(values(statement, options), { integers: 'numbers' }),
     async close() {
       catalogue.close()
@@ -129,7 +129,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   }
 }
 
-function callerOf({ as = 'admin' }: Options): Principal {
+function createCaller({ as = 'admin' }: Options): Principal {
   const principal = CALLERS[as]
   if (principal === undefined) throw new Error(`There is no caller ${as}`)
   return principal

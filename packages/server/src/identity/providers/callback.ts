@@ -1,5 +1,5 @@
 /** `/external/{id}/callback`: the answer of a provider becomes a session, a linked identity, or a page that says why not. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import { seal } from '../../store/keys/opaque.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { type BrowserContext, isSignedIn } from '../browser/browser-context.ts'
@@ -18,7 +18,7 @@ import { LOGOUT_SEAL } from './sign-out.ts'
 import { type StartedSignIn, spendStarted } from './started-sign-in.ts'
 import { showTrial } from './trial.ts'
 
-export async function takeAnswer(context: BrowserContext, answer: Parameters, env: ProvidersEnv): Promise<void> {
+export async function takeAnswer(context: BrowserContext, answer: FormParameters, env: ProvidersEnv): Promise<void> {
   const id = context.http.param('id')
   const provider = env.providers.findAny(id)
   if (provider === undefined) throw providerFault('provider.state', 'The provider has been removed')
@@ -35,7 +35,7 @@ export async function takeAnswer(context: BrowserContext, answer: Parameters, en
 }
 
 async function proveTimed(
-  answer: Parameters,
+  answer: FormParameters,
   state: string,
   { maxAge }: StartedSignIn,
   provider: StoredProvider,

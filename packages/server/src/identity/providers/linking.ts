@@ -1,6 +1,6 @@
 /** Linking an identity to the user who is signed in, once they confirm it; and unlinking one. */
 import { AccountFault } from '../../accounts/account-fault.ts'
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { sectionAddress } from '../browser/account/account.ts'
 import { personAsAuthor } from '../browser/account-author.ts'
@@ -21,7 +21,7 @@ interface Linkable {
   readonly identity: PendingIdentity
 }
 
-export async function askToLink(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
+export async function askToLink(context: BrowserContext, query: FormParameters, env: ProvidersEnv): Promise<void> {
   const found = await findLinkable(context, query, env)
   if (found === undefined) return
   const { frame, formAction } = await frameOfFlow(context, found.flow, 'session', env)
@@ -34,7 +34,7 @@ export async function askToLink(context: BrowserContext, query: Parameters, env:
   sendPage(context.http, page, { formAction })
 }
 
-export async function decideLink(context: BrowserContext, form: Parameters, env: ProvidersEnv): Promise<void> {
+export async function decideLink(context: BrowserContext, form: FormParameters, env: ProvidersEnv): Promise<void> {
   const found = await findLinkable(context, form, env)
   if (found === undefined) return
   const { flow, identity } = found
@@ -64,7 +64,7 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
 /** Undefined if the browser was sent elsewhere: the identity expired, or the sign-in here is too old or lacks its second factor. */
 async function findLinkable(
   context: BrowserContext,
-  parameters: Parameters,
+  parameters: FormParameters,
   env: ProvidersEnv,
 ): Promise<Linkable | undefined> {
   const flow = await claimFlow(parameters.get('flow'), context, env.flows)
@@ -77,7 +77,7 @@ async function findLinkable(
   throw providerFault('provider.state', 'The sign-in here is too old to link an identity')
 }
 
-export async function askToUnlink(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
+export async function askToUnlink(context: BrowserContext, query: FormParameters, env: ProvidersEnv): Promise<void> {
   const identity = await ownIdentity(context, query.get('identity'), env)
   if (identity === undefined) return
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
@@ -93,7 +93,7 @@ export async function askToUnlink(context: BrowserContext, query: Parameters, en
   sendPage(context.http, page)
 }
 
-export async function unlink(context: BrowserContext, form: Parameters, env: ProvidersEnv): Promise<void> {
+export async function unlink(context: BrowserContext, form: FormParameters, env: ProvidersEnv): Promise<void> {
   const identity = await ownIdentity(context, form.get('identity'), env)
   if (identity === undefined || !isSignedIn(context)) return
   const { user, session, http } = context

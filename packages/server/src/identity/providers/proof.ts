@@ -1,5 +1,5 @@
 /** The answer of a provider, checked: who authenticated there, with the claims that we read. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import type { Claims } from '../tokens/jwt.ts'
 import { deriveSecrets } from './authorization-request.ts'
@@ -24,7 +24,7 @@ export interface Proof {
 const DESCRIBING = ['name', 'email']
 
 export async function prove(
-  answer: Parameters,
+  answer: FormParameters,
   state: string,
   maxAge: number | undefined,
   provider: StoredProvider,
@@ -46,7 +46,7 @@ export async function prove(
 }
 
 /** RFC 6749 §4.1.2, RFC 9207 §2.4. The state has been checked. */
-function readAnswer(answer: Parameters, provider: StoredProvider, { sendsIssuer }: ProviderMetadata): string {
+function readAnswer(answer: FormParameters, provider: StoredProvider, { sendsIssuer }: ProviderMetadata): string {
   if (answer.repeated.size > 0) throw badAnswer(`Parameters occur twice: ${[...answer.repeated].join(', ')}`)
   const issuer = answer.get('iss')
   if (issuer === undefined ? sendsIssuer : !listIssuers(provider).includes(issuer))

@@ -15,7 +15,7 @@ import { refuse } from '../errors.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { bulkKind } from './bulk-type.ts'
 import { idempotencyKeyReader, readWord } from './request.ts'
-import { type ServeEnv, workOf } from './serve.ts'
+import { describeWork, type ServeEnv } from './serve.ts'
 
 export interface BulkEndpointEnv extends ServeEnv, BulkEnv {}
 
@@ -34,7 +34,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
   refuseCoding(context)
   const duplicates = readDuplicates(context)
   const started = performance.now()
-  const work = workOf(context, env, context.path)
+  const work = describeWork(context, env, context.path)
   try {
     const outcome = await runBulk(
       {

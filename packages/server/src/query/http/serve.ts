@@ -56,7 +56,7 @@ export function serve<Parsed extends ParsedRequest>(
 ): Sent {
   const answer = (request: Parsed): Sent => {
     const { encoding, shown } = request
-    const work = workOf(context, env, shown)
+    const work = describeWork(context, env, shown)
     const { address } = context
     const ran = run({ ...work, address, encoding, plan: (planning) => plan(request, planning, context, env) }, env)
     const reply = (ran: Ran<PlannedRequest>) => new Reply(context, env, encoding, ran).send()
@@ -67,7 +67,7 @@ export function serve<Parsed extends ParsedRequest>(
 }
 
 /** What a request runs: it ends if the client leaves. */
-export function workOf(context: Context, { trace }: ServeEnv, shown: string): Work {
+export function describeWork(context: Context, { trace }: ServeEnv, shown: string): Work {
   const { principal, id: requestId } = context
   const onBegin = (running: RunningQuery) => stopWhenClosed(context, running)
   return { principal, requestId, shown, span: trace?.begin('query'), onBegin }

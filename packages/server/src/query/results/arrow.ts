@@ -7,7 +7,7 @@ import type { RowEncoder } from '../model/result.ts'
 import type { ArrowResultType } from '../types/arrow-type.ts'
 import { representation } from '../types/types.ts'
 import { arrowColumn, type ColumnData } from './arrow-columns.ts'
-import { integer, type Node, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
+import { type FlatNode, integer, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
 
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
   const builders = columns.map(({ type }) => arrowColumn(type))
@@ -66,7 +66,7 @@ function writeBatch(rows: number, columns: readonly ColumnData[]): Uint8Array {
 }
 
 /** A continuation marker, the length of the metadata, the metadata, and the buffers of the body at aligned places. */
-function writeMessage(kind: number, header: Node, body: readonly Uint8Array[]): Uint8Array {
+function writeMessage(kind: number, header: FlatNode, body: readonly Uint8Array[]): Uint8Array {
   const bodyLength = body.reduce((length, { byteLength }) => length + padded(byteLength), 0)
   const metadata = writeFlatBuffer(table(integer(2, VERSION), integer(1, kind), header, integer(8, bodyLength)))
   const message = Buffer.allocUnsafeSlow(8 + metadata.length + bodyLength)
@@ -87,12 +87,12 @@ function padded(length: number): number {
   return Math.ceil(length / ALIGNMENT) * ALIGNMENT
 }
 
-function buildSchema(columns: readonly ResultColumn[]): Node {
+function buildSchema(columns: readonly ResultColumn[]): FlatNode {
   const fields = columns.map(({ name, type, nullable }) => {
     const [kind, ...slots] = typeSlots(representation(type).arrow.type)
     // Readers require the list of children, even if it is empty.
-    const children: Node = { kind: 'tables', tables: [] }
-    const text: Node = { kind: 'text', text: name }
+    const children: FlatNode = { kind: 'tables', tables: [] }
+    const text: FlatNode = { kind: 'text', text: name }
     return table(text, integer(1, nullable ? 1 : 0), integer(1, kind), table(...slots), undefined, children)
   })
   return table(undefined, { kind: 'tables', tables: fields })

@@ -34,14 +34,14 @@ export function createRunner(env: RunEnv): RunStatement {
     }
     const call = { principal, requestId: randomUUID(), address: '', encoding: ENCODING, shown: statement, plan }
     try {
-      return await resultOf(await run(call, env))
+      return await readResult(await run(call, env))
     } catch (error) {
       throw asUnavailable(error) ?? error
     }
   }
 }
 
-async function resultOf({ result, run }: Ran): Promise<StatementResult> {
+async function readResult({ result, run }: Ran): Promise<StatementResult> {
   try {
     const rows = parseLines(await readText(result))
     run.succeed(rows.length)

@@ -21,10 +21,10 @@ export interface DescribeEnv {
 }
 
 export function describePortal(portal: Portal, env: DescribeEnv): Later {
-  return describeRows(portal.prepared, formatsOf(portal), env)
+  return describeRows(portal.prepared, resultFormats(portal), env)
 }
 
-function formatsOf(portal: Portal): readonly Format[] {
+function resultFormats(portal: Portal): readonly Format[] {
   switch (portal.kind) {
     case 'empty':
       return []

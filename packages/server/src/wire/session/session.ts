@@ -128,14 +128,14 @@ class WireSession implements Session {
     try {
       later = this.#dispatch(message)
     } catch (error) {
-      this.#fail(error, protocolOf(message))
+      this.#fail(error, messageProtocol(message))
     }
     if (later === undefined) {
       this.#isBusy = false
       return undefined
     }
     return later
-      .catch((error) => this.#fail(error, protocolOf(message)))
+      .catch((error) => this.#fail(error, messageProtocol(message)))
       .finally(() => {
         this.#isBusy = false
       })
@@ -303,7 +303,7 @@ class WireSession implements Session {
 const CANCELLED = 'The statement was cancelled by its user'
 const COPY_ENDED = new WireError('57014', 'COPY was ended')
 
-function protocolOf(message: FrontendMessage): Protocol {
+function messageProtocol(message: FrontendMessage): Protocol {
   if (message.kind === 'refused') return message.endsWithReady ? 'simple' : 'extended'
   return message.kind === 'query' ? 'simple' : 'extended'
 }

@@ -1,5 +1,5 @@
 /** The account pages: what they share, and the password. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import { accountPage, passwordPage, SECTIONS, type Section } from '../../pages/account.ts'
@@ -29,7 +29,7 @@ export function accountRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-export type AccountAction = (context: SignedInBrowser, parameters: Parameters, env: BrowserEnv) => Promise<void>
+export type AccountAction = (context: SignedInBrowser, parameters: FormParameters, env: BrowserEnv) => Promise<void>
 
 /** One of our own pages. A browser that lacks a session, or anything else the page requires, is redirected first. */
 export function ownPageRoute(
@@ -38,7 +38,7 @@ export function ownPageRoute(
   env: BrowserEnv,
   findNeeds: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
 ): Route {
-  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, query: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, page, findNeeds(context, env), env)) return
     if (isSignedIn(context)) await show(context, query, env)
   }
@@ -52,7 +52,7 @@ export function askRoute(
   ask: AccountAction,
   env: BrowserEnv,
 ): Route {
-  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, query: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, { name: section }, {}, env)) return
     if (isSignedIn(context)) await ask(context, query, env)
   }
@@ -61,7 +61,7 @@ export function askRoute(
 
 /** The anti-forgery token is bound to the session, so the person who is signed in now is the one who saw the page. */
 export function accountFormRoute(path: string, action: AccountAction, env: BrowserEnv): Route {
-  const act = async (context: BrowserContext, form: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, form: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, { name: 'account' }, {}, env)) return
     if (isSignedIn(context)) await action(context, form, env)
   }
@@ -94,7 +94,7 @@ export function sectionAddress(section: Section, done: Done, env: BrowserEnv): s
 
 export interface SectionReply {
   /** The query string of the request, which may say what happened. */
-  readonly query?: Parameters
+  readonly query?: FormParameters
   readonly error?: FormErrorIn | undefined
 }
 
@@ -141,7 +141,7 @@ function showPassword(context: SignedInBrowser, env: BrowserEnv, again?: FormRep
 const WRONG: FormReply = { status: 400, error: (text) => ({ text: text.wrongPassword, field: 'current_password' }) }
 
 /** C-67: ends all sessions and tokens of the user at once. */
-async function changePassword(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function changePassword(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user, http } = context
   const password = form.get('new_password') ?? ''
   const fault = lengthFault(password)

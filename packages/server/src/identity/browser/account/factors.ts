@@ -1,5 +1,5 @@
 /** The section about signing in: second factors and recovery codes. Changing them needs a recent sign-in. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
 import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'
@@ -131,7 +131,7 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
   return sendPage(context.http, page, { status: failed ? 400 : 200, scripts: "'self'" })
 }
 
-async function addPasskey(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function addPasskey(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const handle = form.get('flow') ?? ''
   const flow = await env.flows.find(handle)
   const challenge = flow?.browser === context.browser() ? flow.details.progress.challenge : undefined
@@ -146,7 +146,7 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
   return factorAdded(context, ['pop', 'user'], sectionAddress('security', 'factor-added', env), env)
 }
 
-async function askToRemove(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function askToRemove(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const steps = withoutRecovery(await env.factors.listOfUser(context.user.id))
   const factor = steps.find(({ id }) => id === query.get('factor'))
   if (factor === undefined) return context.http.redirect(`${env.pages.base}/account/security`)
@@ -163,7 +163,7 @@ async function askToRemove(context: SignedInBrowser, query: Parameters, env: Bro
   return sendPage(context.http, page)
 }
 
-async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env: BrowserEnv): Promise<void> {
+async function askForNewCodes(context: SignedInBrowser, _query: FormParameters, env: BrowserEnv): Promise<void> {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const { messages } = frame.language
   const page = confirmPage(frame, {
@@ -178,7 +178,7 @@ async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env:
 }
 
 /** Where a second factor is required of a person, the last one cannot be removed. */
-async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function removeFactor(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const outcome = await env.accounts.change(personAsAuthor(context), (accounts) =>
     accounts.removeFactor(user.id, form.get('factor') ?? ''),

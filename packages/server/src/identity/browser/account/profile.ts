@@ -1,6 +1,6 @@
 /** The profile of the account pages: what people may change about themselves, checked. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { isMailAddress } from '../../../lib/mail-address.ts'
@@ -77,7 +77,7 @@ function mapFields(readText: (name: ProfileField) => string): ProfileTexts {
 
 const LONGEST_VALUE = 200
 
-async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function saveProfile(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
   const before = profileTexts(user)

@@ -1,5 +1,5 @@
 /** E-mail addresses where mail is set up: one that a person enters counts once a link mailed to it has been used. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { isMailAddress } from '../../../lib/mail-address.ts'
 import type { User } from '../../../store/accounts/user.ts'
@@ -41,7 +41,7 @@ async function askAgain(context: SignedInBrowser, mail: MailPort, env: BrowserEn
   return redirectDone(context, 'profile', 'address-asked', env)
 }
 
-async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openLink(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const token = query.get('token') ?? ''
   const found = await findUsable(token, env)
   if (found === undefined) return showUnusable(context, env)
@@ -50,7 +50,7 @@ async function openLink(context: BrowserContext, query: Parameters, env: Browser
   sendPage(context.http, confirmAddressPage(frame, { token, address, username: found.user.username }))
 }
 
-async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const token = form.get('token') ?? ''
   // Whoever is signed in here, the link says whose address it is.
   const author = personAsAuthor(context, { actor: undefined })

@@ -1,5 +1,5 @@
 /** Setting up an authenticator app, on the account page or during a sign-in that requires one. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { NewFactor } from '../../../store/accounts/factors.ts'
 import type { User } from '../../../store/accounts/user.ts'
@@ -18,8 +18,8 @@ import { SEALED_TOTP } from './second-factor.ts'
 
 export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
   const whenAllowed =
-    (act: (context: SignedInBrowser, place: SetUpPlace, parameters: Parameters) => Promise<void>) =>
-    async (context: BrowserContext, parameters: Parameters) => {
+    (act: (context: SignedInBrowser, place: SetUpPlace, parameters: FormParameters) => Promise<void>) =>
+    async (context: BrowserContext, parameters: FormParameters) => {
       const flow = await claimFlow(parameters.get('flow'), context, env.flows)
       // A person with a second factor must use it, not set up another.
       if (!isSignedIn(context) || context.user.hasSecondFactor) return proceed(context, flow, env)
@@ -91,7 +91,7 @@ export async function showSetUp(
 
 export async function takeSetUp(
   context: SignedInBrowser,
-  form: Parameters,
+  form: FormParameters,
   place: SetUpPlace,
   env: BrowserEnv,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 /** Choosing a password without the current one: the checks of a new password, and the page of a forced change. */
 import { passwordFault } from '../../../accounts/passwords.ts'
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { OpenedSession } from '../../../store/authorizations/sessions.ts'
@@ -17,8 +17,8 @@ import { flowClientId } from './sign-in.ts'
 
 export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   const whenDemanded =
-    (act: (context: SignedInBrowser, flow: FlowInteraction, parameters: Parameters) => Promise<void>) =>
-    async (context: BrowserContext, parameters: Parameters) => {
+    (act: (context: SignedInBrowser, flow: FlowInteraction, parameters: FormParameters) => Promise<void>) =>
+    async (context: BrowserContext, parameters: FormParameters) => {
       const flow = await claimFlow(parameters.get('flow'), context, env.flows)
       if (!isSignedIn(context) || !context.user.mustChangePassword) return proceed(context, flow, env)
       // An unattended browser must not be enough to replace a password.
@@ -63,7 +63,7 @@ async function showForcedChange(
 async function takeForcedChange(
   context: SignedInBrowser,
   flow: FlowInteraction,
-  form: Parameters,
+  form: FormParameters,
   env: BrowserEnv,
 ): Promise<void> {
   const { user } = context

@@ -1,7 +1,7 @@
 /** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
 
 import { readUsername } from '../../../accounts/usernames.ts'
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { hasAdministrator } from '../../../store/accounts/administrators.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
@@ -31,12 +31,12 @@ interface OpenLink {
   readonly link: SetUpLink
 }
 
-async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openLink(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, query.get('token'), env)
   return open === undefined ? showUnusable(context, env) : showLink(context, open, env)
 }
 
-async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, form.get('token'), env)
   if (open === undefined) return showUnusable(context, env)
   if (open.user !== undefined && !env.providers.maySignInLocally(open.user)) return showLink(context, open, env)

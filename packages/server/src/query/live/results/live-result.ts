@@ -9,7 +9,7 @@ import { newResultId, type PositionSeal } from '../position.ts'
 import type { LiveTarget } from '../target.ts'
 import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
-import { History } from './history.ts'
+import { ResultHistory } from './history.ts'
 import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
 import { ROWS_PER_STEP } from './row-steps.ts'
 import { SnapshotMessages } from './snapshot-messages.ts'
@@ -78,7 +78,7 @@ export class LiveResult {
   /** How many readers the rows of a state have. Rows that are being read are not changed: the next state has a copy. */
   readonly #reading = new Map<LiveState['rows'], number>()
   readonly #ownBytes: number
-  readonly #history = new History(1)
+  readonly #history = new ResultHistory(1)
   readonly #seal: PositionSeal
   #position: string | undefined
   #sealedAt = 0

@@ -1,6 +1,6 @@
 /** Parses what expressions consist of: literals, names, calls, CASE, arrays and what is in parentheses. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Call, Expression, OrderItem, Window } from './ast.ts'
+import type { Call, Expression, OrderItem, WindowSpec } from './ast.ts'
 import { BARE_FUNCTIONS } from './keywords.ts'
 import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
@@ -200,7 +200,7 @@ function parseArguments(tokens: TokenStream): Expression[] {
 }
 
 /** A name, or "(" [name] ["PARTITION BY" …] ["ORDER BY" …] ")" */
-export function parseWindow(tokens: TokenStream): Window {
+export function parseWindow(tokens: TokenStream): WindowSpec {
   if (!tokens.accepts('(')) return { base: tokens.name(), partitionBy: [], orderBy: [] }
   const base = tokens.isName() && !tokens.sees('partition') ? tokens.name() : undefined
   const partitionBy = tokens.accepts('partition', 'by') ? tokens.list((list) => list.expression()) : []

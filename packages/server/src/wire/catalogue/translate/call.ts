@@ -1,7 +1,7 @@
 /** Calls of functions in catalogue statements. */
 import { CatalogueError } from '../catalogue-error.ts'
 import { OID, standardName } from '../data/types.ts'
-import type { Call, Expression, OrderItem, Window } from '../syntax/ast.ts'
+import type { Call, Expression, OrderItem, WindowSpec } from '../syntax/ast.ts'
 import { AGGREGATES } from './aggregates.ts'
 import { SCALARS } from './scalars.ts'
 import type { Scope } from './scope.ts'
@@ -91,7 +91,7 @@ export function translateOrder(items: readonly OrderItem[], print: (value: Expre
     .join(', ')
 }
 
-function translateWindow(window: Window, scope: Scope, print: (value: Expression) => string, at: number): string {
+function translateWindow(window: WindowSpec, scope: Scope, print: (value: Expression) => string, at: number): string {
   const base = window.base === undefined ? undefined : scope.findWindow(window.base)
   if (window.base !== undefined && base === undefined)
     throw new CatalogueError('unknownObject', `window "${window.base}" does not exist`, at)

@@ -10,7 +10,7 @@ import type { Runner } from '../runner.ts'
 import { AUTOCOMMIT } from '../transaction/block.ts'
 import { type CopyTarget, type DeferredCopy, MAX_DEFERRED_BYTES } from '../transaction/deferred-rows.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
-import { type DeferEnv, deferAsInserts, piecesOf, replaceByInserts } from './deferred-copy.ts'
+import { type DeferEnv, deferAsInserts, replaceByInserts, streamPieces } from './deferred-copy.ts'
 
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128
@@ -132,7 +132,7 @@ export class CopyIn {
   async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const { columns: names, format } = this.#target
     const columns = names.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(format, piecesOf(parts), names)
+    const reader = await openReader(format, streamPieces(parts), names)
     let rows = 0
     for await (const batch of reader.read(columns)) {
       signal.throwIfAborted()
@@ -147,7 +147,7 @@ export class CopyIn {
 export async function insertDeferred(copy: DeferredCopy, { caller, runner }: CopyInEnv): Promise<number> {
   const giveBack = caller.memory.handOver(copy.bytes)
   try {
-    return await insertRows(copy, () => piecesOf(copy.parts), runner)
+    return await insertRows(copy, () => streamPieces(copy.parts), runner)
   } finally {
     giveBack()
   }

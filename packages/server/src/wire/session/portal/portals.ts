@@ -78,8 +78,8 @@ export class Portals {
   /** Counts what a portal has come to have in memory until it is closed. */
   count(portal: RowsPortal, bytes: number): void {
     for (const entry of this.#entries.values()) {
-      const isOf = entry.portal === portal || (entry.portal.kind === 'command' && entry.portal.executed === portal)
-      if (!isOf) continue
+      const isOwner = entry.portal === portal || (entry.portal.kind === 'command' && entry.portal.executed === portal)
+      if (!isOwner) continue
       this.#memory.take(bytes)
       entry.bytes += bytes
     }

@@ -4,7 +4,7 @@ import { createEncoder } from '../../../results/byte-encoder.ts'
 import { LongRows } from '../../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
-import type { Record } from '../read/records.ts'
+import type { TableRecord } from '../read/records.ts'
 import type { RowTaker } from '../read/row-pages.ts'
 import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder } from '../representation.ts'
@@ -39,7 +39,7 @@ async function readRows(connections: Connections, job: ReadJob, result: LongResu
 interface RecordTarget {
   readonly encoder: RowEncoder
   /** Adds a row to the encoder; undefined if it has none for records. Other formats take more time for records than for rows. */
-  readonly addRecord: ((record: Record) => void) | undefined
+  readonly addRecord: ((record: TableRecord) => void) | undefined
 }
 
 async function createTarget({ encoding, columns }: ReadJob): Promise<RecordTarget> {
@@ -80,7 +80,7 @@ class LongResult implements RowTaker {
     return this.#longRows.hasLongRow ? this.#sendPieces(raw) : this.#sendFull()
   }
 
-  takeRecord(record: Record): boolean {
+  takeRecord(record: TableRecord): boolean {
     const { addRecord } = this.#target
     return addRecord !== undefined && this.#rows.addWith(record, addRecord) && this.#sendFull()
   }

@@ -1,7 +1,7 @@
 /** The rows in the pages of a table of SQLite, as the file format has them (sqlite.org/fileformat2.html, 1.6 and 2.1). */
 
 /** A row. Its first column, the row number, is not among its values. */
-export class Record {
+export class TableRecord {
   bytes: Uint8Array = NO_BYTES
   #view: DataView = new DataView(NO_BYTES.buffer)
   /** Where the type of the next value is, and where the value is. */
@@ -126,9 +126,9 @@ export function readRecords(
   pages: Uint8Array,
   pageBytes: number,
   rootPage: number,
-  take: (record: Record) => boolean,
+  take: (record: TableRecord) => boolean,
 ): boolean {
-  const record = new Record()
+  const record = new TableRecord()
   record.openPages(pages)
   const view = new DataView(pages.buffer, pages.byteOffset, pages.byteLength)
 

@@ -9,7 +9,7 @@ import type { ColumnBatch } from '../../../columns/batch.ts'
 import type { NamedColumn } from '../../../columns/row-error.ts'
 import type { SpoolEncoder, SpoolEnd } from '../../../columns/spool-file.ts'
 import { buildCells, type Cells } from './cells.ts'
-import { interiorPages, LeafPage, type Node, PAGE_BYTES, schemaPage } from './pages.ts'
+import { interiorPages, LeafPage, PAGE_BYTES, schemaPage, type TreeNode } from './pages.ts'
 
 /** The schema, and the root of the table, whose contents are known at the end. */
 const HEAD_PAGES = 2
@@ -21,7 +21,7 @@ const OVERFLOW_BYTES = PAGE_BYTES - 4
 export class SpoolTable implements SpoolEncoder {
   readonly headBytes = HEAD_PAGES * PAGE_BYTES
   readonly #columns: readonly NamedColumn[]
-  readonly #leaves: Node[] = []
+  readonly #leaves: TreeNode[] = []
   #leaf = new LeafPage()
   #pages: Buffer[] = []
   #taken = 0
