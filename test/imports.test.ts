@@ -21,22 +21,23 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   'step-up': BASE,
   store: BASE,
   events: [...BASE, 'store'],
-  identity: [...DATA, 'http'],
+  accounts: [...BASE, 'store'],
+  identity: [...DATA, 'http', 'accounts'],
   streaming: [...DATA, 'http', 'step-up'],
   query: [...DATA, 'http', 'schema', 'step-up', 'child-process'],
   feeds: [...DATA, 'http', 'step-up'],
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
   mail: [...BASE, 'store'],
-  scim: [...DATA, 'http'],
+  scim: [...DATA, 'http', 'accounts'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
   demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
-  resources: ['lib', 'schema', 'store'],
-  declarative: ['lib', 'schema', 'store', 'config', 'resources'],
-  admin: [...DATA, 'schema', 'http', 'resources', 'declarative', 'config'],
+  resources: ['lib', 'schema', 'store', 'accounts'],
+  declarative: ['lib', 'schema', 'store', 'accounts', 'config', 'resources'],
+  admin: [...DATA, 'schema', 'http', 'accounts', 'resources', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
+    ...[...DATA, 'schema', 'http', 'accounts', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['wire', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
@@ -279,6 +280,37 @@ test('a package from npm is imported in its folders only', () => {
     }
   }
   assert.deepEqual([...violations, ...unused], [])
+})
+
+/** Besides the account service, those that open the stores: they pass them on as `Stores`, which cannot write accounts. */
+const OPENERS = [
+  'server/src/accounts/accounts.ts',
+  'server/src/cli/doctor/content.ts',
+  'server/src/cli/doctor/providers.ts',
+  'server/src/declarative/reconcile.ts',
+  'server/src/server/mail.ts',
+  'server/src/server/resources.ts',
+]
+
+test('only the account service writes accounts', async () => {
+  const openers: string[] = []
+  for (const file of imports.keys()) {
+    if (!file.startsWith('server/src/') || file.startsWith('server/src/store/')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    assert.ok(
+      file.startsWith('server/src/accounts/') || !/\bWritableStores\b/.test(text),
+      `${file} names WritableStores`,
+    )
+    if (/\bcreateStores\b/.test(text)) openers.push(file)
+    // The tables of accounts are written by store/accounts, store/providers and store/scim, and moved as a whole.
+    if (file.startsWith('server/src/move/')) continue
+    assert.doesNotMatch(
+      text,
+      /(insertInto|updateTable|deleteFrom)\('(users|user_roles|factors|identities|set_up_links)'\)/,
+      file,
+    )
+  }
+  assert.deepEqual(openers.sort(), OPENERS)
 })
 
 test('the composition names what it passes on: nothing of the server is spread', async () => {

@@ -153,6 +153,8 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const reconcileEnv = () => ({
       database: admin.env.database,
       clock: admin.env.clock,
+      audit: admin.env.audit,
+      mail: undefined,
       environment: { KEY: 'a-key-of-the-file' },
       tables: undefined,
       digestKey: Buffer.alloc(32),

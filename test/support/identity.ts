@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Clock } from 'gatehouse-protocol'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 

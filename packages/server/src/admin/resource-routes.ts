@@ -1,4 +1,5 @@
 /** The administration routes that follow from a resource definition: list, create, show, change, remove, and its actions. */
+import type { AccountsInside } from '../accounts/accounts.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import {
@@ -17,7 +18,7 @@ import {
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, readObject } from './request/body.ts'
-import { change, type Effects, record, recordPatch, requireUpgraded } from './request/change.ts'
+import { changeUsers, type Effects, record, recordPatch, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
 import {
@@ -183,12 +184,12 @@ async function createItem<Item extends object, Declared extends object>(
   const { definition } = kind
   const { body, secret } = splitSecret(definition, readObject(call.body))
   if (definition.isNewerThanNodes?.(body) === true) await requireUpgraded(env)
-  const { item, once } = await change(env, async (stores, effects) => {
+  const { item, once } = await changeUsers(env, call, async (accounts, stores, effects) => {
     const wanted = await readItem(definition, definition.complete?.(body) ?? body, stores, env)
     const key = readKey(definition, wanted)
     if ((await definition.store(stores).find(key)) !== undefined)
       throw conflict(`The ${resourceTitle(definition)} ${key} exists already`)
-    return write(kind, wanted, { before: undefined, secret }, env, stores, effects)
+    return write(kind, wanted, { before: undefined, secret }, env, insideOf(env, accounts, stores, effects))
   })
   return replyCreated(kind, item, call, env, once)
 }
@@ -205,12 +206,12 @@ async function replaceItem<Item extends object, Declared extends object>(
   const given = readObject(call.body)
   refuseOtherKey(definition, call, given, 'must be the name in the address')
   const { body, secret } = splitSecret(definition, given)
-  const { before, item } = await change(env, async (stores, effects) => {
+  const { before, item } = await changeUsers(env, call, async (accounts, stores, effects) => {
     const wanted = await readItem(definition, { ...body, ...calledMembers(definition, call) }, stores, env)
     const found = await definition.store(stores).find(key)
     if (call.ifMatch !== undefined)
       checkMatch(call, definition.present(found ?? (await findItem(kind, key, env, stores)), env))
-    const written = await write(kind, wanted, { before: found, secret }, env, stores, effects)
+    const written = await write(kind, wanted, { before: found, secret }, env, insideOf(env, accounts, stores, effects))
     return { before: found, item: written.item }
   })
   if (before === undefined) return replyCreated(kind, item, call, env)
@@ -251,13 +252,13 @@ async function changeItem<Item extends object, Declared extends object>(
   refuseUnknownMembers(definition, patch)
   if (definition.isNewerThanNodes?.(patch) === true) await requireUpgraded(env)
   const tables = await readTables(definition, env)
-  const { before, item } = await change(env, async (stores, effects) => {
+  const { before, item } = await changeUsers(env, call, async (accounts, stores, effects) => {
     const found = await findItem(kind, key, env, stores)
     requireMatch(call, definition.present(found, env))
     const members = (definition.merge ?? mergePatch)(definition.declare(found), patch)
     const after = await readItem(definition, members, stores, env)
     refuse(await definition.refusal?.(found, after, { stores, tables }))
-    const written = await write(kind, after, { before: found, secret }, env, stores, effects)
+    const written = await write(kind, after, { before: found, secret }, env, insideOf(env, accounts, stores, effects))
     await specials.require?.(env, stores)
     return { before: found, item: written.item }
   })
@@ -290,11 +291,11 @@ async function removeOne<Item extends object>(kind: Kind<Item>, call: AdminCall,
   const key = calledKey(definition, call)
   await specials.guard?.(key, 'remove', env)
   const tables = await readTables(definition, env)
-  await change(env, async (stores, effects) => {
+  await changeUsers(env, call, async (accounts, stores, effects) => {
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
     refuse(await definition.refusal?.(before, undefined, { stores, tables }))
-    const inside = storesInside(env, stores, effects)
+    const inside = insideOf(env, accounts, stores, effects)
     await removeItem(definition, key, before, inside)
     await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
@@ -316,10 +317,10 @@ async function runAction<Item extends object>(
     const checked = checkItemShape({ list: { items: action.body } }, body)
     if ('faults' in checked) throw badBody(checked.faults)
   }
-  const { item, result } = await change(env, async (stores, effects) => {
+  const { item, result } = await changeUsers(env, call, async (accounts, stores, effects) => {
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
-    const inside = storesInside(env, stores, effects)
+    const inside = insideOf(env, accounts, stores, effects)
     const done = await action.run(before, inside, body)
     await settle(definition, 'changed', inside)
     return { item: await findItem(kind, key, env, stores), result: done }
@@ -335,22 +336,26 @@ async function write<Item extends object>(
   item: Item,
   { before, secret }: { readonly before: Item | undefined; readonly secret: NewSecret | undefined },
   env: AdminEnv,
-  stores: Stores,
-  effects: Effects,
+  inside: ChangeInside,
 ): Promise<{ readonly item: Item; readonly once: JsonObject | undefined }> {
   const { definition } = kind
+  const { stores } = inside
   const fault = definition.secret?.body && definition.secret.fault?.(secret !== undefined, item, before)
   if (fault !== undefined) throw badBody([{ path: definition.secret?.member ?? '', text: fault }])
   await refuseTogether(definition, item, stores)
   refuse(await definition.conflict?.(item, stores))
-  const inside = storesInside(env, stores, effects)
   const once = await putItem(definition, item, { ...inside, before, secret, isDeclared: false })
   await settle(definition, before === undefined ? 'created' : 'changed', inside)
   return { item: await findItem(kind, readKey(definition, item), env, stores), once }
 }
 
-function storesInside({ providerKey }: AdminEnv, stores: Stores, { publish, revocations }: Effects): ChangeInside {
-  return { stores, publish, revocations, providerKey }
+function insideOf(
+  { providerKey }: AdminEnv,
+  accounts: AccountsInside,
+  stores: Stores,
+  { publish, revocations }: Effects,
+): ChangeInside {
+  return { accounts, stores, publish, revocations, providerKey }
 }
 
 async function refuseTogether<Item extends object>(

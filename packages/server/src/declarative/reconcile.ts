@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
+import type { AccountsEnv } from '../accounts/accounts.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { readAllClients } from '../resources/client-lists.ts'
@@ -59,7 +60,7 @@ export interface Declared {
   readonly hasTicker?: boolean
 }
 
-export interface ReconcileEnv {
+export interface ReconcileEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly database: Database
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>

@@ -6,6 +6,7 @@
  * The command line loads all definitions with its table of commands: a definition imports nothing large.
  */
 import type { AuditEvent, AuditEventName } from 'gatehouse-protocol'
+import type { AccountsInside } from '../accounts/accounts.ts'
 import { type Fault, findFaults } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
@@ -132,6 +133,7 @@ export interface SecretDigests {
 
 /** What a change can use. */
 export interface ChangeInside {
+  readonly accounts: AccountsInside
   readonly stores: Stores
   readonly revocations: RevocationsInside
   readonly publish: PublishInside

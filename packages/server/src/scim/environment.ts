@@ -1,23 +1,19 @@
 /** What the SCIM endpoints use, and who calls. */
-import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Clock } from 'gatehouse-protocol'
+import type { Accounts } from '../accounts/accounts.ts'
 import type { Context } from '../http/context.ts'
-import type { EventTransactionEnv } from '../store/cluster/event-transaction.ts'
-import type { MailPort } from '../store/mail/notify.ts'
-import { scimSource } from '../store/scim/members.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { AttributePort } from './attribute-port.ts'
 
-export interface ScimEnv extends EventTransactionEnv {
+export interface ScimEnv {
+  readonly accounts: Accounts
   readonly stores: Stores
   readonly clock: Clock
-  readonly audit: Audit
   readonly metrics: Metrics
   /** The address of the endpoints: `https://gate.example.com/scim/v2`. */
   readonly base: string
   readonly attributes: AttributePort
-  /** Undefined where no mail is set up. */
-  readonly mail?: Pick<MailPort, 'notify'> | undefined
 }
 
 export const SCIM_PATH = '/scim/v2'
@@ -27,10 +23,5 @@ export const PROVISIONING = 'Identity/Provisioning'
 export const MOST_ROWS = 20_000
 
 export function readCaller({ principal }: Context) {
-  return { clientId: principal.clientId, source: scimSource(principal.clientId) }
-}
-
-/** The facts of the audit log that every change of a SCIM client has. */
-export function auditFacts({ principal, address, id }: Context) {
-  return { actor: principal.subject, client: principal.clientId, address, requestId: id }
+  return { clientId: principal.clientId, source: `scim:${principal.clientId}` as const }
 }

@@ -1,8 +1,8 @@
-/** The user of an external identity: one that is linked to it, one that is linked or created now, or none. Users are never found by name or e-mail address. */
-import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
+/** Who an identity is here: a linked user, one that is linked or created now, or nobody. Names and e-mail addresses find nobody. */
+import { readUsername } from '../../accounts/usernames.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
-import { type Profile, USER_ID_PREFIX, type User } from '../../store/accounts/user.ts'
+import type { Profile, User } from '../../store/accounts/user.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { claimText } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
@@ -32,7 +32,7 @@ export async function findPerson(proof: Proof, invitation: string | undefined, e
   const provisioned = await findProvisioned(proof, env)
   if (provisioned !== undefined) return { kind: 'linked-now', user: enabled(provisioned), reason: 'scim' }
   if (provider.provision !== 'create') return { kind: 'unknown' }
-  return { kind: 'new', username: readUsername(proof), profile: readProfile(claims, provider.trustEmail) }
+  return { kind: 'new', username: requireUsername(proof), profile: readProfile(claims, provider.trustEmail) }
 }
 
 function enabled(user: User): User {
@@ -58,10 +58,9 @@ async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): 
   return user === undefined || user.breakGlass || user.rights.has('Identity/Admin') ? undefined : user
 }
 
-function readUsername({ provider, claims }: Proof): string {
-  const username = claimText(claims, provider.usernameClaim)?.normalize('NFKC').trim() ?? ''
-  if (!NAME.test(username) || username.length > LONGEST_NAME || username.startsWith(USER_ID_PREFIX))
-    throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
+function requireUsername({ provider, claims }: Proof): string {
+  const username = readUsername(claimText(claims, provider.usernameClaim))
+  if (username === undefined) throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
   return username
 }
 

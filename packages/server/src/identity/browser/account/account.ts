@@ -8,19 +8,13 @@ import type { Html } from '../../pages/html.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { chooseDisplayName } from '../../tokens/claims.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, ownPagePath } from '../flow.ts'
 import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
-import {
-  hashNew,
-  lengthFault,
-  noticePassword,
-  openInstead,
-  recordReplaced,
-  replacePassword,
-} from '../sign-in/new-password.ts'
+import { hashNew, lengthFault, openInstead } from '../sign-in/new-password.ts'
 import { signOut } from '../sign-out/end-session.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
@@ -162,14 +156,11 @@ async function changePassword(context: SignedInBrowser, form: FormParameters, en
   if (verdict.outcome !== 'good') return showPassword(context, env, replyLater(http, verdict))
   const hashed = await hashNew(context, password, undefined, env)
   if ('error' in hashed) return showPassword(context, env, hashed)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    const replaced = await replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt)
-    if (replaced !== undefined) await noticePassword(context, user.id, stores, env)
-    return replaced
-  })
+  const isReplaced = await env.accounts.change(personAsAuthor(context), (accounts) =>
+    accounts.setPassword(user.id, hashed.hash, { since: user.passwordChangedAt }),
+  )
   // The password that was checked is no longer the current one.
-  if (ended === undefined) return showPassword(context, env, WRONG)
-  recordReplaced(context, user.id, ended, {}, env)
+  if (!isReplaced) return showPassword(context, env, WRONG)
   // The person has just proven the old password, and continues in a new session.
   context.signedIn(await openInstead(context, env), user)
   return redirectDone(context, 'security', 'password', env)

@@ -10,6 +10,7 @@ import { type IdentitiesData, identitiesCard } from '../../pages/identities.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import { passkeySetUpPage } from '../../pages/second-factor.ts'
 import { chooseDisplayName } from '../../tokens/claims.ts'
+import { personAsAuthor } from '../account-author.ts'
 import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, type OwnNeeds } from '../flow.ts'
@@ -24,7 +25,6 @@ import {
   showSetUp,
   takeSetUp,
 } from '../sign-in/factor-set-up.ts'
-import { readOrigin } from '../sign-in/known-browser.ts'
 import {
   type AccountAction,
   accountFormRoute,
@@ -142,13 +142,8 @@ async function addPasskey(context: SignedInBrowser, form: FormParameters, env: B
     : undefined
   if (passkey === undefined) return showPasskeySetUp(context, env, true)
   const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
-  const id = await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
-  return factorAdded(
-    context,
-    { id, kind: 'passkey', label, methods: ['pop', 'user'] },
-    sectionAddress('security', 'factor-added', env),
-    env,
-  )
+  await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
+  return factorAdded(context, ['pop', 'user'], sectionAddress('security', 'factor-added', env), env)
 }
 
 async function askToRemove(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
@@ -185,29 +180,14 @@ async function askForNewCodes(context: SignedInBrowser, _query: FormParameters, 
 /** Where a second factor is required of a person, the last one cannot be removed. */
 async function removeFactor(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user } = context
-  const removal = await env.revocations.inTransaction(async (_revocations, stores) => {
-    const keepLast = user.requiresSecondFactor
-    const result = await stores.factors.remove(user.id, form.get('factor') ?? '', { keepLast })
-    if (result.outcome === 'removed') {
-      const { label: subject } = result.factor
-      await env.mail?.notify(stores, { kind: 'factor-removed', userId: user.id, subject, ...readOrigin(context) })
-    }
-    return result
-  })
-  switch (removal.outcome) {
+  const outcome = await env.accounts.change(personAsAuthor(context), (accounts) =>
+    accounts.removeFactor(user.id, form.get('factor') ?? ''),
+  )
+  switch (outcome) {
     case 'kept':
       return showSecurity(context, { error: (text) => ({ text: text.factorRequired }) }, env)
-    case 'removed': {
-      const { kind, id: factor, label } = removal.factor
-      env.audit.record({
-        event: 'factor.removed',
-        actor: user.id,
-        address: context.http.address,
-        requestId: context.http.id,
-        details: { kind, factor, label },
-      })
+    case 'removed':
       return redirectDone(context, 'security', 'factor', env)
-    }
     case 'unknown':
       return context.http.redirect(`${env.pages.base}/account/security`)
   }
