@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { loadAxe } from '../support/axe.ts'
-import { type BrowserContext, complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { type BrowserContext, findComplaints, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { openGridPage } from '../support/grid-page.ts'
 import { longestTask } from '../support/long-tasks.ts'
@@ -17,7 +17,7 @@ before(async () => {
   browser = await startChromium()
   context = await browser.newContext()
   page = await openGridPage(context)
-  complaints = complaintsOf(page)
+  complaints = findComplaints(page)
   await page.evaluate(HELPERS)
 })
 after(() => browser.stop())
@@ -28,11 +28,11 @@ const HELPERS = `
     { name: 'id', type: 'Integer' }, { name: 'price', type: 'Decimal(18, 4)' },
     { name: 'symbol', type: 'Text' }, { name: 'at', type: 'Timestamp' }, { name: 'note', type: 'Json' },
   ]
-  globalThis.rowOf = (i) => {
+  globalThis.buildRow = (i) => {
     const part = i % 1000
     return [i, part + '.5000', 'S' + (part % 50), '2026-01-01T00:00:00.' + String(part).padStart(6, '0') + 'Z', null]
   }
-  globalThis.range = (from, to) => Array.from({ length: to - from }, (_, at) => rowOf(from + at))
+  globalThis.range = (from, to) => Array.from({ length: to - from }, (_, at) => buildRow(from + at))
   undefined
 `
 

@@ -1,11 +1,11 @@
 /** A live result in the model of a grid. */
 import { type Signal, signal } from '@preact/signals'
-import { type Live, type Row, statement as statementOf } from '../../../../client/src/index.ts'
+import { type Live, type Row, statement as toStatement } from '../../../../client/src/index.ts'
 import { scan } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
 import type { GridModel } from '../../grid/model.ts'
-import type { Parameters } from './copy-as.ts'
+import type { GivenParameters } from './copy-as.ts'
 
 export type LiveState =
   | { readonly kind: 'opening' }
@@ -18,10 +18,10 @@ const CHANGES_PER_SECOND = 10
 /** Opens it; `close` ends it here and on the server. */
 export function openLive(
   text: string,
-  parameters: Parameters,
+  parameters: GivenParameters,
 ): { readonly state: Signal<LiveState>; readonly close: () => void } {
   const state = signal<LiveState>({ kind: 'opening' })
-  const live = gate.live<Row>(statementOf(text, parameters as Readonly<Record<string, string>>), {
+  const live = gate.live<Row>(toStatement(text, parameters as Readonly<Record<string, string>>), {
     maxRate: CHANGES_PER_SECOND,
   })
   let isClosed = false
