@@ -3,7 +3,7 @@ import { contender, streaming } from './query.ts'
 import { type ColumnPeer, startDuckDb, startQuestDb } from './support/column-peers.ts'
 import type { Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
-import { ROWS, rowOf, startGatehouse, TIMES } from './support/query-peers.ts'
+import { buildRow, ROWS, startGatehouse, TIMES } from './support/query-peers.ts'
 
 /** Of each round. */
 const INGESTED = Number(process.env.BENCH_INGEST_ROWS ?? 200_000)
@@ -55,9 +55,9 @@ function beside(
 /** The requests are built before the time starts. */
 function ingesting(peer: ColumnPeer): () => Promise<Figures> {
   let nextId = ROWS
-  const requestOf = (): Buffer => peer.ingest(Array.from({ length: ROWS_PER_REQUEST }, () => rowOf(nextId++)))
+  const buildRequest = (): Buffer => peer.ingest(Array.from({ length: ROWS_PER_REQUEST }, () => buildRow(nextId++)))
   return async () => {
-    const requests = Array.from({ length: Math.ceil(INGESTED / ROWS_PER_REQUEST) }, requestOf)
+    const requests = Array.from({ length: Math.ceil(INGESTED / ROWS_PER_REQUEST) }, buildRequest)
     const rows = requests.length * ROWS_PER_REQUEST
     const callers = Array.from({ length: INGEST_CONNECTIONS }, (): Caller => ({ next: () => requests.shift() }))
     const before = peer.use().cpuMs

@@ -72,7 +72,7 @@ interface Client {
 
 async function openClient(port: number, isBound: boolean): Promise<Client> {
   const key = isBound ? createProofMaker() : undefined
-  const token = await tokenOf(port, key)
+  const token = await requestToken(port, key)
   const url = `http://127.0.0.1:${port}/query`
   return {
     build: () =>
@@ -88,7 +88,7 @@ async function openClient(port: number, isBound: boolean): Promise<Client> {
   }
 }
 
-async function tokenOf(port: number, key: ProofMaker | undefined): Promise<string> {
+async function requestToken(port: number, key: ProofMaker | undefined): Promise<string> {
   const url = `http://127.0.0.1:${port}/connect/token`
   const response = await fetch(url, {
     method: 'POST',
@@ -108,15 +108,15 @@ async function tokenOf(port: number, key: ProofMaker | undefined): Promise<strin
 let mostResponses = 16_000
 
 async function measure(port: number, program: Program, clients: readonly Client[]): Promise<Figures> {
-  await load(port, callersOf(clients, mostResponses / 3), ROUND_MS / 3)
-  const callers = callersOf(clients, mostResponses)
+  await load(port, createCallers(clients, mostResponses / 3), ROUND_MS / 3)
+  const callers = createCallers(clients, mostResponses)
   const before = program.use().cpuMs
   const { responses, seconds } = await load(port, callers, ROUND_MS)
   mostResponses = Math.max(mostResponses, Math.ceil(responses * 1.3))
   return { rate: responses / seconds, cpu: (program.use().cpuMs - before) / responses }
 }
 
-function callersOf(clients: readonly Client[], requests: number): Caller[] {
+function createCallers(clients: readonly Client[], requests: number): Caller[] {
   return clients.map(({ build }) => {
     const prepared = Array.from({ length: Math.ceil(requests / CLIENTS) }, build)
     return { next: () => prepared.pop() ?? build() }

@@ -8,7 +8,7 @@ import { signInOn } from '../test/support/console.ts'
 import { ADMIN } from '../test/support/demo-user.ts'
 import type { Figures, Measurement } from './support/compare.ts'
 import { temporaryFolder } from './support/program.ts'
-import { rowOf, startGatehouse } from './support/query-peers.ts'
+import { buildRow, startGatehouse } from './support/query-peers.ts'
 import { adminToken } from './support/tokens.ts'
 
 const run = promisify(execFile)
@@ -112,7 +112,7 @@ async function createTable(origin: string, token: string, table: string): Promis
 function csv(): string {
   const lines = Array.from({ length: ROWS }, (_, index) => {
     const isDuplicate = index % DUPLICATE_EVERY === DUPLICATE_EVERY - 1
-    return Object.values(rowOf(isDuplicate ? index - 1 : index)).join(',')
+    return Object.values(buildRow(isDuplicate ? index - 1 : index)).join(',')
   })
   return `id,symbol,price,qty\n${lines.join('\n')}\n`
 }

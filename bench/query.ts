@@ -9,6 +9,7 @@ import { paced } from './support/paced.ts'
 import { pinThisProcess } from './support/processors.ts'
 import { benchPath } from './support/program.ts'
 import {
+  buildSymbol,
   type GatehousePeer,
   type QueryPeer,
   ROWS,
@@ -18,7 +19,6 @@ import {
   startOnPostgres,
   startRqlite,
   startSoul,
-  symbolOf,
   TIMES,
 } from './support/query-peers.ts'
 import { warm } from './support/warm.ts'
@@ -96,7 +96,7 @@ export const query: readonly Measurement[] = [
       { column: 'rate', to: 'rqlite', least: 1.5 },
       { column: 'rate', to: 'soul-cli', least: 1.5 },
     ],
-    ...withAllPeers((peer) => reading(peer, () => peer.bySymbol(symbolOf(anyId())))),
+    ...withAllPeers((peer) => reading(peer, () => peer.bySymbol(buildSymbol(anyId())))),
   },
   {
     name: 'query-insert',

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { checkoutAt, HERE } from './support/checkout.ts'
 import { median } from './support/compare.ts'
-import { memoryOf, type ProcessMemory } from './support/process-memory.ts'
+import { type ProcessMemory, readMemory } from './support/process-memory.ts'
 import { PARTS, type Part } from './support/soak-load.ts'
 import { startSoakServer } from './support/soak-server.ts'
 
@@ -61,7 +61,7 @@ async function sample(): Promise<void> {
   for (let next = started; !stop.signal.aborted; next += everyMs) {
     await sleep(Math.max(0, next - performance.now()), undefined, { signal: stop.signal }).catch(() => undefined)
     const minute = (performance.now() - started) / 60_000
-    const memory = await memoryOf(server)
+    const memory = await readMemory(server)
     samples.push({ minute, ...memory })
     const cells = [memory.resident, memory.tree, memory.heap, memory.malloc, memory.mapped, memory.file]
     process.stdout.write(

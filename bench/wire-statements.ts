@@ -11,7 +11,7 @@ import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { pinThisProcess } from './support/processors.ts'
 import { newPort, temporaryFolder } from './support/program.ts'
-import { BY_KEY, EVERYTHING, ROWS, ROWS_PER_SYMBOL, rowOf, startGatehouse, TIMES } from './support/query-peers.ts'
+import { BY_KEY, buildRow, EVERYTHING, ROWS, ROWS_PER_SYMBOL, startGatehouse, TIMES } from './support/query-peers.ts'
 import { adminToken } from './support/tokens.ts'
 
 const run = promisify(execFile)
@@ -87,7 +87,7 @@ async function startWire(...[checkout, placement]: Parameters<typeof startGateho
   return {
     name: 'gatehouse',
     // A password would be hashed for each connection.
-    address: addressOf(port, 'token', await adminToken(peer.port), 'gatehouse'),
+    address: buildAddress(port, 'token', await adminToken(peer.port), 'gatehouse'),
     table: 'trades2',
     growth: () => peer.use().proportionalMiB,
     stop: peer.stop,
@@ -115,13 +115,13 @@ async function startOriginal(processor?: number): Promise<WirePeer> {
   const { port, password } = new URL(server.url)
   return {
     name: POSTGRES,
-    address: addressOf(Number(port), 'postgres', password, 'postgres'),
+    address: buildAddress(Number(port), 'postgres', password, 'postgres'),
     table: 'trades',
     stop: () => server.stop(),
   }
 }
 
-function addressOf(port: number, user: string, password: string, database: string) {
+function buildAddress(port: number, user: string, password: string, database: string) {
   return { PGHOST: '127.0.0.1', PGPORT: String(port), PGUSER: user, PGPASSWORD: password, PGDATABASE: database }
 }
 
@@ -176,7 +176,7 @@ function copying(peer: WirePeer): Contender {
     async measure(): Promise<Figures> {
       const folder = await temporaryFolder()
       const file = join(folder.path, 'trades.csv')
-      const lines = Array.from({ length: COPIED }, () => Object.values(rowOf(nextId++)).join(','))
+      const lines = Array.from({ length: COPIED }, () => Object.values(buildRow(nextId++)).join(','))
       await writeFile(file, `${lines.join('\n')}\n`)
       const began = performance.now()
       await client(

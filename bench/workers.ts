@@ -22,7 +22,7 @@ export const workers: readonly Measurement[] = [
     'workers-token',
     'client_credentials',
     [{ column: 'rate', to: OPENSSL, least: 1 }],
-    (checkout, count) => gatehouse(nameOf(count), checkout, clientCredentials, flags(count)),
+    (checkout, count) => gatehouse(readName(count), checkout, clientCredentials, flags(count)),
     async () => openssl(),
   ),
   measurement(
@@ -49,7 +49,7 @@ export const workers: readonly Measurement[] = [
     'requests and replies on 64 streams',
     [{ column: 'rate', to: ONE, least: 1.5 }],
     async (checkout, count) =>
-      streamContender(nameOf(count), await gatehousePeer(PORT, checkout, flags(count)), async (server) => {
+      streamContender(readName(count), await gatehousePeer(PORT, checkout, flags(count)), async (server) => {
         await sleep(ALL_READY_MS)
         return requests(server)
       }),
@@ -90,13 +90,13 @@ async function onQueries(
   const peer = await startGatehouse(checkout, {}, '', flags(count))
   if (count > 1) await sleep(ALL_READY_MS)
   for (let further = 1; further < count; further++) await warm(peer.port, () => request(peer))
-  return { ...queryContender(peer, work), name: nameOf(count) }
+  return { ...queryContender(peer, work), name: readName(count) }
 }
 
 function flags(count: number): Readonly<Record<string, string>> {
   return { '--workers': String(count) }
 }
 
-function nameOf(count: number): string {
+function readName(count: number): string {
   return count === 1 ? ONE : `${count} workers`
 }

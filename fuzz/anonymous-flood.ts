@@ -16,7 +16,7 @@ import { type Database, openDatabase } from '../packages/server/src/store/databa
 import { ALICE } from '../test/support/demo-user.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../test/support/postgres.ts'
 import { type RunningProcess, serveProcess } from '../test/support/process.ts'
-import { createUserAgent, pageOf } from '../test/support/user-agent.ts'
+import { createUserAgent, requirePage } from '../test/support/user-agent.ts'
 import { signIn } from '../test/support/visitor.ts'
 
 const FLOODER = '203.0.113.66'
@@ -98,8 +98,8 @@ async function signInFor(milliseconds: number, issuer: string): Promise<number[]
   for (const end = performance.now() + milliseconds; performance.now() < end; ) {
     const agent = createUserAgent({ home: issuer, headers: { 'x-forwarded-for': VISITOR } })
     const began = performance.now()
-    const page = pageOf(await agent.get('/account'))
-    const end = pageOf(await signIn(agent, page, ALICE))
+    const page = requirePage(await agent.get('/account'))
+    const end = requirePage(await signIn(agent, page, ALICE))
     took.push(performance.now() - began)
     assert.deepEqual([end.status, end.url.pathname], [200, '/account'])
   }
@@ -116,11 +116,11 @@ async function stored({ db, engine }: Database, folder: string): Promise<Record<
     'device codes': await rows('device_codes'),
     'audit rows': await rows('audit_log'),
     throttles: await rows('throttles'),
-    'on disk KiB': Math.round((await sizeOf({ db, engine }, folder)) / 1024),
+    'on disk KiB': Math.round((await measureSize({ db, engine }, folder)) / 1024),
   }
 }
 
-async function sizeOf({ db, engine }: Pick<Database, 'db' | 'engine'>, folder: string): Promise<number> {
+async function measureSize({ db, engine }: Pick<Database, 'db' | 'engine'>, folder: string): Promise<number> {
   if (engine === 'postgres') {
     const size = await sql<{ n: number }>`select pg_database_size(current_database()) as n`.execute(db)
     return Number(size.rows[0]?.n)

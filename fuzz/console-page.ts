@@ -67,7 +67,7 @@ export interface Holdings {
 }
 
 /** After a collection of garbage. */
-export async function holdingsOf(page: Page): Promise<Holdings> {
+export async function readHoldings(page: Page): Promise<Holdings> {
   const client = await page.context().newCDPSession(page)
   try {
     await client.send('HeapProfiler.collectGarbage')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Page } from '../test/support/chromium.ts'
 import { CONSOLE_ENGINE, openConsole } from '../test/support/console.ts'
-import { holdingsOf, report, untilSeen, watched, watchFrames } from './console-page.ts'
+import { readHoldings, report, untilSeen, watched, watchFrames } from './console-page.ts'
 import { fillRows, measureTables, measureUsers } from './console-scale.ts'
 
 /** Rows of distinct texts into the grid of a query; then they are scrolled, sorted and filtered. */
@@ -20,7 +20,7 @@ async function measureRows(rows: number): Promise<void> {
     })
     report(`${rows} rows, ${Math.round(rows / (read.milliseconds / 1000))}/s`, read)
     await untilSeen(page, `!document.querySelector('.query-summary .spinner')`)
-    const { heapMiB } = await holdingsOf(page)
+    const { heapMiB } = await readHoldings(page)
     console.log(`heap: ${heapMiB} MiB`)
     report('scrolled', await watched(page, () => page.evaluate(SCROLL)))
     for (const column of ['id', 'symbol', 'price', 'executed_at', 'venue'])
@@ -83,10 +83,10 @@ async function measureLive(minutes: number): Promise<void> {
     await query.page.getByRole('switch', { name: 'Live' }).click()
     await query.page.locator('.query-summary .badge').getByText('Live').waitFor()
     const pages = { board: board.page, query: query.page }
-    const samples: Record<keyof typeof pages, Awaited<ReturnType<typeof holdingsOf>>[]> = { board: [], query: [] }
+    const samples: Record<keyof typeof pages, Awaited<ReturnType<typeof readHoldings>>[]> = { board: [], query: [] }
     const parts = 8
     for (let part = 0; part <= parts; part++) {
-      for (const name of ['board', 'query'] as const) samples[name].push(await holdingsOf(pages[name]))
+      for (const name of ['board', 'query'] as const) samples[name].push(await readHoldings(pages[name]))
       console.log(JSON.stringify({ board: samples.board.at(-1), query: samples.query.at(-1) }))
       if (part < parts) await pause((minutes * 60_000) / parts)
     }

@@ -135,7 +135,7 @@ async function stream(server: RunningProcess): Promise<void> {
   }
 }
 
-async function workersOf(server: RunningProcess, token: string): Promise<number[]> {
+async function listWorkers(server: RunningProcess, token: string): Promise<number[]> {
   const { body } = await request(server, '/admin/nodes', { token })
   const { items } = JSON.parse(body) as { items: { node: string }[] }
   return items.map(({ node }) => Number(node.slice(hostname().length + 1))).toSorted((a, b) => a - b)
@@ -146,7 +146,7 @@ async function disturb(server: RunningProcess, token: string): Promise<void> {
   for (let turn = 1; isRunning; turn++) {
     await sleep(DISTURB_MS)
     if (!isRunning) return
-    const before = await workersOf(server, token)
+    const before = await listWorkers(server, token)
     if (turn % RELOAD_EVERY === 0) {
       const count = replaced()
       server.child.kill('SIGHUP')
@@ -158,7 +158,7 @@ async function disturb(server: RunningProcess, token: string): Promise<void> {
     if (victim === undefined) continue
     process.kill(victim, 'SIGKILL')
     await until('all workers answer', BACK_MS, async () => {
-      const now = await workersOf(server, token)
+      const now = await listWorkers(server, token)
       return now.length === WORKERS && !now.includes(victim)
     })
     counts.kills++
@@ -167,7 +167,7 @@ async function disturb(server: RunningProcess, token: string): Promise<void> {
 
 async function sample(server: RunningProcess, token: string, minute: number) {
   const supervisor = useOfProcess(server.child.pid ?? 0)
-  const workers = (await workersOf(server, token)).map(useOfProcess)
+  const workers = (await listWorkers(server, token)).map(useOfProcess)
   const figures = {
     minute: minute.toFixed(1),
     ...counts,
@@ -202,7 +202,7 @@ async function main(minutes: number, database: { readonly url: string } | undefi
   try {
     const token = await newToken(server)
     await request(server, '/query', { token, body: 'CREATE TABLE ledger (id Text PRIMARY KEY, n Integer)' })
-    await until('all workers answer', BACK_MS, async () => (await workersOf(server, token)).length === WORKERS)
+    await until('all workers answer', BACK_MS, async () => (await listWorkers(server, token)).length === WORKERS)
     const agent = new http.Agent({ keepAlive: true })
     const work = Promise.all([
       ...Array.from({ length: WRITERS }, (_, index) => write(server, token, index % 2 === 0 ? agent : undefined)),

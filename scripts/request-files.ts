@@ -38,7 +38,7 @@ const authToken = async () => {
 
 for (const [name, request] of Object.entries({ query, token: clientCredentials, authToken })) {
   if (process.argv[2] !== undefined && process.argv[2] !== name) continue
-  const files = await filesOf(request)
+  const files = await listFiles(request)
   console.log(`${name}: ${files.length} files\n${files.map((file) => `  ${file}`).join('\n')}`)
 }
 stream.socket.close()
@@ -47,7 +47,7 @@ await leave()
 process.exit(0)
 
 /** Files of which a function ran in every round: those of timers and other background work drop out. */
-async function filesOf(request: () => Promise<void>): Promise<string[]> {
+async function listFiles(request: () => Promise<void>): Promise<string[]> {
   for (let round = 0; round < 20; round++) await request()
   const session = new Session()
   session.connect()

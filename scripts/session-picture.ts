@@ -21,7 +21,7 @@ const server = spawn(process.execPath, [program, 'serve', '--demo', '--port', '0
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 try {
-  const issuer = await issuerOf()
+  const issuer = await readIssuer()
   await writeFile(join(folder, 'password'), 'wonderland-1\n')
   const lines = await session(issuer)
   await writeFile(join(root, 'docs/session.svg'), draw(lines.map((line) => line.replaceAll(issuer, SHOWN_ISSUER))))
@@ -31,7 +31,7 @@ try {
   await rm(folder, { recursive: true })
 }
 
-async function issuerOf(): Promise<string> {
+async function readIssuer(): Promise<string> {
   let banner = ''
   for await (const chunk of server.stdout.setEncoding('utf8')) {
     banner += chunk

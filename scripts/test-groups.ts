@@ -53,7 +53,7 @@ export interface TestGroups {
   /** The files that have no group. */
   readonly separate: readonly string[]
   /** Those of a group's file. */
-  membersOf(file: string): readonly string[] | undefined
+  listMembers(file: string): readonly string[] | undefined
   remove(): Promise<void>
 }
 
@@ -64,18 +64,18 @@ export async function groupFiles(
   { isLong, timeoutMs }: { isLong(name: string): boolean; timeoutMs: number },
 ): Promise<TestGroups> {
   const isShared = (name: string): boolean =>
-    familyOf(name) !== undefined && !SEPARATE.some((each) => name === `test/${each}.test.ts`) && !isLong(name)
+    findFamily(name) !== undefined && !SEPARATE.some((each) => name === `test/${each}.test.ts`) && !isLong(name)
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-groups-'))
   const members = new Map<string, readonly string[]>()
   for (const [name, group] of divide(names.filter(isShared))) {
     const file = join(folder, `${name}.test.mts`)
     members.set(file, group)
-    await writeFile(file, sourceOf(root, group, timeoutMs))
+    await writeFile(file, buildSource(root, group, timeoutMs))
   }
   return {
     files: [...members.keys()],
     separate: names.filter((name) => !isShared(name)),
-    membersOf: (file) => members.get(file),
+    listMembers: (file) => members.get(file),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }
@@ -83,7 +83,7 @@ export async function groupFiles(
 /** Neighbours share a group. */
 function divide(names: readonly string[]): Map<string, readonly string[]> {
   const groups = new Map<string, readonly string[]>()
-  for (const [family, files] of Map.groupBy(names.toSorted(), familyOf)) {
+  for (const [family, files] of Map.groupBy(names.toSorted(), findFamily)) {
     if (family === undefined) continue
     const count = Math.ceil(files.length / family.atMost)
     const size = Math.ceil(files.length / count)
@@ -93,12 +93,12 @@ function divide(names: readonly string[]): Map<string, readonly string[]> {
   return groups
 }
 
-function familyOf(name: string) {
+function findFamily(name: string) {
   return SHARED.find(({ folders }) => folders.includes(name.split('/')[1] ?? ''))
 }
 
 /** A suite for each file, so that its hooks run before and after its own tests. */
-function sourceOf(root: string, names: readonly string[], timeout: number): string {
+function buildSource(root: string, names: readonly string[], timeout: number): string {
   const suites = names.map((name) => {
     const url = pathToFileURL(join(root, name)).href
     return `describe(${JSON.stringify(name)}, { timeout: ${timeout} }, () => import(${JSON.stringify(url)}))\n`

@@ -220,7 +220,7 @@ async function runGrouped(names: readonly string[]): Promise<string[]> {
   const [longest, others] = [groups.separate.filter(isLong), groups.separate.filter((name) => !isLong(name))]
   const processes = [...ordered(longest), ...groups.files, ...ordered(others)]
   try {
-    return await runFiles('tests', processes, FILES_AT_A_TIME, groups.membersOf)
+    return await runFiles('tests', processes, FILES_AT_A_TIME, groups.listMembers)
   } finally {
     await groups.remove()
   }
@@ -232,12 +232,12 @@ interface FileResult {
   readonly milliseconds: number
 }
 
-/** Resolves with the files that failed, or ended without a summary. A file that `membersOf` knows stands for a group of files. */
+/** Resolves with the files that failed, or ended without a summary. A file that `listMembers` knows stands for a group of files. */
 async function runFiles(
   name: string,
   files: readonly string[],
   concurrency: number,
-  membersOf: (file: string) => readonly string[] | undefined = () => undefined,
+  listMembers: (file: string) => readonly string[] | undefined = () => undefined,
 ): Promise<string[]> {
   if (files.length === 0) return []
   process.stdout.write(`# ${name}\n`)
@@ -246,7 +246,7 @@ async function runFiles(
   if (times !== undefined) process.env[TIMES_FOLDER] = times
   const preloaded = ['test-contexts', ...(times === undefined ? [] : ['processor-time'])]
   const execArgv = preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)])
-  const timeout = files.some((file) => membersOf(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
+  const timeout = files.some((file) => listMembers(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
   const events = run({ files, concurrency, timeout, cwd: root, execArgv })
   events.on('test:summary', ({ file, success, duration_ms }) => {
     // The last summary is that of the whole run.
@@ -263,7 +263,7 @@ async function runFiles(
   const passed = new Set(results.filter((result) => result.passed).map(({ file }) => file))
   return files
     .filter((file) => !passed.has(file))
-    .flatMap((file) => failedMembers(membersOf(file) ?? [], passedSuites) ?? [file])
+    .flatMap((file) => failedMembers(listMembers(file) ?? [], passedSuites) ?? [file])
 }
 
 /** All of a group that failed as a whole; undefined for a file that is no group. */
@@ -277,22 +277,24 @@ function showSlowest(results: readonly FileResult[]): void {
   const slowest = results.toSorted((one, other) => other.milliseconds - one.milliseconds).slice(0, MOST_SHOWN)
   process.stdout.write('# the slowest files\n')
   for (const { file, milliseconds } of slowest)
-    process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${nameOf(file)}\n`)
+    process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${readName(file)}\n`)
 }
 
 function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, number>): void {
-  const secondsOf = ({ file }: FileResult) => processorTimes.get(file) ?? 0
+  const processorSeconds = ({ file }: FileResult) => processorTimes.get(file) ?? 0
   process.stdout.write('# processor time, and time, of each process\n')
-  for (const result of results.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
-    const [used, took] = [secondsOf(result), result.milliseconds / 1000].map((n) => `${n.toFixed(1).padStart(6)} s`)
-    process.stdout.write(`${used} ${took}  ${nameOf(result.file)}\n`)
+  for (const result of results.toSorted((one, other) => processorSeconds(other) - processorSeconds(one))) {
+    const [used, took] = [processorSeconds(result), result.milliseconds / 1000].map(
+      (n) => `${n.toFixed(1).padStart(6)} s`,
+    )
+    process.stdout.write(`${used} ${took}  ${readName(result.file)}\n`)
   }
-  const sum = results.reduce((total, result) => total + secondsOf(result), 0)
+  const sum = results.reduce((total, result) => total + processorSeconds(result), 0)
   process.stdout.write(`${sum.toFixed(1).padStart(6)} s of processor time, without PostgreSQL\n`)
 }
 
 /** Groups are outside the project. */
-function nameOf(file: string): string {
+function readName(file: string): string {
   return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mts')}`
 }
 

@@ -27,7 +27,7 @@ for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })
   const name = relative(folder, path).replaceAll('\\', '/')
   const bytes = readFileSync(path)
   if (bytes.toString('latin1', 0, 4) !== 'TZif' || !isZoneName(name)) continue
-  const line = lineOf(bytes)
+  const line = writeLine(bytes)
   namesByLine.set(line, [...(namesByLine.get(line) ?? []), name])
 }
 const lines = Array.from(namesByLine, ([line, names]) => `${names.sort().join(' ')}\t${line}`).sort()
@@ -39,7 +39,7 @@ function isZoneName(name: string): boolean {
   return !/^(posix|right)\/|^(localtime|posixrules|Factory)$/.test(name)
 }
 
-function lineOf(bytes: Buffer): string {
+function writeLine(bytes: Buffer): string {
   const { transitions, first, rule } = readTzif(bytes)
   let [offset, at] = [first, FIRST_SECOND]
   const changes: string[] = []
@@ -49,7 +49,7 @@ function lineOf(bytes: Buffer): string {
     else {
       // A change of the name alone is no transition, but the rule is in force only after the last one.
       const isLast = hasRule && transition === transitions.at(-1)
-      if (transition.offset === lastOf(changes, offset) && !isLast) continue
+      if (transition.offset === lastChange(changes, offset) && !isLast) continue
       changes.push(`${(transition.at - at).toString(36)} ${transition.offset.toString(36)}`)
       at = transition.at
     }
@@ -57,7 +57,7 @@ function lineOf(bytes: Buffer): string {
   return [offset.toString(36), changes.join(' '), hasRule ? rule : ''].join('\t').trimEnd()
 }
 
-function lastOf(changes: readonly string[], before: number): number {
+function lastChange(changes: readonly string[], before: number): number {
   const last = changes.at(-1)
   return last === undefined ? before : Number.parseInt(last.split(' ')[1] ?? '', 36)
 }
@@ -71,11 +71,11 @@ function readTzif(bytes: Buffer) {
   const [isUt2 = 0, isStd2 = 0, leaps2 = 0, times2 = 0, types2 = 0, characters2 = 0] = countsAt(second)
   const start = second + 44
   const typesAt = start + times2 * 9
-  const offsetOf = (type: number): number => bytes.readInt32BE(typesAt + 6 * type)
+  const readOffset = (type: number): number => bytes.readInt32BE(typesAt + 6 * type)
   const transitions = Array.from({ length: times2 }, (_, index) => ({
     at: Number(bytes.readBigInt64BE(start + 8 * index)),
-    offset: offsetOf(bytes.readUInt8(start + 8 * times2 + index)),
+    offset: readOffset(bytes.readUInt8(start + 8 * times2 + index)),
   }))
   const end = typesAt + types2 * 6 + characters2 + leaps2 * 12 + isStd2 + isUt2
-  return { transitions, first: offsetOf(0), rule: bytes.toString('latin1', end).trim() }
+  return { transitions, first: readOffset(0), rule: bytes.toString('latin1', end).trim() }
 }

@@ -21,22 +21,23 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   'step-up': BASE,
   store: BASE,
   events: [...BASE, 'store'],
-  identity: [...DATA, 'http'],
+  accounts: [...BASE, 'store'],
+  identity: [...DATA, 'http', 'accounts'],
   streaming: [...DATA, 'http', 'step-up'],
   query: [...DATA, 'http', 'schema', 'step-up', 'child-process'],
   feeds: [...DATA, 'http', 'step-up'],
   wire: [...DATA, 'http', 'step-up', 'child-process', 'query'],
   mail: [...BASE, 'store'],
-  scim: [...DATA, 'http'],
+  scim: [...DATA, 'http', 'accounts'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
   demo: [...DATA, 'http', 'config', 'declarative', 'feeds', 'query'],
-  resources: ['lib', 'schema', 'store'],
-  declarative: ['lib', 'schema', 'store', 'config', 'resources'],
-  admin: [...DATA, 'schema', 'http', 'resources', 'declarative', 'config'],
+  resources: ['lib', 'schema', 'store', 'accounts'],
+  declarative: ['lib', 'schema', 'store', 'accounts', 'config', 'resources'],
+  admin: [...DATA, 'schema', 'http', 'accounts', 'resources', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
+    ...[...DATA, 'schema', 'http', 'accounts', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['wire', 'console', 'declarative', 'admin', 'config', 'demo', 'step-up'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
@@ -69,7 +70,7 @@ const dependencies = new Map<string, ReadonlySet<string>>()
 before(async () => {
   for await (const file of glob('*/package.json', { cwd: root })) {
     const { dependencies: own = {}, devDependencies = {} } = JSON.parse(await readFile(join(root, file), 'utf8'))
-    dependencies.set(packageOf(file), new Set([...Object.keys(own), ...Object.keys(devDependencies)]))
+    dependencies.set(findPackage(file), new Set([...Object.keys(own), ...Object.keys(devDependencies)]))
   }
   for await (const file of glob('*/src/**/*.{ts,tsx}', { cwd: root })) {
     if (file.endsWith('.d.ts')) continue
@@ -88,7 +89,7 @@ before(async () => {
 test('a package imports only packages that its package.json names, by their entries', () => {
   const violations: string[] = []
   for (const [file, targets] of imports) {
-    const from = packageOf(file)
+    const from = findPackage(file)
     for (const target of targets) {
       const name = /^(?:gatehouse-|@gatehouse\/)(\w+)(\/.*)?$/.exec(target)
       const path = target.startsWith('.') ? resolve(file, target) : undefined
@@ -97,7 +98,7 @@ test('a package imports only packages that its package.json names, by their entr
       const isAllowed =
         path === undefined && name === null
           ? true
-          : (path !== undefined && packageOf(path) === from) ||
+          : (path !== undefined && findPackage(path) === from) ||
             (to !== undefined && dependencies.get(from)?.has(`gatehouse-${to}`) === true)
       if (!isAllowed) violations.push(`${file} imports ${target}`)
     }
@@ -106,7 +107,7 @@ test('a package imports only packages that its package.json names, by their entr
 })
 
 test('every import is allowed for its folder', () => {
-  assert.deepEqual([...violationsOf('server', SERVER), ...violationsOf('console', CONSOLE)], [])
+  assert.deepEqual([...findViolations('server', SERVER), ...findViolations('console', CONSOLE)], [])
 })
 
 /**
@@ -140,9 +141,12 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   'server/src/mail': ['mail.ts'],
   'server/src/move': ['move.ts'],
   'server/src/query': ['index.ts', 'codecs.ts', 'storage.ts', 'file-schema.ts'],
+  'server/src/scim': ['routes.ts'],
   'server/src/step-up': ['step-up.ts'],
   // What a custom controller is made of, and which one's code runs.
   'server/src/streaming': ['streaming.ts', 'topics/controller.ts', 'controllers/scope.ts'],
+  // The port is opened before the service, and before anything is written.
+  'server/src/wire': ['wire.ts', 'listener/port.ts'],
 }
 
 test('a folder with entries is imported by them only', () => {
@@ -215,6 +219,20 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
     'store/mail/notify.ts',
   ],
   'feeds/nats': ['feeds/engine.ts', 'feeds/feed.ts', 'feeds/refusals.ts'],
+  wire: [
+    'child-process/end-with-server.ts',
+    'child-process/frames.ts',
+    'child-process/limits.ts',
+    'child-process/priority.ts',
+    'child-process/program.ts',
+    'events/bus.ts',
+    'events/token-effect.ts',
+    'http/limits/rate-limits.ts',
+    'http/listener.ts',
+    'http/request/request-head.ts',
+    'query/codecs.ts',
+    'query/index.ts',
+  ],
 }
 
 test('a part that an operator switches on imports its port only', () => {
@@ -264,6 +282,37 @@ test('a package from npm is imported in its folders only', () => {
   assert.deepEqual([...violations, ...unused], [])
 })
 
+/** Besides the account service, those that open the stores: they pass them on as `Stores`, which cannot write accounts. */
+const OPENERS = [
+  'server/src/accounts/accounts.ts',
+  'server/src/cli/doctor/content.ts',
+  'server/src/cli/doctor/providers.ts',
+  'server/src/declarative/reconcile.ts',
+  'server/src/server/mail.ts',
+  'server/src/server/resources.ts',
+]
+
+test('only the account service writes accounts', async () => {
+  const openers: string[] = []
+  for (const file of imports.keys()) {
+    if (!file.startsWith('server/src/') || file.startsWith('server/src/store/')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    assert.ok(
+      file.startsWith('server/src/accounts/') || !/\bWritableStores\b/.test(text),
+      `${file} names WritableStores`,
+    )
+    if (/\bcreateStores\b/.test(text)) openers.push(file)
+    // The tables of accounts are written by store/accounts, store/providers and store/scim, and moved as a whole.
+    if (file.startsWith('server/src/move/')) continue
+    assert.doesNotMatch(
+      text,
+      /(insertInto|updateTable|deleteFrom)\('(users|user_roles|factors|identities|set_up_links)'\)/,
+      file,
+    )
+  }
+  assert.deepEqual(openers.sort(), OPENERS)
+})
+
 test('the composition names what it passes on: nothing of the server is spread', async () => {
   const found: string[] = []
   for (const file of imports.keys()) {
@@ -307,9 +356,9 @@ test('folders import each other in one direction', () => {
   for (const folder of LAYERED) {
     const pairs = new Set<string>()
     for (const file of imports.keys()) {
-      const from = partOf(file, folder)
+      const from = findPart(file, folder)
       for (const target of importedFiles(file)) {
-        const to = partOf(target, folder)
+        const to = findPart(target, folder)
         if (from !== undefined && to !== undefined && from !== to) pairs.add(`${from} ${to}`)
       }
     }
@@ -359,14 +408,14 @@ test('the first line of every source file says what it is', () => {
   assert.deepEqual(without, [])
 })
 
-function violationsOf(name: string, allowed: Readonly<Record<string, readonly string[]>>): string[] {
+function findViolations(name: string, allowed: Readonly<Record<string, readonly string[]>>): string[] {
   const found: string[] = []
   for (const file of imports.keys()) {
-    const from = partOf(file, `${name}/src`)
+    const from = findPart(file, `${name}/src`)
     if (from === undefined) continue
     if (!Object.hasOwn(allowed, from)) throw new Error(`${from} of ${name} is in no table: add it`)
     for (const target of importedFiles(file)) {
-      const to = partOf(target, `${name}/src`)
+      const to = findPart(target, `${name}/src`)
       if (to !== undefined && to !== from && !target.endsWith('.css') && !allowed[from]?.includes(to))
         found.push(`${file} imports ${target}`)
     }
@@ -374,12 +423,12 @@ function violationsOf(name: string, allowed: Readonly<Record<string, readonly st
   return found
 }
 
-function packageOf(file: string): string {
+function findPackage(file: string): string {
   return file.split('/')[0] ?? ''
 }
 
 /** The first part of the path below a folder. */
-function partOf(file: string, folder: string): string | undefined {
+function findPart(file: string, folder: string): string | undefined {
   const rest = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1) : undefined
   return rest === undefined || (folder !== 'console/src' && !rest.includes('/')) ? undefined : rest.split('/')[0]
 }

@@ -70,7 +70,7 @@ test('an object is indexed by any string only after Object.hasOwn', () => {
 
 test('the operator `in` is used with literal names only: it finds inherited members', () => {
   const found = sources().flatMap((source) =>
-    nodesOf(source, isInOperator)
+    findNodes(source, isInOperator)
       .filter(({ left }) => !isStringLiteral(left) && left.kind !== SyntaxKind.PrivateIdentifier)
       .map((node) => describe(source, node)),
   )
@@ -87,7 +87,7 @@ function sources(): SourceFile[] {
 
 /** The compiler accepts a key of type `string` for index signatures only, such as that of a Record. */
 function unguardedLookUps(source: SourceFile): string[] {
-  const accesses = nodesOf(source, isElementAccessExpression)
+  const accesses = findNodes(source, isElementAccessExpression)
   if (accesses.length === 0) return []
   const keys = project.checker.getTypeAtLocation(accesses.map(({ argumentExpression }) => argumentExpression))
   return accesses.flatMap((access, index) => {
@@ -103,17 +103,17 @@ function isAnyString(type: Type): boolean {
 
 /** Whether the function around it asks Object.hasOwn for the same object and name. */
 function isGuarded(source: SourceFile, { expression, argumentExpression }: ElementAccessExpression): boolean {
-  const guard = `Object.hasOwn(${textOf(source, expression)}, ${textOf(source, argumentExpression)})`
+  const guard = `Object.hasOwn(${readText(source, expression)}, ${readText(source, argumentExpression)})`
   let around: Node = expression
   while (around.parent !== undefined && !isFunctionLikeDeclaration(around)) around = around.parent
-  return textOf(source, around).includes(guard)
+  return readText(source, around).includes(guard)
 }
 
 function isInOperator(node: Node): node is BinaryExpression {
   return isBinaryExpression(node) && node.operatorToken.kind === SyntaxKind.InKeyword
 }
 
-function nodesOf<Kind extends Node>(source: SourceFile, isKind: (node: Node) => node is Kind): Kind[] {
+function findNodes<Kind extends Node>(source: SourceFile, isKind: (node: Node) => node is Kind): Kind[] {
   const found: Kind[] = []
   const visit = (node: Node): void => {
     if (isKind(node)) found.push(node)
@@ -124,10 +124,10 @@ function nodesOf<Kind extends Node>(source: SourceFile, isKind: (node: Node) => 
 }
 
 function describe(source: SourceFile, node: Node): string {
-  return `${source.fileName.slice(root.length)}: ${textOf(source, node).replaceAll("'", '"')}`
+  return `${source.fileName.slice(root.length)}: ${readText(source, node).replaceAll("'", '"')}`
 }
 
 /** Without the comments before it. */
-function textOf(source: SourceFile, node: Node): string {
+function readText(source: SourceFile, node: Node): string {
   return source.text.slice(node.getStart(source), node.end)
 }

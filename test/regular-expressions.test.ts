@@ -80,13 +80,13 @@ function literals(): { readonly place: string; readonly text: string }[] {
     .filter((name) => SOURCES.test(name.slice(root.length)))
     .flatMap((name) => project.program.getSourceFile(name) ?? [])
     .flatMap((source) =>
-      literalsOf(source).map((text) => ({ place: `${source.fileName.slice(root.length)}: ${text}`, text })),
+      listLiterals(source).map((text) => ({ place: `${source.fileName.slice(root.length)}: ${text}`, text })),
     )
   assert.ok(found.length > 300, 'the regular expressions are found')
   return found
 }
 
-function literalsOf(source: SourceFile): string[] {
+function listLiterals(source: SourceFile): string[] {
   const found: string[] = []
   const visit = (node: Node): void => {
     if (isRegularExpressionLiteral(node)) found.push(source.text.slice(node.getStart(source), node.end))

@@ -12,7 +12,7 @@ export const HERE: Checkout = { name: 'this checkout', root: benchPath('..') }
 
 export function checkoutAt(folder: string): Checkout {
   const root = resolve(folder)
-  if (!existsSync(programOf(root)) || !existsSync(join(root, 'node_modules')))
+  if (!existsSync(chooseProgram(root)) || !existsSync(join(root, 'node_modules')))
     throw new Error(`${root} has no program or no node_modules: name a checkout with its packages`)
   return { name: basename(root), root }
 }
@@ -24,11 +24,11 @@ export function serve(
   options?: LaunchOptions,
 ): Promise<Program> {
   const args = Object.entries(flags).map(([name, value]) => `${name}=${value}`)
-  return launch(process.execPath, [programOf(root), 'serve', ...args], options)
+  return launch(process.execPath, [chooseProgram(root), 'serve', ...args], options)
 }
 
 /** Before version 1.0.0 it was in bin/. */
-function programOf(root: string): string {
+function chooseProgram(root: string): string {
   const program = join(root, 'gatehouse')
   return existsSync(program) ? program : join(root, 'bin', 'gatehouse.js')
 }

@@ -64,7 +64,7 @@ export async function startQuestDb(): Promise<ColumnPeer | undefined> {
   })
   const ask = (sql: string) => requestBytes('GET', `/exec?limit=0,10000000&query=${encodeURIComponent(sql)}`)
   const ingest = (rows: readonly Row[]) =>
-    requestBytes('POST', '/write?precision=s', {}, rows.map(lineOf).join(''), 'text/plain; charset=utf-8')
+    requestBytes('POST', '/write?precision=s', {}, rows.map(writeLine).join(''), 'text/plain; charset=utf-8')
   await send(port, [
     ask(
       'CREATE TABLE trades (ts TIMESTAMP, id LONG, symbol SYMBOL CAPACITY 65536, price DOUBLE, qty LONG) TIMESTAMP(ts) PARTITION BY DAY WAL',
@@ -87,7 +87,7 @@ export async function startQuestDb(): Promise<ColumnPeer | undefined> {
 }
 
 /** A line of its protocol for ingestion. */
-function lineOf({ id, symbol, price, qty }: Row): string {
+function writeLine({ id, symbol, price, qty }: Row): string {
   return `trades,symbol=${symbol} id=${id}i,price=${price},qty=${qty}i ${id}\n`
 }
 

@@ -47,7 +47,7 @@ export async function compare(
   const measured = new Map<Contender, Figures[]>()
   const tearDown = measurement.setup?.()
   try {
-    for await (const contender of contendersOf(measurement, others)) measured.set(contender, [])
+    for await (const contender of listContenders(measurement, others)) measured.set(contender, [])
     for (let round = 1; round <= rounds; round++) {
       // Every other round in reverse, so that no contender profits from its place.
       const order = round % 2 === 1 ? [...measured] : [...measured].reverse()
@@ -70,7 +70,7 @@ export async function compare(
   }))
 }
 
-async function* contendersOf(measurement: Measurement, others: readonly Checkout[]): AsyncGenerator<Contender> {
+async function* listContenders(measurement: Measurement, others: readonly Checkout[]): AsyncGenerator<Contender> {
   yield await measurement.subject(HERE)
   if (others.length === 0) yield* measurement.references()
   for (const other of others) {

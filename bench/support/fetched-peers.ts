@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { readReleases, revisionOf } from '../../scripts/release/releases.ts'
+import { gitRevision, readReleases } from '../../scripts/release/releases.ts'
 import { type Checkout, HERE } from './checkout.ts'
 import { benchPath } from './program.ts'
 
@@ -35,7 +35,7 @@ export async function lastRelease(): Promise<Checkout | undefined> {
   const name = `gatehouse-${release.version}`
   const root = fetched(`The release ${release.version}`, name, (target) => {
     run('git', ['clone', '--quiet', '--no-checkout', HERE.root, target])
-    run('git', ['-C', target, 'checkout', '--quiet', revisionOf(release)])
+    run('git', ['-C', target, 'checkout', '--quiet', gitRevision(release)])
     run(process.execPath, [join(target, 'scripts', 'setup.js')])
   })
   return root === undefined ? undefined : { name, root }

@@ -17,8 +17,11 @@ export interface ProcessMemory {
   readonly file: number
 }
 
-export async function memoryOf(server: { readonly pid: number; heapBytes(): Promise<number> }): Promise<ProcessMemory> {
-  const { resident, malloc, mapped, file } = mappingsOf(server.pid)
+export async function readMemory(server: {
+  readonly pid: number
+  heapBytes(): Promise<number>
+}): Promise<ProcessMemory> {
+  const { resident, malloc, mapped, file } = readMappings(server.pid)
   return {
     ...{ resident, malloc, mapped, file },
     tree: useOfTree(server.pid).proportionalMiB,
@@ -26,7 +29,7 @@ export async function memoryOf(server: { readonly pid: number; heapBytes(): Prom
   }
 }
 
-function mappingsOf(pid: number): Pick<ProcessMemory, 'resident' | 'malloc' | 'mapped' | 'file'> {
+function readMappings(pid: number): Pick<ProcessMemory, 'resident' | 'malloc' | 'mapped' | 'file'> {
   const sums = { malloc: 0, mapped: 0, file: 0 }
   let kind: keyof typeof sums = 'mapped'
   for (const line of readFileSync(`/proc/${pid}/smaps`, 'utf8').split('\n')) {

@@ -13,7 +13,7 @@ export interface TreeUse {
 const TICK_MS = 10
 
 export function useOfTree(pid: number): TreeUse {
-  const uses = treeOf(pid).map(useOf)
+  const uses = processTree(pid).map(readUse)
   return {
     cpuMs: sum(uses.map(({ cpuMs }) => cpuMs)),
     residentMiB: sum(uses.map(({ residentMiB }) => residentMiB)),
@@ -21,7 +21,7 @@ export function useOfTree(pid: number): TreeUse {
   }
 }
 
-function treeOf(root: number): number[] {
+function processTree(root: number): number[] {
   const children = new Map<number, number[]>()
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue
@@ -33,7 +33,7 @@ function treeOf(root: number): number[] {
   return tree
 }
 
-function useOf(pid: number): TreeUse {
+function readUse(pid: number): TreeUse {
   const fields = read(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ') ?? []
   const kibibytes = (text: string, name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
   return {

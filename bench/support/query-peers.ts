@@ -60,11 +60,11 @@ export interface Row {
   readonly qty: number
 }
 
-export function rowOf(id: number): Row {
-  return { id, symbol: symbolOf(id), price: (id % 10_000) / 100, qty: id % 500 }
+export function buildRow(id: number): Row {
+  return { id, symbol: buildSymbol(id), price: (id % 10_000) / 100, qty: id % 500 }
 }
 
-export function symbolOf(id: number): string {
+export function buildSymbol(id: number): string {
   return `S${Math.floor(id / ROWS_PER_SYMBOL)}`
 }
 
@@ -113,10 +113,10 @@ export async function startGatehouse(
       ),
     bySymbol: (symbol) => statement(`${ours(BY_SYMBOL)}:symbol`, `?p.symbol=${symbol}`),
     insert: (id) =>
-      requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),
+      requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(buildRow(id)), 'application/json'),
     ingest: (rows) => requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rows), 'application/json'),
     bulk: (rows) =>
-      requestBytes('POST', '/query/trades2/insert', headers, arrowOf(rows), 'application/vnd.apache.arrow.stream'),
+      requestBytes('POST', '/query/trades2/insert', headers, encodeArrow(rows), 'application/vnd.apache.arrow.stream'),
     aggregate: () => statement(ours(AGGREGATE)),
     statement,
     everything: (mediaType = 'application/x-ndjson') =>
@@ -126,7 +126,7 @@ export async function startGatehouse(
 }
 
 /** As `pyarrow` would write it. */
-function arrowOf(rows: readonly Row[]): Buffer {
+function encodeArrow(rows: readonly Row[]): Buffer {
   const encoder = createArrowEncoder([
     { name: 'id', type: INTEGER, nullable: false },
     { name: 'symbol', type: TEXT, nullable: false },
@@ -181,7 +181,7 @@ export async function startBare(placement?: Placement): Promise<QueryPeer> {
     use: program.use,
     byKey: (id) => ask('/query', `${BY_KEY}?`, [id]),
     bySymbol: (symbol) => ask('/query', `${BY_SYMBOL}?`, [symbol]),
-    insert: (id) => ask('/execute', 'INSERT INTO trades VALUES (?, ?, ?, ?)', Object.values(rowOf(id))),
+    insert: (id) => ask('/execute', 'INSERT INTO trades VALUES (?, ?, ?, ?)', Object.values(buildRow(id))),
     aggregate: () => ask('/query', AGGREGATE, []),
     everything: () => ask('/stream', EVERYTHING, []),
     stop: () => stopAll(program, folder),
@@ -197,7 +197,7 @@ export async function startRqlite(placement?: Placement): Promise<QueryPeer> {
     readyAt: `http://127.0.0.1:${port}/readyz`,
     quiet: true,
   })
-  const insertion = (id: number) => ['INSERT INTO trades VALUES (?, ?, ?, ?)', ...Object.values(rowOf(id))]
+  const insertion = (id: number) => ['INSERT INTO trades VALUES (?, ?, ?, ?)', ...Object.values(buildRow(id))]
   const execute = async (statements: readonly unknown[]) => {
     const response = await fetch(`http://127.0.0.1:${port}/db/execute?transaction`, {
       method: 'POST',
@@ -242,7 +242,7 @@ export async function startSoul(): Promise<QueryPeer> {
     byKey: (id) => requestBytes('GET', `/api/tables/trades/rows/${id}`),
     bySymbol: (symbol) => requestBytes('GET', `/api/tables/trades/rows?_limit=100&_filters=symbol:${symbol}`),
     insert: (id) =>
-      requestBytes('POST', '/api/tables/trades/rows', {}, JSON.stringify({ fields: rowOf(id) }), 'application/json'),
+      requestBytes('POST', '/api/tables/trades/rows', {}, JSON.stringify({ fields: buildRow(id) }), 'application/json'),
     stop: () => stopAll(program, folder),
   }
 }
@@ -271,7 +271,7 @@ export async function startOnPostgres(): Promise<readonly [QueryPeer, QueryPeer]
     use: program.use,
     byKey: (id) => ask('key', `${BY_KEY}$1`, [id]),
     bySymbol: (symbol) => ask('symbol', `${BY_SYMBOL}$1`, [symbol]),
-    insert: (id) => ask('insert', 'INSERT INTO trades VALUES ($1, $2, $3, $4)', Object.values(rowOf(id))),
+    insert: (id) => ask('insert', 'INSERT INTO trades VALUES ($1, $2, $3, $4)', Object.values(buildRow(id))),
     aggregate: () => ask('aggregate', AGGREGATE),
     async stop() {
       await program.stop()
@@ -292,7 +292,7 @@ function fillSqlite(file: string): void {
   db.exec(`${DEFINITION}; CREATE INDEX by_symbol ON trades (symbol); CREATE TABLE ten (n INTEGER PRIMARY KEY)`)
   const insert = db.prepare('INSERT INTO trades VALUES (?, ?, ?, ?)')
   db.transaction(() => {
-    for (let id = 0; id < ROWS; id++) insert.run(...Object.values(rowOf(id)))
+    for (let id = 0; id < ROWS; id++) insert.run(...Object.values(buildRow(id)))
     for (let n = 0; n < TIMES; n++) db.prepare('INSERT INTO ten VALUES (?)').run(n)
   })()
   db.close()
@@ -300,5 +300,5 @@ function fillSqlite(file: string): void {
 
 export function* batches(): Generator<Row[]> {
   for (let start = 0; start < ROWS; start += BATCH_ROWS)
-    yield Array.from({ length: Math.min(BATCH_ROWS, ROWS - start) }, (_, index) => rowOf(start + index))
+    yield Array.from({ length: Math.min(BATCH_ROWS, ROWS - start) }, (_, index) => buildRow(start + index))
 }

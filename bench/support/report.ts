@@ -38,7 +38,7 @@ export async function report(
 function ratios({ columns }: Measurement, [ours, ...others]: readonly Result[]): string[] {
   return others.flatMap((other) =>
     Object.keys(columns).map((column) => {
-      const all = ratiosOf(column, ours, other)
+      const all = computeRatios(column, ours, other)
       const range = `${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)}`
       return `${column}: ours / ${other.contender} = ${median(all).toFixed(3)} (median of ${all.length} rounds, ${range})`
     }),
@@ -59,13 +59,13 @@ function verdicts({ targets = {}, ratios = [] }: Measurement, results: readonly 
       const other = results.find(({ contender }) => contender === to)
       // A peer that could not be fetched.
       if (other === undefined) return []
-      return `target ${column} to ${to} ${verdict(median(ratiosOf(column, ours, other)), most, least)}`
+      return `target ${column} to ${to} ${verdict(median(computeRatios(column, ours, other)), most, least)}`
     }),
   ]
 }
 
 /** Per round, because a machine that changes its speed changes it for both. */
-function ratiosOf(column: string, ours: Result | undefined, other: Result | undefined): number[] {
+function computeRatios(column: string, ours: Result | undefined, other: Result | undefined): number[] {
   return (ours?.rounds ?? []).map(
     (figures, round) => (figures[column] ?? Number.NaN) / (other?.rounds[round]?.[column] ?? Number.NaN),
   )

@@ -26,8 +26,8 @@ const ticker: Controller = {
     'Price/*': {
       summary: 'Pushes the price of one symbol (Price/ACME) whenever it changes; a slow reader gets the latest.',
       needs: 'Platform/Market',
-      publish: ({ topic }) => priceOf(topic),
-      subscription: { slow: 'latest', snapshot: ({ topic }) => priceOf(topic) },
+      publish: ({ topic }) => findPrice(topic),
+      subscription: { slow: 'latest', snapshot: ({ topic }) => findPrice(topic) },
     },
   },
   start(publisher) {
@@ -39,7 +39,7 @@ const ticker: Controller = {
 
 export default ticker
 
-function priceOf(topic: string): Price {
+function findPrice(topic: string): Price {
   const price = prices.get(topic.slice('Price/'.length))
   if (price === undefined) throw refuse('Operation.Unknown', topic)
   return price

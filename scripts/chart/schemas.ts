@@ -21,11 +21,11 @@ export async function writeSchemas({ swagger, serviceMonitor, cache }: ChartTool
   const strict = definitions.map(([name, schema]) => [name, BY_NAME.get(name) ?? closed(schema)] as const)
   await writeFile(join(folder, DEFINITIONS), JSON.stringify({ definitions: Object.fromEntries(strict) }))
   for (const [name, schema] of definitions) {
-    for (const kind of kindsOf(schema)) {
+    for (const kind of listKinds(schema)) {
       const required = {
         allOf: [{ $ref: `${DEFINITIONS}#/definitions/${name}` }, { required: ['apiVersion', 'kind'] }],
       }
-      await writeFile(join(folder, fileOf(kind)), JSON.stringify(required))
+      await writeFile(join(folder, filePath(kind)), JSON.stringify(required))
     }
   }
   await writeCustom(serviceMonitor, folder)
@@ -38,7 +38,7 @@ async function writeCustom(file: string, folder: string): Promise<void> {
     const schema = closed(record(version.schema).openAPIV3Schema)
     const withMetadata = { ...schema, properties: { ...record(schema.properties), metadata: { type: 'object' } } }
     const kind = { group: String(group), version: String(version.name), kind: String(record(names).kind) }
-    await writeFile(join(folder, fileOf(kind)), JSON.stringify(withMetadata))
+    await writeFile(join(folder, filePath(kind)), JSON.stringify(withMetadata))
   }
 }
 
@@ -48,7 +48,7 @@ interface Kind {
   readonly kind: string
 }
 
-function kindsOf(schema: unknown): Kind[] {
+function listKinds(schema: unknown): Kind[] {
   const kinds = list(record(schema)['x-kubernetes-group-version-kind'] ?? []).map(record)
   return kinds.map(({ group, version, kind }) => ({
     group: String(group),
@@ -58,7 +58,7 @@ function kindsOf(schema: unknown): Kind[] {
 }
 
 /** As kubeconform names it: the first word of the group only. */
-function fileOf({ group, version, kind }: Kind): string {
+function filePath({ group, version, kind }: Kind): string {
   const [word = ''] = group.split('.')
   return `${[kind, ...(word === '' ? [] : [word]), version].join('-').toLowerCase()}.json`
 }

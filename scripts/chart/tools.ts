@@ -40,7 +40,7 @@ export async function chartTools(): Promise<ChartTools> {
   await requireGo()
   await mkdir(CACHE, { recursive: true })
   const [helm, kubeconform] = [await build(HELM), await build(KUBECONFORM)]
-  const [kubernetes, operator] = await Promise.all([sourcesOf(KUBERNETES), sourcesOf(PROMETHEUS_OPERATOR)])
+  const [kubernetes, operator] = await Promise.all([readSources(KUBERNETES), readSources(PROMETHEUS_OPERATOR)])
   return {
     helm,
     kubeconform,
@@ -74,7 +74,7 @@ async function build({ path, version }: GoModule): Promise<string> {
   return join(folder, name)
 }
 
-async function sourcesOf({ path, version }: GoModule): Promise<string> {
+async function readSources({ path, version }: GoModule): Promise<string> {
   const { stdout } = await run('go', ['mod', 'download', '-json', `${path}@${version}`], { cwd: CACHE })
   const found: { Dir?: string } = JSON.parse(stdout)
   if (found.Dir === undefined) throw new Error(`Go did not say where it put ${path}`)

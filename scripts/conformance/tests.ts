@@ -21,14 +21,14 @@ export function testsById(): Map<string, string[]> {
   for (const id of rowIds.flatMap(idsIn)) files.set(id, ['test/conformance/checklist.test.ts'])
   for (const file of globSync('test/**/*.test.ts', { cwd: root }).sort()) {
     if (file.endsWith('rows.test.ts')) continue
-    for (const id of new Set(stringsOf(readFileSync(`${root}/${file}`, 'utf8')).flatMap(idsIn))) {
+    for (const id of new Set(findStrings(readFileSync(`${root}/${file}`, 'utf8')).flatMap(idsIn))) {
       files.set(id, [...(files.get(id) ?? []), file])
     }
   }
   return files
 }
 
-function stringsOf(source: string): string[] {
+function findStrings(source: string): string[] {
   const withoutComments = source.replace(/^\s*(?:\/\/|\/?\*).*$/gm, '')
   return withoutComments.match(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g) ?? []
 }

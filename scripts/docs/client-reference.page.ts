@@ -31,7 +31,7 @@ export const page: GeneratedPage = {
         if (source === undefined) throw new Error(`${file} is not a file of the client`)
         return source
       }
-      const exported = exportsOf(read('index.ts'))
+      const exported = findExports(read('index.ts'))
       const missing = new Set(exported.values())
       const sections = SECTIONS.map(([title, files]) => {
         const entries = files.flatMap((file) => {
@@ -54,7 +54,7 @@ export const page: GeneratedPage = {
 const INTRODUCTION = `Everything that \`gatehouse-client\` exports. The [guide](client.md) shows how it is used together.`
 
 /** What index.ts exports, with the file that it is from. */
-function exportsOf(index: SourceFile): Map<string, string> {
+function findExports(index: SourceFile): Map<string, string> {
   const found = new Map<string, string>()
   for (const [, names = '', file = ''] of index.text.matchAll(/export (?:type )?\{([^}]+)\} from '\.\/([^']+)'/g))
     for (const name of names.split(',').map((part) => part.trim().replace(/^type /, '')))
@@ -64,7 +64,7 @@ function exportsOf(index: SourceFile): Map<string, string> {
 
 function describeFile(source: SourceFile, names: ReadonlySet<string>): string[] {
   return source.statements.flatMap((statement) => {
-    const name = nameOf(statement)
+    const name = readName(statement)
     if (name === undefined || !names.has(name)) return []
     return [describe(source, statement, name)]
   })
@@ -76,12 +76,12 @@ type Declared = Node & {
   readonly members?: readonly Declared[]
 }
 
-function nameOf(node: Node): string | undefined {
+function readName(node: Node): string | undefined {
   return (node as Declared).name?.text
 }
 
 function describe(source: SourceFile, node: Node, name: string): string {
-  const { text, example } = commentOf(source, node)
+  const { text, example } = readComment(source, node)
   const members = (node as Declared).members ?? []
   const hasMembers = node.kind === SyntaxKind.ClassDeclaration || node.kind === SyntaxKind.InterfaceDeclaration
   const needsExample = node.kind === SyntaxKind.ClassDeclaration || node.kind === SyntaxKind.FunctionDeclaration
@@ -90,7 +90,7 @@ function describe(source: SourceFile, node: Node, name: string): string {
   return [
     `### ${name}`,
     '',
-    ...(hasMembers ? [] : ['```ts', signatureOf(source, node), '```', '']),
+    ...(hasMembers ? [] : ['```ts', createSignature(source, node), '```', '']),
     ...(text === '' ? [] : [text, '']),
     ...(example === '' ? [] : [example, '']),
     ...(rows.length === 0 ? [] : ['| member | |', '|---|---|', ...rows, '']),
@@ -98,8 +98,8 @@ function describe(source: SourceFile, node: Node, name: string): string {
 }
 
 function describeMember(source: SourceFile, member: Declared): string[] {
-  const { text, isInternal } = commentOf(source, member)
-  const signature = signatureOf(source, member).replace(/\s+/g, ' ')
+  const { text, isInternal } = readComment(source, member)
+  const signature = createSignature(source, member).replace(/\s+/g, ' ')
   const isHidden =
     isInternal || signature.startsWith('#') || /^readonly #|^get #|^async #|^constructor\(/.test(signature)
   if (isHidden || signature.includes('[Symbol.')) return []
@@ -112,7 +112,7 @@ function describeMember(source: SourceFile, member: Declared): string[] {
 }
 
 /** The declaration without its body, its comment and `export`. */
-function signatureOf(source: SourceFile, node: Declared): string {
+function createSignature(source: SourceFile, node: Declared): string {
   const start = node.pos + leadingTrivia(source, node).length
   const end = node.body === undefined ? node.end : node.body.pos
   return source.text
@@ -127,7 +127,7 @@ function leadingTrivia(source: SourceFile, node: Node): string {
 }
 
 /** The last doc comment before a declaration: its text, and its example. */
-function commentOf(source: SourceFile, node: Node): { text: string; example: string; isInternal: boolean } {
+function readComment(source: SourceFile, node: Node): { text: string; example: string; isInternal: boolean } {
   const comment = [...leadingTrivia(source, node).matchAll(/\/\*\*([\s\S]*?)\*\//g)].at(-1)?.[1] ?? ''
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trimEnd())
   const [text = '', example = ''] = lines.join('\n').split('@example')

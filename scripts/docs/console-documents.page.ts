@@ -26,9 +26,9 @@ interface Described {
   readonly description?: string
 }
 
-function typeOf(schema: Described): string {
+function findType(schema: Described): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ')
-  if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ')
+  if (schema.anyOf !== undefined) return schema.anyOf.map(findType).join(' or ')
   const [minimum, maximum] = [schema.minimum, schema.maximum]
   if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`
   if (schema.type === 'array') return `a list of ${schema.minItems ?? 0} to ${schema.maxItems}`
@@ -45,7 +45,7 @@ function members({
 }): string {
   const rows = Object.entries(properties as Record<string, Described>).map(
     ([name, schema]) =>
-      `| \`${name}\`${required.includes(name) ? ' (required)' : ''} | ${typeOf(schema)} | ${schema.description ?? ''} |`,
+      `| \`${name}\`${required.includes(name) ? ' (required)' : ''} | ${findType(schema)} | ${schema.description ?? ''} |`,
   )
   return ['| member | value | |', '|---|---|---|', ...rows].join('\n')
 }

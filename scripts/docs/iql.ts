@@ -124,7 +124,7 @@ const LITERALS: Readonly<Record<keyof typeof FORMS, string>> = {
 
 function typesText(): string {
   const rows = Object.entries(LITERALS).map(([name, literal]) => {
-    return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
+    return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, buildForm(name)]
   })
   const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Comparisons of Integers and Decimals are exact for any digits and
 scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns cannot be Intervals or LocalTimestamps. A result writes Intervals as
@@ -133,7 +133,7 @@ Json value, cannot contain U+0000 or half of a surrogate pair; escaped ones (\`\
   return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
 }
 
-function formOf(name: string): string {
+function buildForm(name: string): string {
   return Object.entries(FORMS).find(([known]) => known === name)?.[1] ?? ''
 }
 
@@ -276,7 +276,7 @@ may hold an equal share, down to a power of two; values of more than 18 digits c
 \`Limit.Memory\`.`
 
 function limitsText(): string {
-  const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
+  const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, findLimit(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
   rows.push(['names of outputs in expressions of ORDER BY', MAX_OUTPUT_USES.toLocaleString('en')])
   rows.push([
@@ -293,7 +293,7 @@ function limitsText(): string {
   return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}\n\n${HELD_TEXT}`
 }
 
-function limitOf(key: string): number {
+function findLimit(key: string): number {
   const found = Object.entries(DEFAULT_LIMITS).find(([name]) => name === key)
   return found?.[1] ?? 0
 }

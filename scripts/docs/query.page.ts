@@ -53,7 +53,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'is not null': 'has a value',
 }
 
-function meaningOf(operator: string): string {
+function requireMeaning(operator: string): string {
   const meaning = MEANINGS[operator]
   if (meaning === undefined) throw new Error(`The meaning of the operator ${operator} is not described`)
   return meaning
@@ -154,7 +154,7 @@ An empty body selects every row. Columns are listed as \`columns=a,b\` or as rep
 
 | operator | also | meaning |
 |---|---|---|
-${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${others.map((name) => `\`${name}\``).join(' ')} | ${meaningOf(first)} |`).join('\n')}
+${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${others.map((name) => `\`${name}\``).join(' ')} | ${requireMeaning(first)} |`).join('\n')}
 
 | call | body |
 |---|---|

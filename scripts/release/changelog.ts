@@ -11,7 +11,7 @@ export function releaseChangelog(text: string, version: string, date: string): s
   if (prepared.test(text) && hasUnreleased)
     throw new Error(`CHANGELOG.md has a section Unreleased and one of ${version}: merge them`)
   const result = text.replace(hasUnreleased ? /^## Unreleased$/m : prepared, heading)
-  const section = sectionOf(result, version)
+  const section = findSection(result, version)
   if (section === undefined) throw new Error('CHANGELOG.md has no section "## Unreleased"')
   if (!AUDIENCES.some((audience) => section.includes(`### ${audience}\n`)))
     throw new Error(
@@ -21,7 +21,7 @@ export function releaseChangelog(text: string, version: string, date: string): s
 }
 
 /** Without its heading; undefined if there is none. */
-export function sectionOf(text: string, version: string): string | undefined {
+export function findSection(text: string, version: string): string | undefined {
   const sections = text.split(/^(?=## )/m)
   const section = sections.find((candidate) => candidate.startsWith(`## ${version} - `))
   return section?.slice(section.indexOf('\n') + 1)

@@ -20,12 +20,12 @@ export async function packRelease(root: string, folder: string): Promise<readonl
   const { stdout } = await run('tar', tar, { maxBuffer: 1 << 24 })
   await writeFile(join(folder, server.replace(/\.tgz$/, '.cdx.json')), stdout)
   const files = (await readdir(folder)).sort()
-  const lines = await Promise.all(files.map(async (name) => `${await sumOf(join(folder, name))}  ${name}\n`))
+  const lines = await Promise.all(files.map(async (name) => `${await checksumFile(join(folder, name))}  ${name}\n`))
   await writeFile(join(folder, SUMS), lines.join(''))
   return [...files, SUMS]
 }
 
-async function sumOf(file: string): Promise<string> {
+async function checksumFile(file: string): Promise<string> {
   return createHash('sha256')
     .update(await readFile(file))
     .digest('hex')

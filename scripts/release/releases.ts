@@ -28,7 +28,7 @@ export async function addRelease(root: string, release: Release): Promise<void> 
 }
 
 /** What Git finds it by. */
-export function revisionOf({ version, commit }: Release): string {
+export function gitRevision({ version, commit }: Release): string {
   return commit ?? `v${version}`
 }
 

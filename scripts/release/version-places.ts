@@ -53,7 +53,7 @@ export interface Occurrence {
 
 export async function versionsIn(root: string): Promise<readonly Occurrence[]> {
   const found: Occurrence[] = []
-  for await (const { file, text, pattern } of filesOf(root))
+  for await (const { file, text, pattern } of listFiles(root))
     for (const [, , version = ''] of text.matchAll(pattern)) found.push({ file, version })
   return found
 }
@@ -61,7 +61,7 @@ export async function versionsIn(root: string): Promise<readonly Occurrence[]> {
 /** Returns the files that were changed. */
 export async function setVersion(root: string, version: string): Promise<readonly string[]> {
   const changed = new Set<string>()
-  for await (const { file, text, pattern } of filesOf(root)) {
+  for await (const { file, text, pattern } of listFiles(root)) {
     const result = text.replaceAll(pattern, `$1${version}`)
     if (result === text) continue
     await writeFile(join(root, file), result)
@@ -71,7 +71,7 @@ export async function setVersion(root: string, version: string): Promise<readonl
 }
 
 /** Each file once for each of its patterns, read when its turn comes. */
-async function* filesOf(root: string) {
+async function* listFiles(root: string) {
   for (const { files, around } of PLACES)
     for (const file of (await Array.fromAsync(glob([...files], { cwd: root }))).sort())
       for (const [before, after] of around) {

@@ -36,7 +36,7 @@ export interface RealPostgres {
 
 /** Undefined where the machine has no PostgreSQL 15. */
 export async function startRealPostgres(): Promise<RealPostgres | undefined> {
-  const bin = FOLDERS.find((folder) => existsSync(join(folder, 'initdb')) && majorOf(folder) === VERSION)
+  const bin = FOLDERS.find((folder) => existsSync(join(folder, 'initdb')) && readMajorVersion(folder) === VERSION)
   if (bin === undefined) return undefined
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
   const port = await freePort()
@@ -63,7 +63,7 @@ export async function startRealPostgres(): Promise<RealPostgres | undefined> {
   }
 }
 
-function majorOf(folder: string): number {
+function readMajorVersion(folder: string): number {
   const words = execFileSync(join(folder, 'initdb'), ['--version'], { encoding: 'utf8' })
   return Number(/ (\d+)/.exec(words)?.[1])
 }
@@ -71,8 +71,8 @@ function majorOf(folder: string): number {
 /** PostgreSQL does not start as root. */
 function unprivilegedUser(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const idOf = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
-  return { uid: idOf('-u'), gid: idOf('-g') }
+  const readId = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+  return { uid: readId('-u'), gid: readId('-g') }
 }
 
 async function createDemonstration(port: number): Promise<Pick<RealPostgres, 'version' | 'objects'>> {
@@ -85,7 +85,7 @@ async function createDemonstration(port: number): Promise<Pick<RealPostgres, 've
   for (const { name, description, columns } of DEMO.tables ?? []) {
     const keys = columns.filter((column) => column.primary_key === true).map((column) => column.name)
     const definitions = columns.map(
-      (column) => `${column.name} ${typeOf(column.type)}${column.nullable === false ? ' NOT NULL' : ''}`,
+      (column) => `${column.name} ${findType(column.type)}${column.nullable === false ? ' NOT NULL' : ''}`,
     )
     await client.query(`CREATE TABLE ${name} (${definitions.join(', ')}, PRIMARY KEY (${keys.join(', ')}))`)
     await client.query(`COMMENT ON TABLE ${name} IS '${description ?? ''}'`)
@@ -119,7 +119,7 @@ async function connectWhenReady(port: number): Promise<pg.Client> {
   }
 }
 
-function typeOf(type: string): string {
+function findType(type: string): string {
   return TYPES[type] ?? type.replace('Decimal', 'numeric')
 }
 

@@ -255,7 +255,7 @@ async function replay(
     const isRun = portal !== undefined && was.error === undefined && REPEATABLE.test(text)
     const again = isRun ? await connection.run(text, declared, portal) : await connection.describe(text, declared)
     const types = again.parameterTypes
-    const values = portal === undefined ? [] : await connection.textOf(types, portal)
+    const values = portal === undefined ? [] : await connection.readText(types, portal)
     const parameters = types.map((type, at) => ({ type, declared: declared[at] ?? 0, value: values[at] ?? null }))
     const { parameterTypes: _, ...result } = again
     lines.add({

@@ -89,7 +89,7 @@ export class ReplayConnection {
   }
 
   /** The text form of parameters, from the server itself. */
-  async textOf(types: readonly number[], { formats, values }: BoundValues): Promise<(string | null)[]> {
+  async readText(types: readonly number[], { formats, values }: BoundValues): Promise<(string | null)[]> {
     const texts: (string | null)[] = []
     for (const [at, value] of values.entries()) {
       const format = formats.length === 1 ? (formats[0] ?? 0) : (formats[at] ?? 0)

@@ -32,10 +32,14 @@ export const SIGN_INS: readonly SignIn[] = [
     async () => ({ user: 'demo-service', password: 'demo-service-secret' }),
     'demo-service',
   ),
-  byPassword('with an access token', async (issuer) => ({ user: 'token', password: await tokenOf(issuer) }), 'alice'),
+  byPassword(
+    'with an access token',
+    async (issuer) => ({ user: 'token', password: await requestToken(issuer) }),
+    'alice',
+  ),
   byPassword(
     "with an access token and its user's name",
-    async (issuer) => ({ user: 'alice', password: await tokenOf(issuer) }),
+    async (issuer) => ({ user: 'alice', password: await requestToken(issuer) }),
     'alice',
   ),
   { name: 'refused with a wrong password', run: refuseWrongPassword },
@@ -63,7 +67,7 @@ async function refuseWrongPassword({ port }: Server): Promise<string | undefined
   return status !== 0 && /token/i.test(output) ? undefined : failed('refused with a wrong password', output)
 }
 
-async function tokenOf(issuer: string): Promise<string> {
+async function requestToken(issuer: string): Promise<string> {
   const tokens = await tokensOf({ port: Number(new URL(issuer).port) })
   return tokens.access_token
 }

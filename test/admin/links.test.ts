@@ -16,7 +16,7 @@ onEveryEngineInLongRuns('set-up links of the administration', (place) => {
   after(() => admin.stop())
 
   const create = (body: object): Promise<Answer> => admin.call('POST', '/admin/links', { body })
-  const tokenOf = (url: string) => URL_FORM.exec(url)?.[1] ?? assert.fail(url)
+  const requestToken = (url: string) => URL_FORM.exec(url)?.[1] ?? assert.fail(url)
 
   test('a new user is invited in one step, and gets a link that is shown once', async () => {
     const { status, body, headers } = await create({
@@ -26,7 +26,7 @@ onEveryEngineInLongRuns('set-up links of the administration', (place) => {
       expires_in: 3600,
     })
     assert.equal(status, 201)
-    const token = tokenOf(body.url)
+    const token = requestToken(body.url)
     assert.partialDeepStrictEqual(body, {
       kind: 'invitation',
       state: 'open',
@@ -77,7 +77,7 @@ onEveryEngineInLongRuns('set-up links of the administration', (place) => {
         ['link.created', body.user],
       ],
     )
-    assert.ok(!text.includes(tokenOf(body.url)))
+    assert.ok(!text.includes(requestToken(body.url)))
   })
 
   test('links are paged, newest first', async () => {

@@ -15,11 +15,11 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
   let admin: string
   before(async () => {
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
-    admin = await tokenOf('admin', 'admin-please-change')
+    admin = await requestToken('admin', 'admin-please-change')
   })
   after(() => server.stop())
 
-  async function tokenOf(username: string, password: string): Promise<string> {
+  async function requestToken(username: string, password: string): Promise<string> {
     const form = { grant_type: 'password', username, password, client_id: 'demo-cli' }
     const response = await fetch(`${server.issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
     return String(JSON.parse(await response.text()).access_token)
@@ -91,7 +91,7 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
     } finally {
       await other.stop()
     }
-    const trader = await tokenOf('alice', 'wonderland-1')
+    const trader = await requestToken('alice', 'wonderland-1')
     assert.equal((await call('GET', '/admin/nodes', { token: trader })).status, 403)
   })
 
@@ -152,7 +152,7 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
 
   test('the rights that are shown are those that count', async () => {
     const { tables } = await get('/admin/users/alice/rights')
-    const token = await tokenOf('alice', 'wonderland-1')
+    const token = await requestToken('alice', 'wonderland-1')
     for (const { name, rights } of tables.items as Body[]) {
       const read = await call('POST', '/query', { body: `SELECT 1 AS n FROM "${name}" LIMIT 1`, token })
       assert.equal(read.status, 200, name)
@@ -213,7 +213,7 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
   })
 
   test('a caller who follows the log and loses the token gets an error at once, and sees no later rows', async () => {
-    const token = await tokenOf('admin', 'admin-please-change')
+    const token = await requestToken('admin', 'admin-please-change')
     const newest = (await get('/admin/audit?limit=1')).items[0].seq
     const waiting = call('GET', `/admin/audit?after=${newest + 1000}&wait=30`, { token })
     // The request is being served once another one after it is.

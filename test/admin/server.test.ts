@@ -15,12 +15,12 @@ onEveryEngineInLongRuns('a server in operation', (place) => {
   let trader: string
   before(async () => {
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
-    admin = await tokenOf('admin', 'admin-please-change')
-    trader = await tokenOf('alice', 'wonderland-1')
+    admin = await requestToken('admin', 'admin-please-change')
+    trader = await requestToken('alice', 'wonderland-1')
   })
   after(() => server.stop())
 
-  async function tokenOf(username: string, password: string): Promise<string> {
+  async function requestToken(username: string, password: string): Promise<string> {
     const form = { grant_type: 'password', username, password, client_id: 'demo-cli' }
     const response = await fetch(`${server.issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
     return readToken(await response.json())

@@ -4,16 +4,16 @@ import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CALLBACK,
-  claimsOf,
+  decodeClaims,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn, visit } from '../support/visitor.ts'
 
 const ORDERS = 'https://orders.example.com'
@@ -58,14 +58,14 @@ onEveryEngineInLongRuns('authorization requests for APIs', (at) => {
   })
   after(() => place.close())
 
-  const urlOf = (scope: string, resources: readonly string[] = [], changes: Record<string, string> = {}) => {
+  const buildUrl = (scope: string, resources: readonly string[] = [], changes: Record<string, string> = {}) => {
     const url = authorizeUrl(issuer, { client_id: 'silent', scope, ...changes })
     for (const resource of resources) url.searchParams.append('resource', resource)
     return url
   }
   const answer = async (url: URL) => {
     const agent = place.newAgent()
-    return answerOf((await visit(agent, await agent.get(url), ALICE)).end)
+    return readAnswer((await visit(agent, await agent.get(url), ALICE)).end)
   }
   const redeem = async (code: string | undefined, form: Record<string, string> = {}) => {
     const response = await fetch(`${issuer}/connect/token`, {
@@ -83,20 +83,20 @@ onEveryEngineInLongRuns('authorization requests for APIs', (at) => {
 
   test('A grant holds the targets that were named; the code is redeemed for one of them', async () => {
     const scope = `openid offline_access Platform/Market ${OWN}`
-    const both = await redeem((await answer(urlOf(scope, [ORDERS, RISK]))).get('code'), { resource: RISK })
-    assert.deepEqual(claimsOf(both.access_token ?? '').aud, [RISK, 'identity'])
+    const both = await redeem((await answer(buildUrl(scope, [ORDERS, RISK]))).get('code'), { resource: RISK })
+    assert.deepEqual(decodeClaims(both.access_token ?? '').aud, [RISK, 'identity'])
     assert.equal(both.scope, 'offline_access openid risk')
-    const one = await redeem((await answer(urlOf(scope, [ORDERS]))).get('code'))
-    assert.deepEqual(claimsOf(one.access_token ?? '').aud, [ORDERS, 'identity'])
-    const code = (await answer(urlOf(scope, [ORDERS, RISK]))).get('code')
+    const one = await redeem((await answer(buildUrl(scope, [ORDERS]))).get('code'))
+    assert.deepEqual(decodeClaims(one.access_token ?? '').aud, [ORDERS, 'identity'])
+    const code = (await answer(buildUrl(scope, [ORDERS, RISK]))).get('code')
     assert.equal((await redeem(code)).error, 'invalid_target')
-    const foreign = (await answer(urlOf(scope, [ORDERS]))).get('code')
+    const foreign = (await answer(buildUrl(scope, [ORDERS]))).get('code')
     assert.equal((await redeem(foreign, { resource: `${issuer}/query` })).error, 'invalid_target')
   })
 
   test('None named: all; the built-in services come first, and with openid an ID token as ever', async () => {
-    const reply = await redeem((await answer(urlOf(`openid Platform/Market ${OWN}`))).get('code'))
-    assert.deepEqual(claimsOf(reply.access_token ?? '').aud, ['identity', 'platform'])
+    const reply = await redeem((await answer(buildUrl(`openid Platform/Market ${OWN}`))).get('code'))
+    assert.deepEqual(decodeClaims(reply.access_token ?? '').aud, ['identity', 'platform'])
     assert.ok(reply.id_token)
   })
 
@@ -110,26 +110,26 @@ onEveryEngineInLongRuns('authorization requests for APIs', (at) => {
     ]
     for (const resources of bad)
       assert.equal(
-        (await answer(urlOf(`openid ${OWN}`, resources))).get('error'),
+        (await answer(buildUrl(`openid ${OWN}`, resources))).get('error'),
         'invalid_target',
         resources.join(' '),
       )
-    assert.ok((await answer(urlOf(`openid ${OWN}`, Array(10).fill(ORDERS)))).has('code'))
+    assert.ok((await answer(buildUrl(`openid ${OWN}`, Array(10).fill(ORDERS)))).has('code'))
     const web = { client_id: 'web' }
-    assert.equal((await answer(urlOf('openid', [ORDERS], web))).get('error'), 'invalid_target')
+    assert.equal((await answer(buildUrl('openid', [ORDERS], web))).get('error'), 'invalid_target')
   })
 
   test('Nothing else may repeat', async () => {
-    const url = urlOf('openid orders:read', [ORDERS, RISK])
+    const url = buildUrl('openid orders:read', [ORDERS, RISK])
     url.searchParams.append('nonce', 'again')
     assert.equal((await answer(url)).get('error'), 'invalid_request')
   })
 
   test('No right for the named resource: invalid_scope, before and after sign-in', async () => {
-    assert.equal((await answer(urlOf('openid Platform/Market', [ORDERS]))).get('error'), 'invalid_scope')
+    assert.equal((await answer(buildUrl('openid Platform/Market', [ORDERS]))).get('error'), 'invalid_scope')
     await place.stores.users.setRoles(place.aliceId, ['reader'])
     try {
-      assert.equal((await answer(urlOf('openid orders:write', [ORDERS]))).get('error'), 'invalid_scope')
+      assert.equal((await answer(buildUrl('openid orders:write', [ORDERS]))).get('error'), 'invalid_scope')
     } finally {
       await place.stores.users.setRoles(place.aliceId, ['reader', 'orderer'])
     }
@@ -137,12 +137,12 @@ onEveryEngineInLongRuns('authorization requests for APIs', (at) => {
 
   test('A token from the authorization endpoint is for one target', async () => {
     const token = { response_type: 'token' }
-    const one = await answer(urlOf('openid orders:write', [], token))
-    assert.deepEqual(claimsOf(one.get('access_token') ?? '').aud, [ORDERS, 'identity'])
-    const mixed = await answer(urlOf('openid Platform/Market orders:write', [], token))
-    assert.deepEqual(claimsOf(mixed.get('access_token') ?? '').aud, ['identity', 'platform'])
+    const one = await answer(buildUrl('openid orders:write', [], token))
+    assert.deepEqual(decodeClaims(one.get('access_token') ?? '').aud, [ORDERS, 'identity'])
+    const mixed = await answer(buildUrl('openid Platform/Market orders:write', [], token))
+    assert.deepEqual(decodeClaims(mixed.get('access_token') ?? '').aud, ['identity', 'platform'])
     assert.equal(mixed.get('scope'), 'openid Platform/Market')
-    assert.equal((await answer(urlOf('orders:write risk', [], token))).get('error'), 'invalid_target')
+    assert.equal((await answer(buildUrl('orders:write risk', [], token))).get('error'), 'invalid_target')
   })
 
   for (const [language, expected] of [
@@ -151,8 +151,8 @@ onEveryEngineInLongRuns('authorization requests for APIs', (at) => {
   ] as const)
     test(`Consent is by API, in ${language}, else in English, else by name`, async () => {
       const agent = place.newAgent({ 'accept-language': language })
-      const url = urlOf(`openid ${OWN}`, [], { client_id: 'desk', prompt: 'consent' })
-      const { body } = pageOf(await signIn(agent, pageOf(await agent.get(url)), ALICE))
+      const url = buildUrl(`openid ${OWN}`, [], { client_id: 'desk', prompt: 'consent' })
+      const { body } = requirePage(await signIn(agent, requirePage(await agent.get(url)), ALICE))
       const orders = body.slice(body.indexOf('In Order &lt;desk&gt;'), body.indexOf('In Risk'))
       assert.ok(orders.includes(expected) && orders.includes('See orders'), body)
       assert.ok(body.slice(body.indexOf('In Risk')).includes('<span>risk</span>'))

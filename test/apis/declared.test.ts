@@ -68,7 +68,7 @@ onEveryEngineInLongRuns('declared APIs', (place) => {
     rmSync(folder, { recursive: true })
   })
 
-  const tokenOf = async (id: string, form: Record<string, string> = {}) => {
+  const requestToken = async (id: string, form: Record<string, string> = {}) => {
     const response = await fetch(`${server.issuer}/connect/token`, {
       method: 'POST',
       body: new URLSearchParams({
@@ -96,7 +96,11 @@ onEveryEngineInLongRuns('declared APIs', (place) => {
   const query = (token: string, text: string) => call(token, 'POST', '/query', text)
 
   test('A right of one’s own opens the tables that name it, and only these', async () => {
-    const [reader, writer, market] = [await tokenOf('reader'), await tokenOf('writer'), await tokenOf('market')]
+    const [reader, writer, market] = [
+      await requestToken('reader'),
+      await requestToken('writer'),
+      await requestToken('market'),
+    ]
     assert.equal(await query(reader, 'SELECT id FROM positions'), 200)
     assert.equal(await query(reader, 'SELECT id FROM open'), 400)
     assert.equal(await query(market, 'SELECT id FROM open'), 200)
@@ -106,7 +110,11 @@ onEveryEngineInLongRuns('declared APIs', (place) => {
   })
 
   test('A right of one’s own opens the feeds that name it, and only these', async () => {
-    const [reader, writer, market] = [await tokenOf('reader'), await tokenOf('writer'), await tokenOf('market')]
+    const [reader, writer, market] = [
+      await requestToken('reader'),
+      await requestToken('writer'),
+      await requestToken('market'),
+    ]
     assert.equal(await call(writer, 'POST', '/feeds/Desk/A', { x: 1 }), 200)
     assert.equal(await call(reader, 'POST', '/feeds/Desk/A', { x: 1 }), 403)
     const read = (token: string, feed: string) => call(token, 'GET', `/feeds/${feed}/A`)

@@ -6,8 +6,8 @@ import {
   type Answer,
   addOperator,
   basic,
-  claimsOf,
   DEVICE_GRANT,
+  decodeClaims,
   SECRET,
   startGate,
   type TestGate,
@@ -84,7 +84,7 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
     assert.deepEqual([answer.status, answer.body.error], [400, error], answer.text)
   const robot = (form: Record<string, string>, client = 'robot') =>
     gate.post('/connect/token', { grant_type: 'client_credentials', ...form }, { authorization: basic(client, SECRET) })
-  const shape = ({ access_token: token, scope }: TokenAnswer) => ({ aud: claimsOf(token).aud, scope })
+  const shape = ({ access_token: token, scope }: TokenAnswer) => ({ aud: decodeClaims(token).aud, scope })
 
   test('Audience: the aud of a token for an API is its resource, with openid also identity', async () => {
     assert.deepEqual(shape(await signIn({ scope: 'orders:write' })), { aud: ORDERS, scope: 'orders:write' })
@@ -120,9 +120,9 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
   })
 
   test('claims: those of the API are in its tokens beside those of RFC 9068, and no others', async () => {
-    const orders = claimsOf((await signIn({ scope: 'orders:write' })).access_token)
+    const orders = decodeClaims((await signIn({ scope: 'orders:write' })).access_token)
     assert.deepEqual([orders.role, orders.email, orders.name], [['orderer', 'trader'], 'alice@example.com', undefined])
-    const risk = claimsOf((await signIn({ scope: 'risk' })).access_token)
+    const risk = decodeClaims((await signIn({ scope: 'risk' })).access_token)
     assert.deepEqual([risk.role, risk.email], [undefined, undefined])
     for (const name of ['iss', 'sub', 'exp', 'iat', 'jti', 'client_id', 'auth_time']) assert.ok(name in risk, name)
   })
@@ -220,7 +220,7 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
   test('A grant holds the targets that were named: others are invalid_target', async () => {
     const scope = 'openid offline_access Platform/Market orders:write risk'
     const { refresh_token: token, access_token: first } = await signIn({ scope, resource: RISK })
-    assert.deepEqual(claimsOf(first).aud, [RISK, 'identity'])
+    assert.deepEqual(decodeClaims(first).aud, [RISK, 'identity'])
     for (const resource of [ORDERS, `${issuer}/query`, issuer])
       refused(await refresh(token, { resource }), 'invalid_target')
     assert.deepEqual(shape(ok(await refresh(token))).aud, [RISK, 'identity'])
@@ -263,7 +263,7 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
     refused(await redeem({}), 'invalid_target')
     await gate.database.db.updateTable('device_codes').set({ polled_at: null }).execute()
     const answer = ok(await redeem({ resource: RISK }))
-    assert.deepEqual(claimsOf(answer.access_token).aud, [RISK, 'identity'])
+    assert.deepEqual(decodeClaims(answer.access_token).aud, [RISK, 'identity'])
     refused(await refresh(answer.refresh_token, { resource: `${issuer}/query` }), 'invalid_target')
     assert.deepEqual(shape(ok(await refresh(answer.refresh_token, { resource: ORDERS }))).aud, [ORDERS, 'identity'])
   })
@@ -310,8 +310,8 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
       scope: 'openid Platform/Market orders:write',
       resource: `${issuer}/query`,
     })
-    assert.deepEqual(claimsOf(token).aud, ['identity', 'platform'])
-    assert.equal(String(claimsOf(token).scope).includes('orders'), false)
+    assert.deepEqual(decodeClaims(token).aud, ['identity', 'platform'])
+    assert.equal(String(decodeClaims(token).scope).includes('orders'), false)
   })
 
   test('Introspection knows tokens for APIs: for their client and for clients of the API, not for others', async () => {
@@ -330,11 +330,11 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
     const wide = await signIn({ scope: 'orders:write orders/read' })
     const times = { at: Date.now() + 1000, expiresAt: Date.now() + 60_000 }
     await gate.stores.events.append({ kind: 'roles-changed', roles, ...times })
-    const scopeOf = async (given: string) =>
+    const readScope = async (given: string) =>
       (await gate.post('/connect/introspect', { token: given }, { authorization: basic('apis-only', SECRET) })).body
         .scope
-    await until('the event has arrived', 5000, async () => (await scopeOf(wide.access_token)) === 'orders:write')
-    assert.equal(await scopeOf(both), 'risk')
+    await until('the event has arrived', 5000, async () => (await readScope(wide.access_token)) === 'orders:write')
+    assert.equal(await readScope(both), 'risk')
   })
 
   test('Revocation knows tokens for APIs', async () => {
@@ -347,7 +347,7 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
   test('platform: a right of its own opens the platform, with the audience of the built-in services', async () => {
     const answer = await signIn({ scope: 'desk:read' })
     assert.deepEqual(shape(answer), { aud: 'platform', scope: 'desk:read' })
-    assert.equal((await gate.get('/catalogue/tables', bearerOf(answer))).status, 200)
+    assert.equal((await gate.get('/catalogue/tables', bearerHeader(answer))).status, 200)
   })
 
   test('RFC 9728: the documents of the built-in resources, and resource_metadata in 401 challenges', async () => {
@@ -392,6 +392,6 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
   }
 })
 
-function bearerOf({ access_token: token }: TokenAnswer): Record<string, string> {
+function bearerHeader({ access_token: token }: TokenAnswer): Record<string, string> {
   return { authorization: `Bearer ${token}` }
 }

@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose'
 import type { AttributeDefinition } from '../../packages/server/src/store/attributes/attributes.ts'
 import { onSqlite } from '../support/engines.ts'
 import { basic } from '../support/identity.ts'
-import { ALICE, answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
+import { ALICE, authorizeUrl, openSignInPlace, readAnswer, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
 import { visit } from '../support/visitor.ts'
 
@@ -89,7 +89,7 @@ onSqlite('claims of attributes', (at) => {
     })
     const agent = place.newAgent()
     const { end, seen } = await visit(agent, await agent.get(url), ALICE)
-    return { answer: answerOf(end), seen }
+    return { answer: readAnswer(end), seen }
   }
 
   test('a scope gives the claims of its attributes: a list iff there may be many values, and none without a value', async () => {

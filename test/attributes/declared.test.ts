@@ -11,7 +11,8 @@ import { findDeclared, reconcile } from '../../packages/server/src/declarative/r
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
+import { openTestAudit } from '../support/audit.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
@@ -52,7 +53,12 @@ onEveryEngineInLongRuns('declared attributes', (place) => {
     writeFileSync(join(folder, 'file.json'), JSON.stringify(declaration))
     const declared = await findDeclared({ config: join(folder, 'file.json'), demo: false })
     assert.ok(declared)
-    const keys = { digestKey: Buffer.alloc(32), providerKey: Buffer.alloc(32) }
+    const keys = {
+      audit: openTestAudit(database),
+      mail: undefined,
+      digestKey: Buffer.alloc(32),
+      providerKey: Buffer.alloc(32),
+    }
     const env = { database, clock: Date.now, environment: { SECRET: 'long enough' }, tables, ...keys }
     return (await reconcile(declared, env)).map(({ action, what, name }) => `${action} ${what} ${name}`)
   }

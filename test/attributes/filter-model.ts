@@ -49,7 +49,7 @@ export function randomRows(choice: Choice, count: number): Row[] {
   }))
 }
 
-export function insertOf(rows: readonly Row[]): string {
+export function buildInsert(rows: readonly Row[]): string {
   const tuples = rows.map((row) => `(${[row.id, ...KINDS.map((kind) => literal(row[kind], kind))].join(', ')})`)
   return `INSERT INTO filtered VALUES ${tuples.join(', ')}`
 }

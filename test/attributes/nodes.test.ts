@@ -76,10 +76,10 @@ describe('attributes on two nodes', () => {
     b = await startTestServer({ ...opened.place, dataFolder: join(folder, 'data') }, { flags })
     for (const username of ['alice', 'olivia']) {
       const form = { grant_type: 'password', client_id: 'cli', username, password: PASSWORD }
-      tokens.set(username, await tokenOf(form))
+      tokens.set(username, await requestToken(form))
     }
     const credentials = { grant_type: 'client_credentials', client_id: 'robot', client_secret: SECRET }
-    tokens.set('robot', await tokenOf(credentials))
+    tokens.set('robot', await requestToken(credentials))
     await query(a, 'olivia', "INSERT INTO positions VALUES (1, 'FX', 1), (2, 'FX', 5), (3, 'Rates', 1)")
   })
   after(async () => {
@@ -90,7 +90,7 @@ describe('attributes on two nodes', () => {
     await stopOwnPostgres()
   })
 
-  const tokenOf = async (form: Record<string, string>): Promise<string> => {
+  const requestToken = async (form: Record<string, string>): Promise<string> => {
     const reply = await post(a, '/connect/token', form)
     const text = await reply.text()
     assert.equal(reply.status, 200, text)
@@ -136,7 +136,7 @@ describe('attributes on two nodes', () => {
       if (message.Kind === kind) return message
     }
   }
-  const rowsOf = (message: Record<string, unknown>) =>
+  const readRows = (message: Record<string, unknown>) =>
     (message.Put as { Key: number[] }[]).flatMap(({ Key }) => Key).sort()
 
   test('the file declares attributes, their values and the filters that use them; the values count on every node', async () => {
@@ -157,7 +157,7 @@ describe('attributes on two nodes', () => {
       ['robot', '/admin/clients/robot'],
     ] as const) {
       const client = await follow(b, as)
-      assert.deepEqual(rowsOf(await next(client, 'Snapshot')), [1])
+      assert.deepEqual(readRows(await next(client, 'Snapshot')), [1])
       for (const [attributes, rows] of [
         [{ level: [5] }, [1, 2]],
         [{ desk: ['Rates'] }, [3]],
@@ -173,7 +173,7 @@ describe('attributes on two nodes', () => {
         )
         assert.equal(reset.Reason, 'Rights')
         assert.ok(milliseconds < 1000, `${milliseconds} ms`)
-        assert.deepEqual(rowsOf(await next(client, 'Snapshot')), rows)
+        assert.deepEqual(readRows(await next(client, 'Snapshot')), rows)
       }
       client.close()
     }

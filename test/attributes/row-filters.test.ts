@@ -7,7 +7,7 @@ import { LiveClient } from '../query/live/live-client.ts'
 import { type QueryServer, startQueryServer } from '../query/query-server.ts'
 import { IS_LONG_RUN, onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
-import { DEFINITIONS, insertOf, randomFilter, randomRows, randomValues, TABLE } from './filter-model.ts'
+import { buildInsert, DEFINITIONS, randomFilter, randomRows, randomValues, TABLE } from './filter-model.ts'
 
 /** A run of the random filters ends after this time or this many of them; on a machine that is busy, after the fewest. */
 const FEWEST_FILTERS = 8
@@ -54,7 +54,7 @@ onEveryEngine('row filters over attributes', (place) => {
     const seed = Date.now() % 2 ** 31
     const choice = new Choice(seed)
     const rows = randomRows(choice, 25)
-    await run('ALTER TABLE filtered SET ROW FILTER NULL', 'DELETE FROM filtered ALL', insertOf(rows))
+    await run('ALTER TABLE filtered SET ROW FILTER NULL', 'DELETE FROM filtered ALL', buildInsert(rows))
     const end = performance.now() + LONGEST_MS
     let filters = 0
     let visible = 0

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { fromBase32 } from '../support/base32.ts'
-import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
+import { type BrowserContext, findComplaints, type Page } from '../support/chromium.ts'
 import { ALICE, openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 const BOB = { username: 'bob', password: 'the builder of long passwords' }
@@ -19,7 +19,7 @@ describe('controls', () => {
   test('a password can be shown and hidden again; it is hidden when the form is sent', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     await page.goto(scene.authorize('shop'))
     const field = page.locator('#password')
     const button = page.getByRole('button', { name: 'Show password' })
@@ -58,7 +58,7 @@ describe('controls', () => {
     const context = await scene.browser.newContext({ width: 320 })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: scene.issuer })
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     await setUpAuthenticator(page)
     const codes = await page.locator('#recovery-codes code').allInnerTexts()
     assert.equal(codes.length, 10)
@@ -88,7 +88,7 @@ describe('controls', () => {
   test('the health on the start page follows /readyz', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     await page.clock.install()
     let answer: { status: string; checks: Record<string, string> } | undefined
     await page.route('**/readyz', (route) => (answer === undefined ? route.abort() : route.fulfill({ json: answer })))
@@ -110,7 +110,7 @@ describe('controls', () => {
   test('the documentation is searched while typing, by keyboard alone, and without scripts by a form', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     await page.goto(`${scene.issuer}/docs`)
     await page.keyboard.press('/')
     await page.keyboard.type('refresh tokens')

@@ -118,17 +118,17 @@ describe('a page of another origin', () => {
   })
 
   test('reads why it was refused: 400, 401, 404, 413 and 429', async () => {
-    const codeOf = ({ status, text }: Seen) => [status, JSON.parse(text).Code]
-    assert.deepEqual(codeOf(await withToken({ path: '/query', body: 'SELEC' })), [400, 'IQL.Syntax'])
+    const readCode = ({ status, text }: Seen) => [status, JSON.parse(text).Code]
+    assert.deepEqual(readCode(await withToken({ path: '/query', body: 'SELEC' })), [400, 'IQL.Syntax'])
     const nobody = await withToken({ path: '/query', headers: { authorization: 'Bearer x' }, body: 'SELECT 1 AS a' })
-    assert.deepEqual(codeOf(nobody), [401, 'Auth.InvalidToken'])
+    assert.deepEqual(readCode(nobody), [401, 'Auth.InvalidToken'])
     assert.match(nobody.headers['www-authenticate'] ?? '', /invalid_token/)
-    assert.deepEqual(codeOf(await withToken({ path: '/Query/nosuch/Select' })), [404, 'Data.UnknownTable'])
-    assert.deepEqual(codeOf(await withToken({ path: '/admin/no/such' })), [404, 'http.not_found'])
+    assert.deepEqual(readCode(await withToken({ path: '/Query/nosuch/Select' })), [404, 'Data.UnknownTable'])
+    assert.deepEqual(readCode(await withToken({ path: '/admin/no/such' })), [404, 'http.not_found'])
     let refused = await withToken({ path: '/admin/users', method: 'GET' })
     for (let count = 0; count < 5 && refused.status === 200; count++)
       refused = await withToken({ path: '/admin/users', method: 'GET' })
-    assert.deepEqual(codeOf(refused), [429, 'http.too_many_requests'])
+    assert.deepEqual(readCode(refused), [429, 'http.too_many_requests'])
     assert.ok(Number(refused.headers['retry-after']) >= 1)
   })
 

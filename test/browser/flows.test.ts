@@ -1,7 +1,7 @@
 /** Flows that need a real browser: scripts under the CSP, cross-site cookies, iframes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { complaintsOf, type Page } from '../support/chromium.ts'
+import { findComplaints, type Page } from '../support/chromium.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 describe('in a real browser', () => {
@@ -14,7 +14,7 @@ describe('in a real browser', () => {
   test('A2: form_post submits itself under the CSP', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     scene.shop.forget()
     await page.goto(scene.authorize('shop', { response_type: 'code id_token', response_mode: 'form_post' }))
     await signIn(page)
@@ -84,7 +84,7 @@ describe('in a real browser', () => {
     const allow = page.locator('#consent-allow')
     if ((await allow.count()) > 0) await allow.click()
     await page.waitForURL('**/callback?*')
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     scene.shop.forget()
     scene.desk.forget()
     const url = new URL(`${scene.issuer}/connect/endsession`)

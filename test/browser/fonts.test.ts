@@ -28,14 +28,14 @@ describe('fonts', () => {
 
   for (const family of PROPORTIONAL) {
     test(`${family} is proportional`, async () => {
-      const [narrow, wide] = [await widthOf('iiii', family), await widthOf('MMMM', family)]
+      const [narrow, wide] = [await measureWidth('iiii', family), await measureWidth('MMMM', family)]
       assert.ok(0 < narrow && narrow < wide, `iiii is ${narrow} pixels wide, MMMM ${wide}`)
     })
   }
 
   for (const family of MONOSPACED) {
     test(`${family} is monospaced`, async () => {
-      const [narrow, wide] = [await widthOf('iiii', family), await widthOf('MMMM', family)]
+      const [narrow, wide] = [await measureWidth('iiii', family), await measureWidth('MMMM', family)]
       assert.ok(narrow > 0)
       assert.equal(narrow, wide)
     })
@@ -44,21 +44,21 @@ describe('fonts', () => {
   const own = process.env.TEST_CHROMIUM !== undefined && 'a browser of the machine has the fonts of the machine'
   for (const { asked, used } of FAMILIES) {
     test(`${asked}: ${used} is used`, { skip: own }, async () => {
-      assert.deepEqual(await fontsOf('Mi', asked), [used])
+      assert.deepEqual(await readFonts('Mi', asked), [used])
     })
   }
 
   test('a character that no font has does not end the browser', async () => {
-    assert.ok((await widthOf('\u{1F3EF}\u6F22', 'sans-serif')) > 0)
+    assert.ok((await measureWidth('\u{1F3EF}\u6F22', 'sans-serif')) > 0)
   })
 
-  async function widthOf(text: string, family: string): Promise<number> {
+  async function measureWidth(text: string, family: string): Promise<number> {
     await show(text, family)
     const box = await page.locator('span').boundingBox()
     return box?.width ?? 0
   }
 
-  async function fontsOf(text: string, family: string): Promise<string[]> {
+  async function readFonts(text: string, family: string): Promise<string[]> {
     await show(text, family)
     const session = await page.context().newCDPSession(page)
     await session.send('DOM.enable')

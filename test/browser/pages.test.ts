@@ -1,7 +1,7 @@
 /** Every page passes axe-core in both themes and at phone width, and loads nothing from other origins. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
+import { type BrowserContext, findComplaints, type Page } from '../support/chromium.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { findViolations, OF_APPEARANCE } from './axe.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
@@ -156,7 +156,7 @@ describe('pages', () => {
       options,
       async () => {
         const { page, close } = await visitor(as)
-        const complaints = complaintsOf(page)
+        const complaints = findComplaints(page)
         const foreign: string[] = []
         page.on('request', (request) => {
           const { origin, protocol } = new URL(request.url())

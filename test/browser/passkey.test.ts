@@ -1,7 +1,7 @@
 /** Passkeys in a real browser with a virtual authenticator: created on the account page, used alone and after a password. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { complaintsOf, type Page } from '../support/chromium.ts'
+import { findComplaints, type Page } from '../support/chromium.ts'
 import { findViolations } from './axe.ts'
 import { ALICE, openScene, type Scene, signedInPage } from './scene.ts'
 
@@ -14,7 +14,7 @@ describe('passkeys', () => {
 
   test('a passkey created on the account page signs in alone and after a password, and amr shows which', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
-    const complaints = complaintsOf(page)
+    const complaints = findComplaints(page)
     await plugInAuthenticator(page)
     await page.goto(`${scene.issuer}/account/security`)
     await page.locator('#add-passkey').click()
@@ -28,7 +28,7 @@ describe('passkeys', () => {
     await signOut(page)
     await page.goto(scene.authorize('shop', { response_type: 'id_token' }))
     await page.locator('#passkey-submit').click()
-    assert.deepEqual(await amrOf(page), ['mfa', 'pop', 'user'])
+    assert.deepEqual(await readAmr(page), ['mfa', 'pop', 'user'])
 
     await signOut(page)
     await page.goto(scene.authorize('shop', { response_type: 'id_token' }))
@@ -39,7 +39,7 @@ describe('passkeys', () => {
     await page.locator('#passkey-submit').waitFor()
     await assertNoBarriers(page)
     await page.locator('#passkey-submit').click()
-    const amr = await amrOf(page)
+    const amr = await readAmr(page)
     assert.ok(amr.includes('pwd') && amr.includes('mfa') && amr.includes('pop'), `${amr}`)
     assert.deepEqual(complaints, [])
     await context.close()
@@ -72,7 +72,7 @@ async function assertNoBarriers(page: Page): Promise<void> {
   }
 }
 
-async function amrOf(page: Page): Promise<string[]> {
+async function readAmr(page: Page): Promise<string[]> {
   await page.waitForURL('**/callback#*')
   const answer = new URLSearchParams(new URL(page.url()).hash.slice(1))
   const [, body = ''] = (answer.get('id_token') ?? '').split('.')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
-import { complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { findComplaints, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { findViolations } from './axe.ts'
 
@@ -72,7 +72,7 @@ describe('pages of set-up links', () => {
       test(`${name}, ${dark ? 'dark' : 'light'}: accessible, and no wider than a phone`, async () => {
         const context = await browser.newContext({ dark })
         const page = await context.newPage()
-        const complaints = complaintsOf(page)
+        const complaints = findComplaints(page)
         await open(page)
         assert.deepEqual(await findViolations(page), [])
         assert.deepEqual(

@@ -45,7 +45,7 @@ async function apply(declaration: Declaration): Promise<void> {
   assert.equal(status, 0, stderr)
 }
 
-async function tokenOf(username: string, password: string): Promise<string | undefined> {
+async function requestToken(username: string, password: string): Promise<string | undefined> {
   const response = await fetch(`${server.issuer}/connect/token`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'password', client_id: 'cli', username, password }),
@@ -73,16 +73,16 @@ async function becomes(status: number, measure: () => Promise<number>): Promise<
 }
 
 test('tokens of a disabled user stop working, those of others do not', async () => {
-  const [alice, bob] = await Promise.all([tokenOf('alice', 'wonderland-1'), tokenOf('bob', 'wonderland-2')])
+  const [alice, bob] = await Promise.all([requestToken('alice', 'wonderland-1'), requestToken('bob', 'wonderland-2')])
   assert.equal(await query(alice, 'select name from cataloguetables'), 200)
   await apply({ ...FIRST, users: FIRST.users.map((user) => ({ ...user, disabled: user.username === 'alice' })) })
   await becomes(401, () => query(alice, 'select name from cataloguetables'))
   assert.equal(await query(bob, 'select name from cataloguetables'), 200)
-  assert.equal(await tokenOf('alice', 'wonderland-1'), undefined)
+  assert.equal(await requestToken('alice', 'wonderland-1'), undefined)
 })
 
 test('issued tokens lose a scope with their client, and regain it', async () => {
-  const bob = await tokenOf('bob', 'wonderland-2')
+  const bob = await requestToken('bob', 'wonderland-2')
   assert.equal(await query(bob, 'select name from cataloguetables'), 200)
   await apply({ ...FIRST, clients: FIRST.clients.map((client) => ({ ...client, scope: 'openid' })) })
   await becomes(403, () => query(bob, 'select name from cataloguetables'))
@@ -91,7 +91,7 @@ test('issued tokens lose a scope with their client, and regain it', async () => 
 })
 
 test('a new table can be queried', async () => {
-  const bob = await tokenOf('bob', 'wonderland-2')
+  const bob = await requestToken('bob', 'wonderland-2')
   writeFileSync(join(base, 'rows.csv'), 'id,note\n1,first\n2,\n')
   const notes = {
     name: 'notes',
@@ -107,7 +107,7 @@ test('a new table can be queried', async () => {
 })
 
 test('an attribute and a table whose row filter uses it can be in one file', async () => {
-  const bob = await tokenOf('bob', 'wonderland-2')
+  const bob = await requestToken('bob', 'wonderland-2')
   const desks = { name: 'desks', columns: [{ name: 'desk', type: 'Text' }], row_filter: 'desk = :attribute.desk' }
   await apply({ attributes: [{ name: 'desk', type: 'Text' }], tables: [desks] })
   await becomes(200, () => query(bob, 'select desk from desks'))
@@ -116,5 +116,5 @@ test('an attribute and a table whose row filter uses it can be in one file', asy
 
 test('a removed client gets no tokens', async () => {
   await apply({ clients: [], prune: true })
-  await becomes(0, async () => ((await tokenOf('bob', 'wonderland-2')) === undefined ? 0 : 1))
+  await becomes(0, async () => ((await requestToken('bob', 'wonderland-2')) === undefined ? 0 : 1))
 })

@@ -37,7 +37,7 @@ after(async () => {
   await stopOwnPostgres()
 })
 
-const flagsOf = ({ dataFolder, databaseUrl }: Pick<TestPlace, 'dataFolder' | 'databaseUrl'>) => [
+const databaseFlags = ({ dataFolder, databaseUrl }: Pick<TestPlace, 'dataFolder' | 'databaseUrl'>) => [
   ...['--data', dataFolder],
   ...(databaseUrl === '' ? [] : ['--database-url', databaseUrl]),
 ]
@@ -52,7 +52,7 @@ test('without a database in the data folder every command says what to set, and 
     const dataFolder = join(folder, 'data')
     if (name === 'of-postgres') {
       const { url, drop } = await createPostgresDatabase()
-      const created = await runInProcess(['migrate', '--create', ...flagsOf({ dataFolder, databaseUrl: url })])
+      const created = await runInProcess(['migrate', '--create', ...databaseFlags({ dataFolder, databaseUrl: url })])
       assert.equal(created.status, 0, created.stderr)
       await drop()
     }
@@ -78,14 +78,14 @@ test('a PostgreSQL database without our tables is another one than that of the s
   const folder = await mkdtemp(join(base, 'empty-'))
   const dataFolder = join(folder, 'data')
   for (const command of commandsIn(folder)) {
-    const { status, stderr } = await runInProcess([...command, ...flagsOf({ dataFolder, databaseUrl: url })])
+    const { status, stderr } = await runInProcess([...command, ...databaseFlags({ dataFolder, databaseUrl: url })])
     assert.equal(status, 1, command.join(' '))
     assert.match(
       stderr,
       /^gatehouse: The database postgres:\/\/[^:@]+:\d+\/\w+ has no Gatehouse tables: .*GATEHOUSE_DATABASE_URL/,
     )
   }
-  const doctor = await runInProcess(['doctor', ...flagsOf({ dataFolder, databaseUrl: url })])
+  const doctor = await runInProcess(['doctor', ...databaseFlags({ dataFolder, databaseUrl: url })])
   assert.equal(doctor.status, 1)
   assert.match(doctor.stdout, /FAULT {4}The database .* has no Gatehouse tables \[database\.empty\]/)
   const client = new pg.Client({ connectionString: url })
@@ -99,7 +99,7 @@ test('a PostgreSQL database without our tables is another one than that of the s
 
 onEveryEngineInLongRuns('migrate --create', EMPTY, (place) => {
   test('creates a database, which other commands then use as it is', async () => {
-    const flags = flagsOf(place())
+    const flags = databaseFlags(place())
     const rehearsed = await runInProcess(['migrate', '--create', '--dry-run', ...flags])
     assert.equal(rehearsed.status, 0, rehearsed.stderr)
     assert.equal((await runInProcess(['user', 'list', ...flags])).status, 1)
@@ -115,7 +115,7 @@ onEveryEngineInLongRuns('migrate --create', EMPTY, (place) => {
   })
 
   test('a command does not migrate the database under servers that run', async () => {
-    const flags = flagsOf(place())
+    const flags = databaseFlags(place())
     await changeDatabase(place(), `delete from schema_version where version = ${MIGRATIONS.length}`)
     const before = await takeSnapshot(place())
     for (const command of [
@@ -134,7 +134,7 @@ onEveryEngineInLongRuns('migrate --create', EMPTY, (place) => {
     const before = await takeSnapshot(place())
     // What the last migration would add is there already.
     for (const command of [['migrate'], ['migrate', '--dry-run'], ['serve', '--port', '0']]) {
-      const { status, stderr } = await runInProcess([...command, ...flagsOf(place())])
+      const { status, stderr } = await runInProcess([...command, ...databaseFlags(place())])
       assert.equal(status, 1, command.join(' '))
       assert.match(
         stderr,

@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runInProcess } from '../support/in-process.ts'
 import { serveProcess } from '../support/process.ts'
-import { createUserAgent, pageOf } from '../support/user-agent.ts'
+import { createUserAgent, requirePage } from '../support/user-agent.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-first-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -24,10 +24,10 @@ test('without a terminal the log names the command that prints a link; once ther
     const url = LINK.exec(printed.stdout)?.[0] ?? ''
     assert.ok(url.startsWith(`${server.issuer}/`), 'the address is that of the running server')
     const agent = createUserAgent({ home: server.issuer })
-    const page = pageOf(await agent.get(url))
+    const page = requirePage(await agent.get(url))
     const [form] = page.forms
     assert.ok(form !== undefined)
-    const done = pageOf(await agent.submit(form, { username: 'root', new_password: 'a long enough password' }))
+    const done = requirePage(await agent.submit(form, { username: 'root', new_password: 'a long enough password' }))
     assert.equal(done.url.pathname, '/console')
     assert.equal((await runInProcess(['user', 'first-admin', ...data])).status, 1)
 

@@ -11,7 +11,7 @@ import { type Size, screenLines } from '../../packages/server/src/cli/query/live
 const COLUMNS = { symbol: { Ordinal: 0, Type: 'Text' }, bid: { Ordinal: 1, Type: 'Decimal(18, 4)' } }
 
 test('a change replaces rows in their place, adds at the end and removes; the pieces of a message are applied together', async () => {
-  const result = resultOf(['A', '1'], ['B', '2'])
+  const result = createResult(['A', '1'], ['B', '2'])
   assert.deepEqual(await signs(result, { Kind: 'Change', Put: [entry('C', '3')], More: true }), [])
   assert.equal(shown(result), 'A1 B2')
   const whole = { Kind: 'Change', Put: [entry('A', '9'), entry('B', '2')], Remove: [['X']] }
@@ -40,7 +40,7 @@ test('with places, what is put and held is taken out first, then inserted by ris
 })
 
 test('a snapshot in pieces after a reset is compared with what was held; lost pieces are dropped', async () => {
-  const result = resultOf(['A', '1'], ['B', '2'])
+  const result = createResult(['A', '1'], ['B', '2'])
   await apply(result, { Kind: 'Snapshot', Columns: COLUMNS, Put: [entry('lost', '0')], More: true })
   result.channel.onConfirmed()
   await apply(result, { Kind: 'Snapshot', Columns: COLUMNS, Put: [entry('B', '3')], More: true })
@@ -55,8 +55,8 @@ test('a snapshot in pieces after a reset is compared with what was held; lost pi
 })
 
 test('a screen: header, rule, the rows that fit, the status', () => {
-  const result = resultOf(['ACME', '101.2500'], ['日本', '7.0000'], ['X\u001b[2J', '1.0000'])
-  const lines = textOf(screenOf(result, { columns: 40, rows: 7 }))
+  const result = createResult(['ACME', '101.2500'], ['日本', '7.0000'], ['X\u001b[2J', '1.0000'])
+  const lines = readText(drawScreen(result, { columns: 40, rows: 7 }))
   assert.deepEqual(lines, [
     'symbol     │      bid',
     '───────────┼─────────',
@@ -66,21 +66,21 @@ test('a screen: header, rule, the rows that fit, the status', () => {
     '',
     'status',
   ])
-  assert.deepEqual(textOf(screenOf(result, { columns: 16, rows: 4 })), [
+  assert.deepEqual(readText(drawScreen(result, { columns: 16, rows: 4 })), [
     'symbol │     bid',
     '───────┼────────',
     'ACME   │ 101.25…',
     'status',
   ])
-  assert.deepEqual(textOf(screenOf(result, { columns: 40, rows: 4 }, { fromEnd: true }))[2], 'X\\u001b[2J │ 1.0000')
-  assert.deepEqual(textOf(screenOf(result, { columns: 40, rows: 1 })), ['status'])
+  assert.deepEqual(readText(drawScreen(result, { columns: 40, rows: 4 }, { fromEnd: true }))[2], 'X\\u001b[2J │ 1.0000')
+  assert.deepEqual(readText(drawScreen(result, { columns: 40, rows: 1 })), ['status'])
 })
 
 test('cells that changed are highlighted for a while', async () => {
   const size = { columns: 40, rows: 7 }
-  const result = resultOf(['ACME', '101.2500'], ['BOLT', '48.1000'])
+  const result = createResult(['ACME', '101.2500'], ['BOLT', '48.1000'])
   await apply(result, { Kind: 'Change', Put: [entry('BOLT', '48.2000')] })
-  const [highlighted, plain] = [screenOf(result, size, { highlightedSince: 0 }), screenOf(result, size)]
+  const [highlighted, plain] = [drawScreen(result, size, { highlightedSince: 0 }), drawScreen(result, size)]
   assert.equal(highlighted[3], 'BOLT  \u001b[2m │ \u001b[0m\u001b[32m 48.2000\u001b[0m')
   assert.equal(plain[3], 'BOLT  \u001b[2m │ \u001b[0m 48.2000')
   assert.equal(highlighted[2], plain[2])
@@ -100,7 +100,7 @@ interface Result {
   next?: ReturnType<AsyncIterator<LiveChange<Row>>['next']> | undefined
 }
 
-function resultOf(...rows: readonly (readonly [string, string])[]): Result {
+function createResult(...rows: readonly (readonly [string, string])[]): Result {
   return openResult('select symbol, bid from prices', rows)
 }
 
@@ -142,7 +142,7 @@ function shown({ rows }: Result): string {
   return rows.rows.map(({ cells }) => cells.join('')).join(' ')
 }
 
-function screenOf(
+function drawScreen(
   { rows: { columns, rows } }: Result,
   size: Size,
   { fromEnd = false, highlightedSince = Number.POSITIVE_INFINITY } = {},
@@ -150,6 +150,6 @@ function screenOf(
   return screenLines({ columns, rows, fromEnd, status: 'status', highlightedSince, widths: [] }, size)
 }
 
-function textOf(lines: readonly string[]): string[] {
+function readText(lines: readonly string[]): string[] {
   return lines.map((line) => stripVTControlCharacters(line).trimEnd())
 }

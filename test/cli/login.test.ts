@@ -12,7 +12,7 @@ import { createGate } from '../../packages/server/src/cli/gate.ts'
 import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-in/credentials.ts'
 import { loginAuth } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import { createCertificate } from '../support/certificate.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -163,7 +163,7 @@ test('--scope requests less, and the command reports what was not granted', asyn
     stderr,
   )
   assert.match((await runInProcess(['user', 'list'], { environment })).stderr, /\(403\)/)
-  const wrong = await runInProcess(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
+  const wrong = await runInProcess(['login', '--username', 'admin', '--password-file', readRows('wrong')], {
     environment,
   })
   assert.equal(wrong.status, 1)
@@ -171,7 +171,7 @@ test('--scope requests less, and the command reports what was not granted', asyn
 })
 
 /** A file with one line. */
-function rowsOf(line: string): string {
+function readRows(line: string): string {
   const path = join(home, 'line.txt')
   writeFileSync(path, `${line}\n`)
   return path
@@ -270,7 +270,7 @@ test('a command never continues with the login of another user, and does not und
 
 test('the login of a disabled user is reported as ended, also by a running live query', async (t) => {
   const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
-  const login = await runInProcess(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
+  const login = await runInProcess(['login', '--username', 'alice', '--password-file', readRows('wonderland-1')], {
     environment,
   })
   assert.equal(login.status, 0, login.stderr)

@@ -24,14 +24,14 @@ test('the bundle is run only if no source was changed, added or removed since it
   )
   const [, , main = '', a = '', b = ''] = sources
   for (const file of sources) await writeFile(file, '{ "type": "module" }')
-  const { programOf, sourcesState, STATE_FILE } = await import(pathToFileURL(join(root, 'bin/program.js')).href)
+  const { chooseProgram, sourcesState, STATE_FILE } = await import(pathToFileURL(join(root, 'bin/program.js')).href)
   const build = async () => {
     const old = new Date(Date.now() - 10_000)
     for (const path of [...sources, join(root, 'src/cli'), join(root, 'src/lib')]) await utimes(path, old, old)
     await writeFile(STATE_FILE, JSON.stringify(sourcesState()))
-    assert.equal(programOf('cli/main.ts'), pathToFileURL(join(root, 'dist/main.js')).href)
+    assert.equal(chooseProgram('cli/main.ts'), pathToFileURL(join(root, 'dist/main.js')).href)
   }
-  const expectSource = (why: string) => assert.equal(programOf('cli/main.ts'), pathToFileURL(main).href, why)
+  const expectSource = (why: string) => assert.equal(chooseProgram('cli/main.ts'), pathToFileURL(main).href, why)
   expectSource('nothing is built')
   const changes: Record<string, () => Promise<void>> = {
     'a file is newer': () => writeFile(a, '2'),

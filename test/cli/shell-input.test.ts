@@ -10,7 +10,7 @@ import { KEYWORDS, RESERVED } from 'gatehouse-iql'
 import type { KnownTables } from '../../packages/server/src/cli/query/shell/catalogue.ts'
 import { COMMAND_WORDS, helpText, parseCommand } from '../../packages/server/src/cli/query/shell/commands.ts'
 import { complete } from '../../packages/server/src/cli/query/shell/complete.ts'
-import { History, historyFile, MAX_ENTRIES } from '../../packages/server/src/cli/query/shell/history.ts'
+import { CommandHistory, historyFile, MAX_ENTRIES } from '../../packages/server/src/cli/query/shell/history.ts'
 import { InputBuffer, inOneLine } from '../../packages/server/src/cli/query/shell/input-buffer.ts'
 import { needsPager, page } from '../../packages/server/src/cli/query/shell/pager.ts'
 import { parameterNames } from '../../packages/server/src/cli/query/shell/session.ts'
@@ -145,7 +145,7 @@ test('the history is private, bounded and kept in order', (t) => {
   const base = mkdtempSync(join(tmpdir(), 'gatehouse-history-'))
   t.after(() => rmSync(base, { recursive: true, force: true }))
   const file = historyFile({ XDG_STATE_HOME: base })
-  const history = new History(file)
+  const history = new CommandHistory(file)
   assert.deepEqual(history.read(), [])
   history.add('select 1;')
   history.add('select 2;')

@@ -12,7 +12,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { parseArguments } from '../../packages/server/src/cli/args.ts'
 import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { createGate } from '../../packages/server/src/cli/gate.ts'
-import { History, historyFile } from '../../packages/server/src/cli/query/shell/history.ts'
+import { CommandHistory, historyFile } from '../../packages/server/src/cli/query/shell/history.ts'
 import { runShell } from '../../packages/server/src/cli/query/shell/shell.ts'
 import { chooseAuth } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
@@ -62,7 +62,7 @@ async function openShell(t: TestContext, parameters: ReadonlyMap<string, string>
   const gate = createGate(server.issuer, chooseAuth(server.issuer, parseArguments(command, access())))
   t.after(() => gate.close())
   const options = { parameters, format: 'table' as const }
-  const ended = runShell(gate, options, { input, output }, new History(historyFile(environment)))
+  const ended = runShell(gate, options, { input, output }, new CommandHistory(historyFile(environment)))
   t.after(() => input.end())
   const type = async (keys: string, awaited: string | RegExp): Promise<string> => {
     const from = shown.length

@@ -7,7 +7,7 @@ import { after, before, type TestContext, test } from 'node:test'
 import { buildClient } from '../../packages/client/build.js'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { signIn } from '../browser/scene.ts'
-import { type BrowserContext, complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { type BrowserContext, findComplaints, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -98,7 +98,7 @@ const shows = async (selector: string, text: string, where = page): Promise<void
 const settled = (where = page): Promise<unknown> => where.waitForFunction('window.signedIn !== undefined')
 
 test('sign-in by redirect, back to where the user was; a query; it stays signed in after a reload', async () => {
-  const complaints = complaintsOf(page)
+  const complaints = findComplaints(page)
   await page.goto(`${origin}/?tab=trades#top`)
   await settled()
   assert.equal(await inPage('signedIn'), false)

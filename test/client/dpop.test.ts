@@ -7,7 +7,7 @@ import type { AuthEnv } from '../../packages/client/src/auth/token-source.ts'
 import { createKey, dpop } from '../../packages/client/src/dpop.ts'
 import { clientCredentials, Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ALICE } from '../support/demo-user.ts'
-import { claimsOf } from '../support/identity.ts'
+import { decodeClaims } from '../support/identity.ts'
 import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -38,7 +38,7 @@ function open(auth: ReturnType<typeof password>): { gate: Gatehouse; sent: strin
 test('the token is bound to a key; a nonce is asked for once and used from then on', async () => {
   const { gate, sent } = open(dpop(alice))
   const token = await gate.auth.token()
-  assert.ok(claimsOf(token).cnf)
+  assert.ok(decodeClaims(token).cnf)
   await gate.query`select symbol from instruments limit 1`
   await gate.query`select symbol from instruments limit 1`
   assert.deepEqual(sent.slice(1), [

@@ -18,7 +18,7 @@ const run = promisify(execFile)
 before(() => buildClient())
 
 /** Bytes of what an application that imports these names is sent: bundled, minified, compressed. */
-async function sizeOf(names: string): Promise<number> {
+async function measureSize(names: string): Promise<number> {
   const { outputFiles } = await build({
     stdin: { contents: `export { ${names} } from './dist/index.js'`, resolveDir: client },
     bundle: true,
@@ -40,12 +40,12 @@ const MOST_BYTES = 17_400
 test('all of it is at most 17.4 kB compressed, and parts are smaller', async (t) => {
   const whole = gzipSync(await readFile(join(client, 'dist', 'index.min.js')), { level: 9 }).length
   const parts = {
-    'sign-in in a browser, and queries': await sizeOf('Http, browser, createQuery'),
-    'sign-in in a browser': await sizeOf('Http, browser'),
-    'queries with a token from elsewhere': await sizeOf('Http, getToken, createQuery'),
-    'live queries with a token from elsewhere': await sizeOf('Http, getToken, Stream, createLive'),
-    'live queries by server-sent events': await sizeOf('Http, getToken, LiveEvents, createLive'),
-    'feeds with a token from elsewhere': await sizeOf('Http, getToken, Stream, createFeeds'),
+    'sign-in in a browser, and queries': await measureSize('Http, browser, createQuery'),
+    'sign-in in a browser': await measureSize('Http, browser'),
+    'queries with a token from elsewhere': await measureSize('Http, getToken, createQuery'),
+    'live queries with a token from elsewhere': await measureSize('Http, getToken, Stream, createLive'),
+    'live queries by server-sent events': await measureSize('Http, getToken, LiveEvents, createLive'),
+    'feeds with a token from elsewhere': await measureSize('Http, getToken, Stream, createFeeds'),
   }
   for (const [name, size] of Object.entries({ all: whole, ...parts })) t.diagnostic(`${size} bytes: ${name}`)
   assert.ok(whole <= MOST_BYTES, `${whole} bytes`)

@@ -74,7 +74,7 @@ test('hundreds of clients come back spread out after a restart', async (t) => {
   )
   // Full jitter: the first wait is anything from 0 to half a second.
   const waits = clients.map(({ states }) => states.find(({ state }) => state === 'offline')?.retryIn ?? 0)
-  const planned = countsOf(waits, WINDOW_MS)
+  const planned = countPerWindow(waits, WINDOW_MS)
   assert.equal(planned.length, 5)
   // A fifth in each tenth of a second; six standard deviations are less than 11 % of all.
   assert.ok(Math.max(...planned) < 0.31 * CLIENTS && Math.min(...planned) > 0.09 * CLIENTS, String(planned))
@@ -83,11 +83,11 @@ test('hundreds of clients come back spread out after a restart', async (t) => {
   const up = performance.now()
   await until('all are back', LATE_MS, () => clients.every(({ stream }) => stream.state === 'online'))
   const back = clients.map(({ states }) => (states.findLast(({ state }) => state === 'online')?.at ?? 0) - up)
-  const accepted = countsOf(
+  const accepted = countPerWindow(
     back.map((at) => Math.max(0, at)),
     WINDOW_MS,
   )
-  const tried = countsOf(
+  const tried = countPerWindow(
     attempts.map((at) => at - Math.min(...attempts)),
     WINDOW_MS,
   )
@@ -101,7 +101,7 @@ test('hundreds of clients come back spread out after a restart', async (t) => {
 })
 
 /** How many of the times are in each window, from 0. */
-function countsOf(times: readonly number[], windowMs: number): number[] {
+function countPerWindow(times: readonly number[], windowMs: number): number[] {
   const counts = Array.from({ length: Math.floor(Math.max(...times) / windowMs) + 1 }, () => 0)
   for (const time of times) {
     const index = Math.floor(time / windowMs)

@@ -43,7 +43,7 @@ afterEach(() => {
   for (const gate of gates.splice(0)) gate.close()
 })
 
-function gateOf(source: TokenSource): Gatehouse<TokenSource> {
+function createGate(source: TokenSource): Gatehouse<TokenSource> {
   const gate = new Gatehouse(place.server.issuer, { auth: () => source })
   gates.push(gate)
   return gate
@@ -71,20 +71,20 @@ test('other sources throw StepUpNeeded: of a query, a live query, a feed and a r
 
 test('a request is repeated once with the token of a new sign-in, and no more than once', async () => {
   const source = new Asking(place.weak, () => place.token(2))
-  const gate = gateOf(source)
+  const gate = createGate(source)
   assert.equal((await gate.query`select id from positions`.rows()).length, 2)
   assert.deepEqual(
     source.asked.map(({ acrValues, maxAge }) => [acrValues, maxAge]),
     [['2', 300]],
   )
   const stubborn = new Asking(place.weak, async () => place.weak)
-  await isNeeded(gateOf(stubborn).query`select id from positions`.rows(), '2', 300)
+  await isNeeded(createGate(stubborn).query`select id from positions`.rows(), '2', 300)
   assert.equal(stubborn.asked.length, 1)
 })
 
 test('on a stream the new token is presented, and requests and subscriptions continue', async () => {
   const source = new Asking(place.weak, () => place.token(2))
-  const gate = gateOf(source)
+  const gate = createGate(source)
   assert.deepEqual(await gate.stream.request('Orders', 'Place', {}), { ok: true })
   assert.equal(source.asked.length, 1)
   const live = await gate.live`select id from positions order by id`.ready()
@@ -97,7 +97,7 @@ test('on a stream the new token is presented, and requests and subscriptions con
 
 test('a live query that a weak token ended is resumed where it was', async () => {
   const source = new Asking(await place.token(2), () => place.token(2))
-  const gate = gateOf(source)
+  const gate = createGate(source)
   const live = await gate.live`select id from positions order by id`.ready()
   const changes = live[Symbol.asyncIterator]()
   assert.equal((await changes.next()).value?.snapshot, true)

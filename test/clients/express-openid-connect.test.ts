@@ -53,27 +53,27 @@ describe('express-openid-connect', () => {
 
   test('form_post sign-in, and sign-out that returns to the application', async () => {
     const visitor = createVisitor(application, gatehouse.issuer)
-    assert.deepEqual(await userOf(visitor.open('/')), null)
-    assert.ok(await userOf(visitor.open('/login')))
-    assert.equal((await userOf(visitor.open('/profile')))?.email, 'alice@example.com')
+    assert.deepEqual(await readUser(visitor.open('/')), null)
+    assert.ok(await readUser(visitor.open('/login')))
+    assert.equal((await readUser(visitor.open('/profile')))?.email, 'alice@example.com')
     const end = await visitor.open('/logout')
     assert.equal(end.url.href, `${application.origin}/`)
-    assert.equal(await userOf(visitor.open('/')), null)
+    assert.equal(await readUser(visitor.open('/')), null)
   })
 
   test('a sign-out at the provider ends the session by back-channel logout', async () => {
     const visitor = createVisitor(application, gatehouse.issuer)
-    assert.ok(await userOf(visitor.open('/login')))
+    assert.ok(await readUser(visitor.open('/login')))
     const page = await visitor.atProvider.get(gatehouse.metadata.end_session_endpoint)
     assert.ok(page.kind === 'page' && page.forms[0])
     await visitor.atProvider.submit(page.forms[0])
-    for (let tries = 0; tries < 20 && (await userOf(visitor.open('/'))) !== null; tries++)
+    for (let tries = 0; tries < 20 && (await readUser(visitor.open('/'))) !== null; tries++)
       await new Promise((resolve) => setTimeout(resolve, 50))
-    assert.equal(await userOf(visitor.open('/')), null)
+    assert.equal(await readUser(visitor.open('/')), null)
   })
 })
 
-async function userOf(page: Promise<{ body: string; status: number }>): Promise<Record<string, unknown> | null> {
+async function readUser(page: Promise<{ body: string; status: number }>): Promise<Record<string, unknown> | null> {
   const { body, status } = await page
   assert.equal(status, 200, body)
   return (JSON.parse(body) as { user: Record<string, unknown> | null }).user

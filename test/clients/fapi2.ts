@@ -1,6 +1,6 @@
 /** The server and the clients of `profile: fapi2` for tests of client libraries, with and without nonces. */
 import type { JsonWebKey, webcrypto } from 'node:crypto'
-import { ecPair, jwkOf, rsaPair } from '../support/foreign-issuer.ts'
+import { ecPair, rsaPair, toJwk } from '../support/foreign-issuer.ts'
 import { CALLBACK, type OpenGatehouse, openGatehouse, type webClient } from './gatehouse.ts'
 
 export const ALGS = ['ES256', 'PS256'] as const
@@ -8,7 +8,7 @@ export type Alg = (typeof ALGS)[number]
 export const SCOPE = 'openid offline_access Platform/Market'
 
 const pairs = { ES256: ecPair(), PS256: rsaPair() }
-const kidOf = (alg: Alg) => `own-${alg}`
+const keyId = (alg: Alg) => `own-${alg}`
 
 /** Plain requests and responses, or signed ones (JAR and JARM). */
 export const plainId = (alg: Alg): string => `plain-${alg}`
@@ -21,7 +21,7 @@ export const registeredAlgs = (alg: Alg) => ({
   introspection_signed_response_alg: alg,
 })
 
-function clientsOf(alg: Alg): (typeof webClient)[] {
+function buildClients(alg: Alg): (typeof webClient)[] {
   const plain: typeof webClient = {
     client_id: plainId(alg),
     profile: 'fapi2',
@@ -29,7 +29,7 @@ function clientsOf(alg: Alg): (typeof webClient)[] {
     redirect_uris: [CALLBACK],
     grant_types: ['authorization_code', 'refresh_token'],
     scope: SCOPE,
-    jwks: { keys: [jwkOf(pairs[alg].publicKey, { kid: kidOf(alg), alg })] },
+    jwks: { keys: [toJwk(pairs[alg].publicKey, { kid: keyId(alg), alg })] },
     access_token_alg: alg,
     ...registeredAlgs(alg),
   }
@@ -39,7 +39,7 @@ function clientsOf(alg: Alg): (typeof webClient)[] {
 /** `dpopNonce`: confidential clients need a nonce with `all` only. `ahead`: milliseconds by which the server's clock is ahead. */
 export function openFapi2(dpopNonce: 'public' | 'all', ahead = 0): Promise<OpenGatehouse> {
   const flags = { '--signing-algs': 'RS256,ES256,PS256', '--dpop-nonce': dpopNonce }
-  return openGatehouse(ALGS.flatMap(clientsOf), { flags, ahead })
+  return openGatehouse(ALGS.flatMap(buildClients), { flags, ahead })
 }
 
 const PARAMETERS = {
@@ -48,9 +48,9 @@ const PARAMETERS = {
 } as const
 
 export function privateKey(alg: Alg): { key: webcrypto.CryptoKey; kid: string } {
-  return { key: pairs[alg].privateKey.toCryptoKey(PARAMETERS[alg], false, ['sign']), kid: kidOf(alg) }
+  return { key: pairs[alg].privateKey.toCryptoKey(PARAMETERS[alg], false, ['sign']), kid: keyId(alg) }
 }
 
 export function privateJwk(alg: Alg): JsonWebKey {
-  return { ...pairs[alg].privateKey.export({ format: 'jwk' }), kid: kidOf(alg), alg }
+  return { ...pairs[alg].privateKey.export({ format: 'jwk' }), kid: keyId(alg), alg }
 }

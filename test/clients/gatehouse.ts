@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type webcrypto } from 'node:crypto'
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { openPlace } from '../support/engines.ts'
-import { ecPair, jwkOf, rsaPair } from '../support/foreign-issuer.ts'
+import { ecPair, rsaPair, toJwk } from '../support/foreign-issuer.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from '../support/providers/gatehouse.ts'
 import { requestKey } from '../support/providers/provider.ts'
 import { createUserAgent, type Departure } from '../support/user-agent.ts'
@@ -76,7 +76,7 @@ export const keyClient: Client = {
   grant_types: ['authorization_code', 'client_credentials', DEVICE_GRANT],
   scope: 'openid Platform/Market',
   jwks: {
-    keys: Object.entries(assertionKeys).map(([alg, { publicKey }]) => jwkOf(publicKey, { kid: `key-${alg}`, alg })),
+    keys: Object.entries(assertionKeys).map(([alg, { publicKey }]) => toJwk(publicKey, { kid: `key-${alg}`, alg })),
   },
 }
 

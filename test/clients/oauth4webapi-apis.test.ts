@@ -41,7 +41,7 @@ after(async () => {
   for (const server of servers) server.close()
 })
 
-const audienceOf = (token: string): unknown =>
+const readAudience = (token: string): unknown =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()).aud
 
 test('RFC 9728: an API leads to its authorization server, whose tokens for two APIs come from one refresh token', async () => {
@@ -76,7 +76,7 @@ test('RFC 9728: an API leads to its authorization server, whose tokens for two A
       additionalParameters: { resource: orders },
     }),
   )
-  assert.deepEqual(audienceOf(first.access_token), [orders, 'identity'])
+  assert.deepEqual(readAudience(first.access_token), [orders, 'identity'])
   let token = first.refresh_token ?? ''
   for (const [resource, scope] of [
     [risk, 'risk'],
@@ -87,7 +87,7 @@ test('RFC 9728: an API leads to its authorization server, whose tokens for two A
       additionalParameters: { resource, scope },
     })
     const tokens = await oauth.processRefreshTokenResponse(server, client, refreshed)
-    assert.deepEqual([audienceOf(tokens.access_token), tokens.scope], [resource, scope])
+    assert.deepEqual([readAudience(tokens.access_token), tokens.scope], [resource, scope])
     token = tokens.refresh_token ?? token
   }
   const other = await oauth.refreshTokenGrantRequest(server, client, basic, token, {

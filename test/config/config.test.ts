@@ -12,7 +12,7 @@ import {
   withoutCredentials,
 } from '../../packages/server/src/store/database/servers/addresses.ts'
 
-function configOf(flags: Record<string, string>) {
+function readConfig(flags: Record<string, string>) {
   return loadConfig({ flags }).config
 }
 
@@ -169,7 +169,7 @@ describe('errors use the name as it was written', () => {
       ['--support-contact', 'ftp://user:hidden-value@id.example.com'],
     ] as const) {
       assert.throws(
-        () => configOf({ [flag]: value }),
+        () => readConfig({ [flag]: value }),
         (error: Error) => error instanceof BadSetting && !error.message.includes('hidden-value'),
         value,
       )
@@ -192,13 +192,13 @@ describe('errors use the name as it was written', () => {
       assertHidden(`postgres://gate:${password}@db.example/gatehouse`, password)
     for (const password of ['a@b', 'a:b', 'a%2Fb', 'a%20b', "a'b", 'a$b', 'a\\b', 'a!b*(c)'])
       assert.ok(
-        configOf({ '--database-url': `postgres://gate:${password}@db.example/gatehouse` }).databaseUrl,
+        readConfig({ '--database-url': `postgres://gate:${password}@db.example/gatehouse` }).databaseUrl,
         password,
       )
   })
 
   test('addresses of NATS: several servers, and no password in an error', () => {
-    const parsed = (url: string) => configOf({ '--nats-url': url }).natsUrl
+    const parsed = (url: string) => readConfig({ '--nats-url': url }).natsUrl
     assert.equal(parsed('nats://u:p%40@a:4222, tls://b'), 'nats://u:p%40@a:4222,tls://b')
     for (const url of [
       'http://u:hidden@a',
@@ -217,7 +217,7 @@ describe('errors use the name as it was written', () => {
   test('a database URL without its @, as a shell leaves it of one that is not quoted, does not show what may be the password', () => {
     for (const url of ['postgres://u:12?hidden', 'postgres://u:12/hidden%40host/db', 'postgres://u:12/a/hidden'])
       assert.throws(
-        () => configOf({ '--database-url': url }),
+        () => readConfig({ '--database-url': url }),
         (error: Error) => error instanceof BadSetting && !error.message.includes('hidden'),
         url,
       )
@@ -225,7 +225,7 @@ describe('errors use the name as it was written', () => {
 
   function assertHidden(url: string, password: string): void {
     assert.throws(
-      () => configOf({ '--database-url': url }),
+      () => readConfig({ '--database-url': url }),
       (error: Error) =>
         error instanceof BadSetting && /percent-encoded/.test(error.message) && !/hid/.test(error.message),
       password,
@@ -234,7 +234,7 @@ describe('errors use the name as it was written', () => {
 })
 
 test('sslmode: every mode that verifies is the strictest one, without a warning of the driver', async () => {
-  const parsed = (url: string) => configOf({ '--database-url': url }).databaseUrl
+  const parsed = (url: string) => readConfig({ '--database-url': url }).databaseUrl
   for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full'])
     assert.equal(
       parsed(`postgres://u:p%2F@h:1/d?sslmode=${mode}&sslrootcert=/etc/ca.pem`),
@@ -248,7 +248,7 @@ test('sslmode: every mode that verifies is the strictest one, without a warning 
 test('a database URL with several hosts, as libpq reads it', () => {
   const named = (url: string) => {
     const { addresses, target, isFailover, connectionString } = namedServers(
-      configOf({ '--database-url': url }).databaseUrl,
+      readConfig({ '--database-url': url }).databaseUrl,
     )
     return [addresses.map(formatAddress).join(' '), target, isFailover, connectionString]
   }
@@ -276,7 +276,7 @@ test('a database URL with several hosts, as libpq reads it', () => {
     'postgres://u:p@h/d',
   ])
   assert.equal(
-    withoutCredentials(configOf({ '--database-url': 'postgres://u:p@a:1,b/d' }).databaseUrl),
+    withoutCredentials(readConfig({ '--database-url': 'postgres://u:p@a:1,b/d' }).databaseUrl),
     'postgres://a:1,b:5432/d',
   )
 })
@@ -291,7 +291,7 @@ test('the issuer is as set, or derived from scheme, host and port', () => {
     [{ '--issuer': 'https://id.example.com/' }, 5080, 'https://id.example.com'],
     [{ '--issuer': 'https://id.example.com/tenant' }, 5080, 'https://id.example.com/tenant'],
   ]
-  for (const [flags, port, expected] of cases) assert.equal(chooseIssuer(configOf(flags), port), expected)
+  for (const [flags, port, expected] of cases) assert.equal(chooseIssuer(readConfig(flags), port), expected)
 })
 
 test('every choice is known to the docs: a value that is refused with a list has that list', () => {
@@ -316,13 +316,13 @@ test('every choice is known to the docs: a value that is refused with a list has
 /** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
 function variablesOfService(name: string, ports: readonly { name?: string; port: number; protocol: string }[]) {
   const prefix = name.toUpperCase().replaceAll('-', '_')
-  const urlOf = ({ protocol, port }: { protocol: string; port: number }) => `${protocol}://10.96.0.11:${port}`
+  const buildUrl = ({ protocol, port }: { protocol: string; port: number }) => `${protocol}://10.96.0.11:${port}`
   const [first] = ports
   assert.ok(first !== undefined)
   return {
     [`${prefix}_SERVICE_HOST`]: '10.96.0.11',
     [`${prefix}_SERVICE_PORT`]: String(first.port),
-    [`${prefix}_PORT`]: urlOf(first),
+    [`${prefix}_PORT`]: buildUrl(first),
     ...Object.assign(
       {},
       ...ports.map((port) => {
@@ -330,7 +330,7 @@ function variablesOfService(name: string, ports: readonly { name?: string; port:
         const named = port.name?.toUpperCase().replaceAll('-', '_')
         return {
           ...(named === undefined ? {} : { [`${prefix}_SERVICE_PORT_${named}`]: String(port.port) }),
-          [link]: urlOf(port),
+          [link]: buildUrl(port),
           [`${link}_PROTO`]: port.protocol,
           [`${link}_PORT`]: String(port.port),
           [`${link}_ADDR`]: '10.96.0.11',

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { otherPerson } from '../support/providers/gatehouse.ts'
 import { clientFixtures, POST_LOGOUT, person } from '../support/providers/provider.ts'
 import type { Page } from '../support/user-agent.ts'
-import { nameOf, signIn, visit } from '../support/visitor.ts'
-import { answer, claimsOf, getTokens, pairsOf, post, type RowTest } from './steps.ts'
-import type { Parameters, Trial } from './trial.ts'
+import { readName, signIn, visit } from '../support/visitor.ts'
+import { answer, decodeClaims, getTokens, listPairs, post, type RowTest } from './steps.ts'
+import type { Trial, TrialParameters } from './trial.ts'
 
 const { client2 } = clientFixtures('https://127.0.0.1:1/')
 
@@ -20,8 +20,8 @@ export const abuseRows: readonly RowTest[] = [
         const browser = trial.fresh()
         const page = await signIn(browser.agent, await start(browser), { username, password: 'not the password' })
         assert.ok(page.kind === 'page')
-        assert.equal(nameOf(page), 'sign-in')
-        texts.push([page.status, wordsOf(page).replaceAll(username, 'USER')])
+        assert.equal(readName(page), 'sign-in')
+        texts.push([page.status, splitWords(page).replaceAll(username, 'USER')])
       }
       assert.deepEqual(texts[0], texts[1])
     },
@@ -48,7 +48,7 @@ export const abuseRows: readonly RowTest[] = [
       url.searchParams.set('id_token_hint', hint)
       url.searchParams.set('post_logout_redirect_uri', POST_LOGOUT)
       const asked = await other.agent.get(url)
-      assert.ok(asked.kind === 'page' && nameOf(asked) === 'question')
+      assert.ok(asked.kind === 'page' && readName(asked) === 'question')
       assert.equal((await answer(other, { prompt: 'none' })).parameters.get('error'), undefined)
     },
   },
@@ -109,20 +109,20 @@ export const abuseRows: readonly RowTest[] = [
       const { issuer, metadata } = trial.provider
       const { parameters } = await answer(trial)
       const { id_token: idToken } = await getTokens(trial)
-      assert.deepEqual([metadata.issuer, parameters.get('iss'), claimsOf(idToken).iss], [issuer, issuer, issuer])
+      assert.deepEqual([metadata.issuer, parameters.get('iss'), decodeClaims(idToken).iss], [issuer, issuer, issuer])
     },
   },
 ]
 
-async function start(trial: Trial, changes: Parameters = {}): Promise<Page> {
+async function start(trial: Trial, changes: TrialParameters = {}): Promise<Page> {
   const url = new URL(trial.provider.metadata.authorization_endpoint)
-  for (const [name, value] of pairsOf(trial.request(changes))) url.searchParams.set(name, value)
+  for (const [name, value] of listPairs(trial.request(changes))) url.searchParams.set(name, value)
   const page = await trial.agent.get(url)
   assert.ok(page.kind === 'page')
   return page
 }
 
-function wordsOf({ body }: Page): string {
+function splitWords({ body }: Page): string {
   return body
     .replace(/<head>[\s\S]*<\/head>|value="[^"]*"|<input type="hidden"[^>]*>|data-\w+="[^"]*"/g, '')
     .replace(/<[^>]*>/g, ' ')

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { CALLBACK, clientFixtures, person, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import { signIn, visit } from '../support/visitor.ts'
-import { answer, errorOf, errorPage, pairsOf, placeOf, type RowTest, sendPairs } from './steps.ts'
-import { assertErrorPage, assertRedirected, checkResponsePart, type Parameters } from './trial.ts'
+import { answer, errorPage, listPairs, type RowTest, readError, responsePart, sendPairs } from './steps.ts'
+import { assertErrorPage, assertRedirected, checkResponsePart, type TrialParameters } from './trial.ts'
 
 const { codeOnly, twoAddresses } = clientFixtures('https://127.0.0.1:1/')
 const TYPES = Object.values(RESPONSE_TYPES)
@@ -19,7 +19,7 @@ export const answerRows: readonly RowTest[] = [
     async run(trial) {
       for (const type of TYPES) {
         const isCode = type === 'code'
-        assert.equal(placeOf(await answer(trial, { response_type: type })), isCode ? 'query' : 'fragment', type)
+        assert.equal(responsePart(await answer(trial, { response_type: type })), isCode ? 'query' : 'fragment', type)
         for (const [mode, place] of [
           ['fragment', 'fragment'],
           ['form_post', 'post'],
@@ -41,7 +41,7 @@ export const answerRows: readonly RowTest[] = [
       }
       const got = await answer(trial, { response_type: 'id_token', response_mode: 'strange' })
       assert.equal(got.parameters.get('error'), 'invalid_request')
-      assert.equal(placeOf(got), 'fragment')
+      assert.equal(responsePart(got), 'fragment')
     },
   },
   {
@@ -50,10 +50,10 @@ export const answerRows: readonly RowTest[] = [
     async run(trial) {
       await trial.succeed({ response_type: 'id_token code', response_mode: 'fragment' })
       for (const type of ['foo', 'code foo', 'none'])
-        assert.equal(await errorOf(trial, { response_type: type }), 'unsupported_response_type', type)
+        assert.equal(await readError(trial, { response_type: type }), 'unsupported_response_type', type)
       const missing = await answer(trial, { response_type: undefined })
       assert.equal(missing.parameters.get('error'), 'invalid_request')
-      assert.equal(placeOf(missing), 'query')
+      assert.equal(responsePart(missing), 'query')
     },
   },
   {
@@ -61,9 +61,9 @@ export const answerRows: readonly RowTest[] = [
     name: 'a repeated member is unsupported; a response type that the client is not registered for is unauthorized',
     ours: true,
     async run(trial) {
-      assert.equal(await errorOf(trial, { response_type: 'code code' }), 'unsupported_response_type')
+      assert.equal(await readError(trial, { response_type: 'code code' }), 'unsupported_response_type')
       const narrow = trial.withClient(codeOnly)
-      assert.equal(await errorOf(narrow, { response_type: 'id_token' }), 'unauthorized_client')
+      assert.equal(await readError(narrow, { response_type: 'id_token' }), 'unauthorized_client')
     },
   },
   {
@@ -141,7 +141,7 @@ export const answerRows: readonly RowTest[] = [
     async run(trial) {
       await trial.succeed({}, 'POST')
       const url = new URL(trial.provider.metadata.authorization_endpoint)
-      for (const [name, value] of pairsOf(trial.request())) url.searchParams.set(name, value)
+      for (const [name, value] of listPairs(trial.request())) url.searchParams.set(name, value)
       const posted = await trial.agent.post(url, [])
       assert.ok(posted.kind === 'page' && posted.status >= 400, 'a POST took its parameters from the query')
       for (const method of ['PUT', 'DELETE', 'PATCH']) {
@@ -176,7 +176,7 @@ export const answerRows: readonly RowTest[] = [
         { redirect_uri: 'not an address' },
         { redirect_uri: `${CALLBACK}#fragment` },
         { redirect_uri: '/callback' },
-      ] satisfies Parameters[])
+      ] satisfies TrialParameters[])
         await errorPage(trial.withClient(twoAddresses), changes)
     },
   },
@@ -187,7 +187,7 @@ export const answerRows: readonly RowTest[] = [
     async run(trial) {
       await errorPage(trial.withClient(ownClients.disabled), {})
       for (const name of ['client_id', 'redirect_uri']) {
-        const request = pairsOf(trial.request())
+        const request = listPairs(trial.request())
         assertErrorPage(await sendPairs(trial, [...request, ...request.filter(([other]) => other === name)]))
       }
     },
@@ -203,8 +203,8 @@ export const answerRows: readonly RowTest[] = [
         ['invalid_request', { response_type: 'id_token', nonce: undefined }],
         ['unsupported_response_type', { response_type: 'magic' }],
         ['invalid_request', { claims: '{' }],
-      ] satisfies [string, Parameters][])
-        assert.equal(await errorOf(trial, changes), error, JSON.stringify(changes))
+      ] satisfies [string, TrialParameters][])
+        assert.equal(await readError(trial, changes), error, JSON.stringify(changes))
     },
   },
   {
@@ -230,7 +230,8 @@ export const answerRows: readonly RowTest[] = [
     ours: true,
     async run(trial) {
       const url = new URL(trial.provider.metadata.authorization_endpoint)
-      for (const [name, value] of pairsOf(trial.request({ prompt: 'login consent' }))) url.searchParams.set(name, value)
+      for (const [name, value] of listPairs(trial.request({ prompt: 'login consent' })))
+        url.searchParams.set(name, value)
       const page = await trial.agent.get(url)
       assert.ok(page.kind === 'page')
       const question = await signIn(trial.agent, page, person)
@@ -244,7 +245,7 @@ export const answerRows: readonly RowTest[] = [
     name: 'a repeated parameter is invalid_request; a repeated state is not returned',
     async run(trial) {
       for (const name of ['scope', 'nonce', 'response_type', 'state']) {
-        const request = pairsOf(trial.request())
+        const request = listPairs(trial.request())
         const got = await sendPairs(trial, [...request, ...request.filter(([other]) => other === name)])
         assertRedirected(got)
         assert.equal(got.parameters.get('error'), 'invalid_request', name)
@@ -257,7 +258,7 @@ export const answerRows: readonly RowTest[] = [
     name: 'unknown parameters are ignored and empty ones count as absent',
     async run(trial) {
       await trial.succeed({ something: 'else', prompt: '', max_age: '', response_mode: '', claims: '', display: '' })
-      assert.equal(await errorOf(trial, { response_type: '' }), 'invalid_request')
+      assert.equal(await readError(trial, { response_type: '' }), 'invalid_request')
     },
   },
 ]

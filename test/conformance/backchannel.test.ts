@@ -8,7 +8,7 @@ import { checkJwt } from '../support/id-token.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from '../support/providers/gatehouse.ts'
 import { CALLBACK, type ClientFixture, person } from '../support/providers/provider.ts'
 import { visit } from '../support/visitor.ts'
-import { answer, claimsOf } from './steps.ts'
+import { answer, decodeClaims } from './steps.ts'
 import { createTrial, type Trial } from './trial.ts'
 
 interface Listener {
@@ -58,7 +58,7 @@ describe('back-channel logout', () => {
   test('B-75: a password change ends the other sessions and notifies their clients', async () => {
     listener.received.splice(0)
     await signInEverywhere(allowing)
-    const elsewhere = createTrial(allowing, 'C', false, clientOf('http://127.0.0.1', 'good'))
+    const elsewhere = createTrial(allowing, 'C', false, buildClient('http://127.0.0.1', 'good'))
     await answer(elsewhere)
     const page = await elsewhere.agent.get('/account/password')
     assert.ok(page.kind === 'page' && page.forms[0])
@@ -76,7 +76,7 @@ describe('back-channel logout', () => {
     // The other server may still repeat its calls.
     const { issuer } = refusing.metadata
     assert.deepEqual(
-      listener.received.filter(({ token }) => claimsOf(token).iss === issuer),
+      listener.received.filter(({ token }) => decodeClaims(token).iss === issuer),
       [],
     )
   })
@@ -92,7 +92,7 @@ function credentials() {
 
 const PATHS = ['good', 'failing', 'hanging', 'redirecting', 'flooding']
 
-function clientOf(origin: string, path: string) {
+function buildClient(origin: string, path: string) {
   return {
     client_id: path,
     client_secret: `the-secret-of-${path}-which-is-long-enough`,
@@ -108,7 +108,7 @@ function clientOf(origin: string, path: string) {
 
 function clients(origin: string) {
   return PATHS.map((path) => {
-    const { post_logout_redirect_uris: _, ...client } = clientOf(origin, path)
+    const { post_logout_redirect_uris: _, ...client } = buildClient(origin, path)
     return {
       ...client,
       redirect_uris: [...client.redirect_uris],
@@ -121,8 +121,8 @@ function clients(origin: string) {
 }
 
 async function signInEverywhere(gatehouse: Gatehouse): Promise<Trial> {
-  const trial = createTrial(gatehouse, 'C', false, clientOf('http://127.0.0.1', 'good'))
-  for (const path of PATHS) await answer(trial.withClient(clientOf('http://127.0.0.1', path)))
+  const trial = createTrial(gatehouse, 'C', false, buildClient('http://127.0.0.1', 'good'))
+  for (const path of PATHS) await answer(trial.withClient(buildClient('http://127.0.0.1', path)))
   return trial
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { clientFixtures } from '../support/providers/provider.ts'
-import { errorOf, getTokens, offline, type RowTest, revoke } from './steps.ts'
+import { getTokens, offline, type RowTest, readError, revoke } from './steps.ts'
 import { askUserinfo, readTokens, requestToken, type Trial } from './trial.ts'
 
 const { codeOnly } = clientFixtures('https://127.0.0.1:1/')
@@ -15,7 +15,7 @@ export const bearerRows: readonly RowTest[] = [
     async run(trial) {
       const narrow = trial.withClient(codeOnly)
       for (const type of ['token', 'id_token', 'id_token token', 'code token', 'code id_token'])
-        assert.equal(await errorOf(narrow, { response_type: type }), 'unauthorized_client', type)
+        assert.equal(await readError(narrow, { response_type: type }), 'unauthorized_client', type)
     },
   },
   {

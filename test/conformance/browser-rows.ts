@@ -6,8 +6,8 @@ import { person } from '../support/providers/provider.ts'
 import type { Page } from '../support/user-agent.ts'
 import { createUserAgent } from '../support/user-agent.ts'
 import { signIn, signInForm, visit } from '../support/visitor.ts'
-import { answer, pairsOf, type RowTest } from './steps.ts'
-import type { Parameters, Trial } from './trial.ts'
+import { answer, listPairs, type RowTest } from './steps.ts'
+import type { Trial, TrialParameters } from './trial.ts'
 
 const XSS = `"'><script>alert(1)</script>`
 
@@ -127,7 +127,7 @@ export const browserRows: readonly RowTest[] = [
         { login_hint: XSS },
         { ui_locales: XSS },
         { client_id: 'nobody', state: XSS, error: XSS, error_description: XSS },
-      ] satisfies Parameters[]) {
+      ] satisfies TrialParameters[]) {
         const got = await trial.fresh().agent.get(authorizeUrl(trial, changes))
         assert.ok(got.kind === 'page')
         pages.push(got)
@@ -241,9 +241,9 @@ async function everyPage(trial: Trial): Promise<Page[]> {
   return [...pages, end]
 }
 
-function authorizeUrl(trial: Trial, changes: Parameters): URL {
+function authorizeUrl(trial: Trial, changes: TrialParameters): URL {
   const url = new URL(trial.provider.metadata.authorization_endpoint)
-  for (const [name, value] of pairsOf(trial.request(changes))) url.searchParams.set(name, value)
+  for (const [name, value] of listPairs(trial.request(changes))) url.searchParams.set(name, value)
   return url
 }
 

@@ -6,13 +6,13 @@ import { visit } from '../support/visitor.ts'
 import {
   answer,
   createChallenge,
-  errorOf,
   getCode,
   getTokens,
   introspect,
   offline,
   post,
   type RowTest,
+  readError,
   refresh,
 } from './steps.ts'
 import { askUserinfo, assertTokenError, readTokens, readUserinfo, requestToken } from './trial.ts'
@@ -89,7 +89,7 @@ export const codeRows: readonly RowTest[] = [
     name: 'unknown scopes are ignored at authorize, token, refresh and device; invalid_scope if there are no others',
     ours: true,
     async run(trial) {
-      assert.equal(await errorOf(trial, { scope: 'strange:scope' }), 'invalid_scope')
+      assert.equal(await readError(trial, { scope: 'strange:scope' }), 'invalid_scope')
       const { provider } = trial
       const ask = (client: ClientFixture, form: Record<string, string>) => requestToken(provider, client, form)
       const service = { grant_type: 'client_credentials' }
@@ -113,9 +113,9 @@ export const codeRows: readonly RowTest[] = [
     name: 'scopes: those not allowed for the client, and illegal characters, are invalid_scope',
     ours: true,
     async run(trial) {
-      assert.equal(await errorOf(trial, { scope: 'openid Platform/Admin' }), 'invalid_scope')
+      assert.equal(await readError(trial, { scope: 'openid Platform/Admin' }), 'invalid_scope')
       for (const scope of ['openid "', 'openid \\', 'openid é', 'openid \u0007'])
-        assert.equal(await errorOf(trial, { scope }), 'invalid_scope', JSON.stringify(scope))
+        assert.equal(await readError(trial, { scope }), 'invalid_scope', JSON.stringify(scope))
     },
   },
   {
@@ -131,7 +131,7 @@ export const codeRows: readonly RowTest[] = [
       const userinfo = await askUserinfo(trial.provider, tokens.access_token)
       assert.equal(userinfo.status, 403)
       assert.match(userinfo.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/)
-      assert.equal(await errorOf(trial, { scope: 'profile', response_type: 'code id_token' }), 'invalid_request')
+      assert.equal(await readError(trial, { scope: 'profile', response_type: 'code id_token' }), 'invalid_request')
     },
   },
   {

@@ -46,20 +46,20 @@ async function verifyDiscovery(provider: Provider): Promise<void> {
   assert.equal(document.issuer, provider.issuer)
   const issuer = new URL(provider.issuer)
   assert.deepEqual([issuer.protocol, issuer.search, issuer.hash, issuer.username], ['https:', '', '', ''])
-  assert.ok(listOf(document.response_types_supported).some((type) => RESPONSE_TYPES.has(type)))
-  assert.ok(listOf(document.subject_types_supported).includes('public'))
-  assert.ok(listOf(document.id_token_signing_alg_values_supported).includes('RS256'))
+  assert.ok(requireList(document.response_types_supported).some((type) => RESPONSE_TYPES.has(type)))
+  assert.ok(requireList(document.subject_types_supported).includes('public'))
+  assert.ok(requireList(document.id_token_signing_alg_values_supported).includes('RS256'))
   for (const name of ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'])
     assertHttps(document[name])
-  if (document.grant_types_supported !== undefined) assert.ok(listOf(document.grant_types_supported).length > 0)
-  const scopes = listOf(document.scopes_supported)
+  if (document.grant_types_supported !== undefined) assert.ok(requireList(document.grant_types_supported).length > 0)
+  const scopes = requireList(document.scopes_supported)
   assert.ok(scopes.includes('openid'))
   for (const scope of scopes) assert.match(scope, /^[\x21\x23-\x5b\x5d-\x7e]+$/)
   for (const name of ['ui_locales_supported', 'claims_locales_supported'])
-    if (document[name] !== undefined) for (const tag of listOf(document[name])) new Intl.Locale(tag)
-  if (document.code_challenge_methods_supported !== undefined) listOf(document.code_challenge_methods_supported)
-  assert.ok(listOf(document.claims_supported).length > 0)
-  assert.ok(listOf(document.request_object_signing_alg_values_supported).includes('RS256'))
+    if (document[name] !== undefined) for (const tag of requireList(document[name])) new Intl.Locale(tag)
+  if (document.code_challenge_methods_supported !== undefined) requireList(document.code_challenge_methods_supported)
+  assert.ok(requireList(document.claims_supported).length > 0)
+  assert.ok(requireList(document.request_object_signing_alg_values_supported).includes('RS256'))
   for (const [name, value] of Object.entries(document)) {
     assert.ok(REGISTERED.has(name), `${name} is not registered metadata`)
     assert.ok(value !== null && value !== '' && !(Array.isArray(value) && value.length === 0), `${name} is empty`)
@@ -88,7 +88,7 @@ function assertHttps(value: unknown): void {
   assert.equal(address.protocol, 'https:')
 }
 
-function listOf(value: unknown): string[] {
+function requireList(value: unknown): string[] {
   assert.ok(Array.isArray(value) && value.every((item) => typeof item === 'string'), JSON.stringify(value))
   return value
 }

@@ -1,9 +1,9 @@
 /** Rows about userinfo, discovery, keys and logout in detail (B-70 to B-73). */
 import assert from 'node:assert/strict'
 import { clientFixtures, POST_LOGOUT, person } from '../support/providers/provider.ts'
-import { nameOf, visit } from '../support/visitor.ts'
+import { readName, visit } from '../support/visitor.ts'
 import { getTokens, type RowTest } from './steps.ts'
-import { askUserinfo, type Parameters, readUserinfo, type Trial } from './trial.ts'
+import { askUserinfo, readUserinfo, type Trial, type TrialParameters } from './trial.ts'
 
 const { client2 } = clientFixtures('https://127.0.0.1:1/')
 
@@ -12,7 +12,7 @@ export const documentRows: readonly RowTest[] = [
     id: 'B-70',
     name: 'userinfo returns sub always, and exactly the granted claims',
     async run(trial) {
-      const only = async (changes: Parameters) => Object.keys((await trial.succeed(changes)).userinfo ?? {}).sort()
+      const only = async (changes: TrialParameters) => Object.keys((await trial.succeed(changes)).userinfo ?? {}).sort()
       assert.deepEqual(await only({ scope: 'openid' }), ['sub'])
       assert.deepEqual(await only({ scope: 'openid email' }), ['email', 'email_verified', 'sub'])
       const claims = JSON.stringify({ userinfo: { nickname: null } })
@@ -86,7 +86,7 @@ export const documentRows: readonly RowTest[] = [
     async run(trial) {
       await trial.succeed()
       const asked = await leave(trial, { client_id: 'client', post_logout_redirect_uri: POST_LOGOUT, state: 'x' })
-      assert.ok(asked.kind === 'page' && nameOf(asked) === 'question')
+      assert.ok(asked.kind === 'page' && readName(asked) === 'question')
       const { end } = await visit(trial.agent, asked, person)
       assert.ok(end.kind === 'left')
       assert.equal(end.url.href, `${POST_LOGOUT}?state=x`)
@@ -104,7 +104,7 @@ export const documentRows: readonly RowTest[] = [
   },
 ]
 
-async function leave({ agent, provider }: Trial, parameters: Parameters, how: 'GET' | 'POST' = 'GET') {
+async function leave({ agent, provider }: Trial, parameters: TrialParameters, how: 'GET' | 'POST' = 'GET') {
   const pairs = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
   if (how === 'POST') return agent.post(provider.metadata.end_session_endpoint, pairs)
   const url = new URL(provider.metadata.end_session_endpoint)

@@ -4,7 +4,7 @@ import { halfHash } from '../support/id-token.ts'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { clientFixtures, PROFILE_CLAIMS, person, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import { approveDevice, startDevice } from './device-steps.ts'
-import { answer, claimsOf, errorOf, getTokens, offline, post, type RowTest, refresh } from './steps.ts'
+import { answer, decodeClaims, getTokens, offline, post, type RowTest, readError, refresh } from './steps.ts'
 import { type Outcome, readTokens, requestToken } from './trial.ts'
 
 const { authTime, device, maxAge } = clientFixtures('https://127.0.0.1:1/')
@@ -30,7 +30,7 @@ export const idTokenRows: readonly RowTest[] = [
       const claims = last(await trial.succeed({ response_type: 'id_token', scope: 'openid profile email' }))
       assert.deepEqual([claims.at_hash, claims.c_hash], [undefined, undefined])
       for (const name of [...PROFILE_CLAIMS, 'email', 'email_verified']) assert.ok(claims[name] !== undefined, name)
-      assert.equal(await errorOf(trial, { response_type: 'id_token', nonce: undefined }), 'invalid_request')
+      assert.equal(await readError(trial, { response_type: 'id_token', nonce: undefined }), 'invalid_request')
     },
   },
   {
@@ -40,7 +40,7 @@ export const idTokenRows: readonly RowTest[] = [
       const { parameters, idTokens } = await trial.succeed({ response_type: 'id_token token' })
       assert.equal(idTokens[0]?.claims.at_hash, halfHash(parameters.get('access_token') ?? ''))
       assert.equal(idTokens[0]?.claims.c_hash, undefined)
-      assert.equal(await errorOf(trial, { response_type: 'id_token token', nonce: undefined }), 'invalid_request')
+      assert.equal(await readError(trial, { response_type: 'id_token token', nonce: undefined }), 'invalid_request')
     },
   },
   {
@@ -71,8 +71,8 @@ export const idTokenRows: readonly RowTest[] = [
     async run(trial) {
       const first = await getTokens(trial, offline({ nonce: 'n-1', max_age: '1000' }))
       await trial.provider.elapse(2000)
-      const second = claimsOf((await readTokens(await refresh(trial, first.refresh_token))).id_token)
-      const before = claimsOf(first.id_token)
+      const second = decodeClaims((await readTokens(await refresh(trial, first.refresh_token))).id_token)
+      const before = decodeClaims(first.id_token)
       for (const name of ['iss', 'sub', 'aud', 'azp', 'auth_time']) assert.deepEqual(second[name], before[name], name)
       assert.ok(Number(second.iat) > Number(before.iat))
       assert.ok(second.nonce === undefined || second.nonce === 'n-1')
@@ -90,7 +90,7 @@ export const idTokenRows: readonly RowTest[] = [
         password,
         scope: 'openid',
       })
-      const byPassword = claimsOf((await readTokens(granted)).id_token)
+      const byPassword = decodeClaims((await readTokens(granted)).id_token)
       assert.equal(byPassword.nonce, undefined)
       assert.ok(Math.abs(Number(byPassword.auth_time) - trial.provider.now() / 1000) < 5)
       assert.deepEqual([byPassword.acr, byPassword.amr], ['1', ['pwd']])
@@ -103,7 +103,7 @@ export const idTokenRows: readonly RowTest[] = [
         grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
         device_code: started.device_code,
       })
-      const byDevice = claimsOf((await readTokens(polled)).id_token)
+      const byDevice = decodeClaims((await readTokens(polled)).id_token)
       assert.equal(byDevice.nonce, undefined)
       assert.ok(Math.abs(Number(byDevice.auth_time) - signedIn) < 5, 'auth_time is not the time of the sign-in')
       assert.deepEqual([byDevice.acr, byDevice.amr], ['1', ['pwd']])
@@ -166,7 +166,7 @@ export const idTokenRows: readonly RowTest[] = [
       assert.deepEqual(claims.amr, ['pwd'])
       if (claims.acr !== undefined) assert.equal(typeof claims.acr, 'string')
       const requested = JSON.stringify({ id_token: { acr: { essential: true, value: 'urn:example:unreachable' } } })
-      const error = await errorOf(trial, { claims: requested })
+      const error = await readError(trial, { claims: requested })
       assert.ok(['unmet_authentication_requirements', 'access_denied', 'login_required'].includes(error), error)
     },
   },

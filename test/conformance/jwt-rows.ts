@@ -5,7 +5,7 @@ import { checkJwt } from '../support/id-token.ts'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { clientFixtures, POST_LOGOUT, requestKey } from '../support/providers/provider.ts'
 import { requestObject, usualClaims } from './request-object.ts'
-import { answer, claimsOf, errorOf, getTokens, introspect, type RowTest } from './steps.ts'
+import { answer, decodeClaims, getTokens, introspect, type RowTest, readError } from './steps.ts'
 import { askUserinfo, readTokens, requestToken, type Trial } from './trial.ts'
 
 const { client2 } = clientFixtures('https://127.0.0.1:1/')
@@ -20,8 +20,12 @@ export const jwtRows: readonly RowTest[] = [
       for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
         const inside = { ...usualClaims(trial), ...trial.request() }
         const unsigned = requestObject(inside, { header: { alg }, unsigned: true })
-        assert.equal(await errorOf(trial, { request: unsigned, state: 's' }), 'invalid_request_object', alg)
-        assert.equal(await errorOf(trial, { id_token_hint: rehead(tokens.id_token, { alg }) }), 'invalid_request', alg)
+        assert.equal(await readError(trial, { request: unsigned, state: 's' }), 'invalid_request_object', alg)
+        assert.equal(
+          await readError(trial, { id_token_hint: rehead(tokens.id_token, { alg }) }),
+          'invalid_request',
+          alg,
+        )
         const forged = rehead(tokens.access_token, { alg, typ: 'at+jwt' })
         assert.equal((await askUserinfo(trial.provider, forged)).status, 401, alg)
         assert.deepEqual(await introspect(trial, forged), { active: false })
@@ -37,17 +41,17 @@ export const jwtRows: readonly RowTest[] = [
       const clientKey = requestKey.publicKey.export({ type: 'spki', format: 'pem' })
       for (const secret of [trial.client.client_secret ?? '', clientKey, JSON.stringify(requestKey.publicKey)])
         assert.equal(
-          await errorOf(trial, { request: requestObject(inside, { secret }), state: 's' }),
+          await readError(trial, { request: requestObject(inside, { secret }), state: 's' }),
           'invalid_request_object',
         )
       const { keys } = (await (await fetch(trial.provider.metadata.jwks_uri)).json()) as { keys: JsonWebKey[] }
       const ours = createPublicKey({ key: keys[0] ?? {}, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
       const tokens = await getTokens(trial)
-      const kid = headerOf(tokens.access_token).kid
-      const forged = requestObject(claimsOf(tokens.access_token), { secret: ours, header: { kid, typ: 'at+jwt' } })
+      const kid = decodeHeader(tokens.access_token).kid
+      const forged = requestObject(decodeClaims(tokens.access_token), { secret: ours, header: { kid, typ: 'at+jwt' } })
       assert.equal((await askUserinfo(trial.provider, forged)).status, 401)
-      const hint = requestObject(claimsOf(tokens.id_token), { secret: ours, header: { kid } })
-      assert.equal(await errorOf(trial, { id_token_hint: hint }), 'invalid_request')
+      const hint = requestObject(decodeClaims(tokens.id_token), { secret: ours, header: { kid } })
+      assert.equal(await readError(trial, { id_token_hint: hint }), 'invalid_request')
     },
   },
   {
@@ -64,7 +68,7 @@ export const jwtRows: readonly RowTest[] = [
         { kid: "' or 1=1 --" },
       ])
         assert.equal(
-          await errorOf(trial, { request: requestObject(own, { header }), state: 's' }),
+          await readError(trial, { request: requestObject(own, { header }), state: 's' }),
           'invalid_request_object',
           JSON.stringify(header),
         )
@@ -76,7 +80,7 @@ export const jwtRows: readonly RowTest[] = [
         { x5u: 'https://evil.example/cert' },
         { kid: '../../x' },
       ]) {
-        const forged = requestObject(claimsOf(tokens.access_token), { header: { ...header, typ: 'at+jwt' } })
+        const forged = requestObject(decodeClaims(tokens.access_token), { header: { ...header, typ: 'at+jwt' } })
         assert.equal((await askUserinfo(trial.provider, forged)).status, 401, JSON.stringify(header))
       }
     },
@@ -87,7 +91,7 @@ export const jwtRows: readonly RowTest[] = [
     async run(trial) {
       const { id_token: idToken = '', access_token: accessToken } = await getTokens(trial)
       assert.equal((await askUserinfo(trial.provider, idToken)).status, 401)
-      assert.equal(await errorOf(trial, { id_token_hint: accessToken }), 'invalid_request')
+      assert.equal(await readError(trial, { id_token_hint: accessToken }), 'invalid_request')
     },
   },
   {
@@ -105,7 +109,7 @@ export const jwtRows: readonly RowTest[] = [
       await trial.succeed({ prompt: 'none' })
       const foreign = requestObject({ ...usualClaims(trial), ...trial.request() })
       const other = trial.withClient(client2)
-      assert.equal(await errorOf(other, { request: foreign, state: 's' }), 'invalid_request_object')
+      assert.equal(await readError(other, { request: foreign, state: 's' }), 'invalid_request_object')
     },
   },
   {
@@ -124,7 +128,7 @@ export const jwtRows: readonly RowTest[] = [
         grant_type: 'client_credentials',
         scope: 'Platform/Market',
       })
-      const ofClient = claimsOf((await readTokens(granted)).access_token)
+      const ofClient = decodeClaims((await readTokens(granted)).access_token)
       assert.deepEqual([ofClient.aud].flat(), ['platform'])
       assert.deepEqual([ofClient.auth_time, ofClient.sid], [undefined, undefined])
     },
@@ -144,7 +148,7 @@ export const jwtRows: readonly RowTest[] = [
         nested: { request: 'x.y.z' },
       })) {
         const request = requestObject({ ...own, ...change })
-        assert.equal(await errorOf(trial, { request, state: 's' }), 'invalid_request_object', name)
+        assert.equal(await readError(trial, { request, state: 's' }), 'invalid_request_object', name)
       }
       const large = requestObject({ ...own, filler: 'x'.repeat(17_000) })
       const got = await answerByPost(trial, { ...trial.request({ state: 's' }), request: large })
@@ -158,7 +162,7 @@ async function answerByPost(trial: Trial, changes: Record<string, string | undef
   return (await answer(trial, changes, 'POST')).parameters.get('error')
 }
 
-function headerOf(jwt: string): Record<string, unknown> {
+function decodeHeader(jwt: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString())
 }
 

@@ -20,14 +20,14 @@ describe('signing keys', () => {
 
   test('oidcc-server-rotate-keys, C-106, B-71: a key is published before its first use, and until its last token has expired', async () => {
     const first = await visit(0, async (gatehouse) => ({
-      kids: await kidsOf(gatehouse),
+      kids: await fetchKids(gatehouse),
       signedBy: await kidOfToken(gatehouse),
     }))
     assert.equal(first.signedBy, first.kids[0])
     const seen = new Map<string, 'published' | 'used' | 'gone'>()
     for (let days = 86; days <= 96; days += 1) {
       await visit(days * DAY, async (gatehouse) => {
-        const kids = await kidsOf(gatehouse)
+        const kids = await fetchKids(gatehouse)
         const signedBy = await kidOfToken(gatehouse)
         assert.ok(kids.includes(signedBy), `day ${days}: signed by a key that is not published`)
         for (const kid of kids)
@@ -55,7 +55,7 @@ describe('signing keys', () => {
   }
 })
 
-async function kidsOf({ metadata }: Gatehouse): Promise<string[]> {
+async function fetchKids({ metadata }: Gatehouse): Promise<string[]> {
   const { keys } = (await (await fetch(metadata.jwks_uri)).json()) as { keys: { kid: string; n: string }[] }
   assert.equal(new Set(keys.map(({ n }) => n)).size, keys.length, 'two kids have the same modulus')
   return keys.map(({ kid }) => kid)

@@ -7,7 +7,7 @@ import { clientFixtures, FRONTCHANNEL_LOGOUT, POST_LOGOUT, person } from '../sup
 import type { RelyingParty } from '../support/relying-party.ts'
 import type { Departure, Page } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
-import type { Outcome, Parameters, Trial } from './trial.ts'
+import type { Outcome, Trial, TrialParameters } from './trial.ts'
 
 export interface LogoutModule {
   readonly id: string
@@ -113,7 +113,7 @@ export const logoutModules: readonly LogoutModule[] = [
         state: AWKWARD_STATE,
       })
       assert.ok(end.kind === 'page', 'no page with the iframe')
-      const frames = framesOf(end).filter((frame) => frame.href.startsWith(FRONTCHANNEL_LOGOUT))
+      const frames = findFrames(end).filter((frame) => frame.href.startsWith(FRONTCHANNEL_LOGOUT))
       assert.equal(frames.length, 1, end.body)
       assert.deepEqual(Object.fromEntries(frames[0]?.searchParams ?? []), {
         iss: trial.provider.issuer,
@@ -160,13 +160,13 @@ async function signedIn(trial: Trial): Promise<{ outcome: Outcome; hint: string 
 }
 
 /** Opens the end-session endpoint and confirms if asked. */
-async function logOut({ agent, provider }: Trial, parameters: Parameters): Promise<Page | Departure> {
+async function logOut({ agent, provider }: Trial, parameters: TrialParameters): Promise<Page | Departure> {
   const url = new URL(provider.metadata.end_session_endpoint)
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   return (await visit(agent, await agent.get(url), person)).end
 }
 
-async function neverReturns(trial: Trial, parameters: (session: { hint: string }) => Parameters): Promise<void> {
+async function neverReturns(trial: Trial, parameters: (session: { hint: string }) => TrialParameters): Promise<void> {
   const end = await logOut(trial, parameters(await signedIn(trial)))
   assert.equal(end.kind, 'page', 'the browser was redirected to the relying party')
   assert.ok(end.kind === 'page' && end.status < 500)
@@ -202,7 +202,7 @@ async function assertSignedOut(trial: Trial): Promise<void> {
   await trial.fail(UI_ERRORS, { prompt: 'none' })
 }
 
-function framesOf(page: Page): URL[] {
+function findFrames(page: Page): URL[] {
   return [...page.body.matchAll(/<iframe\b([^>]*)>/gi)].map(
     ([, attributes = '']) => new URL(readAttributes(attributes).src ?? '', page.url),
   )

@@ -5,8 +5,8 @@ import { otherPerson } from '../support/providers/gatehouse.ts'
 import { CALLBACK, clientFixtures, person } from '../support/providers/provider.ts'
 import { signIn, visit } from '../support/visitor.ts'
 import { requestObject, usualClaims } from './request-object.ts'
-import { answer, claimsOf, errorOf, errorPage, pairsOf, type RowTest } from './steps.ts'
-import type { Parameters, Trial } from './trial.ts'
+import { answer, decodeClaims, errorPage, listPairs, type RowTest, readError } from './steps.ts'
+import type { Trial, TrialParameters } from './trial.ts'
 
 const { unknown } = clientFixtures('https://127.0.0.1:1/')
 
@@ -16,7 +16,7 @@ export const parameterRows: readonly RowTest[] = [
     name: 'prompt=none: invalid_request with other values; login_required without a session; never a page',
     async run(trial) {
       for (const prompt of ['none login', 'none consent', 'login none'])
-        assert.equal(await errorOf(trial, { prompt }), 'invalid_request', prompt)
+        assert.equal(await readError(trial, { prompt }), 'invalid_request', prompt)
       const { parameters, seen } = await answer(trial, { prompt: 'none' })
       assert.equal(parameters.get('error'), 'login_required')
       assert.deepEqual(seen, [])
@@ -27,7 +27,7 @@ export const parameterRows: readonly RowTest[] = [
     name: 'prompt=none with a session but without consent is consent_required',
     async run(trial) {
       await trial.succeed()
-      assert.equal(await errorOf(trial.withClient(unknown), { prompt: 'none' }), 'consent_required')
+      assert.equal(await readError(trial.withClient(unknown), { prompt: 'none' }), 'consent_required')
     },
   },
   {
@@ -65,7 +65,7 @@ export const parameterRows: readonly RowTest[] = [
       await trial.succeed()
       const { seen } = await answer(trial, { prompt: 'select_account' })
       assert.ok(seen.includes('question'), `${seen}`)
-      const error = await errorOf(trial, { prompt: 'dance' })
+      const error = await readError(trial, { prompt: 'dance' })
       assert.equal(error, 'invalid_request')
       const offered = trial.provider.metadata.prompt_values_supported
       if (offered !== undefined) assert.deepEqual(offered, ['none', 'login', 'consent', 'select_account'])
@@ -83,8 +83,9 @@ export const parameterRows: readonly RowTest[] = [
       await trial.provider.elapse(2000)
       assert.ok((await answer(trial, { max_age: '0' })).seen.includes('sign-in'))
       await trial.provider.elapse(10_000)
-      assert.equal(await errorOf(trial, { max_age: '1', prompt: 'none' }), 'login_required')
-      for (const age of ['-1', 'x', '1.5']) assert.equal(await errorOf(trial, { max_age: age }), 'invalid_request', age)
+      assert.equal(await readError(trial, { max_age: '1', prompt: 'none' }), 'login_required')
+      for (const age of ['-1', 'x', '1.5'])
+        assert.equal(await readError(trial, { max_age: age }), 'invalid_request', age)
     },
   },
   {
@@ -98,7 +99,7 @@ export const parameterRows: readonly RowTest[] = [
       const [head = '', body = ''] = hint.split('.')
       const none = Buffer.from('{"alg":"none"}').toString('base64url')
       for (const forged of [`${head}.${body}.AAAA`, `${none}.${body}.`, 'garbage'])
-        assert.equal(await errorOf(trial, { id_token_hint: forged }), 'invalid_request', forged.slice(0, 20))
+        assert.equal(await readError(trial, { id_token_hint: forged }), 'invalid_request', forged.slice(0, 20))
     },
   },
   {
@@ -113,7 +114,7 @@ export const parameterRows: readonly RowTest[] = [
       assert.ok(page.kind === 'page')
       const { end } = await visit(other.agent, await signIn(other.agent, page, otherPerson), otherPerson)
       assert.equal(end.kind, 'left')
-      assert.equal(await errorOf(other, { prompt: 'none', id_token_hint: hint }), 'login_required')
+      assert.equal(await readError(other, { prompt: 'none', id_token_hint: hint }), 'login_required')
       const asked = await start(other, { id_token_hint: hint })
       assert.ok(
         asked.kind === 'page' && asked.forms.some(({ fields }) => fields.some(({ type }) => type === 'password')),
@@ -155,7 +156,7 @@ export const parameterRows: readonly RowTest[] = [
     name: 'claims: malformed JSON is invalid_request, unknown claims are ignored, a missing essential claim does not fail',
     async run(trial) {
       for (const claims of ['{', '[]', '"text"', '1'])
-        assert.equal(await errorOf(trial, { claims }), 'invalid_request', claims)
+        assert.equal(await readError(trial, { claims }), 'invalid_request', claims)
       const claims = { userinfo: { name: null, made_up: { essential: true } }, id_token: { made_up: null } }
       const { userinfo } = await trial.succeed({ claims: JSON.stringify(claims) })
       assert.equal(userinfo?.name, person.claims.name)
@@ -169,7 +170,7 @@ export const parameterRows: readonly RowTest[] = [
     async run(trial) {
       await trial.succeed()
       const claims = JSON.stringify({ id_token: { sub: { value: 'somebody-else' } } })
-      assert.equal(await errorOf(trial, { claims, prompt: 'none' }), 'login_required')
+      assert.equal(await readError(trial, { claims, prompt: 'none' }), 'login_required')
     },
   },
   {
@@ -180,11 +181,11 @@ export const parameterRows: readonly RowTest[] = [
       const { idTokens } = await trial.succeed()
       const sub = String(idTokens[0]?.claims.sub)
       for (const claims of [{ id_token: { sub: { values: ['x', 'y'] } } }, { userinfo: { sub: { value: 'x' } } }])
-        assert.equal(await errorOf(trial, { claims: JSON.stringify(claims), prompt: 'none' }), 'login_required')
+        assert.equal(await readError(trial, { claims: JSON.stringify(claims), prompt: 'none' }), 'login_required')
       const both = { id_token: { sub: { values: [sub, 'x'] } }, userinfo: { sub: { values: ['y', 'x'] } } }
-      assert.equal(await errorOf(trial, { claims: JSON.stringify(both), prompt: 'none' }), 'login_required')
+      assert.equal(await readError(trial, { claims: JSON.stringify(both), prompt: 'none' }), 'login_required')
       const clash = { id_token: { sub: { value: sub } }, userinfo: { sub: { value: 'x' } } }
-      assert.equal(await errorOf(trial, { claims: JSON.stringify(clash), prompt: 'none' }), 'invalid_request')
+      assert.equal(await readError(trial, { claims: JSON.stringify(clash), prompt: 'none' }), 'invalid_request')
       await trial.succeed({ claims: JSON.stringify({ id_token: { sub: { values: ['x', sub] } } }), prompt: 'none' })
     },
   },
@@ -197,7 +198,7 @@ export const parameterRows: readonly RowTest[] = [
       assert.equal(got.parameters.get('state'), 'inside')
       const code = got.parameters.get('code') ?? ''
       const tokens = (await (await trial.redeem(code)).json()) as { id_token: string }
-      assert.equal(claimsOf(tokens.id_token).nonce, 'inside')
+      assert.equal(decodeClaims(tokens.id_token).nonce, 'inside')
     },
   },
   {
@@ -218,7 +219,7 @@ export const parameterRows: readonly RowTest[] = [
         nested: requestObject({ ...good, request: requestObject(good) }),
         'with request_uri': requestObject({ ...good, request_uri: 'https://rp.example.com/r' }),
       }))
-        assert.equal(await errorOf(trial, { request, state: 's' }), 'invalid_request_object', name)
+        assert.equal(await readError(trial, { request, state: 's' }), 'invalid_request_object', name)
     },
   },
   {
@@ -239,8 +240,8 @@ export const parameterRows: readonly RowTest[] = [
     id: 'B-60',
     name: 'request_uri and registration are refused with their own errors',
     async run(trial) {
-      assert.equal(await errorOf(trial, { request_uri: 'https://rp.example.com/r' }), 'request_uri_not_supported')
-      assert.equal(await errorOf(trial, { registration: '{}' }), 'registration_not_supported')
+      assert.equal(await readError(trial, { request_uri: 'https://rp.example.com/r' }), 'request_uri_not_supported')
+      assert.equal(await readError(trial, { registration: '{}' }), 'registration_not_supported')
     },
   },
   {
@@ -249,14 +250,14 @@ export const parameterRows: readonly RowTest[] = [
     ours: true,
     async run(trial) {
       const request = requestObject({ ...usualClaims(trial), ...trial.request() })
-      assert.equal(await errorOf(trial, { request, request_uri: 'https://rp.example.com/r' }), 'invalid_request')
+      assert.equal(await readError(trial, { request, request_uri: 'https://rp.example.com/r' }), 'invalid_request')
     },
   },
 ]
 
 /** Sends a request and stops at the first page. */
-async function start(trial: Trial, changes: Parameters) {
+async function start(trial: Trial, changes: TrialParameters) {
   const url = new URL(trial.provider.metadata.authorization_endpoint)
-  for (const [name, value] of pairsOf(trial.request(changes))) url.searchParams.set(name, value)
+  for (const [name, value] of listPairs(trial.request(changes))) url.searchParams.set(name, value)
   return trial.agent.get(url)
 }

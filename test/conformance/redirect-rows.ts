@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { CALLBACK, clientFixtures, RP } from '../support/providers/provider.ts'
 import {
   answer,
-  claimsOf,
   createChallenge,
-  errorOf,
+  decodeClaims,
   errorPage,
   getCode,
   getTokens,
   offline,
   type RowTest,
+  readError,
 } from './steps.ts'
 import { assertTokenError, randomText, readTokens, requestToken, type Trial } from './trial.ts'
 
@@ -86,7 +86,7 @@ export const redirectRows: readonly RowTest[] = [
     async run(trial) {
       const app = trial.withClient(native)
       for (const type of ['code', 'code id_token'])
-        assert.equal(await errorOf(app, { response_type: type }), 'invalid_request', type)
+        assert.equal(await readError(app, { response_type: type }), 'invalid_request', type)
     },
   },
   {
@@ -101,7 +101,7 @@ export const redirectRows: readonly RowTest[] = [
         { code_challenge: 'x'.repeat(129), code_challenge_method: 'S256' },
         { code_challenge: `${'x'.repeat(42)}!`, code_challenge_method: 'S256' },
       ])
-        assert.equal(await errorOf(trial, changes), 'invalid_request', JSON.stringify(changes))
+        assert.equal(await readError(trial, changes), 'invalid_request', JSON.stringify(changes))
     },
   },
   {
@@ -112,7 +112,7 @@ export const redirectRows: readonly RowTest[] = [
       const app = trial.withClient(native)
       for (const method of ['plain', undefined]) {
         const changes = { code_challenge: 'x'.repeat(43), code_challenge_method: method }
-        assert.equal(await errorOf(app, changes), 'invalid_request', method)
+        assert.equal(await readError(app, changes), 'invalid_request', method)
       }
       for (const verifier of ['short', 'x'.repeat(129), `${'x'.repeat(43)}!`]) {
         const { verifier: _, ...challenge } = createChallenge(verifier)
@@ -169,7 +169,7 @@ export const redirectRows: readonly RowTest[] = [
       await assertTokenError(await requestToken(trial.provider, client2, form), 'invalid_grant')
       await assertTokenError(await redeem(trial, challenge, undefined), 'invalid_grant')
       const { id_token: idToken } = await getTokens(trial, { nonce: 'of-the-victim' })
-      assert.equal(claimsOf(idToken).nonce, 'of-the-victim')
+      assert.equal(decodeClaims(idToken).nonce, 'of-the-victim')
     },
   },
   {
@@ -179,7 +179,7 @@ export const redirectRows: readonly RowTest[] = [
       const got = await answer(trial)
       assert.equal(got.parameters.get('iss'), trial.provider.issuer)
       const tokens = await readTokens(await trial.redeem(got.parameters.get('code') ?? ''))
-      assert.equal(claimsOf(tokens.id_token).iss, trial.provider.issuer)
+      assert.equal(decodeClaims(tokens.id_token).iss, trial.provider.issuer)
     },
   },
   {
@@ -190,7 +190,7 @@ export const redirectRows: readonly RowTest[] = [
       const app = trial.withClient(native)
       const { verifier: _, ...challenge } = createChallenge()
       await answer(app, challenge)
-      const error = await errorOf(app, { ...challenge, prompt: 'none' })
+      const error = await readError(app, { ...challenge, prompt: 'none' })
       assert.ok(['interaction_required', 'consent_required'].includes(error), error)
     },
   },
@@ -207,7 +207,7 @@ export const redirectRows: readonly RowTest[] = [
         const tokens = await readTokens(await trial.redeem(code))
         samples.code?.add(code)
         samples.refresh?.add(tokens.refresh_token ?? '')
-        samples.jti?.add(String(claimsOf(tokens.access_token).jti))
+        samples.jti?.add(String(decodeClaims(tokens.access_token).jti))
       }
       for (const [name, values] of Object.entries(samples)) {
         assert.equal(values.size, rounds, name)

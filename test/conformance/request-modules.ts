@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { PROFILE_CLAIMS } from '../support/providers/provider.ts'
 import { ALL, type Module } from './module.ts'
-import type { Outcome, Parameters, Trial } from './trial.ts'
+import type { Outcome, Trial, TrialParameters } from './trial.ts'
 import { randomText } from './trial.ts'
 
 const UI_ERRORS = ['login_required', 'interaction_required', 'account_selection_required', 'consent_required']
@@ -102,7 +102,7 @@ export const requestModules: readonly Module[] = [
 ]
 
 /** A parameter that must not make the request fail. */
-function accepts(changes: (trial: Trial) => Parameters): Module['run'] {
+function accepts(changes: (trial: Trial) => TrialParameters): Module['run'] {
   return (trial) => trial.succeed(changes(trial))
 }
 
@@ -110,7 +110,7 @@ async function askClaims(
   trial: Trial,
   scope: string,
   names: readonly string[],
-  changes: Parameters = {},
+  changes: TrialParameters = {},
 ): Promise<Outcome> {
   const outcome = await trial.succeed({ ...changes, scope })
   const claims = trial.type === 'I' ? outcome.idTokens[0]?.claims : outcome.userinfo
@@ -121,21 +121,21 @@ async function askClaims(
   return outcome
 }
 
-async function askEmail(trial: Trial, scope: string, changes: Parameters = {}): Promise<void> {
+async function askEmail(trial: Trial, scope: string, changes: TrialParameters = {}): Promise<void> {
   const { idTokens, userinfo } = await askClaims(trial, scope, ['email', 'email_verified'], changes)
   for (const claims of [userinfo, ...idTokens.map((token) => token.claims)]) assert.equal(claims?.name, undefined)
 }
 
 /** The same parameters in reverse order. */
-function reordered(trial: Trial): Parameters {
+function reordered(trial: Trial): TrialParameters {
   return Object.fromEntries(Object.entries(trial.request()).reverse())
 }
 
 /** Two requests in one session: the second shows no page, and has the same user and sign-in. */
 async function again(
   trial: Trial,
-  first: Parameters,
-  second: Parameters | ((first: Outcome) => Parameters),
+  first: TrialParameters,
+  second: TrialParameters | ((first: Outcome) => TrialParameters),
 ): Promise<{ before: number | undefined; after: number | undefined }> {
   const one = await trial.succeed(first)
   await trial.provider.elapse(1000)

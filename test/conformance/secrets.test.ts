@@ -6,7 +6,7 @@ import { openPlace, type TestPlace } from '../support/engines.ts'
 import { type Gatehouse, ownClients, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import { person } from '../support/providers/provider.ts'
 import { signIn } from '../support/visitor.ts'
-import { getCode, getTokens, offline, pairsOf, post, refresh, revoke } from './steps.ts'
+import { getCode, getTokens, listPairs, offline, post, refresh, revoke } from './steps.ts'
 import { createTrial, readTokens, requestToken, type Trial } from './trial.ts'
 
 describe('stored and logged data', () => {
@@ -65,7 +65,7 @@ describe('stored and logged data', () => {
     note('the password', person.password)
     note('the client secret', trial.client.client_secret)
     const url = new URL(trial.provider.metadata.authorization_endpoint)
-    for (const [name, value] of pairsOf(trial.request())) url.searchParams.set(name, value)
+    for (const [name, value] of listPairs(trial.request())) url.searchParams.set(name, value)
     const page = await trial.agent.get(url)
     assert.ok(page.kind === 'page')
     note('a wrong password', 'a wrong password of somebody')

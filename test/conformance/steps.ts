@@ -9,13 +9,13 @@ import {
   type Answer,
   assertErrorPage,
   assertRedirected,
-  type Parameters,
   type ResponsePart,
   randomText,
   readTokens,
   requestToken,
   type TokenAnswer,
   type Trial,
+  type TrialParameters,
 } from './trial.ts'
 
 /** A row of parts B and C. It also runs on a certified provider unless `ours` is set. */
@@ -27,18 +27,22 @@ export interface RowTest {
   readonly run: (trial: Trial) => Promise<unknown>
 }
 
-export async function answer(trial: Trial, changes: Parameters = {}, how: 'GET' | 'POST' = 'GET'): Promise<Answer> {
+export async function answer(
+  trial: Trial,
+  changes: TrialParameters = {},
+  how: 'GET' | 'POST' = 'GET',
+): Promise<Answer> {
   const got = await trial.authorize(changes, how)
   assertRedirected(got)
   return got
 }
 
-export function placeOf({ left }: Answer): ResponsePart {
+export function responsePart({ left }: Answer): ResponsePart {
   return left.method === 'POST' ? 'post' : left.url.hash === '' ? 'query' : 'fragment'
 }
 
 /** Checks the error that is returned to the client, and its response mode. */
-export async function errorOf(trial: Trial, changes: Parameters): Promise<string> {
+export async function readError(trial: Trial, changes: TrialParameters): Promise<string> {
   const { parameters, sent } = await answer(trial, changes)
   if (sent.state !== undefined && sent.state !== '') assert.equal(parameters.get('state'), sent.state)
   for (const name of ['code', 'access_token', 'id_token'])
@@ -46,7 +50,7 @@ export async function errorOf(trial: Trial, changes: Parameters): Promise<string
   return parameters.get('error') ?? 'no error'
 }
 
-export async function errorPage(trial: Trial, changes: Parameters): Promise<Page> {
+export async function errorPage(trial: Trial, changes: TrialParameters): Promise<Page> {
   const got = await trial.authorize(changes)
   assertErrorPage(got)
   return got
@@ -63,27 +67,27 @@ export async function sendPairs(trial: Trial, pairs: Iterable<readonly [string, 
   return { sent: Object.fromEntries(pairs), left: end, parameters, seen }
 }
 
-export function pairsOf(parameters: Parameters): [string, string][] {
+export function listPairs(parameters: TrialParameters): [string, string][] {
   return Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined)
 }
 
 /** A code that has not been redeemed yet. */
-export async function getCode(trial: Trial, changes: Parameters = {}): Promise<string> {
+export async function getCode(trial: Trial, changes: TrialParameters = {}): Promise<string> {
   const { parameters } = await answer(trial, changes)
   const code = parameters.get('code')
   assert.ok(code, `no code: ${JSON.stringify([...parameters])}`)
   return code
 }
 
-export async function getTokens(trial: Trial, changes: Parameters = {}): Promise<TokenAnswer> {
+export async function getTokens(trial: Trial, changes: TrialParameters = {}): Promise<TokenAnswer> {
   return readTokens(await trial.redeem(await getCode(trial, changes)))
 }
 
-export function offline(changes: Parameters = {}): Parameters {
+export function offline(changes: TrialParameters = {}): TrialParameters {
   return { scope: 'openid offline_access', prompt: 'consent', ...changes }
 }
 
-export function refresh(trial: Trial, token: string | undefined, changes: Parameters = {}): Promise<Response> {
+export function refresh(trial: Trial, token: string | undefined, changes: TrialParameters = {}): Promise<Response> {
   assert.ok(token, 'there is no refresh token')
   return requestToken(trial.provider, trial.client, { grant_type: 'refresh_token', refresh_token: token, ...changes })
 }
@@ -123,6 +127,6 @@ export function createChallenge(verifier = randomText(64)): Challenge {
   return { verifier, code_challenge: challenge, code_challenge_method: 'S256' }
 }
 
-export function claimsOf(jwt: string | undefined): Record<string, unknown> {
+export function decodeClaims(jwt: string | undefined): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt?.split('.')[1] ?? '', 'base64url').toString())
 }

@@ -5,9 +5,9 @@ import { openPlace } from '../support/engines.ts'
 import { type Gatehouse, otherPerson, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import { clientFixtures, person } from '../support/providers/provider.ts'
 import type { Departure, Page } from '../support/user-agent.ts'
-import { nameOf, signIn } from '../support/visitor.ts'
+import { readName, signIn } from '../support/visitor.ts'
 import { startDevice } from './device-steps.ts'
-import { pairsOf, post } from './steps.ts'
+import { listPairs, post } from './steps.ts'
 import { createTrial, type Trial } from './trial.ts'
 
 const { client, device } = clientFixtures('https://127.0.0.1:1/')
@@ -38,7 +38,7 @@ describe('guessing', () => {
       const seconds = Number(page.headers.get('retry-after') ?? 0)
       if (seconds === 0) continue
       const early = await attempt(trial, person)
-      assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the right password was accepted too early')
+      assert.ok(early.kind === 'page' && readName(early) === 'sign-in', 'the right password was accepted too early')
       assert.equal(early.status, page.status, 'the response differs for the right password')
       waits.push(seconds)
       await gatehouse.elapse(seconds * 1000)
@@ -54,7 +54,7 @@ describe('guessing', () => {
     for (let count = 0; count < 60; count++)
       await attempt(trial, { username: `somebody-${count}`, password: 'summer2026' })
     const early = await attempt(trial, otherPerson)
-    assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the address was not throttled')
+    assert.ok(early.kind === 'page' && readName(early) === 'sign-in', 'the address was not throttled')
     await gatehouse.elapse(24 * 3600_000)
   })
 
@@ -117,7 +117,7 @@ describe('guessing', () => {
 
   async function start(trial: Trial): Promise<Page> {
     const url = new URL(trial.provider.metadata.authorization_endpoint)
-    for (const [name, value] of pairsOf(trial.request())) url.searchParams.set(name, value)
+    for (const [name, value] of listPairs(trial.request())) url.searchParams.set(name, value)
     const page = await trial.agent.get(url)
     assert.ok(page.kind === 'page')
     return page

@@ -14,11 +14,11 @@ import {
 import { createUserAgent, type Departure, type Page, type UserAgent } from '../support/user-agent.ts'
 import { type PageName, visit } from '../support/visitor.ts'
 
-export type Parameters = Readonly<Record<string, string | undefined>>
+export type TrialParameters = Readonly<Record<string, string | undefined>>
 
 /** The response of the provider to an authorization request. */
 export interface Answer {
-  readonly sent: Parameters
+  readonly sent: TrialParameters
   readonly left: Departure
   readonly parameters: ReadonlyMap<string, string>
   readonly seen: readonly PageName[]
@@ -48,14 +48,14 @@ export interface Trial {
   readonly client: ClientFixture
   readonly agent: UserAgent
   /** The parameters of a usual request with these changes; undefined omits one. */
-  request(changes?: Parameters): Parameters
+  request(changes?: TrialParameters): TrialParameters
   /** Sends the request and completes every page. */
-  authorize(changes?: Parameters, how?: 'GET' | 'POST'): Promise<Answer | Page>
+  authorize(changes?: TrialParameters, how?: 'GET' | 'POST'): Promise<Answer | Page>
   /** A flow that must succeed, with all common checks. */
-  succeed(changes?: Parameters, how?: 'GET' | 'POST'): Promise<Outcome>
+  succeed(changes?: TrialParameters, how?: 'GET' | 'POST'): Promise<Outcome>
   /** A request that must return an error to the redirect URI. */
-  fail(errors: readonly string[], changes?: Parameters): Promise<Answer>
-  redeem(code: string, changes?: Parameters): Promise<Response>
+  fail(errors: readonly string[], changes?: TrialParameters): Promise<Answer>
+  redeem(code: string, changes?: TrialParameters): Promise<Response>
   withClient(client: ClientFixture): Trial
   /** Another browser without a session. */
   fresh(): Trial
@@ -70,7 +70,7 @@ export function createTrial(
 ): Trial {
   const responseType = RESPONSE_TYPES[type]
 
-  function request(changes: Parameters = {}): Parameters {
+  function request(changes: TrialParameters = {}): TrialParameters {
     return {
       client_id: client.client_id,
       redirect_uri: client.redirect_uris[0] ?? CALLBACK,
@@ -83,7 +83,7 @@ export function createTrial(
     }
   }
 
-  async function send(sent: Parameters, how: 'GET' | 'POST'): Promise<Answer | Page> {
+  async function send(sent: TrialParameters, how: 'GET' | 'POST'): Promise<Answer | Page> {
     const values = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)
     const url = new URL(provider.metadata.authorization_endpoint)
     if (how === 'GET') url.search = new URLSearchParams(values).toString()
@@ -151,7 +151,7 @@ function readAnswer({ method, url, form }: Departure): Map<string, string> {
 export type ResponsePart = 'query' | 'fragment' | 'post'
 
 /** Where the response to a request is expected. */
-function expectedPart({ response_mode: mode, response_type: type = 'code' }: Parameters): ResponsePart {
+function expectedPart({ response_mode: mode, response_type: type = 'code' }: TrialParameters): ResponsePart {
   if (mode === 'form_post') return 'post'
   if (mode === 'fragment') return 'fragment'
   return type === 'code' ? 'query' : 'fragment'
@@ -220,7 +220,7 @@ async function completeFlow(trial: Trial, answer: Answer): Promise<Outcome> {
   }
   let tokens: TokenAnswer | undefined
   if (code !== undefined) {
-    tokens = await readTokens(await trial.redeem(code, { redirect_uri: sent.redirect_uri, ...verifierOf(sent) }))
+    tokens = await readTokens(await trial.redeem(code, { redirect_uri: sent.redirect_uri, ...findVerifier(sent) }))
     accessTokens.push(tokens.access_token)
     const isOpenId = sent.scope?.split(' ').includes('openid') ?? false
     assert.equal(tokens.id_token !== undefined, isOpenId, 'an ID token from the token endpoint')
@@ -252,12 +252,16 @@ export function rememberVerifier(challenge: string, verifier: string): void {
   verifiers.set(challenge, verifier)
 }
 
-function verifierOf(sent: Parameters): Parameters {
+function findVerifier(sent: TrialParameters): TrialParameters {
   const verifier = verifiers.get(sent.code_challenge ?? '')
   return verifier === undefined ? {} : { code_verifier: verifier }
 }
 
-export async function requestToken(provider: Provider, client: ClientFixture, form: Parameters): Promise<Response> {
+export async function requestToken(
+  provider: Provider,
+  client: ClientFixture,
+  form: TrialParameters,
+): Promise<Response> {
   const values = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const body = new URLSearchParams(values)
   const headers: Record<string, string> = { accept: 'application/json' }

@@ -41,7 +41,7 @@ async function bundle(code: string, platform: 'browser' | 'node'): Promise<strin
   return outputFiles[0]?.text ?? ''
 }
 
-async function codeOf(page: Page, library: string): Promise<string> {
+async function readCode(page: Page, library: string): Promise<string> {
   await page.locator('.segment', { hasText: library }).click()
   return (await page.locator('.code pre').last().textContent()) ?? ''
 }
@@ -92,7 +92,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
   await page.waitForURL('**/applications/trading-desk/code')
   try {
     for (const library of ['gatehouse-client', 'oidc-client-ts']) {
-      const code = await codeOf(page, library)
+      const code = await readCode(page, library)
       for (const value of [scene.server.issuer, 'trading-desk', home, 'openid profile Platform/Market'])
         assert.ok(code.includes(`'${value}'`), `${library}: ${value}`)
       script = await bundle(code, 'browser')
@@ -109,7 +109,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
       assert.equal((await user?.jsonValue())?.name, 'Alice Liddell', library)
       await context.close()
     }
-    assert.match(await codeOf(page, 'curl'), /client_id=trading-desk/)
+    assert.match(await readCode(page, 'curl'), /client_id=trading-desk/)
   } finally {
     site.close()
     site.closeAllConnections()
@@ -152,11 +152,11 @@ test('the secret of a service is shown once, works in the code, and a second one
   const first = (await page.locator('.shown-once-secret code').textContent()) ?? ''
   assert.match(first, /^[\w-]{30,}$/)
   assert.deepEqual(await view.axe(), [])
-  const library = await codeOf(page, 'gatehouse-client')
+  const library = await readCode(page, 'gatehouse-client')
   assert.match(await runProgram(library, { CLIENT_SECRET: first }), /instruments/)
-  const certified = await codeOf(page, 'openid-client')
+  const certified = await readCode(page, 'openid-client')
   assert.match(await runProgram(certified, { CLIENT_SECRET: first }), /instruments/)
-  const shell = spawn('sh', ['-c', await codeOf(page, 'curl')], { env: { ...process.env, CLIENT_SECRET: first } })
+  const shell = spawn('sh', ['-c', await readCode(page, 'curl')], { env: { ...process.env, CLIENT_SECRET: first } })
   assert.match(await text(shell.stdout), /instruments/)
 
   await page.getByRole('link', { name: 'Settings' }).click()

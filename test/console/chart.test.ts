@@ -9,7 +9,7 @@ import { TimeAxis } from '../../packages/console/src/chart/time-axis.ts'
 import { boundText, exactText, summarize } from '../../packages/console/src/chart/words.ts'
 import { numberText } from '../../packages/console/src/ui/number.ts'
 
-function sourceOf(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
+function buildSource(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
   return {
     columns: Object.entries(columns).map(([name, type]) => ({ name, type })),
     size: rows.length,
@@ -26,7 +26,7 @@ function drawn(source: ChartSource, view: Parameters<typeof buildPoints>[1]): Po
 const TRADES = { at: 'Timestamp', symbol: 'Text', price: 'Decimal(18, 4)', quantity: 'Integer' }
 
 test('absent members are chosen from the result', () => {
-  const { columns } = sourceOf(TRADES, [])
+  const { columns } = buildSource(TRADES, [])
   assert.deepEqual(chooseColumns(columns, {}), {
     kind: 'line',
     x: 0,
@@ -41,7 +41,7 @@ test('absent members are chosen from the result', () => {
     series: undefined,
     volume: undefined,
   })
-  const candles = sourceOf({ close: 'Double', open: 'Double', t: 'Date', low: 'Double', high: 'Double' }, [])
+  const candles = buildSource({ close: 'Double', open: 'Double', t: 'Date', low: 'Double', high: 'Double' }, [])
   assert.deepEqual(chooseColumns(candles.columns, { view: 'candles' }), {
     kind: 'candles',
     x: 2,
@@ -53,10 +53,10 @@ test('absent members are chosen from the result', () => {
 
 test('open, high, low and close over a time are candles, and their volume has a pane of its own', () => {
   const bars = { t: 'Timestamp', open: 'Double', high: 'Double', low: 'Double', close: 'Double', Volume: 'Integer' }
-  const source = sourceOf(bars, [['2026-11-16T10:00:00Z', 1, 3, 1, 2, 500]])
+  const source = buildSource(bars, [['2026-11-16T10:00:00Z', 1, 3, 1, 2, 500]])
   assert.equal(suitableKind(source.columns), 'candles')
-  assert.equal(suitableKind(sourceOf(TRADES, []).columns), 'line')
-  assert.equal(suitableKind(sourceOf({ sector: 'Text', sum: 'Decimal(38, 4)' }, []).columns), 'bar')
+  assert.equal(suitableKind(buildSource(TRADES, []).columns), 'line')
+  assert.equal(suitableKind(buildSource({ sector: 'Text', sum: 'Decimal(38, 4)' }, []).columns), 'bar')
   const { series } = drawn(source, { view: 'candles' })
   assert.deepEqual(
     series.map(({ name, role }) => `${name} ${role}`),
@@ -66,7 +66,7 @@ test('open, high, low and close over a time are candles, and their volume has a 
 
 test('moving averages begin when there are enough points', () => {
   const rows = [1, 2, 3, 4.5].map((price, at) => [new Date(at * 1000).toISOString(), price])
-  const { series } = drawn(sourceOf({ at: 'Timestamp', price: 'Double' }, rows), { averages: [3] })
+  const { series } = drawn(buildSource({ at: 'Timestamp', price: 'Double' }, rows), { averages: [3] })
   assert.deepEqual(series[1]?.drawn, [undefined, undefined, 2, 9.5 / 3])
   assert.deepEqual([series[1]?.name, series[1]?.exact[3]], ['MA 3', '3.17'])
 })
@@ -117,7 +117,7 @@ function halfHours(weeks: number): number[] {
 }
 
 test('half hours of weeks are labelled by days, those of years by months, at every width', () => {
-  const labelsOf = (weeks: number, most: number) => {
+  const drawLabels = (weeks: number, most: number) => {
     const times = halfHours(weeks)
     const axis = new TimeAxis(times, true)
     const [from, to] = [axis.at(times[0] ?? 0), axis.at(times.at(-1) ?? 0)]
@@ -128,18 +128,18 @@ test('half hours of weeks are labelled by days, those of years by months, at eve
     return ticks.map(({ label }) => label)
   }
   for (const most of [2, 3, 6, 12, 20]) {
-    const days = labelsOf(6, most)
+    const days = drawLabels(6, most)
     assert.ok(days.length >= Math.max(2, most / 2), `${most}: ${days}`)
     assert.ok(
       days.every((label) => /^(Oct|Nov) \d+$/.test(label)),
       `${most}: ${days}`,
     )
-    assert.ok(labelsOf(150, most).length >= 2, `${most}: ${labelsOf(150, most)}`)
+    assert.ok(drawLabels(150, most).length >= 2, `${most}: ${drawLabels(150, most)}`)
   }
-  assert.ok(labelsOf(6, 8).includes('Nov 2'), 'where a month begins')
-  assert.ok(labelsOf(150, 12).includes('2027'))
-  assert.match(labelsOf(150, 12).join(), /Jul|Oct/)
-  assert.match(labelsOf(1, 20).join(), /\d\d:\d\d.*Oct \d.*\d\d:\d\d/)
+  assert.ok(drawLabels(6, 8).includes('Nov 2'), 'where a month begins')
+  assert.ok(drawLabels(150, 12).includes('2027'))
+  assert.match(drawLabels(150, 12).join(), /Jul|Oct/)
+  assert.match(drawLabels(1, 20).join(), /\d\d:\d\d.*Oct \d.*\d\d:\d\d/)
 })
 
 test('the zone of a statement is that of its functions', () => {
@@ -166,7 +166,7 @@ test('numbers have separators and the decimals of their column, and lose no digi
 })
 
 test('what cannot be drawn is said', () => {
-  const { columns } = sourceOf(TRADES, [])
+  const { columns } = buildSource(TRADES, [])
   assert.equal(chooseColumns(columns, { y: ['pric'] }), 'The result has no column “pric”.')
   assert.match(String(chooseColumns(columns, { y: ['symbol'] })), /“symbol” is Text/)
   assert.match(String(chooseColumns(columns, { view: 'line', x: 'symbol' })), /choose bars/)
@@ -178,7 +178,7 @@ test('lines are drawn in the order of x; values stay exact, NULL is a gap', () =
     ['2026-11-16T10:00:02Z', 'A', '0.1000000000000000000000000001', 9007199254740993n],
     ['2026-11-16T10:00:01Z', 'A', null, 2],
   ]
-  const { x, series, exactX } = drawn(sourceOf(TRADES, rows), { y: ['price', 'quantity'] })
+  const { x, series, exactX } = drawn(buildSource(TRADES, rows), { y: ['price', 'quantity'] })
   assert.deepEqual(x, [Date.UTC(2026, 10, 16, 10, 0, 1), Date.UTC(2026, 10, 16, 10, 0, 2)])
   assert.deepEqual(exactX, ['2026-11-16T10:00:01Z', '2026-11-16T10:00:02Z'])
   assert.deepEqual(series[0]?.drawn, [null, 0.1])
@@ -193,7 +193,7 @@ test('a series for each value of a column; equal x are one place, and no point i
     [1, 'A', 11],
     [2, 'B', 21],
   ]
-  const { x, series } = drawn(sourceOf({ x: 'Integer', s: 'Text', y: 'Integer' }, rows), { x: 'x', series: 's' })
+  const { x, series } = drawn(buildSource({ x: 'Integer', s: 'Text', y: 'Integer' }, rows), { x: 'x', series: 's' })
   assert.deepEqual(x, [1, 1, 2])
   assert.deepEqual(
     series.map(({ name, drawn: values }) => [name, [...values]]),
@@ -211,7 +211,7 @@ test('bars are in the order of the rows, with those of a series next to each oth
     ['b', 'two', 3],
   ]
   const view = { view: 'bar', x: 'x', series: 's' } as const
-  const { exactX, series } = drawn(sourceOf({ x: 'Text', s: 'Text', y: 'Integer' }, rows), view)
+  const { exactX, series } = drawn(buildSource({ x: 'Text', s: 'Text', y: 'Integer' }, rows), view)
   assert.deepEqual(exactX, ['b', 'a'])
   assert.deepEqual(
     series.map(({ drawn: values }) => [...values]),
@@ -226,13 +226,13 @@ test('of many rows the newest are drawn, and the chart says so', () => {
   const rising = Array.from({ length: 20_001 }, (_, at) => [new Date(at * 1000).toISOString(), at])
   const columns = { at: 'Timestamp', value: 'Integer' }
   for (const rows of [rising, rising.toReversed()]) {
-    const points = drawn(sourceOf(columns, rows), {})
+    const points = drawn(buildSource(columns, rows), {})
     assert.equal(points.x.length, 20_000)
     assert.deepEqual([points.series[0]?.exact[0], points.series[0]?.exact.at(-1)], [1, 20_000])
     assert.match(boundText(points) ?? '', /^Shows the (last|first) 20.000 of 20.001 rows$/)
   }
   assert.match(
-    summarize(drawn(sourceOf(columns, rising.slice(0, 3)), {}), 'Load'),
+    summarize(drawn(buildSource(columns, rising.slice(0, 3)), {}), 'Load'),
     /^Line chart of Load: 3 points, .* value 2\.$/,
   )
 })

@@ -8,14 +8,14 @@ import { GridModel, type GridRow } from '../../packages/console/src/grid/model.t
 import { shownText } from '../../packages/console/src/grid/shown-text.ts'
 import { until } from '../support/until.ts'
 
-function modelOf(columns: readonly GridColumn[], rows: readonly GridRow[]): GridModel {
+function createModel(columns: readonly GridColumn[], rows: readonly GridRow[]): GridModel {
   const model = new GridModel(columns)
   model.append(rows)
   return model
 }
 
 function one(type: string, values: readonly unknown[]): GridModel {
-  return modelOf(
+  return createModel(
     [{ name: 'v', type }],
     values.map((value) => [value]),
   )
@@ -80,7 +80,7 @@ for (const [type, values, ascending] of SORTS)
 
 test('rows that are equal stay in their order, also when sorted descending', async () => {
   const rows = Array.from({ length: 5000 }, (_, index) => [index % 3, index])
-  const model = modelOf(
+  const model = createModel(
     [
       { name: 'group', type: 'Integer' },
       { name: 'id', type: 'Integer' },
@@ -215,7 +215,7 @@ test('a large sort is done in slices: other work gets its turn meanwhile', async
 })
 
 test('copies are exact: TSV for spreadsheets, CSV with NULL apart from the empty text, JSON with all digits', () => {
-  const model = modelOf(
+  const model = createModel(
     [
       { name: 'id', type: 'Integer' },
       { name: 'note', type: 'Text' },

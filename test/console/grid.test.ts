@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { loadAxe } from '../support/axe.ts'
-import { type BrowserContext, complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { type BrowserContext, findComplaints, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { openGridPage } from '../support/grid-page.ts'
 import { longestTask } from '../support/long-tasks.ts'
@@ -17,7 +17,7 @@ before(async () => {
   browser = await startChromium()
   context = await browser.newContext()
   page = await openGridPage(context)
-  complaints = complaintsOf(page)
+  complaints = findComplaints(page)
   await page.evaluate(HELPERS)
 })
 after(() => browser.stop())

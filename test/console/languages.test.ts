@@ -61,7 +61,7 @@ for (const { name } of LANGUAGES) {
 
   test(`${name} has the values of each text, and ends as it ends`, () => {
     const wrong = [...catalogue].filter(
-      ([english, text]) => `${valuesOf(english)}` !== `${valuesOf(text)}` || text.trim() !== text || text === '',
+      ([english, text]) => `${readValues(english)}` !== `${readValues(text)}` || text.trim() !== text || text === '',
     )
     assert.deepEqual(wrong, [])
   })
@@ -117,6 +117,6 @@ function assertDiffer(english: string | undefined, other: unknown): void {
   assert.notEqual(other, english)
 }
 
-function valuesOf(text: string): readonly string[] {
+function readValues(text: string): readonly string[] {
   return [...new Set(text.match(/\{\d\}/g))].sort()
 }

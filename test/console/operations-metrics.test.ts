@@ -82,15 +82,15 @@ test('a node keeps the figures of its last hour, which the charts of the console
   }
   figures.sample(4000)
   const points = addSamples([], { node: 'a', ...figures.since(0) })
-  const figureOf = (title: string, line: string) => {
+  const readFigure = (title: string, line: string) => {
     const chart = CHARTS.findIndex((one) => one.title === title)
     return points.at(-1)?.figures[chart]?.[CHARTS[chart]?.lines.findIndex(({ name }) => name === line) ?? -1]
   }
-  assert.equal(figureOf('Requests', 'HTTP'), 10)
-  assert.equal(figureOf('Errors', 'HTTP 5xx'), 1)
-  assert.equal(figureOf('Event-loop lag', 'p99'), 20)
-  assert.ok((figureOf('HTTP latency', 'p99') ?? Number.NaN) < 100, 'without the requests that wait on purpose')
-  assert.equal(figureOf('Statement latency', 'p50'), undefined)
+  assert.equal(readFigure('Requests', 'HTTP'), 10)
+  assert.equal(readFigure('Errors', 'HTTP 5xx'), 1)
+  assert.equal(readFigure('Event-loop lag', 'p99'), 20)
+  assert.ok((readFigure('HTTP latency', 'p99') ?? Number.NaN) < 100, 'without the requests that wait on purpose')
+  assert.equal(readFigure('Statement latency', 'p50'), undefined)
   // Every line of every chart is a figure that nodes keep.
   const known = new Set(figures.since(0).figures)
   for (const { lines } of CHARTS) for (const { figure } of lines) assert.ok(known.has(figure), figure)

@@ -34,12 +34,12 @@ after(async () => {
 
 /** As in the console, whose types need those of a page. */
 interface Snippets {
-  metadataOf(kind: string, draft: object): object
-  snippetsOf(kind: string, values: object): readonly { readonly title: string; readonly code: string }[]
+  buildMetadata(kind: string, draft: object): object
+  kindSnippets(kind: string, values: object): readonly { readonly title: string; readonly code: string }[]
 }
 const AREA = '../../packages/console/src/areas/applications'
 const [kinds, snippets] = await Promise.all(['kinds', 'snippets'].map((name) => import(`${AREA}/${name}.ts`)))
-const { metadataOf, snippetsOf }: Snippets = { ...kinds, ...snippets }
+const { buildMetadata, kindSnippets }: Snippets = { ...kinds, ...snippets }
 
 /** Registers an application as the wizard does. */
 async function connect(kind: 'server' | 'native' | 'device' | 'service', redirectUri = '') {
@@ -53,7 +53,7 @@ async function connect(kind: 'server' | 'native' | 'device' | 'service', redirec
     offline: false,
     isOurs: false,
   }
-  const client = await admin.admin.clients.create(metadataOf(kind, { ...draft, redirectUris: [redirectUri] }))
+  const client = await admin.admin.clients.create(buildMetadata(kind, { ...draft, redirectUris: [redirectUri] }))
   const { client_secret: secret = '' } = client as { client_secret?: string }
   const values = {
     issuer: server.issuer,
@@ -62,8 +62,8 @@ async function connect(kind: 'server' | 'native' | 'device' | 'service', redirec
     signedOutUri: undefined,
     scope: client.scope ?? '',
   }
-  const shown = snippetsOf(kind, values)
-  return { secret, codeOf: (title: string) => shown.find((snippet) => snippet.title === title)?.code ?? '' }
+  const shown = kindSnippets(kind, values)
+  return { secret, readCode: (title: string) => shown.find((snippet) => snippet.title === title)?.code ?? '' }
 }
 
 interface Program {
@@ -116,7 +116,7 @@ async function node(code: string, env?: Record<string, string>): Promise<Program
 }
 
 /** The commands of a shell, which are separated by empty lines. */
-function commandsOf(code: string): string[] {
+function splitCommands(code: string): string[] {
   return code.split(/\n\n/).filter((text) => text.trim() !== '')
 }
 
@@ -146,22 +146,22 @@ const lacksRequests = lacks('python3', '-c', 'import requests')
 const lacksAuthlib = lacks('python3', '-c', 'import requests, authlib')
 
 test('service: curl and Python get a token and read rows', async (t) => {
-  const { codeOf, secret } = await connect('service')
+  const { readCode, secret } = await connect('service')
   const env = { CLIENT_SECRET: secret }
   await t.test('curl', { skip: lacksCurl }, async () => {
-    assert.match(await shell(codeOf('curl'), env).end, /instruments/)
+    assert.match(await shell(readCode('curl'), env).end, /instruments/)
   })
   await t.test('Python', { skip: lacksRequests }, async () => {
-    assert.match(await python(codeOf('Python'), env).end, /instruments/)
+    assert.match(await python(readCode('Python'), env).end, /instruments/)
   })
 })
 
 test('device: a code is shown, and entering it gives a token', async (t) => {
-  const { codeOf } = await connect('device')
+  const { readCode } = await connect('device')
   const programs: [string, () => Promise<Program>, string | false][] = [
-    ['gatehouse-client', () => node(codeOf('gatehouse-client')), false],
-    ['openid-client', () => node(codeOf('openid-client')), false],
-    ['Python', async () => python(codeOf('Python')), lacksRequests],
+    ['gatehouse-client', () => node(readCode('gatehouse-client')), false],
+    ['openid-client', () => node(readCode('openid-client')), false],
+    ['Python', async () => python(readCode('Python')), lacksRequests],
   ]
   // At the same time: each waits some seconds before it asks for its token.
   const running = programs.map(([title, begin, skip]) =>
@@ -173,7 +173,7 @@ test('device: a code is shown, and entering it gives a token', async (t) => {
     }),
   )
   await t.test('curl', { skip: lacksCurl }, async () => {
-    const [begin = '', ...rest] = commandsOf(codeOf('curl'))
+    const [begin = '', ...rest] = splitCommands(readCode('curl'))
     const program = shell([begin, 'read -r signed_in', ...rest].join('\n\n'))
     await signIn(`/device?user_code=${await program.writes(/"user_code":"([^"]+)"/)}`)
     program.type('\n')
@@ -183,9 +183,9 @@ test('device: a code is shown, and entering it gives a token', async (t) => {
 })
 
 test('native: a program on the same computer signs its user in', async (t) => {
-  const { codeOf } = await connect('native', 'http://127.0.0.1/callback')
+  const { readCode } = await connect('native', 'http://127.0.0.1/callback')
   await t.test('openid-client', async () => {
-    const program = await node(codeOf('openid-client'))
+    const program = await node(readCode('openid-client'))
     const address = await program.writes(/Open (\S+)/)
     assert.match(await (await fetch(declined(address))).text(), /did not succeed\. Open the address again/)
     const back = await signIn(address)
@@ -193,13 +193,13 @@ test('native: a program on the same computer signs its user in', async (t) => {
     assert.match(await program.end, /sub: '/)
   })
   await t.test('curl', { skip: lacksCurl }, async () => {
-    const program = shell(codeOf('curl'))
+    const program = shell(readCode('curl'))
     const back = new URL(await signIn(await program.writes(/(\S+code_challenge=\S+)/)))
     program.type(`${back.searchParams.get('code')}\n`)
     assert.match(await program.end, new RegExp(`"access_token":"${TOKEN.source}"`))
   })
   await t.test('Python', { skip: lacksAuthlib }, async () => {
-    const program = start('python3', ['-uc', codeOf('Python')], '')
+    const program = start('python3', ['-uc', readCode('Python')], '')
     program.type(`${await signIn(await program.writes(/Open (\S+)/))}\n`)
     assert.match(await program.end, /Alice Liddell/)
   })
@@ -208,8 +208,8 @@ test('native: a program on the same computer signs its user in', async (t) => {
 test('server: an application with a secret greets its user', async () => {
   const port = await freePort()
   const origin = `http://localhost:${port}`
-  const { codeOf, secret } = await connect('server', `${origin}/callback`)
-  const program = await node(codeOf('openid-client'), { CLIENT_SECRET: secret, SESSION_SECRET: 'a secret of a test' })
+  const { readCode, secret } = await connect('server', `${origin}/callback`)
+  const program = await node(readCode('openid-client'), { CLIENT_SECRET: secret, SESSION_SECRET: 'a secret of a test' })
   try {
     const begun = await untilReached(`${origin}/sign-in`)
     const cookie = begun.headers.getSetCookie()[0]?.split(';')[0] ?? ''

@@ -5,13 +5,13 @@ import fc from 'fast-check'
 import { type CsvRow, csvField, parseCsvRecord } from '../../packages/csv/src/record.ts'
 import { type CsvRecord, splitCsv } from '../../packages/server/src/declarative/csv-file.ts'
 
-async function recordsOf(bytes: Buffer, size: number, start = 0, firstLine = 1): Promise<CsvRecord[]> {
+async function readRecords(bytes: Buffer, size: number, start = 0, firstLine = 1): Promise<CsvRecord[]> {
   const chunks: Buffer[] = []
   for (let at = start; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size))
   return Array.fromAsync(splitCsv(chunks, start, firstLine))
 }
 
-function fieldsOf({ raw }: CsvRecord): CsvRow | string {
+function parseFields({ raw }: CsvRecord): CsvRow | string {
   const parsed = parseCsvRecord(raw)
   return 'problem' in parsed ? parsed.problem : parsed.fields
 }
@@ -19,9 +19,9 @@ function fieldsOf({ raw }: CsvRecord): CsvRow | string {
 test('RFC 4180: quotes, commas, every kind of line break, NULL and empty text', async () => {
   const bytes = Buffer.from('\uFEFFa,b,c\r\n1,"x, ""y""\r\nz",\r\n\r\n,"",last\rü,\uFEFF,"\r"\n"",,')
   for (const size of [1, 2, 7, 1000]) {
-    const records = await recordsOf(bytes, size)
+    const records = await readRecords(bytes, size)
     assert.deepEqual(
-      records.map(fieldsOf),
+      records.map(parseFields),
       [
         ['a', 'b', 'c'],
         ['1', 'x, "y"\r\nz', null],
@@ -50,7 +50,7 @@ test('what is wrong with the quotes of a record is reported', async () => {
     ['a"b', 'a quote inside a field that does not begin with one'],
     ['"a"b', 'text after a closing quote'],
   ] as const)
-    assert.deepEqual((await recordsOf(Buffer.from(text), 1)).map(fieldsOf), [problem])
+    assert.deepEqual((await readRecords(Buffer.from(text), 1)).map(parseFields), [problem])
 })
 
 const field = fc.oneof(
@@ -70,10 +70,10 @@ test('what was written is read back, in chunks of any size and from the end of a
         const lines = written.map((row) => row.map((value) => (value === null ? '' : csvField(value))).join(','))
         // A leading U+FEFF would be taken for the byte order mark.
         const bytes = Buffer.from(`h,h${lineBreak}${lines.join(lineBreak)}`)
-        const records = await recordsOf(bytes, size)
-        assert.deepEqual(records.slice(1).map(fieldsOf), written)
+        const records = await readRecords(bytes, size)
+        assert.deepEqual(records.slice(1).map(parseFields), written)
         for (const [index, { end, nextLine }] of records.entries())
-          assert.deepEqual(await recordsOf(bytes, size, end, nextLine), records.slice(index + 1))
+          assert.deepEqual(await readRecords(bytes, size, end, nextLine), records.slice(index + 1))
       },
     ),
   )

@@ -78,7 +78,7 @@ onEveryEngineInLongRuns('exporting a declarative file', EMPTY, (place) => {
     }
     assert.equal(await apply(other.place, written, environment), written)
     // The same as JSON, which is a declarative file too.
-    const json = await runInProcess(['config', 'export', '--json', '--without-users', ...flagsOf(other.place)])
+    const json = await runInProcess(['config', 'export', '--json', '--without-users', ...databaseFlags(other.place)])
     assert.deepEqual(Object.keys(JSON.parse(json.stdout)), [
       'roles',
       'clients',
@@ -103,7 +103,7 @@ test('more clients than a file can hold are refused', async (t) => {
   database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)
     INSERT INTO clients (${columns.join(', ')}) SELECT ${copied.join(', ')} FROM clients, n`)
   database.close()
-  const { status, stderr } = await runInProcess(['config', 'export', ...flagsOf(place)])
+  const { status, stderr } = await runInProcess(['config', 'export', ...databaseFlags(place)])
   assert.equal(status, 1)
   assert.match(stderr, /There are more than 10000 clients: .*GET \/admin\/clients/)
 })
@@ -111,7 +111,7 @@ test('more clients than a file can hold are refused', async (t) => {
 async function apply(place: TestPlace, text: string, environment: Record<string, string> = {}): Promise<string> {
   const file = join(folder, 'gatehouse.yaml')
   writeFileSync(file, text)
-  const flags = flagsOf(place)
+  const flags = databaseFlags(place)
   await runInProcess(['migrate', '--create', ...flags])
   const applied = await runInProcess(['apply', '--config', file, ...flags], { environment })
   assert.equal(applied.status, 0, applied.stderr)
@@ -120,7 +120,7 @@ async function apply(place: TestPlace, text: string, environment: Record<string,
   return exported.stdout
 }
 
-function flagsOf({ dataFolder, databaseUrl }: TestPlace): string[] {
+function databaseFlags({ dataFolder, databaseUrl }: TestPlace): string[] {
   return ['--data', dataFolder, ...(databaseUrl === '' ? [] : ['--database-url', databaseUrl])]
 }
 

@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
 after(() => rmSync(folder, { recursive: true }))
 
 /** All faults of a file, each as `path: text`. */
-function faultsOf(declaration: object): string[] {
+function findFaults(declaration: object): string[] {
   const file = join(folder, 'gatehouse.json')
   writeFileSync(file, JSON.stringify(declaration))
   return checkMeaning(readDeclaration(file).declaration, []).map(({ path, text }) => `${path}: ${text}`)
@@ -150,4 +150,4 @@ const CASES: readonly [object, ...string[]][] = [
 ]
 
 for (const [declaration, ...expected] of CASES)
-  test(expected.join(' and '), () => assert.deepEqual(faultsOf(declaration), expected))
+  test(expected.join(' and '), () => assert.deepEqual(findFaults(declaration), expected))

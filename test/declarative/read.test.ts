@@ -19,7 +19,7 @@ function read(text: string, name = 'gatehouse.yaml') {
 }
 
 /** All faults of a file, each as `path: text`. */
-function faultsOf(declaration: object): string[] {
+function findFaults(declaration: object): string[] {
   try {
     const file = read(JSON.stringify(declaration), 'gatehouse.json')
     return checkMeaning(file.declaration, ['existing']).map(({ path, text }) => `${path}: ${text}`)
@@ -76,7 +76,7 @@ test('a client may have all registered members', () => {
     access_token_lifetime: 600,
     disabled: false,
   }
-  assert.deepEqual(faultsOf({ clients: [client], prune: false }), [])
+  assert.deepEqual(findFaults({ clients: [client], prune: false }), [])
 })
 
 test('a syntax error is reported with its line, and without quoting the file', () => {
@@ -191,7 +191,7 @@ describe('faults are reported with their path', () => {
     ],
   ]
   for (const [declaration, ...expected] of cases) {
-    test(expected.join(' and '), () => assert.deepEqual(faultsOf(declaration), expected))
+    test(expected.join(' and '), () => assert.deepEqual(findFaults(declaration), expected))
   }
 })
 
@@ -207,7 +207,7 @@ describe('C-21: redirect URIs', () => {
   ]
   for (const address of good) {
     test(`${address} is accepted`, () =>
-      assert.deepEqual(faultsOf({ clients: [{ ...WEB, redirect_uris: [address] }] }), []))
+      assert.deepEqual(findFaults({ clients: [{ ...WEB, redirect_uris: [address] }] }), []))
   }
   const bad: Readonly<Record<string, RegExp>> = {
     'http://app.example.com/callback': /http is allowed on loopback/,
@@ -232,7 +232,7 @@ describe('C-21: redirect URIs', () => {
   }
   for (const [address, reason] of Object.entries(bad)) {
     test(`${address} is refused`, () => {
-      const faults = faultsOf({
+      const faults = findFaults({
         clients: [WEB, { ...WEB, client_id: 'b', redirect_uris: [WEB.redirect_uris[0], address] }],
       })
       assert.equal(faults.length, 1)
@@ -243,7 +243,7 @@ describe('C-21: redirect URIs', () => {
 })
 
 test('other URIs of a client need https, or http on loopback', () => {
-  const faults = faultsOf({
+  const faults = findFaults({
     clients: [
       {
         ...WEB,
@@ -269,7 +269,7 @@ test('other URIs of a client need https, or http on loopback', () => {
 })
 
 test('all faults are reported, not only the first', () => {
-  const faults = faultsOf({ foo: 1, users: [{}], clients: [{ client_id: '' }] })
+  const faults = findFaults({ foo: 1, users: [{}], clients: [{ client_id: '' }] })
   assert.ok(faults.length >= 3, faults.join('\n'))
 })
 

@@ -13,7 +13,8 @@ import type { Declaration } from '../../packages/server/src/declarative/shape.ts
 import { secretMatches } from '../../packages/server/src/identity/clients/client-request.ts'
 import { hashPassword, verifyPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
+import { openTestAudit } from '../support/audit.ts'
 import { onEveryEngine } from '../support/engines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-reconcile-'))
@@ -45,7 +46,12 @@ onEveryEngine('reconciling', (place) => {
     const digestKey = Buffer.alloc(32, 7)
     const changes = await reconcile(
       declared,
-      { database, clock, environment: {}, tables: undefined, digestKey, providerKey: digestKey },
+      {
+        ...{ database, clock, environment: {}, tables: undefined, digestKey },
+        audit: openTestAudit(database),
+        mail: undefined,
+        providerKey: digestKey,
+      },
       dryRun,
     )
     return changes.map(({ action, what, name }) => `${action} ${what} ${name}`)
@@ -219,6 +225,8 @@ onEveryEngine('reconciling', (place) => {
       clock,
       environment: {},
       tables: undefined,
+      audit: openTestAudit(database),
+      mail: undefined,
       digestKey: Buffer.alloc(32),
       providerKey: Buffer.alloc(32),
     })

@@ -10,6 +10,7 @@ import type { Declaration } from '../../packages/server/src/declarative/shape.ts
 import { BEING_FILLED } from '../../packages/server/src/declarative/tables-port.ts'
 import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { openTestAudit } from '../support/audit.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
@@ -64,6 +65,8 @@ onEveryEngine('declared tables', (place) => {
       clock,
       environment: {},
       tables: query.tables,
+      audit: openTestAudit(database),
+      mail: undefined,
       digestKey: Buffer.alloc(32),
       providerKey: Buffer.alloc(32),
     }

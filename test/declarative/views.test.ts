@@ -9,6 +9,7 @@ import { findDeclared, reconcile } from '../../packages/server/src/declarative/r
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { openTestAudit } from '../support/audit.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
@@ -63,6 +64,8 @@ onEveryEngineInLongRuns('declared views', (place) => {
       clock,
       environment: {},
       tables: query.tables,
+      audit: openTestAudit(database),
+      mail: undefined,
       digestKey: Buffer.alloc(32),
       providerKey: Buffer.alloc(32),
     }

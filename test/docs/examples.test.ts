@@ -25,7 +25,7 @@ const METRIC = /\b((?:gatehouse|process|nodejs)_[a-z_]+)(?:\{([^}]*)\})?/g
 const SUFFIXES = /_(bucket|sum|count)$/
 
 /** What is wrong with our metrics in a PromQL expression. */
-function faultsOf(expression: string): string[] {
+function findFaults(expression: string): string[] {
   const faults: string[] = []
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/,\s*/))
   for (const [, name = '', selector = ''] of expression.matchAll(METRIC)) {
@@ -49,14 +49,14 @@ function faultsOf(expression: string): string[] {
 }
 
 test('the check of expressions finds errors', () => {
-  assert.deepEqual(faultsOf('sum(rate(gatehouse_requests[5m]))'), ['there is no metric gatehouse_requests'])
-  assert.deepEqual(faultsOf('sum by (user) (rate(gatehouse_tokens_total[5m]))'), [
+  assert.deepEqual(findFaults('sum(rate(gatehouse_requests[5m]))'), ['there is no metric gatehouse_requests'])
+  assert.deepEqual(findFaults('sum by (user) (rate(gatehouse_tokens_total[5m]))'), [
     'gatehouse_tokens_total has no label user',
   ])
-  assert.deepEqual(faultsOf('rate(gatehouse_query_seconds[5m])'), [
+  assert.deepEqual(findFaults('rate(gatehouse_query_seconds[5m])'), [
     'gatehouse_query_seconds is not how a histogram is read',
   ])
-  assert.deepEqual(faultsOf('gatehouse_tokens_total{colour="x"}'), [
+  assert.deepEqual(findFaults('gatehouse_tokens_total{colour="x"}'), [
     'the counter gatehouse_tokens_total needs a rate',
     'gatehouse_tokens_total has no label colour',
   ])
@@ -68,7 +68,7 @@ test('the Grafana dashboard uses metrics and labels that exist', async () => {
   assert.ok(expressions.length > 20)
   for (const expression of expressions) {
     assert.ok([...expression.matchAll(METRIC)].length > 0, expression)
-    assert.deepEqual(faultsOf(expression), [], expression)
+    assert.deepEqual(findFaults(expression), [], expression)
   }
 })
 
@@ -83,7 +83,7 @@ test('the alert rules use metrics and labels that exist, and each says what happ
       [],
     )
     assert.match(rule.alert, /^Gatehouse[A-Z]\w+$/)
-    assert.deepEqual(faultsOf(rule.expr), [], rule.expr)
+    assert.deepEqual(findFaults(rule.expr), [], rule.expr)
     assert.match(rule.for ?? '1m', /^\d+[mh]$/)
     assert.match(rule.labels.severity, /^(warning|critical)$/)
     for (const text of [rule.annotations.summary, rule.annotations.description]) assert.ok(text.length > 10, rule.alert)
@@ -157,7 +157,7 @@ test('the alerts on the metrics page use metrics and labels that exist', async (
   const alerts = page.slice(page.indexOf('## Worth an alert'), page.indexOf('## Traces'))
   const expressions = [...alerts.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)
   assert.ok(expressions.length > 5)
-  for (const expression of expressions) assert.deepEqual(faultsOf(expression), [], expression)
+  for (const expression of expressions) assert.deepEqual(findFaults(expression), [], expression)
 })
 
 test('compose.yaml mounts files that exist, the proxy knows the nodes, and they have time to stop', async () => {

@@ -13,7 +13,7 @@ interface Recipe {
   readonly shown: string
 }
 
-function recipesOf(page: string): Recipe[] {
+function findRecipes(page: string): Recipe[] {
   return [...page.matchAll(/```sql\n([\s\S]*?)```\n(?:\n((?:\|.*\n)+))?/g)].map(([, statement = '', shown = '']) => ({
     statement,
     shown,
@@ -25,7 +25,7 @@ interface Reply {
   readonly Rows: readonly Readonly<Record<string, unknown>>[]
 }
 
-function tableOf({ Columns, Rows }: Reply): string {
+function buildTable({ Columns, Rows }: Reply): string {
   const names = Object.keys(Columns)
   if (names.length === 0) return ''
   const lines = Rows.map((row) => `| ${names.map((name) => String(row[name] ?? 'NULL')).join(' | ')} |`)
@@ -41,12 +41,12 @@ onEveryEngine('the recipes', (place) => {
 
   test('every statement gives the result that the page shows', async () => {
     const page = readFileSync(PAGE, 'utf8')
-    const recipes = recipesOf(page)
+    const recipes = findRecipes(page)
     assert.ok(recipes.length >= 18)
     for (const { statement, shown } of recipes) {
       const reply = await server.query(statement)
       assert.equal(reply.status, 200, `${statement}\n${reply.text}`)
-      const table = tableOf(reply.json)
+      const table = buildTable(reply.json)
       assert.equal(shown, table, statement)
     }
   })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { AUDIENCES, sectionOf } from '../../scripts/release/changelog.ts'
+import { AUDIENCES, findSection } from '../../scripts/release/changelog.ts'
 import { readReleases } from '../../scripts/release/releases.ts'
 
 const root = new URL('../../', import.meta.url).pathname
@@ -14,7 +14,7 @@ test('every section of the changelog has a date, and says for whom its entries a
   for (const heading of headings) {
     if (heading === 'Unreleased') continue
     assert.match(heading, /^\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d$/)
-    const section = sectionOf(changelog, heading.split(' ')[0] ?? '') ?? ''
+    const section = findSection(changelog, heading.split(' ')[0] ?? '') ?? ''
     assert.ok(
       AUDIENCES.some((audience) => section.includes(`### ${audience}\n`)),
       heading,

@@ -88,7 +88,7 @@ test('comments, messages, names and pages use the words of the field', async () 
     if (file === 'test/docs/words.test.ts' || file === 'CHANGELOG.md') continue
     const lines = [file, ...(await readFile(join(root, file), 'utf8')).split('\n')]
     for (const [number, line] of lines.entries()) {
-      const words = wordsOf(line)
+      const words = splitWords(line)
       for (const [pattern, instead] of COINED) {
         const [word] = pattern.exec(words) ?? []
         if (word !== undefined) found.push(`${file}:${number}: "${word}" (${instead})`)
@@ -99,7 +99,7 @@ test('comments, messages, names and pages use the words of the field', async () 
 })
 
 /** `takeBack`, `take-back` and `TAKE_BACK` as `take back`. */
-function wordsOf(line: string): string {
+function splitWords(line: string): string {
   return line
     .replace(/([a-z])([A-Z])/g, '$1 $2')
     .replace(/[-_]/g, ' ')

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { buildClient } from '../../packages/client/build.js'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { signIn } from '../browser/scene.ts'
-import { complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
+import { findComplaints, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
@@ -61,7 +61,7 @@ async function open(name: string, environment: Record<string, string> = {}): Pro
 /** Signs in, sees trades and prices that move, and leaves the page open for the tests below. */
 async function use(origin: string): Promise<{ page: Page; complaints: string[] }> {
   const page = await (await browser.newContext()).newPage()
-  const complaints = complaintsOf(page)
+  const complaints = findComplaints(page)
   await page.goto(origin)
   await page.locator('#sign-in').click()
   await page.waitForURL(`${server.issuer}/**`)

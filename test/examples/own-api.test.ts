@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { root } from '../support/clone.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
-import { basic, claimsOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { basic, decodeClaims, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { compileWithMaven, lacksMaven } from '../support/maven.ts'
 import { until } from '../support/until.ts'
 
@@ -74,7 +74,7 @@ const call = (token: string | undefined, method = 'GET') =>
 async function foreignTokens(): Promise<readonly string[]> {
   const own = await tokenFor({ resource: api })
   const [head = '', , signature = ''] = own.split('.')
-  const claims = Buffer.from(JSON.stringify({ ...claimsOf(own), sub: 'admin' })).toString('base64url')
+  const claims = Buffer.from(JSON.stringify({ ...decodeClaims(own), sub: 'admin' })).toString('base64url')
   const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')
   const { id_token: idToken = '' } = await gate.signIn({ scope: 'openid' })
   return [

@@ -49,7 +49,7 @@ onEveryEngineInLongRuns('feeds of a server', (place) => {
     const reply = await fetch(`${server.issuer}/admin/feeds`, bearer(token))
     return ((await reply.json()) as { items: { name: string; usage: unknown }[] }).items
   }
-  const run = (...words: string[]) => runInProcess([...words, ...flagsOf(place())])
+  const run = (...words: string[]) => runInProcess([...words, ...databaseFlags(place())])
 
   test('those of the file have their defaults', async () => {
     const orders = { class: 'Trading', read: 'Platform/Trading', keep: 'all' }
@@ -65,8 +65,8 @@ onEveryEngineInLongRuns('feeds of a server', (place) => {
     const added = await run('feed', 'add', 'News', '--read', 'Platform/News', '--history-messages', '50')
     assert.equal(added.status, 0, added.stderr)
     const news = { name: 'News', ...DEFAULTS, read: 'Platform/News' }
-    const definitionOf = ({ usage, ...definition }: { usage: unknown }) => definition
-    const second = async () => definitionOf((await list())[1] ?? { usage: undefined })
+    const withoutUsage = ({ usage, ...definition }: { usage: unknown }) => definition
+    const second = async () => withoutUsage((await list())[1] ?? { usage: undefined })
     assert.deepEqual(await second(), { ...news, history: { messages: 50, time: '1 hour' } })
     await run('feed', 'set', 'News', '--history-time', '90 seconds', '--default', 'read')
     assert.deepEqual(await second(), { ...news, read: 'identity', history: { messages: 50, time: '90 seconds' } })
@@ -301,6 +301,6 @@ describe('a start is refused', () => {
   })
 })
 
-function flagsOf({ dataFolder, databaseUrl }: TestPlace): string[] {
+function databaseFlags({ dataFolder, databaseUrl }: TestPlace): string[] {
   return ['--data', dataFolder, ...(databaseUrl === '' ? [] : ['--database-url', databaseUrl])]
 }

@@ -23,7 +23,7 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
     const reply = await server.send('GET', path, token === undefined ? {} : { token })
     return (await reply.json()) as Record<string, unknown>
   }
-  const codeOf = async (reply: Promise<Response>) => {
+  const readCode = async (reply: Promise<Response>) => {
     const received = await reply
     const body = (await received.json()) as Record<string, unknown>
     return [received.status, body.Code, received.headers.get('retry-after')]
@@ -121,7 +121,7 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
       history.Messages.map(({ Data }) => Data),
       [1, 2, 3],
     )
-    assert.deepEqual(await codeOf(server.send('POST', '/feeds/Orders/once', { body: '4', headers: key })), [
+    assert.deepEqual(await readCode(server.send('POST', '/feeds/Orders/once', { body: '4', headers: key })), [
       422,
       'feed.key_used',
       null,
@@ -137,7 +137,7 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
         headers: { 'idempotency-key': key },
       })
     for (let each = 0; each < 30; each++) assert.equal((await publish(`bounded-${each}`)).status, 200)
-    const [status, code, seconds] = await codeOf(publish('bounded-30'))
+    const [status, code, seconds] = await readCode(publish('bounded-30'))
     assert.deepEqual([status, code, Number(seconds) > 60], [429, 'feed.too_many_keys', true])
     assert.equal((await publish('bounded-30', 'Quotes')).status, 200, 'of another feed')
     assert.equal((await server.send('POST', '/feeds/Orders/keys', { token: server.admin, body: '1' })).status, 200)
@@ -179,7 +179,7 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
       ['GET', '/feeds/Prices/a?last=1', {}, [400, 'feed.no_last', null]],
       ['GET', '/feeds/Orders/a?last=1001', {}, [400, 'feed.bad_parameter', null]],
     ] as const)
-      assert.deepEqual(await codeOf(server.send(method, path, options)), expected, `${method} ${path}`)
+      assert.deepEqual(await readCode(server.send(method, path, options)), expected, `${method} ${path}`)
   })
 
   test('topics are listed by prefix and page by page', async () => {
@@ -260,7 +260,7 @@ onEveryEngineInLongRuns('feeds over HTTP', (place) => {
   test('a publisher that is too fast is told when to come back; the longest request has 10,000 messages', async () => {
     const batch = Array.from({ length: 10_000 }, (_each, index) => ({ Topic: 'fast', Data: index }))
     assert.equal((await server.publish('/feeds/News', batch)).status, 200)
-    const [status, code, seconds] = await codeOf(server.send('POST', '/feeds/News', { body: batch }))
+    const [status, code, seconds] = await readCode(server.send('POST', '/feeds/News', { body: batch }))
     assert.deepEqual([status, code, Number(seconds) >= 1], [429, 'feed.publisher_too_fast', true])
     const reply = await server.send('POST', '/feeds/News', { body: [...batch, { Topic: 'fast', Data: 0 }] })
     assert.match(String(((await reply.json()) as Record<string, unknown>).detail), /at most 10000 messages/)

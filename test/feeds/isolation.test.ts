@@ -34,8 +34,11 @@ onEveryEngineInLongRuns('subscribers and publishers of feeds', (place) => {
   const purge = (feed: string): Promise<Response> =>
     server.send('POST', `/admin/feeds/${feed}/purge`, { token: server.admin })
   /** Publishes more than the socket of a subscriber takes; it is not read until `resume`. */
-  const publishLong = async (feed: string, topicOf: (index: number) => string): Promise<void> => {
-    const messages = Array.from({ length: COUNT }, (_, index) => ({ Topic: topicOf(index), Data: `${index} ${LONG}` }))
+  const publishLong = async (feed: string, chooseTopic: (index: number) => string): Promise<void> => {
+    const messages = Array.from({ length: COUNT }, (_, index) => ({
+      Topic: chooseTopic(index),
+      Data: `${index} ${LONG}`,
+    }))
     assert.equal((await server.publish(`/feeds/${feed}`, messages)).status, 200)
   }
   const readUntil = async (

@@ -66,7 +66,7 @@ describe('feeds lose nothing', {
 async function runWithFaults({ nodes, faults }: Installation, t: TestContext): Promise<Verdict> {
   const publishers = createPublishers(nodes)
   const everyPublisher = [...publishers.values()].flat()
-  const subscribers = Array.from({ length: SUBSCRIBERS }, (_, index) => subscriber(nodes, wishesOf(index)))
+  const subscribers = Array.from({ length: SUBSCRIBERS }, (_, index) => subscriber(nodes, chooseWishes(index)))
   const following = subscribers.map((one) => one.run())
   const all = subscribers.flatMap(({ received }) => received)
   await until('everyone is subscribed', 30_000, () => all.every(({ isConfirmed }) => isConfirmed))
@@ -96,7 +96,7 @@ async function runWithFaults({ nodes, faults }: Installation, t: TestContext): P
   for (const one of subscribers) one.stop()
   await Promise.all(following)
   t.diagnostic(`faults: ${caused.join(', ')}`)
-  t.diagnostic(`closes: ${JSON.stringify(closesOf(subscribers))}`)
+  t.diagnostic(`closes: ${JSON.stringify(countCloses(subscribers))}`)
   assert.deepEqual(nodes.faults, [])
   return judge(sentBy, subscribers)
 }
@@ -121,7 +121,7 @@ function createPublishers(nodes: Nodes): Map<string, Publisher[]> {
 
 const SINGLE = ['h1/A', 'h2/B', 'h3/*', 's1/A', 's2/*']
 
-function wishesOf(index: number): Wish[] {
+function chooseWishes(index: number): Wish[] {
   const topic = index % 2 === 0 ? '*' : (SINGLE[((index - 1) / 2) % SINGLE.length] ?? '*')
   return [
     { feed: 'Orders', topic, resumes: true },
@@ -135,7 +135,7 @@ function wishesOf(index: number): Wish[] {
   ]
 }
 
-function closesOf(subscribers: readonly Subscriber[]): Record<number, number> {
+function countCloses(subscribers: readonly Subscriber[]): Record<number, number> {
   const closes: Record<number, number> = {}
   for (const one of subscribers) for (const [code, count] of one.closes) closes[code] = (closes[code] ?? 0) + count
   return closes

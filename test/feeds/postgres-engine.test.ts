@@ -228,7 +228,7 @@ describe('feeds on PostgreSQL', () => {
   })
 
   test('publishers of a server that does not answer get an error after five seconds, and publish again when it does', async (t) => {
-    const { url, hostname, port } = urlOf(nodes.url)
+    const { url, hostname, port } = buildUrl(nodes.url)
     const proxy = await startTcpProxy(hostname, Number(port))
     const servers = new DatabaseServers(Object.assign(url, { hostname: '127.0.0.1', port: String(proxy.port) }).href)
     const engine = await openPostgresFeeds({ servers, onError: () => {} })
@@ -269,7 +269,7 @@ describe('feeds on PostgreSQL', () => {
   }
 })
 
-function urlOf(text: string): { url: URL; hostname: string; port: string } {
+function buildUrl(text: string): { url: URL; hostname: string; port: string } {
   const url = new URL(text)
   return { url, hostname: url.hostname, port: url.port }
 }

@@ -13,10 +13,10 @@ test('a topic that may send is sent as soon as the socket takes messages again',
     isReady: () => isReady,
     tooMany: () => assert.fail('nothing is given up'),
   })
-  gate.add(1, messageOf('A'))
+  gate.add(1, createMessage('A'))
   isReady = false
-  gate.add(2, messageOf('A'))
-  gate.add(3, messageOf('B'))
+  gate.add(2, createMessage('A'))
+  gate.add(3, createMessage('B'))
   isReady = true
   gate.flush()
   // The second message of A waits for 100 seconds.
@@ -24,7 +24,7 @@ test('a topic that may send is sent as soon as the socket takes messages again',
   assert.equal(gate.clear(), 2)
 })
 
-function messageOf(topic: string): FeedMessage {
+function createMessage(topic: string): FeedMessage {
   const data = new JsonText('1')
   return { topic, pattern: '*', data, position: undefined, isRemoved: false, isRecovered: undefined }
 }

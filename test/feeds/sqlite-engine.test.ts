@@ -11,6 +11,7 @@ import { noAudit } from 'gatehouse-protocol'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
+import { FEEDS_FILE } from '../../packages/server/src/feeds/sqlite/schema.ts'
 import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -47,6 +48,27 @@ describe('feeds in SQLite', () => {
 
   const once = (key: string): PublishOnce => ({ owner: 'alice', key, fingerprint: 'print' })
 
+  test('expired messages are removed by one job at a time: while the file is locked, the queue does not grow', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    let sent = 0
+    // Read once for each batch of jobs.
+    const counted = () => {
+      sent += 1
+      return clock()
+    }
+    const engine = await openSqliteFeeds({ dataFolder: folder, clock: counted, sweepMs: 5, onError: () => {} })
+    const other = new Sqlite(join(folder, FEEDS_FILE))
+    other.exec('begin immediate')
+    sent = 0
+    await sleep(500)
+    assert.ok(sent <= 1)
+    other.exec('rollback')
+    await until('they are removed again', 5_000, () => sent > 2)
+    other.close()
+    await engine.close()
+    await rm(folder, { recursive: true })
+  })
+
   test('more long requests at once than the thread has memory for are all answered', async () => {
     const store = await bench.create(LATEST)
     // Two bytes for each character in memory. Repeated requests are not written, so that this takes little time.
@@ -68,9 +90,9 @@ describe('feeds in SQLite', () => {
     const many = Array.from({ length: 300_000 }, (_, index) => message(index + 1))
     feed.deliver(many, many.length)
     feed.deliver([message(many.length + 1)], many.length + 1)
-    assert.equal(feed.newestPosition('A'), feed.positionsOf('A').write(store.epoch, 0), 'it takes several turns')
+    assert.equal(feed.newestPosition('A'), feed.findOrAddPositions('A').write(store.epoch, 0), 'it takes several turns')
     feed.purged()
-    const newest = feed.positionsOf('A').write(store.epoch, many.length + 1)
+    const newest = feed.findOrAddPositions('A').write(store.epoch, many.length + 1)
     for (let turn = 0; turn < 50; turn++) {
       assert.equal(feed.newestPosition('A'), newest)
       await nextTurn()

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 describe('the request log', () => {
   const server = useServer({ flags: { '--demo': 'true' } })
 
-  async function linesOf(requestId: string): Promise<Record<string, unknown>[]> {
+  async function readLines(requestId: string): Promise<Record<string, unknown>[]> {
     const lines = () => server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId)
     await until('the request is logged', 2000, () => lines().some(({ msg }) => msg === 'request'))
     return lines()
@@ -20,7 +20,7 @@ describe('the request log', () => {
     const { access_token: token } = await signIn(server, ADMIN)
     const headers = { authorization: `Bearer ${token}`, 'request-id': 'with-token' }
     assert.equal((await fetch(url('/admin/users/admin'), { headers })).status, 200)
-    const [line] = await linesOf('with-token')
+    const [line] = await readLines('with-token')
     assert.equal(line?.client, 'demo-cli')
     assert.match(String(line?.user), /^usr_/)
   })
@@ -34,7 +34,7 @@ describe('the request log', () => {
     })
     const headers = { 'request-id': 'token-request' }
     assert.equal((await fetch(url('/connect/token'), { method: 'POST', body, headers })).status, 200)
-    const [line] = await linesOf('token-request')
+    const [line] = await readLines('token-request')
     assert.equal(line?.client, 'demo-cli')
     assert.match(String(line?.user), /^usr_/)
   })
@@ -43,7 +43,7 @@ describe('the request log', () => {
     const { access_token: token } = await signIn(server, ADMIN)
     const headers = { authorization: `Bearer ${token}`, 'request-id': 'userinfo' }
     assert.equal((await fetch(url('/connect/userinfo'), { headers })).status, 200)
-    const [line] = await linesOf('userinfo')
+    const [line] = await readLines('userinfo')
     assert.equal(line?.client, 'demo-cli')
     assert.match(String(line?.user), /^usr_/)
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
@@ -52,33 +52,33 @@ describe('the request log', () => {
     const { access_token: own } = (await machine.json()) as { access_token: string }
     const refused = { authorization: `Bearer ${own}`, 'request-id': 'userinfo-refused' }
     assert.equal((await fetch(url('/connect/userinfo'), { headers: refused })).status, 403)
-    assert.equal((await linesOf('userinfo-refused')).find(({ msg }) => msg === 'request')?.client, 'demo-service')
+    assert.equal((await readLines('userinfo-refused')).find(({ msg }) => msg === 'request')?.client, 'demo-service')
   })
 
   test('an authorization request names its client', async () => {
     const query = new URLSearchParams({ client_id: 'demo-spa', response_type: 'code', prompt: 'none' })
     await fetch(url(`/connect/authorize?${query}`), { headers: { 'request-id': 'authorize' }, redirect: 'manual' })
-    assert.equal((await linesOf('authorize')).find(({ msg }) => msg === 'request')?.client, 'demo-spa')
+    assert.equal((await readLines('authorize')).find(({ msg }) => msg === 'request')?.client, 'demo-spa')
   })
 
   test('probes and scrapes are logged at debug, and at info where they fail', async () => {
-    const levelOf = async (path: string, init: RequestInit = {}) => {
+    const readLevel = async (path: string, init: RequestInit = {}) => {
       const id = `probe${path}${init.method ?? ''}`
       await fetch(url(path), { ...init, headers: { ...init.headers, 'request-id': id } })
-      return (await linesOf(id)).find(({ msg }) => msg === 'request')?.level
+      return (await readLines(id)).find(({ msg }) => msg === 'request')?.level
     }
     const { access_token: token } = await signIn(server, ADMIN)
-    assert.equal(await levelOf('/healthz'), 'debug')
-    assert.equal(await levelOf('/healthz', { method: 'HEAD' }), 'debug')
-    assert.equal(await levelOf('/readyz'), 'debug')
-    assert.equal(await levelOf('/metrics', { headers: { authorization: `Bearer ${token}` } }), 'debug')
-    assert.equal(await levelOf('/metrics', { method: 'GET' }), 'info', 'without a token')
-    assert.equal(await levelOf('/.well-known/openid-configuration'), 'info')
+    assert.equal(await readLevel('/healthz'), 'debug')
+    assert.equal(await readLevel('/healthz', { method: 'HEAD' }), 'debug')
+    assert.equal(await readLevel('/readyz'), 'debug')
+    assert.equal(await readLevel('/metrics', { headers: { authorization: `Bearer ${token}` } }), 'debug')
+    assert.equal(await readLevel('/metrics', { method: 'GET' }), 'info', 'without a token')
+    assert.equal(await readLevel('/.well-known/openid-configuration'), 'info')
   })
 
   test('a request without a caller names none', async () => {
     await fetch(url('/healthz'), { headers: { 'request-id': 'anonymous' } })
-    const [line] = await linesOf('anonymous')
+    const [line] = await readLines('anonymous')
     assert.deepEqual(
       Object.keys(line ?? {}).filter((name) => ['user', 'client'].includes(name)),
       [],
@@ -90,7 +90,7 @@ describe('the request log', () => {
     const authorization = `Basic ${btoa('demo-service:not-the-secret')}`
     const headers = { authorization, 'request-id': 'wrong-secret' }
     assert.equal((await fetch(url('/connect/token'), { method: 'POST', body, headers })).status, 401)
-    const lines = await linesOf('wrong-secret')
+    const lines = await readLines('wrong-secret')
     const refused = lines.find(({ msg }) => msg === 'refused')
     assert.match(String(refused?.why), /client_secret_basic: wrong or expired secret/)
     assert.equal(lines.find(({ msg }) => msg === 'request')?.client, 'demo-service')
@@ -101,7 +101,7 @@ describe('the request log', () => {
     const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'x-unknown', client_secret: 'y' })
     const headers = { 'request-id': 'unknown-client' }
     await fetch(url('/connect/token'), { method: 'POST', body, headers })
-    const lines = await linesOf('unknown-client')
+    const lines = await readLines('unknown-client')
     assert.match(String(lines.find(({ msg }) => msg === 'refused')?.why), /unknown client/)
   })
 })

@@ -307,7 +307,7 @@ describe('of the whole server', () => {
     token = (await signIn(server, ADMIN)).access_token
   })
 
-  async function statusesOf(requestId: string): Promise<number[]> {
+  async function readStatuses(requestId: string): Promise<number[]> {
     const lines = () =>
       server.log
         .map((line) => JSON.parse(line))
@@ -323,7 +323,7 @@ describe('of the whole server', () => {
     const events = await openEvents(url, { token, headers, body: 'SELECT id FROM trades' })
     await events.next()
     events.close()
-    assert.deepEqual(await statusesOf('events'), [200])
+    assert.deepEqual(await readStatuses('events'), [200])
   })
 
   test('a streamed result whose client leaves: 499', async () => {
@@ -335,6 +335,6 @@ describe('of the whole server', () => {
     const [begin] = await once(socket, 'data')
     assert.match(String(begin), /^HTTP\/1.1 200 /)
     socket.destroy()
-    assert.deepEqual(await statusesOf('streamed'), [499])
+    assert.deepEqual(await readStatuses('streamed'), [499])
   })
 })

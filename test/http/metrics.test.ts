@@ -90,31 +90,31 @@ describe('the metrics port', () => {
     assert.ok(!text.includes('secret'))
   })
 
-  const sampleOf = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await read())?.[1])
+  const readSample = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await read())?.[1])
 
   test('the disk of the data folder, and the newest backup', async () => {
     const { bavail, blocks, bsize } = await statfs(place.place.dataFolder)
-    assert.equal(await sampleOf('gatehouse_disk_size_bytes'), blocks * bsize)
+    assert.equal(await readSample('gatehouse_disk_size_bytes'), blocks * bsize)
     // Other processes write, too.
-    const free = await sampleOf('gatehouse_disk_free_bytes')
+    const free = await readSample('gatehouse_disk_free_bytes')
     assert.ok(Math.abs(free - bavail * bsize) < 0.05 * blocks * bsize, `${free} of ${bavail * bsize}`)
     await until(
       'the last backup is known',
       5000,
-      async () => (await sampleOf('gatehouse_last_backup_timestamp_seconds')) > 0,
+      async () => (await readSample('gatehouse_last_backup_timestamp_seconds')) > 0,
     )
-    assert.equal(await sampleOf('gatehouse_last_backup_timestamp_seconds'), backedUpAt / 1000)
+    assert.equal(await readSample('gatehouse_last_backup_timestamp_seconds'), backedUpAt / 1000)
   })
 
   test('open descriptors and their limit', { skip: !existsSync('/proc/self/fd') }, async () => {
-    const before = await sampleOf('process_open_fds')
+    const before = await readSample('process_open_fds')
     const files = await Promise.all(Array.from({ length: 200 }, () => open(place.place.dataFolder)))
-    const during = await sampleOf('process_open_fds')
+    const during = await readSample('process_open_fds')
     await Promise.all(files.map((file) => file.close()))
     // The connections of the reader come and go.
     assert.ok(Math.abs(during - before - files.length) < 20, `${before}, then ${during}`)
     const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
-    assert.equal(await sampleOf('process_max_fds'), limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit))
+    assert.equal(await readSample('process_max_fds'), limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit))
   })
 
   test('nothing else is served there', async () => {

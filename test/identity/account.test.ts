@@ -7,15 +7,15 @@ import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { linksTo } from '../support/html-form.ts'
 import { refuseEvents } from '../support/refused-events.ts'
 import {
-  answerOf,
   authorizeUrl,
   type Changes,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
 const PASSWORD = 'the first long password'
@@ -44,7 +44,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const { end, seen } = await visit(agent, await agent.get(url), person)
     const response = await token({
       grant_type: 'authorization_code',
-      code: answerOf(end).get('code') ?? '',
+      code: readAnswer(end).get('code') ?? '',
       redirect_uri: 'https://app.example.com/callback',
     })
     const body = (await response.json()) as { access_token: string; refresh_token?: string }
@@ -65,7 +65,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     (await token({ grant_type: 'refresh_token', refresh_token: refreshToken })).status
 
   async function account(agent: UserAgent): Promise<Page> {
-    const page = pageOf(await agent.get('/account'))
+    const page = requirePage(await agent.get('/account'))
     assert.equal(page.url.pathname, '/account')
     return page
   }
@@ -77,11 +77,11 @@ onEveryEngineInLongRuns('the account page', (at) => {
     path: string,
     wanted: (query: URLSearchParams) => boolean = () => true,
   ) {
-    const list = pageOf(await agent.get(section))
+    const list = requirePage(await agent.get(section))
     assert.equal(list.url.pathname, section)
     const link = linksTo(list.body, path).find((target) => wanted(new URLSearchParams(target.split('?')[1])))
     if (link === undefined) throw new Error(`No link to ${path}: ${list.body}`)
-    return formTo(pageOf(await agent.get(link)), path)
+    return formTo(requirePage(await agent.get(link)), path)
   }
 
   const withdrawal = (agent: UserAgent, clientId = 'web') =>
@@ -103,21 +103,23 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const mine = await tokens(here, person)
     const theirs = await tokens(there, person)
     assert.deepEqual([await userinfo(mine.access_token), await userinfo(theirs.access_token)], [200, 200])
-    const form = formTo(pageOf(await here.get('/account/password')), '/account/password')
+    const form = formTo(requirePage(await here.get('/account/password')), '/account/password')
     const before = here.jar.header(new URL(place.server.issuer))
-    const wrong = pageOf(
+    const wrong = requirePage(
       await here.submit(form, { current_password: 'not it at all', new_password: 'a new long password' }),
     )
     assert.equal(wrong.status, 400)
-    const short = pageOf(await here.submit(form, { current_password: PASSWORD, new_password: 'short' }))
+    const short = requirePage(await here.submit(form, { current_password: PASSWORD, new_password: 'short' }))
     assert.equal(short.status, 400)
     assert.equal(await userinfo(theirs.access_token), 200)
-    const done = pageOf(await here.submit(form, { current_password: PASSWORD, new_password: 'a new long password' }))
+    const done = requirePage(
+      await here.submit(form, { current_password: PASSWORD, new_password: 'a new long password' }),
+    )
     assert.equal(done.url.pathname, '/account/security')
     assert.match(done.body, /Your password has been changed, and all other sessions have been ended/)
     assert.deepEqual([await userinfo(mine.access_token), await userinfo(theirs.access_token)], [401, 401])
     assert.deepEqual([await refresh(mine.refresh_token), await refresh(theirs.refresh_token)], [400, 400])
-    assert.equal(pageOf(await there.get('/account')).url.pathname, '/sign-in')
+    assert.equal(requirePage(await there.get('/account')).url.pathname, '/sign-in')
     assert.notEqual(here.jar.header(new URL(place.server.issuer)), before)
     assert.equal((await tokens(here, { ...person, password: 'a new long password' })).seen.includes('sign-in'), false)
     assert.equal((await tokens(place.newAgent(), { ...person, password: 'a new long password' })).seen[0], 'sign-in')
@@ -129,7 +131,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const { access_token, refresh_token } = await tokens(agent, person)
     const form = await withdrawal(agent)
     assert.equal(await userinfo(access_token), 200, 'asking has no effect')
-    const done = pageOf(await agent.submit(form))
+    const done = requirePage(await agent.submit(form))
     assert.match(done.body, /The application no longer has access to your account/)
     assert.equal(await userinfo(access_token), 401)
     assert.equal(await refresh(refresh_token), 400)
@@ -147,13 +149,13 @@ onEveryEngineInLongRuns('the account page', (at) => {
       await consents.find(person.id, 'web'),
     ]
     const before = await state()
-    const password = formTo(pageOf(await agent.get('/account/password')), '/account/password')
+    const password = formTo(requirePage(await agent.get('/account/password')), '/account/password')
     const consent = await withdrawal(agent)
     const allow = await refuseEvents(place.database)
     try {
       const changed = await agent.submit(password, { current_password: PASSWORD, new_password: 'a new long password' })
-      assert.equal(pageOf(changed).status, 500)
-      assert.equal(pageOf(await agent.submit(consent)).status, 500)
+      assert.equal(requirePage(changed).status, 500)
+      assert.equal(requirePage(await agent.submit(consent)).status, 500)
       assert.deepEqual(await state(), before)
     } finally {
       await allow()
@@ -187,10 +189,10 @@ onEveryEngineInLongRuns('the account page', (at) => {
       redirect_uri: 'https://trusted.example.com/cb',
       response_type: 'id_token token',
     })
-    const own = answerOf((await visit(agent, await agent.get(url), person)).end).get('access_token') ?? ''
+    const own = readAnswer((await visit(agent, await agent.get(url), person)).end).get('access_token') ?? ''
 
     const names = async () => {
-      const { body } = pageOf(await agent.get('/account/applications'))
+      const { body } = requirePage(await agent.get('/account/applications'))
       return [...body.matchAll(/<li><div><p>([^<]+)</g)].map(([, name]) => name).sort()
     }
     assert.deepEqual(await names(), ['Robot', 'Trusted'])
@@ -223,7 +225,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
 
   async function approveDevice(agent: UserAgent): Promise<() => Promise<Record<string, string>>> {
     const asked = await post('/connect/deviceauthorization', { scope: 'openid offline_access' })
-    const confirm = pageOf(await agent.get(`/device?user_code=${asked.user_code}`))
+    const confirm = requirePage(await agent.get(`/device?user_code=${asked.user_code}`))
     await agent.submit(formTo(confirm, '/device/decision'), { decision: 'allow' })
     const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
     return () => post('/connect/token', { grant_type, device_code: asked.device_code ?? '' })
@@ -278,14 +280,14 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const [here, there] = [place.newAgent(), place.newAgent({ 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' })]
     await tokens(here, person)
     const theirs = await tokens(there, person, { scope: 'openid' })
-    assert.match(pageOf(await here.get('/account/sessions')).body, /Firefox · Linux/)
+    assert.match(requirePage(await here.get('/account/sessions')).body, /Firefox · Linux/)
     const others = (query: URLSearchParams) => query.get('session') === 'others'
     const form = await asked(here, '/account/sessions', '/account/sessions/end', (query) => !others(query))
     assert.equal(await userinfo(theirs.access_token), 200, 'asking has no effect')
     await here.submit(form)
     assert.equal(await userinfo(theirs.access_token), 401)
     const silent = await there.get(authorizeUrl(place.server.issuer, { prompt: 'none' }))
-    assert.equal(answerOf(silent).get('error'), 'login_required')
+    assert.equal(readAnswer(silent).get('error'), 'login_required')
     assert.equal((await account(here)).url.pathname, '/account')
   })
 
@@ -297,7 +299,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     await tokens(place.newAgent(), mallory)
     const [session] = await place.stores.sessions.listOfUser(olive.id)
     const address = `/account/sessions/end?session=${session?.id}`
-    assert.equal(pageOf(await his.get(address)).url.pathname, '/account/sessions', 'there is nothing to ask about')
+    assert.equal(requirePage(await his.get(address)).url.pathname, '/account/sessions', 'there is nothing to ask about')
     const form = await asked(
       his,
       '/account/sessions',
@@ -321,7 +323,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
       () => agent.submit(form, { name: 'Forged', form_token: '' }),
       () => agent.post('/account/profile', [['name', 'Forged']]),
     ]) {
-      assert.equal(pageOf(await attempt()).status, 403)
+      assert.equal(requirePage(await attempt()).status, 403)
     }
     for (const { id } of [olive, mallory]) assert.equal((await place.stores.users.findById(id))?.profile.name, 'Olive')
   })
@@ -331,7 +333,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const agent = place.newAgent()
     await tokens(agent, person)
     const form = formTo(await account(agent), '/account/profile')
-    assert.equal(pageOf(await agent.submit(form, { website: 'javascript:alert(1)' })).status, 400)
+    assert.equal(requirePage(await agent.submit(form, { website: 'javascript:alert(1)' })).status, 400)
     await agent.submit(form, {
       name: 'Olive Oyl',
       email: 'oyl@example.com',
@@ -351,16 +353,16 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const agent = place.newAgent()
     await tokens(agent, person)
     const set = async (zoneinfo: string) =>
-      pageOf(await agent.submit(formTo(await account(agent), '/account/profile'), { zoneinfo }))
+      requirePage(await agent.submit(formTo(await account(agent), '/account/profile'), { zoneinfo }))
     const seen = async () => {
-      const { body } = pageOf(await agent.get('/account/sessions'))
+      const { body } = requirePage(await agent.get('/account/sessions'))
       const [, title = '', text = ''] = /Last used <time datetime="[^"]+" title="([^"]+)">([^<]+)</.exec(body) ?? []
       return { title, text }
     }
     const utc = await seen()
     assert.match(utc.text, / UTC$/)
     for (const unknown of ['Middle/Earth', '+01:00', 'constructor', '"><script>']) {
-      const refused = pageOf(await set(unknown))
+      const refused = requirePage(await set(unknown))
       assert.equal(refused.status, 400, unknown)
       assert.match(refused.body, /Choose a time zone from the list/)
       assert.doesNotMatch(refused.body, /<script>/)
@@ -386,7 +388,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     await place.stores.users.update(person.id, { profile: { name: 'Olive', zoneinfo: 'Middle/Earth', locale: 'tlh' } })
     const agent = place.newAgent()
     await tokens(agent, person)
-    assert.match(pageOf(await agent.get('/account/sessions')).body, /Last used <time[^>]+>[^<]+ UTC</)
+    assert.match(requirePage(await agent.get('/account/sessions')).body, /Last used <time[^>]+>[^<]+ UTC</)
     await agent.submit(formTo(await account(agent), '/account/profile'), { name: 'Olive Oyl' })
     assert.deepEqual((await place.stores.users.findById(person.id))?.profile, {
       name: 'Olive Oyl',
@@ -400,7 +402,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const agent = place.newAgent({ 'accept-language': 'en' })
     await tokens(agent, person)
     const set = async (locale: string) =>
-      pageOf(await agent.submit(formTo(await account(agent), '/account/profile'), { locale }))
+      requirePage(await agent.submit(formTo(await account(agent), '/account/profile'), { locale }))
     for (const unknown of ['xx', 'de de', 'English', '-']) {
       const refused = await set(unknown)
       assert.equal(refused.status, 400, unknown)
@@ -416,17 +418,17 @@ onEveryEngineInLongRuns('the account page', (at) => {
     await place.stores.users.setRoles(person.id, ['reader'])
     const agent = place.newAgent()
     await tokens(agent, person, { scope: 'offline_access openid email Platform/Market' })
-    const textsOf = (body: string) =>
+    const readTexts = (body: string) =>
       [...(/<ul class="permissions"[^>]*>(.*?)<\/ul>/s.exec(body)?.[1] ?? '').matchAll(/<span>([^<]+)<\/span>/g)].map(
         ([, text]) => text,
       )
-    assert.deepEqual(textsOf(pageOf(await agent.get('/account/applications')).body), [
+    assert.deepEqual(readTexts(requirePage(await agent.get('/account/applications')).body), [
       'Know who you are',
       'See your email address',
       'Keep access when you are not using the application',
       'Read market data',
     ])
-    assert.deepEqual(textsOf((await account(agent)).body), ['Read market data'])
+    assert.deepEqual(readTexts((await account(agent)).body), ['Read market data'])
   })
 
   test('B-47: signing out ends the tokens of the session, but offline access can still be refreshed', async () => {
@@ -434,7 +436,7 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const agent = place.newAgent()
     const offline = await tokens(agent, person)
     const online = await tokens(agent, person, { scope: 'openid' })
-    const left = pageOf(await agent.submit(formTo(await account(agent), '/account/sign-out')))
+    const left = requirePage(await agent.submit(formTo(await account(agent), '/account/sign-out')))
     assert.match(left.body, /You are signed out/)
     assert.deepEqual([await userinfo(offline.access_token), await userinfo(online.access_token)], [401, 401])
     const refreshed = await token({ grant_type: 'refresh_token', refresh_token: offline.refresh_token ?? '' })
@@ -447,6 +449,6 @@ onEveryEngineInLongRuns('the account page', (at) => {
     const agent = place.newAgent()
     await tokens(agent, person)
     place.clock.advance(12 * 3600_000)
-    assert.equal(pageOf(await agent.get('/account')).url.pathname, '/sign-in')
+    assert.equal(requirePage(await agent.get('/account')).url.pathname, '/sign-in')
   })
 })

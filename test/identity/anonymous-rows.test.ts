@@ -5,15 +5,15 @@ import { sql } from 'kysely'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CALLBACK,
   openSignInPlace,
   POST_LOGOUT,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn, visit } from '../support/visitor.ts'
 
 onEveryEngineInLongRuns('rows of anonymous callers', (place) => {
@@ -67,7 +67,7 @@ onEveryEngineInLongRuns('rows of anonymous callers', (place) => {
       redirect_uri: 'https://trusted.example.com/cb',
     })
     const { end } = await visit(agent, await agent.get(url), ALICE)
-    assert.equal(answerOf(end).get('state'), state)
+    assert.equal(readAnswer(end).get('state'), state)
     const before = new Set((await flows()).map(({ details }) => details))
     const reply = await post(
       '/connect/authorize',
@@ -81,20 +81,20 @@ onEveryEngineInLongRuns('rows of anonymous callers', (place) => {
 
   test('the oldest of a browser make way for its newest, and those of others stay', async () => {
     const other = gate.newAgent()
-    const shown = pageOf(await other.get(authorizeUrl(gate.server.issuer)))
+    const shown = requirePage(await other.get(authorizeUrl(gate.server.issuer)))
     const agent = gate.newAgent()
-    const first = pageOf(await agent.get(authorizeUrl(gate.server.issuer)))
+    const first = requirePage(await agent.get(authorizeUrl(gate.server.issuer)))
     gate.clock.advance(1)
     const before = (await flows()).length
     for (let count = 0; count < 60; count++) await agent.get(authorizeUrl(gate.server.issuer))
     assertBetween((await flows()).length - before, 49, 54)
-    assert.match(pageOf(await signIn(agent, first, ALICE)).body, /expired|start again/i)
+    assert.match(requirePage(await signIn(agent, first, ALICE)).body, /expired|start again/i)
     assert.equal((await visit(other, shown, ALICE)).end.kind, 'left')
   })
 
   test('a flood from one network is bounded, and users elsewhere sign in as usual', async () => {
     const other = gate.newAgent({ 'x-forwarded-for': '198.51.100.2' })
-    const shown = pageOf(await other.get(authorizeUrl(gate.server.issuer)))
+    const shown = requirePage(await other.get(authorizeUrl(gate.server.issuer)))
     const before = (await flows()).length
     // As many as one network may have, in a moment; then 120 by requests.
     await sql`insert into interactions (digest, details, network, created_at, expires_at)

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { onEveryEngine } from '../support/engines.ts'
-import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import { pageOf, type UserAgent } from '../support/user-agent.ts'
+import { ALICE, authorizeUrl, openSignInPlace, readAnswer, type SignInPlace } from '../support/sign-in-place.ts'
+import { requirePage, type UserAgent } from '../support/user-agent.ts'
 import { reply, visit } from '../support/visitor.ts'
 
 /** A change in the database, the page it leads to, and the error with prompt=none. */
@@ -39,7 +39,7 @@ onEveryEngine('revocation during an authorization request', (at, engine) => {
   after(() => place.close())
   beforeEach(async () => {
     agent = place.newAgent()
-    answerOf((await visit(agent, await ask({}), ALICE)).end)
+    readAnswer((await visit(agent, await ask({}), ALICE)).end)
     await run('delete from grants')
   })
   afterEach(async () => {
@@ -68,19 +68,19 @@ onEveryEngine('revocation during an authorization request', (at, engine) => {
     test(`C-67: ${name}: no code or token is issued, and the browser is sent to the page that is now required`, async () => {
       await changeWhileGranting(change)
       for (const response_type of ['token', 'id_token', 'code', 'code id_token token']) {
-        assert.equal(pageOf(await ask({ response_type })).url.pathname, page)
+        assert.equal(requirePage(await ask({ response_type })).url.pathname, page)
         await run(undo)
         if (page === '/consent') await place.stores.consents.allow(place.aliceId, 'web', ['openid'])
       }
       await assertNothingGranted()
-      const silent = answerOf(await ask({ response_type: 'id_token token', prompt: 'none' }))
+      const silent = readAnswer(await ask({ response_type: 'id_token token', prompt: 'none' }))
       assert.deepEqual([silent.get('error'), silent.has('access_token')], [error, false])
     })
 
     test(`C-67: ${name}: submitting the consent page issues nothing either`, async () => {
-      const asked = pageOf(await ask({ response_type: 'token', prompt: 'consent' }))
+      const asked = requirePage(await ask({ response_type: 'token', prompt: 'consent' }))
       await changeWhileGranting(change)
-      assert.equal(pageOf(await reply(agent, asked, 'agree')).url.pathname, page)
+      assert.equal(requirePage(await reply(agent, asked, 'agree')).url.pathname, page)
       await assertNothingGranted()
     })
   }

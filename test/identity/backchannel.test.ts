@@ -63,14 +63,17 @@ describe('back-channel requests', () => {
   async function notify(uri: string, allowPrivate: boolean, resolve?: Resolve): Promise<string[]> {
     const failures: string[] = []
     const backchannel = createBackchannel({
-      clients: { find: async (id) => toClient({ client_id: id, backchannel_logout_uri: uri }, []) },
       issuer: { logoutToken: async () => 'a.b.c' },
       allowPrivate,
       onFailure: (_clientId, reason) => failures.push(reason),
       ...(resolve === undefined ? {} : { resolve }),
     })
     seen.length = 0
-    backchannel.tell({ sessionId: 's', userId: 'u', clientIds: ['c'] })
+    backchannel.tell({
+      sessionId: 's',
+      userId: 'u',
+      clients: [toClient({ client_id: 'c', backchannel_logout_uri: uri }, [])],
+    })
     await backchannel.settled()
     return failures
   }

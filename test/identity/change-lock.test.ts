@@ -9,7 +9,7 @@ import { openProviderPlace, type ProviderPlace } from '../support/providers/prov
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { ALICE } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 let place: ProviderPlace
@@ -54,7 +54,7 @@ test('an address that a directory has replaced is not verified when its owner sa
   const { users } = place.stores
   await users.update(place.aliceId, { profile: { email: 'old@example.com', email_verified: true } })
   const agent = place.newAgent()
-  const account = pageOf(await signIn(agent, pageOf(await agent.get('/account')), ALICE))
+  const account = requirePage(await signIn(agent, requirePage(await agent.get('/account')), ALICE))
   const form = account.forms.find(({ action }) => action.pathname === '/account/profile') ?? assert.fail(account.body)
   await during(
     () => users.update(place.aliceId, { profile: { email: 'new@example.com', email_verified: true } }),

@@ -9,13 +9,21 @@ import {
   ecPair,
   encoded,
   type JsonMembers,
-  jwkOf,
   type KeyPair,
   rsaPair,
   serveDocuments,
   signJwt,
+  toJwk,
 } from '../support/foreign-issuer.ts'
-import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import {
+  type Answer,
+  basic,
+  DEVICE_GRANT,
+  decodeClaims,
+  SECRET,
+  startGate,
+  type TestGate,
+} from '../support/identity.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -33,9 +41,9 @@ const ROBOT: ClientMetadata = {
   scope: 'openid Platform/News Platform/Market',
   jwks: {
     keys: [
-      jwkOf(ec.publicKey, { kid: 'ec' }),
-      jwkOf(rsa.publicKey, { kid: 'rsa' }),
-      jwkOf(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
+      toJwk(ec.publicKey, { kid: 'ec' }),
+      toJwk(rsa.publicKey, { kid: 'rsa' }),
+      toJwk(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
     ],
   },
 }
@@ -48,7 +56,7 @@ function claimsFor(gate: TestGate, changes: JsonMembers = {}): JsonMembers {
 const HEADER = { alg: 'ES256', kid: 'ec' }
 const sign = (claims: JsonMembers, header: JsonMembers = HEADER, pair: KeyPair = ec) =>
   signJwt(header, pair.privateKey, claims)
-const formOf = (assertion: string, form: Record<string, string> = {}) => ({
+const buildForm = (assertion: string, form: Record<string, string> = {}) => ({
   grant_type: 'client_credentials',
   client_assertion_type: TYPE,
   client_assertion: assertion,
@@ -68,7 +76,7 @@ onSqlite('private_key_jwt', (place) => {
     documents.close()
   })
   const ask = (assertion: string, form: Record<string, string> = {}) =>
-    gate.post('/connect/token', formOf(assertion, form))
+    gate.post('/connect/token', buildForm(assertion, form))
   const accepts = async (answer: Promise<Answer>) => {
     const { status, text } = await answer
     assert.equal(status, 200, text)
@@ -89,7 +97,7 @@ onSqlite('private_key_jwt', (place) => {
     await accepts(ask(sign(claimsFor(gate), { alg: 'EdDSA', kid: 'ed' }, ed)))
     await accepts(ask(sign(claimsFor(gate), { alg: 'Ed25519', typ: 'client-authentication+jwt' }, ed)))
     const { body } = await ask(sign(claimsFor(gate)), { scope: 'Platform/News' })
-    assert.equal(claimsOf(String(body.access_token)).sub, 'robot')
+    assert.equal(decodeClaims(String(body.access_token)).sub, 'robot')
   })
 
   test('introspection, revocation and device authorization take it too', async () => {
@@ -147,7 +155,7 @@ onSqlite('private_key_jwt', (place) => {
 
   test('an assertion of one client does not authenticate another', async () => {
     const other = ecPair()
-    await gate.stores.clients.put({ ...ROBOT, client_id: 'other', jwks: { keys: [jwkOf(other.publicKey)] } })
+    await gate.stores.clients.put({ ...ROBOT, client_id: 'other', jwks: { keys: [toJwk(other.publicKey)] } })
     await refuses(ask(sign(claimsFor(gate)), { client_id: 'other' }), /no registered workload/)
     await refuses(ask(sign(claimsFor(gate, { iss: 'other', sub: 'other' }), { alg: 'ES256' })), /signature is wrong/)
     await accepts(ask(sign(claimsFor(gate, { iss: 'other', sub: 'other' }), { alg: 'ES256' }, other)))
@@ -161,7 +169,7 @@ onSqlite('private_key_jwt', (place) => {
     await refuses(ask(sign(claims, { alg: 'RS256', kid: 'ec' }, rsa)), /alg does not fit its key/)
     await refuses(ask(sign(claims, { ...HEADER, crit: ['b64'], b64: false })), /crit/)
     const stranger = ecPair()
-    const embedded = { alg: 'ES256', jwk: jwkOf(stranger.publicKey), jku: documents.origin }
+    const embedded = { alg: 'ES256', jwk: toJwk(stranger.publicKey), jku: documents.origin }
     await refuses(ask(sign(claims, embedded, stranger)), /signature is wrong/)
     assert.deepEqual(documents.fetched, [])
     await refuses(ask('not.a.jwt', { client_id: 'robot' }), /not a JWT|no registered workload/)
@@ -177,7 +185,7 @@ onSqlite('private_key_jwt', (place) => {
   test('an assertion is one method of authentication, and its type is named', async () => {
     const assertion = sign(claimsFor(gate))
     const both = [
-      gate.post('/connect/token', formOf(assertion), { authorization: basic('service', SECRET) }),
+      gate.post('/connect/token', buildForm(assertion), { authorization: basic('service', SECRET) }),
       ask(assertion, { client_secret: SECRET }),
       ask(assertion, { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' }),
     ]
@@ -197,7 +205,7 @@ onSqlite('private_key_jwt', (place) => {
 
   test('jwks_uri: keys are fetched, rotated, and a slow address delays no other client', async () => {
     const [first, second] = [ecPair(), ecPair()]
-    documents.documents.set('/keys', { keys: [jwkOf(first.publicKey, { kid: '1' })] })
+    documents.documents.set('/keys', { keys: [toJwk(first.publicKey, { kid: '1' })] })
     documents.documents.set('/slow', () => {})
     const { jwks, ...base } = ROBOT
     for (const path of ['keys', 'slow'])
@@ -207,7 +215,7 @@ onSqlite('private_key_jwt', (place) => {
     await accepts(by('keys', '1', first))
     assert.deepEqual(documents.fetched, ['/keys'])
 
-    documents.documents.set('/keys', { keys: [jwkOf(second.publicKey, { kid: '2' })] })
+    documents.documents.set('/keys', { keys: [toJwk(second.publicKey, { kid: '2' })] })
     await refuses(by('keys', '2', second), /key is unknown/)
     clock.advance(60_000)
     await accepts(by('keys', '2', second))
@@ -253,7 +261,7 @@ onSqlite('keys of clients at private addresses', (place) => {
   test('are not fetched without client_jwks_private', async () => {
     const { jwks, ...base } = ROBOT
     await gate.stores.clients.put({ ...base, jwks_uri: `${documents.origin}/keys` })
-    const { status, body } = await gate.post('/connect/token', formOf(sign(claimsFor(gate))))
+    const { status, body } = await gate.post('/connect/token', buildForm(sign(claimsFor(gate))))
     assert.deepEqual([status, body.error], [401, 'invalid_client'])
     assert.match(gate.server.log.join('\n'), /keys or metadata could not be fetched/)
     assert.deepEqual(documents.fetched, [])
@@ -274,7 +282,7 @@ onEveryEngine('replayed assertions', (place) => {
   })
 
   test('RFC 7523 §3: one of 20 at once, on two nodes, is accepted, and none afterwards', async () => {
-    const body = () => new URLSearchParams(formOf(assertion))
+    const body = () => new URLSearchParams(buildForm(assertion))
     const assertion = sign(claimsFor(gate))
     const origins = [gate.server.issuer, `http://localhost:${other.port}`]
     const ask = (at: number) => fetch(`${origins[at % 2]}/connect/token`, { method: 'POST', body: body() })
@@ -284,7 +292,7 @@ onEveryEngine('replayed assertions', (place) => {
     for (const at of [0, 1]) assert.equal((await ask(at)).status, 401)
     // The same jti of another client is another one.
     await gate.stores.clients.put({ ...ROBOT, client_id: 'twin' })
-    const twin = sign({ ...claimsOf(assertion), iss: 'twin', sub: 'twin' })
-    assert.equal((await gate.post('/connect/token', formOf(twin))).status, 200)
+    const twin = sign({ ...decodeClaims(assertion), iss: 'twin', sub: 'twin' })
+    assert.equal((await gate.post('/connect/token', buildForm(twin))).status, 200)
   })
 })

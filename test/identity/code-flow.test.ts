@@ -4,13 +4,13 @@ import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   BOB,
   CALLBACK,
-  claimsOf,
+  decodeClaims,
   newVerifier,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
@@ -34,7 +34,7 @@ onEveryEngineInLongRuns('the code flow', (at) => {
     })
     const { end, seen } = await visit(agent, await agent.get(url), ALICE)
     assert.deepEqual(seen, ['sign-in', 'question'])
-    const answer = answerOf(end)
+    const answer = readAnswer(end)
     assert.deepEqual([...answer.keys()].sort(), ['code', 'iss', 'session_state', 'state'])
     assert.equal(answer.get('state'), 'st')
     assert.equal(answer.get('iss'), issuer)
@@ -53,7 +53,7 @@ onEveryEngineInLongRuns('the code flow', (at) => {
     assert.equal(response.status, 200, JSON.stringify(tokens))
     assert.ok(tokens.refresh_token)
     assert.deepEqual(tokens.scope?.split(' ').sort(), ['Platform/Market', 'offline_access', 'openid', 'profile'])
-    const claims = claimsOf(tokens.id_token ?? '')
+    const claims = decodeClaims(tokens.id_token ?? '')
     assert.equal(claims.sub, place.aliceId)
     assert.equal(claims.nonce, 'no')
     assert.deepEqual(claims.amr, ['pwd'])
@@ -62,7 +62,7 @@ onEveryEngineInLongRuns('the code flow', (at) => {
 
     const again = await visit(agent, await agent.get(url), ALICE)
     assert.deepEqual(again.seen, [])
-    assert.ok(answerOf(again.end).get('code'))
+    assert.ok(readAnswer(again.end).get('code'))
   })
 
   test('B-57: a requested claim needs consent like its scope, and is withheld from a client that may not request the scope', async () => {
@@ -72,7 +72,7 @@ onEveryEngineInLongRuns('the code flow', (at) => {
     await visit(agent, await agent.get(authorizeUrl(issuer, { scope: 'openid' })), BOB)
     const silent = await agent.get(authorizeUrl(issuer, { scope: 'openid', prompt: 'none', claims }))
     assert.ok(silent.kind === 'left')
-    assert.equal(answerOf(silent).get('error'), 'consent_required')
+    assert.equal(readAnswer(silent).get('error'), 'consent_required')
 
     const other = place.newAgent()
     const redirect_uri = 'https://code.example.com/cb'
@@ -83,11 +83,11 @@ onEveryEngineInLongRuns('the code flow', (at) => {
       headers: { authorization: `Basic ${btoa(`code-only:${encodeURIComponent(SECRET)}`)}` },
       body: new URLSearchParams({
         grant_type: 'authorization_code',
-        code: answerOf(end).get('code') ?? '',
+        code: readAnswer(end).get('code') ?? '',
         redirect_uri,
       }),
     })
-    const idToken = claimsOf(((await response.json()) as Record<string, string>).id_token ?? '')
+    const idToken = decodeClaims(((await response.json()) as Record<string, string>).id_token ?? '')
     assert.equal(idToken.email, 'alice@example.com')
     assert.ok(!('name' in idToken))
   })

@@ -5,7 +5,15 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { CodeDetails } from '../../packages/server/src/store/authorizations/codes.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { type Answer, basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import {
+  type Answer,
+  basic,
+  decodeClaims,
+  decodeHeader,
+  SECRET,
+  startGate,
+  type TestGate,
+} from '../support/identity.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -40,9 +48,9 @@ onEveryEngineInLongRuns('authorization codes', (place, engine) => {
     })
     return gate.stores.codes.issue(grant.id, { redirectUri: REDIRECT, ...details }, 60_000)
   }
-  const formOf = (code: string) => ({ grant_type: 'authorization_code', code, redirect_uri: REDIRECT })
+  const buildForm = (code: string) => ({ grant_type: 'authorization_code', code, redirect_uri: REDIRECT })
   const redeem = (code: string, form: Record<string, string> = {}, clientId = 'web'): Promise<Answer> =>
-    gate.post('/connect/token', { ...formOf(code), ...form }, { authorization: basic(clientId, SECRET) })
+    gate.post('/connect/token', { ...buildForm(code), ...form }, { authorization: basic(clientId, SECRET) })
   const assertInvalidGrant = (answer: Answer): void => {
     assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_grant'], answer.text)
   }
@@ -51,7 +59,7 @@ onEveryEngineInLongRuns('authorization codes', (place, engine) => {
     const answer = await redeem(await issueCode({ nonce: 'n-0S6' }))
     assert.equal(answer.status, 200, answer.text)
     const access = String(answer.body.access_token)
-    const claims = claimsOf(String(answer.body.id_token))
+    const claims = decodeClaims(String(answer.body.id_token))
     assert.partialDeepStrictEqual(claims, {
       iss: gate.server.issuer,
       sub: gate.aliceId,
@@ -64,9 +72,9 @@ onEveryEngineInLongRuns('authorization codes', (place, engine) => {
       at_hash: hash('sha256', access, 'buffer').subarray(0, 16).toString('base64url'),
     })
     for (const name of ['name', 'email', 'azp', 'role', 'c_hash']) assert.ok(!(name in claims), name)
-    assert.deepEqual(headerOf(String(answer.body.id_token)).alg, 'RS256')
+    assert.deepEqual(decodeHeader(String(answer.body.id_token)).alg, 'RS256')
     const without = await redeem(await issueCode())
-    assert.ok(!('nonce' in claimsOf(String(without.body.id_token))))
+    assert.ok(!('nonce' in decodeClaims(String(without.body.id_token))))
   })
 
   test('B-27, B-44: without openid there is no ID token; without offline_access no refresh token', async () => {
@@ -103,7 +111,7 @@ onEveryEngineInLongRuns('authorization codes', (place, engine) => {
           const response = await fetch(`http://127.0.0.1:${port}/connect/token`, {
             method: 'POST',
             headers: { authorization: basic('web', SECRET) },
-            body: new URLSearchParams(formOf(code)),
+            body: new URLSearchParams(buildForm(code)),
           })
           return (await response.json()) as Record<string, string>
         }),
@@ -204,7 +212,7 @@ onEveryEngineInLongRuns('authorization codes', (place, engine) => {
       expiresAt: clock() + 86_400_000,
     })
     const answer = await redeem(await gate.stores.codes.issue(grant.id, { redirectUri: REDIRECT }, 60_000))
-    const claims = claimsOf(String(answer.body.id_token))
+    const claims = decodeClaims(String(answer.body.id_token))
     assert.equal(claims.email, 'alice@example.com')
     assert.ok(!('name' in claims))
     const { body } = await gate.userinfo(String(answer.body.access_token))

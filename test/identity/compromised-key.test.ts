@@ -8,9 +8,17 @@ import { SEALED_KEY } from '../../packages/server/src/store/keys/key-rotation.ts
 import { openMasterKey } from '../../packages/server/src/store/keys/master-key.ts'
 import { unseal } from '../../packages/server/src/store/keys/opaque.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { addOperator, basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import {
+  addOperator,
+  basic,
+  decodeClaims,
+  decodeHeader,
+  SECRET,
+  startGate,
+  type TestGate,
+} from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { ALICE, authorizeUrl, openSignInPlace, readAnswer, type SignInPlace } from '../support/sign-in-place.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 import { visit } from '../support/visitor.ts'
@@ -85,16 +93,16 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
   }
   function forge(like: string, key: KeyObject): string {
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-    const jti = String(claimsOf(like).jti)
+    const jti = String(decodeClaims(like).jti)
     // Like ours, with a different random part.
     const random = randomUUID().replaceAll('-', '').slice(0, 8)
-    const input = `${encode(headerOf(like))}.${encode({ ...claimsOf(like), jti: random + jti.slice(random.length) })}`
+    const input = `${encode(decodeHeader(like))}.${encode({ ...decodeClaims(like), jti: random + jti.slice(random.length) })}`
     return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`
   }
 
   test('a withdrawn key is no longer published, every node refuses its tokens everywhere, and another key signs', async () => {
     const { access_token, refresh_token } = await gate.signIn()
-    const kid = String(headerOf(access_token).kid)
+    const kid = String(decodeHeader(access_token).kid)
     const forged = forge(access_token, await stealKey(kid))
     for (const node of [gate.server, other]) {
       assert.deepEqual(await accessAt(node, access_token), ACCEPTED)
@@ -123,7 +131,7 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
     // The grants stay valid: the next refresh returns a token that is accepted, also by the stream.
     const form = { grant_type: 'refresh_token', refresh_token, client_id: 'cli' }
     const fresh = String((await gate.post('/connect/token', form)).body.access_token)
-    assert.notEqual(headerOf(fresh).kid, kid)
+    assert.notEqual(decodeHeader(fresh).kid, kid)
     assert.deepEqual(await accessAt(other, fresh), ACCEPTED)
     const Data = { Provider: 'Bearer', AccessToken: fresh }
     const renewed = await stream.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
@@ -143,8 +151,8 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
 
   test('a key stays withdrawn after a restart', async () => {
     const { access_token } = await gate.signIn()
-    const forged = forge(access_token, await stealKey(String(headerOf(access_token).kid)))
-    assert.equal((await admin('DELETE', `/admin/keys/${headerOf(access_token).kid}?compromised=true`)).status, 204)
+    const forged = forge(access_token, await stealKey(String(decodeHeader(access_token).kid)))
+    assert.equal((await admin('DELETE', `/admin/keys/${decodeHeader(access_token).kid}?compromised=true`)).status, 204)
     operator = await signInOperator()
     const restarted = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
     for (const token of [access_token, forged]) assert.deepEqual(await accessAt(restarted, token), REFUSED)
@@ -153,7 +161,7 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
 
   test('a retired key can be withdrawn too, and the current one continues to sign', async () => {
     const { access_token } = await gate.signIn()
-    const kid = String(headerOf(access_token).kid)
+    const kid = String(decodeHeader(access_token).kid)
     assert.equal((await admin('POST', '/admin/keys')).status, 201)
     const keyring = createKeyring({
       keys: gate.stores.signingKeys,
@@ -165,17 +173,17 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
     assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 204)
     await until('both nodes sign with the next key', 2000, async () => {
       const kids = await Promise.all([gate.signIn(), gate.signIn()])
-      return kids.every((tokens) => headerOf(tokens.access_token).kid !== kid)
+      return kids.every((tokens) => decodeHeader(tokens.access_token).kid !== kid)
     })
     const next = await gate.signIn()
     assert.deepEqual(await accessAt(other, access_token), ACCEPTED)
     const used = operator
     operator = await signInOperator()
-    assert.notEqual(headerOf(operator).kid, headerOf(used).kid)
+    assert.notEqual(decodeHeader(operator).kid, decodeHeader(used).kid)
     assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
     await isRefused(access_token)
     assert.deepEqual(await accessAt(other, next.access_token), ACCEPTED)
-    assert.equal(headerOf((await gate.signIn()).access_token).kid, headerOf(next.access_token).kid)
+    assert.equal(decodeHeader((await gate.signIn()).access_token).kid, decodeHeader(next.access_token).kid)
   })
 
   test('C-52: no token request fails while keys are withdrawn one after another', async () => {
@@ -183,7 +191,7 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
     const cuts = (async () => {
       for (let count = 0; count < 3; count++) {
         const token = await signInOperator()
-        const response = await fetch(`${gate.server.issuer}/admin/keys/${headerOf(token).kid}?compromised=true`, {
+        const response = await fetch(`${gate.server.issuer}/admin/keys/${decodeHeader(token).kid}?compromised=true`, {
           method: 'DELETE',
           headers: { authorization: `Bearer ${token}` },
         })
@@ -220,9 +228,9 @@ onEveryEngineInLongRuns('hints signed by older keys', (at) => {
     const { server, clock, stores } = place
     const agent = place.newAgent()
     const ask = async (changes: Record<string, string>) =>
-      answerOf((await visit(agent, await agent.get(authorizeUrl(server.issuer, changes)), ALICE)).end)
+      readAnswer((await visit(agent, await agent.get(authorizeUrl(server.issuer, changes)), ALICE)).end)
     const hint = (await ask({ response_type: 'id_token' })).get('id_token') ?? ''
-    const kid = String(headerOf(hint).kid)
+    const kid = String(decodeHeader(hint).kid)
     const keyring = createKeyring({
       keys: stores.signingKeys,
       sealingKey: openMasterKey(openDataFolder(at().dataFolder), undefined).derive('signing keys'),
@@ -235,7 +243,7 @@ onEveryEngineInLongRuns('hints signed by older keys', (at) => {
     await keyring.retire(kid)
     await until('another key signs', 2000, async () => {
       const token = (await ask({ response_type: 'id_token', prompt: 'none' })).get('id_token') ?? ''
-      return headerOf(token).kid !== kid
+      return decodeHeader(token).kid !== kid
     })
     const silent = { prompt: 'none', id_token_hint: hint }
     assert.ok((await published()).includes(kid))

@@ -5,15 +5,15 @@ import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import type { Form } from '../support/html-form.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CLIENTS,
   newVerifier,
   openSignInPlace,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { type Departure, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn, visit } from '../support/visitor.ts'
 
 /** The text that the pages show for Platform/Admin. */
@@ -34,12 +34,12 @@ onEveryEngineInLongRuns('consent', (at) => {
   test('C-117: a right granted after the consent page was shown needs consent before it is issued', async () => {
     const agent = place.newAgent()
     const url = authorizeUrl(place.server.issuer, { scope: wanted, response_type: 'token' })
-    const shown = pageOf(await signIn(agent, pageOf(await agent.get(url)), ALICE))
+    const shown = requirePage(await signIn(agent, requirePage(await agent.get(url)), ALICE))
     assert.ok(shown.url.pathname === '/consent' && !shown.body.includes(ADMINISTER))
     await promote()
-    const again = pageOf(await press(agent, shown, '/consent', 'allow'))
+    const again = requirePage(await press(agent, shown, '/consent', 'allow'))
     assert.ok(again.url.pathname === '/consent' && again.body.includes(ADMINISTER))
-    const answer = answerOf(await press(agent, again, '/consent', 'allow'))
+    const answer = readAnswer(await press(agent, again, '/consent', 'allow'))
     assert.ok(answer.has('access_token'))
     const consent = await place.stores.consents.find(place.aliceId, 'web')
     assert.deepEqual([...(consent?.scopes ?? [])].sort(), wanted.split(' ').sort())
@@ -52,10 +52,12 @@ onEveryEngineInLongRuns('consent', (at) => {
       body: new URLSearchParams({ client_id: 'device', scope: wanted }),
     })
     const { user_code } = (await response.json()) as { user_code: string }
-    const shown = pageOf(await signIn(agent, pageOf(await agent.get(`/device?user_code=${user_code}`)), ALICE))
+    const shown = requirePage(
+      await signIn(agent, requirePage(await agent.get(`/device?user_code=${user_code}`)), ALICE),
+    )
     assert.ok(shown.url.pathname === '/device' && !shown.body.includes(ADMINISTER))
     await promote()
-    const again = pageOf(await press(agent, shown, '/device/decision', 'allow'))
+    const again = requirePage(await press(agent, shown, '/device/decision', 'allow'))
     assert.ok(again.body.includes(ADMINISTER))
     assert.equal((await place.stores.deviceCodes.findPending(user_code))?.state, 'pending')
     await press(agent, again, '/device/decision', 'allow')
@@ -81,18 +83,18 @@ onEveryEngineInLongRuns('consent', (at) => {
     await place.stores.clients.put({ ...native, skip_consent: true })
     await place.stores.events.append({ kind: 'clients-changed', clientId: 'native' })
     await until('the change arrives', 1000, async () => (await visit(agent, await ask(agent), ALICE)).seen.length === 0)
-    assert.ok(answerOf(await ask(agent)).has('code'))
+    assert.ok(readAnswer(await ask(agent)).has('code'))
     await place.stores.clients.put(native)
     await place.stores.events.append({ kind: 'clients-changed', clientId: 'native' })
   })
 
   test('B-10: cancelling does not redirect to a client that was disabled in the meantime', async () => {
     const agent = place.newAgent()
-    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    const page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
     await place.stores.clients.put({ ...CLIENTS.web, disabled: true })
     await place.stores.events.append({ kind: 'clients-changed', clientId: 'web' })
     await until('the client is disabled', 1000, async () => {
-      return pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer))).status === 400
+      return requirePage(await place.newAgent().get(authorizeUrl(place.server.issuer))).status === 400
     })
     const end = await press(agent, page, '/sign-in', 'cancel')
     assert.ok(end.kind === 'page', `redirected to ${end.url}`)

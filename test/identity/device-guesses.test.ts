@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
-import { createUserAgent, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { createUserAgent, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const PASSWORD = 'a password for many people'
@@ -114,9 +114,9 @@ test('C-76: codes in links of other sites are not guesses of the person who is s
     intervalSeconds: 5,
     address: '192.0.2.1',
   })
-  const asked = pageOf(await sentBy(agent, 'cross-site').get(`/device?user_code=${userCode}`))
+  const asked = requirePage(await sentBy(agent, 'cross-site').get(`/device?user_code=${userCode}`))
   assert.ok(!asked.body.includes('Trading Terminal'), 'another site has looked up the code')
   const form = asked.forms.find(({ fields }) => fields.some(({ name }) => name === 'user_code'))
   assert.ok(form)
-  assert.match(pageOf(await agent.submit(form)).body, /Trading Terminal/)
+  assert.match(requirePage(await agent.submit(form)).body, /Trading Terminal/)
 })

@@ -4,7 +4,15 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import {
+  type Answer,
+  basic,
+  DEVICE_GRANT,
+  decodeClaims,
+  SECRET,
+  startGate,
+  type TestGate,
+} from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -128,7 +136,7 @@ onEveryEngineInLongRuns('device authorization', (place) => {
     assert.equal(answer.status, 200, answer.text)
     assert.equal(answer.body.scope, 'offline_access openid Platform/News')
     assert.equal(typeof answer.body.refresh_token, 'string')
-    const claims = claimsOf(String(answer.body.id_token))
+    const claims = decodeClaims(String(answer.body.id_token))
     assert.partialDeepStrictEqual(claims, {
       sub: gate.aliceId,
       aud: 'tv',

@@ -34,7 +34,7 @@ after(async () => {
   await leave()
 })
 
-const urlOf = (path: string) => `${gate.server.issuer}${path}`
+const buildUrl = (path: string) => `${gate.server.issuer}${path}`
 const ask = async (assertion: string, wishes: Partial<ProofWishes> = {}) =>
   gate.post(
     '/connect/token',
@@ -43,7 +43,7 @@ const ask = async (assertion: string, wishes: Partial<ProofWishes> = {}) =>
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion: assertion,
     },
-    { dpop: key.prove({ method: 'POST', url: urlOf('/connect/token'), ...wishes }) },
+    { dpop: key.prove({ method: 'POST', url: buildUrl('/connect/token'), ...wishes }) },
   )
 const newAssertion = () =>
   new SignJWT({ jti: randomUUID() })
@@ -63,9 +63,9 @@ async function newToken(): Promise<{ token: string; nonce: string }> {
   assert.equal(answer.status, 200, answer.text)
   return { token: String(answer.body.access_token), nonce }
 }
-const headersOf = (token: string, path: string, wishes: Partial<ProofWishes> = {}) => ({
+const buildHeaders = (token: string, path: string, wishes: Partial<ProofWishes> = {}) => ({
   authorization: `DPoP ${token}`,
-  dpop: key.prove({ url: urlOf(path), accessToken: token, ...wishes }),
+  dpop: key.prove({ url: buildUrl(path), accessToken: token, ...wishes }),
 })
 
 test('dpop_nonce all: an assertion that came without a nonce can be sent again with one, and not a third time', async () => {
@@ -79,7 +79,7 @@ test('dpop_replay shared: the proof of a request for feeds is a row, and counts 
   const { token, nonce } = await newToken()
   const rows = async () => (await gate.database.db.selectFrom('spent_jwts').select('digest').execute()).length
   const before = await rows()
-  const headers = headersOf(token, '/feeds', { nonce })
+  const headers = buildHeaders(token, '/feeds', { nonce })
   const statuses = await Promise.all(Array.from({ length: 5 }, async () => (await gate.get('/feeds', headers)).status))
   assert.deepEqual(statuses.sort(), [200, 401, 401, 401, 401])
   assert.equal(await rows(), before + 1)
@@ -87,12 +87,12 @@ test('dpop_replay shared: the proof of a request for feeds is a row, and counts 
 
 test('public_origins: a proof may name them; the Host header counts for nothing', async () => {
   const { token, nonce } = await newToken()
-  const named = headersOf(token, '/feeds', { nonce, url: `${ORIGIN}/feeds` })
+  const named = buildHeaders(token, '/feeds', { nonce, url: `${ORIGIN}/feeds` })
   assert.equal((await gate.get('/feeds', named)).status, 200)
   const url = 'http://elsewhere.example/feeds'
   const status = await new Promise((resolve, reject) => {
-    const headers = { ...headersOf(token, '/feeds', { nonce, url }), host: 'elsewhere.example' }
-    const sent = request(urlOf('/feeds'), { headers }, ({ statusCode }) => resolve(statusCode))
+    const headers = { ...buildHeaders(token, '/feeds', { nonce, url }), host: 'elsewhere.example' }
+    const sent = request(buildUrl('/feeds'), { headers }, ({ statusCode }) => resolve(statusCode))
     sent.on('error', reject)
     sent.end()
   })
@@ -103,17 +103,17 @@ test('a live response checks its proof once, and a body that arrives late does n
   const { token, nonce } = await newToken()
   const path = `/query?${new URLSearchParams({ statement: 'select symbol from instruments order by symbol' })}`
   const leaving = new AbortController()
-  const headers = { ...headersOf(token, '/query', { nonce }), accept: 'text/event-stream' }
-  const events = await fetch(urlOf(path), { headers, signal: leaving.signal })
+  const headers = { ...buildHeaders(token, '/query', { nonce }), accept: 'text/event-stream' }
+  const events = await fetch(buildUrl(path), { headers, signal: leaving.signal })
   assert.equal(events.status, 200)
   // The token is checked again as soon as the response has begun; it stays open.
   const first = await events.body?.getReader().read()
   assert.ok(first?.value)
   leaving.abort()
   const late = await new Promise<number | undefined>((resolve, reject) => {
-    const proven = headersOf(token, '/query', { nonce, method: 'POST' })
+    const proven = buildHeaders(token, '/query', { nonce, method: 'POST' })
     const sent = request(
-      urlOf('/query'),
+      buildUrl('/query'),
       { method: 'POST', headers: { ...proven, 'content-type': 'text/plain; charset=utf-8' } },
       ({ statusCode }) => resolve(statusCode),
     )

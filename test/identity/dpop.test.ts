@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createProofMaker, type ProofWishes } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { type Answer, basic, claimsOf, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { type Answer, basic, decodeClaims, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -32,9 +32,9 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     await gate.stop()
   })
 
-  const urlOf = (path: string) => `${gate.server.issuer}${path}`
+  const buildUrl = (path: string) => `${gate.server.issuer}${path}`
   const prove = (path: string, wishes: Partial<ProofWishes> = {}, maker = key) =>
-    maker.prove({ url: urlOf(path), now: clock(), ...wishes })
+    maker.prove({ url: buildUrl(path), now: clock(), ...wishes })
   const askToken = (form: Record<string, string>, dpop: string, headers: Record<string, string> = SERVICE) =>
     gate.post('/connect/token', form, { ...headers, dpop })
   const tokenProof = (wishes: Partial<ProofWishes> = {}, maker = key) =>
@@ -46,7 +46,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     return String(answer.body.access_token)
   }
   const query = (accessToken: string, dpop: string | undefined, scheme = 'DPoP') =>
-    fetch(urlOf('/query'), {
+    fetch(buildUrl('/query'), {
       method: 'POST',
       body: 'SELECT Name FROM CatalogueTables LIMIT 1',
       headers: {
@@ -57,7 +57,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     })
   const queryProof = (accessToken: string, wishes: Partial<ProofWishes> = {}, maker = key) =>
     prove('/query', { method: 'POST', accessToken, ...wishes }, maker)
-  const nonceOf = ({ headers }: { headers: Headers }): string => {
+  const requireNonce = ({ headers }: { headers: Headers }): string => {
     const nonce = headers.get('dpop-nonce')
     assert.ok(nonce, 'the response has a nonce')
     return nonce
@@ -70,7 +70,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
       const maker = createProofMaker(alg)
       const { status, body } = await askToken(CREDENTIALS, tokenProof({}, maker))
       assert.deepEqual([status, body.token_type], [200, 'DPoP'])
-      assert.deepEqual(claimsOf(String(body.access_token)).cnf, { jkt: maker.thumbprint })
+      assert.deepEqual(decodeClaims(String(body.access_token)).cnf, { jkt: maker.thumbprint })
       const token = String(body.access_token)
       assert.equal((await query(token, queryProof(token, {}, maker))).status, 200, alg)
     }
@@ -78,7 +78,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     assert.equal((await askToken(CREDENTIALS, tokenProof({ header }, createProofMaker('EdDSA')))).status, 200)
     const plain = await gate.post('/connect/token', CREDENTIALS, SERVICE)
     assert.equal(plain.body.token_type, 'Bearer')
-    assert.equal(claimsOf(String(plain.body.access_token)).cnf, undefined)
+    assert.equal(decodeClaims(String(plain.body.access_token)).cnf, undefined)
   })
 
   test('§5.2: a client that is registered for bound tokens gets no others', async () => {
@@ -115,7 +115,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
       ['jti is missing', tokenProof({ claims: { jti: undefined } })],
       ['jti is longer', tokenProof({ claims: { jti: 'x'.repeat(257) } })],
       ['htm', tokenProof({ method: 'GET' })],
-      ['htu', tokenProof({ url: urlOf('/connect/introspect') })],
+      ['htu', tokenProof({ url: buildUrl('/connect/introspect') })],
       ['htu', tokenProof({ url: 'https://elsewhere.example/connect/token' })],
       ['iat is missing', tokenProof({ claims: { iat: undefined } })],
       ['iat is too long ago', tokenProof({ now: clock() - 5 * 60_000 })],
@@ -148,7 +148,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
       queryProof(second),
       queryProof(token, {}, createProofMaker()),
       queryProof(token, { method: 'GET' }),
-      queryProof(token, { url: urlOf('/feeds') }),
+      queryProof(token, { url: buildUrl('/feeds') }),
       queryProof(token, { claims: { ath: undefined } }),
     ]) {
       const response = await query(token, proof)
@@ -199,7 +199,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     const form = { ...FOR_ALICE, client_id: 'cli' }
     const asked = await askToken(form, tokenProof(), {})
     assertRefused(asked, 'use_dpop_nonce')
-    const nonce = nonceOf(asked)
+    const nonce = requireNonce(asked)
     const answer = await askToken(form, tokenProof({ nonce, now: clock() - 5 * 60_000 }), {})
     assert.deepEqual([answer.status, answer.body.token_type], [200, 'DPoP'], answer.text)
     assert.equal(answer.headers.get('dpop-nonce'), null)
@@ -207,21 +207,21 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     const withoutNonce = await query(token, queryProof(token))
     assert.equal(withoutNonce.status, 401)
     assert.match(withoutNonce.headers.get('www-authenticate') ?? '', /^DPoP .*error="use_dpop_nonce"/)
-    assert.equal(nonceOf(withoutNonce), nonce)
+    assert.equal(requireNonce(withoutNonce), nonce)
     const proof = queryProof(token, { nonce })
     assert.equal((await query(token, proof)).status, 200)
     assert.equal((await query(token, proof)).status, 401, 'a nonce does not make a proof count twice')
     clock.advance(5 * 60_000)
     const later = await query(token, queryProof(token, { nonce }))
     assert.equal(later.status, 200)
-    assert.notEqual(nonceOf(later), nonce)
+    assert.notEqual(requireNonce(later), nonce)
     clock.advance(5 * 60_000)
     assert.equal((await query(token, queryProof(token, { nonce }))).status, 401)
   })
 
   test('§8: a proof that lacks a nonce is not used up, and neither is the refresh token', async () => {
     const form = { ...FOR_ALICE, client_id: 'cli', scope: 'offline_access Platform/Market' }
-    const nonce = nonceOf(await askToken(form, tokenProof(), {}))
+    const nonce = requireNonce(await askToken(form, tokenProof(), {}))
     const first = await askToken(form, tokenProof({ nonce }), {})
     const refresh = { grant_type: 'refresh_token', refresh_token: String(first.body.refresh_token), client_id: 'cli' }
     assertRefused(await askToken(refresh, tokenProof(), {}), 'use_dpop_nonce')
@@ -233,7 +233,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
 
   test('§5: a refresh token of a public client is bound to its key; a confidential client may change its key', async () => {
     const form = { ...FOR_ALICE, scope: 'offline_access Platform/Market' }
-    const nonce = nonceOf(await askToken({ ...form, client_id: 'cli' }, tokenProof(), {}))
+    const nonce = requireNonce(await askToken({ ...form, client_id: 'cli' }, tokenProof(), {}))
     const stranger = createProofMaker()
     const ofPublic = await askToken({ ...form, client_id: 'cli' }, tokenProof({ nonce }), {})
     const refresh = { grant_type: 'refresh_token', refresh_token: String(ofPublic.body.refresh_token) }
@@ -246,7 +246,7 @@ onEveryEngineInLongRuns('DPoP', (place, engine) => {
     const again = { grant_type: 'refresh_token', refresh_token: String(ofService.body.refresh_token) }
     const byStranger = await askToken(again, tokenProof({}, stranger))
     assert.equal(byStranger.status, 200, byStranger.text)
-    assert.deepEqual(claimsOf(String(byStranger.body.access_token)).cnf, { jkt: stranger.thumbprint })
+    assert.deepEqual(decodeClaims(String(byStranger.body.access_token)).cnf, { jkt: stranger.thumbprint })
   })
 
   test('§6.2: introspection tells the key; userinfo, feeds, saved queries and administration take proofs', async () => {

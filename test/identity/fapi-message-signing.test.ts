@@ -6,9 +6,9 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import type { ClientMetadata } from '../../packages/server/src/store/clients/client-metadata.ts'
 import { createProofMaker } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { ecPair, type JsonMembers, jwkOf, rsaPair, signJwt } from '../support/foreign-issuer.ts'
-import { headerOf } from '../support/identity.ts'
-import { ALICE, answerOf, newVerifier, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { ecPair, type JsonMembers, rsaPair, signJwt, toJwk } from '../support/foreign-issuer.ts'
+import { decodeHeader } from '../support/identity.ts'
+import { ALICE, newVerifier, openSignInPlace, readAnswer, type SignInPlace } from '../support/sign-in-place.ts'
 import { visit } from '../support/visitor.ts'
 
 const CALLBACK = 'https://bank.example.com/cb'
@@ -22,7 +22,7 @@ const BANK: ClientMetadata = {
   scope: 'openid Platform/Market',
   skip_consent: true,
   require_signed_request_object: true,
-  jwks: { keys: [jwkOf(ec.publicKey, { kid: 'ec' }), jwkOf(rsa.publicKey, { kid: 'rsa' })] },
+  jwks: { keys: [toJwk(ec.publicKey, { kid: 'ec' }), toJwk(rsa.publicKey, { kid: 'rsa' })] },
 }
 const PS256 = { alg: 'PS256', kid: 'rsa', typ: 'oauth-authz-req+jwt' }
 
@@ -65,8 +65,8 @@ onEveryEngineInLongRuns('FAPI 2.0 Message Signing', (at) => {
     const { end } = await visit(agent, await agent.get(open(body.request_uri ?? '')), ALICE)
     assert.ok(end.kind === 'left')
     assert.deepEqual([...end.url.searchParams.keys()], ['response'])
-    const response = answerOf(end).get('response') ?? ''
-    assert.equal(headerOf(response).alg, 'ES256', 'the first algorithm of the profile in signing_algs')
+    const response = readAnswer(end).get('response') ?? ''
+    assert.equal(decodeHeader(response).alg, 'ES256', 'the first algorithm of the profile in signing_algs')
     const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/openid-configuration/jwks`))
     const currentDate = new Date(place.clock())
     const { payload } = await jwtVerify(response, keys, { issuer, audience: 'bank', currentDate })
@@ -79,7 +79,7 @@ onEveryEngineInLongRuns('FAPI 2.0 Message Signing', (at) => {
     const tokens = await redeem()
     assert.equal(tokens.status, 200, JSON.stringify(tokens.body))
     assert.deepEqual([tokens.body.token_type, tokens.body.scope], ['DPoP', 'openid Platform/Market'])
-    assert.equal(headerOf(tokens.body.id_token ?? '').alg, 'ES256')
+    assert.equal(decodeHeader(tokens.body.id_token ?? '').alg, 'ES256')
     assert.equal((await redeem()).body.error, 'invalid_grant')
   })
 

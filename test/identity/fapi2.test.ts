@@ -5,16 +5,16 @@ import { after, before, test } from 'node:test'
 import type { ClientMetadata } from '../../packages/server/src/store/clients/client-metadata.ts'
 import { createProofMaker } from '../support/dpop.ts'
 import { IN_LONG_RUNS, onEveryEngineInLongRuns, onSqlite } from '../support/engines.ts'
-import { ecPair, jwkOf, rsaPair, signJwt } from '../support/foreign-issuer.ts'
-import { addOperator, headerOf, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
+import { ecPair, rsaPair, signJwt, toJwk } from '../support/foreign-issuer.ts'
+import { addOperator, decodeHeader, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   type Changes,
-  claimsOf,
+  decodeClaims,
   newVerifier,
   openSignInPlace,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { visit } from '../support/visitor.ts'
@@ -27,7 +27,7 @@ const BANK: ClientMetadata = {
   client_id: 'bank',
   profile: 'fapi2',
   token_endpoint_auth_method: 'private_key_jwt',
-  jwks: { keys: [jwkOf(rsa.publicKey, { kid: 'rsa' }), jwkOf(ec.publicKey, { kid: 'ec' })] },
+  jwks: { keys: [toJwk(rsa.publicKey, { kid: 'rsa' }), toJwk(ec.publicKey, { kid: 'ec' })] },
   redirect_uris: [CALLBACK],
   grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
   scope: 'openid offline_access Platform/Market',
@@ -72,7 +72,7 @@ function createBank(place: SignInPlace) {
       assert.equal(status, 201, JSON.stringify(body))
       const url = new URL(`${issuer}/connect/authorize`)
       url.search = new URLSearchParams({ client_id: 'bank', request_uri: body.request_uri ?? '' }).toString()
-      return answerOf((await visit(agent, await agent.get(url), ALICE)).end)
+      return readAnswer((await visit(agent, await agent.get(url), ALICE)).end)
     },
     redeem: (code: string | undefined, headers: Record<string, string> = { dpop: proof('/connect/token') }) =>
       post(
@@ -102,17 +102,17 @@ onEveryEngineInLongRuns('the FAPI 2.0 Security Profile', (at) => {
     const { status, body } = await bank.redeem(answer.get('code'))
     assert.equal(status, 200, JSON.stringify(body))
     assert.equal(body.token_type, 'DPoP')
-    assert.equal(headerOf(body.access_token ?? '').alg, 'ES256')
-    assert.equal(headerOf(body.id_token ?? '').alg, 'ES256')
-    assert.equal(claimsOf(body.id_token ?? '').nonce, 'n'.repeat(512))
-    assert.equal(typeof claimsOf(body.access_token ?? '').cnf, 'object')
+    assert.equal(decodeHeader(body.access_token ?? '').alg, 'ES256')
+    assert.equal(decodeHeader(body.id_token ?? '').alg, 'ES256')
+    assert.equal(decodeClaims(body.id_token ?? '').nonce, 'n'.repeat(512))
+    assert.equal(typeof decodeClaims(body.access_token ?? '').cnf, 'object')
   })
 
   test('§5.3.2.2: a request that is not pushed, or without S256, is refused', async () => {
     const agent = place.newAgent()
     const plain = { client_id: 'bank', redirect_uri: CALLBACK, code_challenge: 'a'.repeat(43) }
     const url = authorizeUrl(place.server.issuer, { ...plain, code_challenge_method: 'S256' })
-    assert.equal(answerOf(await agent.get(url)).get('error'), 'invalid_request')
+    assert.equal(readAnswer(await agent.get(url)).get('error'), 'invalid_request')
     for (const form of [
       { code_challenge: undefined, code_challenge_method: undefined },
       { code_challenge_method: 'plain' },

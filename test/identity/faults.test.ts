@@ -5,7 +5,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
-import { ALICE, answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
+import { ALICE, authorizeUrl, openSignInPlace, readAnswer, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import type { UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
@@ -28,7 +28,7 @@ onEveryEngineInLongRuns('a failing store', (at) => {
 
   test('B-13: an unexpected failure is server_error at the client, in the requested response mode, and is logged', async () => {
     const agent = place.newAgent()
-    assert.ok(answerOf(await ask(place, agent)).has('code'))
+    assert.ok(readAnswer(await ask(place, agent)).has('code'))
     const rename = (from: string, to: string) =>
       sql`alter table ${sql.table(from)} rename to ${sql.table(to)}`.execute(place.database.db)
     for (const [table, tried] of [
@@ -40,7 +40,7 @@ onEveryEngineInLongRuns('a failing store', (at) => {
       try {
         for (const changes of tried) {
           const end = await ask(place, agent, { ...changes, prompt: 'none', state: 'kept' })
-          const answer = answerOf(end)
+          const answer = readAnswer(end)
           assert.deepEqual(
             [answer.get('error'), answer.get('state'), answer.get('iss')],
             ['server_error', 'kept', place.server.issuer],
@@ -58,7 +58,7 @@ onEveryEngineInLongRuns('a failing store', (at) => {
       }
     }
     assert.ok(place.server.log.some((line) => /"level":"error".*consents/.test(line)))
-    assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
+    assert.ok(readAnswer(await ask(place, agent, { prompt: 'none' })).has('code'))
   })
 })
 
@@ -69,12 +69,12 @@ describe('an unavailable store', () => {
     const lock = new SqliteDatabase(place.database.location)
     try {
       // The client is cached now; the session of a new browser must be written.
-      assert.ok(answerOf(await ask(place, place.newAgent())).has('code'))
+      assert.ok(readAnswer(await ask(place, place.newAgent())).has('code'))
       lock.exec('begin immediate')
-      const answer = answerOf(await ask(place, place.newAgent()))
+      const answer = readAnswer(await ask(place, place.newAgent()))
       assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
       lock.exec('rollback')
-      assert.ok(answerOf(await ask(place, place.newAgent())).has('code'))
+      assert.ok(readAnswer(await ask(place, place.newAgent())).has('code'))
     } finally {
       lock.close()
       await close(place)
@@ -90,10 +90,10 @@ describe('an unavailable store', () => {
     const place = await openSignInPlace({ ...at, databaseUrl: url.href })
     try {
       const agent = place.newAgent()
-      assert.ok(answerOf(await ask(place, agent)).has('code'))
+      assert.ok(readAnswer(await ask(place, agent)).has('code'))
       proxy.cut()
       for (const visitor of [agent, place.newAgent()]) {
-        const answer = answerOf(await ask(place, visitor))
+        const answer = readAnswer(await ask(place, visitor))
         assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
       }
       const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'trusted', client_secret: SECRET }
@@ -114,7 +114,7 @@ describe('an unavailable store', () => {
         })
       assert.equal((await preflight()).headers.get('access-control-allow-origin'), null)
       proxy.mend()
-      assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
+      assert.ok(readAnswer(await ask(place, agent, { prompt: 'none' })).has('code'))
       assert.equal((await preflight()).headers.get('access-control-allow-origin'), origin)
     } finally {
       proxy.mend()

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
-import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { authorizeUrl, openSignInPlace, readAnswer, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
+import { type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const OLD = 'a long enough password'
@@ -35,7 +35,7 @@ onEveryEngineInLongRuns('a forced change of the password', (at) => {
   }
 
   async function signedIn(agent: UserAgent, person: { username: string; password: string }, url: URL | string) {
-    return pageOf(await signIn(agent, pageOf(await agent.get(url)), person))
+    return requirePage(await signIn(agent, requirePage(await agent.get(url)), person))
   }
 
   const passwordGrant = (person: { username: string }, password: string) =>
@@ -57,18 +57,18 @@ onEveryEngineInLongRuns('a forced change of the password', (at) => {
       /form-action 'self' https:\/\/trusted\.example\.com/,
     )
 
-    const short = pageOf(await agent.submit(changeForm(page), { new_password: 'short' }))
+    const short = requirePage(await agent.submit(changeForm(page), { new_password: 'short' }))
     assert.equal(short.status, 400)
-    const same = pageOf(await agent.submit(changeForm(short), { new_password: OLD }))
+    const same = requirePage(await agent.submit(changeForm(short), { new_password: OLD }))
     assert.equal(same.status, 400)
     assert.match(same.body, /differs from the current one/)
 
-    const silent = answerOf(await agent.get(authorizeUrl(place.server.issuer, { ...trusted, prompt: 'none' })))
+    const silent = readAnswer(await agent.get(authorizeUrl(place.server.issuer, { ...trusted, prompt: 'none' })))
     assert.equal(silent.get('error'), 'interaction_required')
 
     // What is issued at the very time of a revocation is revoked: time must pass.
     const ticking = setInterval(() => place.clock.advance(1), 1)
-    const answer = answerOf(await agent.submit(changeForm(same), { new_password: NEW }))
+    const answer = readAnswer(await agent.submit(changeForm(same), { new_password: NEW }))
     clearInterval(ticking)
     const reply = await fetch(`${place.server.issuer}/connect/token`, {
       method: 'POST',
@@ -93,8 +93,8 @@ onEveryEngineInLongRuns('a forced change of the password', (at) => {
       const agent = place.newAgent()
       const page = await signedIn(agent, person, path)
       assert.equal(page.url.pathname, '/change-password', path)
-      assert.equal(pageOf(await agent.get('/account')).url.pathname, '/change-password')
-      const done = pageOf(await agent.submit(changeForm(page), { new_password: NEW }))
+      assert.equal(requirePage(await agent.get('/account')).url.pathname, '/change-password')
+      const done = requirePage(await agent.submit(changeForm(page), { new_password: NEW }))
       assert.equal(done.url.pathname + done.url.search, path, 'goes on to where it began')
     }
   })
@@ -111,7 +111,9 @@ onEveryEngineInLongRuns('a forced change of the password', (at) => {
         return agent.submit(changeForm(page), { new_password: `${NEW} ${index}` })
       }),
     )
-    const changed = done.map((reply) => pageOf(reply).status === 200 && pageOf(reply).url.pathname === '/account')
+    const changed = done.map(
+      (reply) => requirePage(reply).status === 200 && requirePage(reply).url.pathname === '/account',
+    )
     assert.equal(changed.filter(Boolean).length, 1)
     place.clock.advance(1000)
     const granted = await passwordGrant(person, `${NEW} ${changed.indexOf(true)}`)
@@ -125,23 +127,23 @@ onEveryEngineInLongRuns('a forced change of the password', (at) => {
     assert.equal((await signedIn(there, person, '/account')).url.pathname, '/account')
     await place.stores.users.update(person.id, { mustChangePassword: true })
     place.clock.advance(11 * 60_000)
-    const asked = pageOf(await here.get('/account'))
+    const asked = requirePage(await here.get('/account'))
     assert.equal(asked.url.pathname, '/sign-in')
-    const page = pageOf(await signIn(here, asked, person))
-    const done = pageOf(await here.submit(changeForm(page), { new_password: NEW }))
+    const page = requirePage(await signIn(here, asked, person))
+    const done = requirePage(await here.submit(changeForm(page), { new_password: NEW }))
     assert.equal(done.url.pathname, '/account')
-    assert.equal(pageOf(await there.get('/account')).url.pathname, '/sign-in')
+    assert.equal(requirePage(await there.get('/account')).url.pathname, '/sign-in')
   })
 
   test('the page is for those who must, and its form is for one session', async () => {
     const person = await newPerson(false)
     const agent = place.newAgent()
     await signedIn(agent, person, '/account')
-    assert.equal(pageOf(await agent.get('/change-password?flow=x')).status, 400)
+    assert.equal(requirePage(await agent.get('/change-password?flow=x')).status, 400)
     const forced = await newPerson()
     const other = place.newAgent()
     const page = await signedIn(other, forced, '/account')
-    const stolen = pageOf(await agent.submit(changeForm(page), { new_password: NEW }))
+    const stolen = requirePage(await agent.submit(changeForm(page), { new_password: NEW }))
     assert.equal(stolen.status, 403)
   })
 

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { basic, decodeClaims, decodeHeader, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
 const JWT = 'application/token-introspection+jwt'
@@ -39,7 +39,7 @@ onEveryEngineInLongRuns('introspection as a JWT', (place) => {
       assert.equal(answer.headers.get('content-type'), JWT)
       assert.match(answer.headers.get('cache-control') ?? '', /no-store/)
       assert.equal(answer.headers.get('vary'), 'Accept')
-      assert.equal(headerOf(answer.text).typ, 'token-introspection+jwt')
+      assert.equal(decodeHeader(answer.text).typ, 'token-introspection+jwt')
       const { payload } = await jwtVerify(answer.text, keys, { algorithms: [alg], audience: `api-${alg}` })
       assert.deepEqual(payload, {
         iss: gate.server.issuer,
@@ -53,7 +53,7 @@ onEveryEngineInLongRuns('introspection as a JWT', (place) => {
   test('RFC 9701 §5: a token that is unknown, revoked or for another audience is inactive, and no more is said', async () => {
     const { access_token, refresh_token } = await gate.signIn({ scope: 'openid offline_access Platform/News' })
     const said = async (token: string, client?: string) =>
-      claimsOf((await introspect(token, JWT, client)).text).token_introspection
+      decodeClaims((await introspect(token, JWT, client)).text).token_introspection
     assert.deepEqual(await said('unknown'), { active: false })
     const other = await gate.signIn({ scope: 'Platform/News' })
     assert.deepEqual(await said(other.access_token, 'stranger'), { active: false })

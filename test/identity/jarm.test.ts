@@ -5,15 +5,15 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oauth from 'oauth4webapi'
 import type { ClientMetadata } from '../../packages/server/src/store/clients/client-metadata.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { basic, headerOf } from '../support/identity.ts'
+import { basic, decodeHeader } from '../support/identity.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   type Changes,
   CLIENTS,
-  claimsOf,
+  decodeClaims,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
@@ -22,10 +22,10 @@ import { visit } from '../support/visitor.ts'
 
 const ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 const REDIRECT = 'https://trusted.example.com/cb'
-const idOf = (alg: (typeof ALGS)[number]) => `jarm-${alg}`
+const readId = (alg: (typeof ALGS)[number]) => `jarm-${alg}`
 const clients: readonly ClientMetadata[] = ALGS.map((alg) => ({
   ...CLIENTS.trusted,
-  client_id: idOf(alg),
+  client_id: readId(alg),
   ...(alg !== 'RS256' && { authorization_signed_response_alg: alg }),
 }))
 
@@ -42,7 +42,7 @@ onEveryEngineInLongRuns('JARM', (at) => {
   after(() => place.close())
 
   const usual = (changes: Changes = {}): Changes => ({
-    client_id: idOf('ES256'),
+    client_id: readId('ES256'),
     redirect_uri: REDIRECT,
     prompt: 'none',
     ...changes,
@@ -50,8 +50,8 @@ onEveryEngineInLongRuns('JARM', (at) => {
   const ask = (changes: Changes = {}, by = agent) => by.get(authorizeUrl(place.server.issuer, usual(changes)))
 
   /** The verified claims of the only parameter of an answer. */
-  async function open(end: Page | Departure, audience = idOf('ES256')) {
-    const answer = answerOf(end)
+  async function open(end: Page | Departure, audience = readId('ES256')) {
+    const answer = readAnswer(end)
     assert.deepEqual([...answer.keys()], ['response'])
     const now = new Date(place.clock())
     const { payload } = await jwtVerify(answer.get('response') ?? '', keys, {
@@ -63,7 +63,7 @@ onEveryEngineInLongRuns('JARM', (at) => {
     return payload
   }
 
-  const kindOf = (end: Page | Departure) => {
+  const findKind = (end: Page | Departure) => {
     if (end.kind === 'page') return 'page'
     return end.method === 'POST' ? 'form_post' : end.url.hash === '' ? 'query' : 'fragment'
   }
@@ -79,7 +79,7 @@ onEveryEngineInLongRuns('JARM', (at) => {
       ['code id_token token', 'fragment', 'code', 'access_token', 'token_type', 'expires_in', 'id_token'],
     ] as const) {
       const end = await ask({ response_mode: 'jwt', response_type: type })
-      assert.equal(kindOf(end), mode, type)
+      assert.equal(findKind(end), mode, type)
       const claims = await open(end)
       const expected = ['iss', 'aud', 'exp', 'state', 'session_state', ...members]
       assert.deepEqual(Object.keys(claims).sort(), expected.sort(), type)
@@ -90,16 +90,16 @@ onEveryEngineInLongRuns('JARM', (at) => {
   test('JARM §2.3.1 to §2.3.3: query.jwt, fragment.jwt and form_post.jwt', async () => {
     for (const mode of ['query', 'fragment', 'form_post']) {
       const end = await ask({ response_mode: `${mode}.jwt` })
-      assert.equal(kindOf(end), mode)
+      assert.equal(findKind(end), mode)
       assert.ok((await open(end)).code)
     }
   })
 
   test('JARM §3: the algorithm is the registered one, or RS256', async () => {
     for (const alg of ALGS) {
-      const end = await ask({ response_mode: 'jwt', client_id: idOf(alg) })
-      assert.deepEqual(headerOf(answerOf(end).get('response') ?? '').alg, alg)
-      await open(end, idOf(alg))
+      const end = await ask({ response_mode: 'jwt', client_id: readId(alg) })
+      assert.deepEqual(decodeHeader(readAnswer(end).get('response') ?? '').alg, alg)
+      await open(end, readId(alg))
     }
   })
 
@@ -128,27 +128,27 @@ onEveryEngineInLongRuns('JARM', (at) => {
   test('JARM §2.3.1: query.jwt is refused for tokens, by a JWT in the fragment; an unknown mode, plainly', async () => {
     for (const type of ['token', 'id_token', 'code token']) {
       const end = await ask({ response_mode: 'query.jwt', response_type: type })
-      assert.equal(kindOf(end), 'fragment')
+      assert.equal(findKind(end), 'fragment')
       assert.equal((await open(end)).error, 'invalid_request')
     }
     for (const mode of ['web_message.jwt', 'JWT', 'query.jwt.jwt', '__proto__']) {
-      const answer = answerOf(await ask({ response_mode: mode }))
+      const answer = readAnswer(await ask({ response_mode: mode }))
       assert.deepEqual([...answer.keys()].sort(), ['error', 'error_description', 'iss', 'state'], mode)
       assert.equal(answer.get('error'), 'invalid_request')
     }
   })
 
   test('an unregistered redirect URI gets no JWT either', async () => {
-    assert.equal(kindOf(await ask({ response_mode: 'jwt', redirect_uri: 'https://evil.example/cb' })), 'page')
+    assert.equal(findKind(await ask({ response_mode: 'jwt', redirect_uri: 'https://evil.example/cb' })), 'page')
   })
 
   test('RFC 8725 §3.11: a response is no ID token, access token or hint', async () => {
-    const response = answerOf(await ask({ response_mode: 'jwt' })).get('response') ?? ''
-    assert.equal(claimsOf(response).sub, undefined)
+    const response = readAnswer(await ask({ response_mode: 'jwt' })).get('response') ?? ''
+    assert.equal(decodeClaims(response).sub, undefined)
     const { issuer } = place.server
     const userinfo = await fetch(`${issuer}/connect/userinfo`, { headers: { authorization: `Bearer ${response}` } })
     assert.equal(userinfo.status, 401)
-    assert.equal(answerOf(await ask({ id_token_hint: response })).get('error'), 'invalid_request')
+    assert.equal(readAnswer(await ask({ id_token_hint: response })).get('error'), 'invalid_request')
   })
 
   test('oauth4webapi: a response is accepted from this issuer for this client, within its minute, unaltered; its code once', async () => {
@@ -160,7 +160,7 @@ onEveryEngineInLongRuns('JARM', (at) => {
     assert.deepEqual(server.response_modes_supported, modes)
     const insecure = { [oauth.allowInsecureRequests]: true }
     const client = {
-      client_id: idOf('PS256'),
+      client_id: readId('PS256'),
       authorization_signed_response_alg: 'PS256',
       // The clock of the test is not that of the library.
       [oauth.clockSkew]: Math.round((place.clock() - Date.now()) / 1000),
@@ -171,14 +171,14 @@ onEveryEngineInLongRuns('JARM', (at) => {
       oauth.validateJwtAuthResponse(server, by, url, 'st', insecure)
     const answer = await validate(end.url)
 
-    await assert.rejects(validate(end.url, { ...client, client_id: idOf('ES256') }), /"aud"/)
+    await assert.rejects(validate(end.url, { ...client, client_id: readId('ES256') }), /"aud"/)
     await assert.rejects(validate(end.url, { ...client, authorization_signed_response_alg: 'RS256' }), /"alg"/)
     await assert.rejects(
       validate(end.url, { ...client, [oauth.clockSkew]: client[oauth.clockSkew] + 100 }),
       /"exp"|expired/,
     )
     const [header, body, signature] = (end.url.searchParams.get('response') ?? '').split('.')
-    const changed = Buffer.from(JSON.stringify({ ...claimsOf(`.${body}`), code: 'x' })).toString('base64url')
+    const changed = Buffer.from(JSON.stringify({ ...decodeClaims(`.${body}`), code: 'x' })).toString('base64url')
     const altered = new URL(end.url)
     altered.searchParams.set('response', [header, changed, signature].join('.'))
     await assert.rejects(validate(altered), /signature/)

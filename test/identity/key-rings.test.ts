@@ -7,7 +7,7 @@ import { algFaults } from '../../packages/server/src/resources/client-algs.ts'
 import { rotateDueKeys } from '../../packages/server/src/store/keys/key-rotation.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { claimsOf, headerOf, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
+import { decodeClaims, decodeHeader, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 
 const ALL = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
@@ -51,12 +51,12 @@ onEveryEngineInLongRuns('key rings', (place) => {
       const keys = createRemoteJWKSet(new URL(gate.server.issuer + JWKS))
       for (;;) {
         const { access_token, id_token = '' } = await gate.signIn({ scope: 'openid' })
-        if (headerOf(access_token).alg !== alg) continue
+        if (decodeHeader(access_token).alg !== alg) continue
         for (const token of [access_token, id_token])
           await jwtVerify(token, keys, { algorithms: [alg], currentDate: new Date(clock()) })
         const digest = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', access_token, 'buffer')
         const half = digest.subarray(0, digest.length / 2).toString('base64url')
-        assert.equal(claimsOf(id_token).at_hash, half, 'OpenID Connect Core §3.1.3.6')
+        assert.equal(decodeClaims(id_token).at_hash, half, 'OpenID Connect Core §3.1.3.6')
         assert.equal((await gate.userinfo(access_token)).status, 200)
         break
       }
@@ -87,7 +87,7 @@ onEveryEngineInLongRuns('key rings', (place) => {
     await setAlgs({ access_token_alg: 'PS256' })
     const { access_token } = await gate.signIn()
     const [, body, signature] = access_token.split('.')
-    const header = { ...headerOf(access_token), alg: 'RS256' }
+    const header = { ...decodeHeader(access_token), alg: 'RS256' }
     const forged = [Buffer.from(JSON.stringify(header)).toString('base64url'), body, signature].join('.')
     assert.equal((await gate.userinfo(forged)).status, 401)
   })
@@ -129,7 +129,7 @@ onEveryEngineInLongRuns('a ring added later', (place) => {
       assert.deepEqual([refused.status, refused.body.error], [503, 'temporarily_unavailable'], refused.text)
       clock.advance(301_000)
       assert.equal((await push()).status, 201)
-      assert.equal(headerOf((await gate.signIn()).access_token).alg, 'ES256')
+      assert.equal(decodeHeader((await gate.signIn()).access_token).alg, 'ES256')
     } finally {
       await gate.stop()
     }

@@ -10,7 +10,7 @@ import { addKey } from '../../packages/server/src/store/keys/key-rotation.ts'
 import { openMasterKey } from '../../packages/server/src/store/keys/master-key.ts'
 import { assertSaysAll } from '../conformance/document-rows.ts'
 import { IS_LONG_RUN, onEveryEngineInLongRuns } from '../support/engines.ts'
-import { basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { basic, decodeClaims, decodeHeader, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 
 const DAY = 86_400_000
@@ -35,8 +35,8 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
   test('C-104: an access token follows RFC 9068 and has the agreed claims', async () => {
     const { access_token } = await gate.signIn()
     const [key] = (await jwks()).keys
-    assert.deepEqual(headerOf(access_token), { alg: 'RS256', typ: 'at+jwt', kid: key?.kid })
-    const claims = claimsOf(access_token)
+    assert.deepEqual(decodeHeader(access_token), { alg: 'RS256', typ: 'at+jwt', kid: key?.kid })
+    const claims = decodeClaims(access_token)
     assert.deepEqual(Object.keys(claims).sort(), [
       'acr',
       'amr',
@@ -62,7 +62,7 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
     assert.deepEqual([...(claims.aud as string[])].sort(), ['identity', 'platform'])
     assert.equal(Number(claims.exp) - Number(claims.iat), 3600)
     const narrow = await gate.signIn({ scope: 'Platform/News' })
-    assert.equal(claimsOf(narrow.access_token).aud, 'platform')
+    assert.equal(decodeClaims(narrow.access_token).aud, 'platform')
   })
 
   test('B-30, B-36: an independent library verifies the ID token with the published keys', async () => {
@@ -157,7 +157,7 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
     const seen = new Set<string>()
     for (let count = 0; count < TOKENS; count += 20) {
       for (const token of await Promise.all(Array.from({ length: 20 }, () => issue(gate.server.issuer)))) {
-        const { jti } = claimsOf(token)
+        const { jti } = decodeClaims(token)
         assert.ok(String(jti).length >= 22)
         seen.add(String(jti).slice(0, 10))
       }
@@ -201,26 +201,26 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
       await look(server.issuer)
       await server.stop()
     }
-    const kidsOf = async (issuer: string) =>
+    const fetchKids = async (issuer: string) =>
       ((await (await fetch(`${issuer}/.well-known/openid-configuration/jwks`)).json()) as Jwks).keys.map(
         ({ kid }) => kid,
       )
-    const [old = ''] = await kidsOf(gate.server.issuer)
+    const [old = ''] = await fetchKids(gate.server.issuer)
     local.advance(7 * DAY)
     await onRestart(async (issuer) => {
-      assert.equal((await kidsOf(issuer)).length, 2)
-      assert.equal(headerOf(await issue(issuer)).kid, old)
+      assert.equal((await fetchKids(issuer)).length, 2)
+      assert.equal(decodeHeader(await issue(issuer)).kid, old)
     })
     local.advance(DAY)
     await onRestart(async (issuer) => {
-      const [, next] = await kidsOf(issuer)
+      const [, next] = await fetchKids(issuer)
       assert.notEqual(next, undefined)
-      assert.equal(headerOf(await issue(issuer)).kid, next)
-      assert.deepEqual(await kidsOf(issuer), [old, next])
+      assert.equal(decodeHeader(await issue(issuer)).kid, next)
+      assert.deepEqual(await fetchKids(issuer), [old, next])
     })
     local.advance(DAY)
     await onRestart(async (issuer) => {
-      assert.deepEqual((await kidsOf(issuer)).includes(old), false)
+      assert.deepEqual((await fetchKids(issuer)).includes(old), false)
     })
     assert.equal((await gate.stores.signingKeys.list()).find(({ kid }) => kid === old)?.sealedPrivateKey, '')
   })
@@ -243,7 +243,7 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
     while (changing) {
       const tokens = await Promise.all(Array.from({ length: 10 }, () => issue(gate.server.issuer)))
       for (const token of tokens) {
-        kids.add(headerOf(token).kid)
+        kids.add(decodeHeader(token).kid)
         const answer = await gate.post('/connect/introspect', { token }, { authorization: basic('service', SECRET) })
         assert.equal(answer.body.active, true)
       }

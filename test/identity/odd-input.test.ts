@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import { pageOf, type UserAgent } from '../support/user-agent.ts'
+import { requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const ODD = ['\0', 'a\0b', '\u202e', '😀'.repeat(50), '%00', "'; drop table users; --", '\r\nset-cookie: x=1', '../..']
@@ -59,30 +59,30 @@ onEveryEngineInLongRuns('malformed input', (at) => {
       })
       assert.ok([400, 401].includes(response.status), `${response.status} for ${JSON.stringify(odd)}`)
       const agent = place.newAgent()
-      const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+      const page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
       const passkey = page.forms.find(({ id }) => id === 'passkey')
       assert.ok(passkey)
       const userHandle = Buffer.from(odd).toString('base64url')
       const credential = JSON.stringify({ id: 'x', response: { userHandle } })
-      assert.equal(pageOf(await agent.submit(passkey, { credential })).status, 401)
+      assert.equal(requirePage(await agent.submit(passkey, { credential })).status, 401)
     }
   })
 
   test('usernames and passwords with arbitrary characters are merely wrong', async () => {
     const agent = place.newAgent()
-    let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    let page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
     for (const odd of ODD.filter((text) => !text.includes('\0'))) {
       place.clock.advance(3600_000 / 2)
-      page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
-      page = pageOf(await signIn(agent, page, { username: odd, password: odd }))
+      page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
+      page = requirePage(await signIn(agent, page, { username: odd, password: odd }))
       assert.ok([401, 429].includes(page.status), `${page.status} for ${JSON.stringify(odd)}`)
     }
   })
 
   test('no malformed form of a signed-in user with a valid CSRF token causes an error', async () => {
     const agent = place.newAgent()
-    await signIn(agent, pageOf(await agent.get('/account')), ALICE)
-    const tokens = await tokensOf(agent)
+    await signIn(agent, requirePage(await agent.get('/account')), ALICE)
+    const tokens = await requestTokens(agent)
     const names = fc.constantFrom(
       ...'name email website locale zoneinfo session client_id factor label code sealed credential flow user_code'.split(
         ' ',
@@ -120,12 +120,12 @@ onEveryEngineInLongRuns('malformed input', (at) => {
 })
 
 /** The CSRF tokens of this browser, before and after sign-in. */
-async function tokensOf(agent: UserAgent): Promise<string[]> {
+async function requestTokens(agent: UserAgent): Promise<string[]> {
   const pages = [await agent.get('/account'), await agent.get('/device')]
   return [
     ...new Set(
       pages.flatMap((page) =>
-        pageOf(page).forms.flatMap(({ fields }) =>
+        requirePage(page).forms.flatMap(({ fields }) =>
           fields.filter(({ name }) => name === 'form_token').map(({ value }) => value),
         ),
       ),

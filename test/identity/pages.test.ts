@@ -13,7 +13,7 @@ import { isTimeZone, timeZones } from '../../packages/server/src/lib/time-zones.
 import { openPlace } from '../support/engines.ts'
 import { decodeEntities, linksTo } from '../support/html-form.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 test('C-06: the html tag escapes every text', () => {
@@ -127,7 +127,7 @@ describe('served pages', () => {
   })
 
   test('pages show the brand; its logo is served from our origin and cached indefinitely', async () => {
-    const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
+    const page = requirePage(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
     const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
     assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg', 'woff2'])
@@ -144,23 +144,24 @@ describe('served pages', () => {
   })
 
   test('a person who has forgotten the password learns whom to ask', async () => {
-    const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
+    const page = requirePage(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(
       page.body,
       /Forgotten your password\?[\s\S]*Ask <a href="mailto:help@example.com">help@example.com<\/a> for a link/,
     )
-    const german = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { ui_locales: 'de' })))
+    const german = requirePage(await place.newAgent().get(authorizeUrl(place.server.issuer, { ui_locales: 'de' })))
     assert.match(german.body, /Passwort vergessen\?[\s\S]*Bitten Sie <a href="mailto:help@example.com">/)
   })
 
   test('pages after which nothing follows lead somewhere: signed out, still signed in, an error, an expired page', async () => {
     const agent = place.newAgent()
-    await signIn(agent, pageOf(await agent.get('/account')), ALICE)
-    const ask = async () => pageOf(await agent.get('/connect/endsession')).forms.find(({ id }) => id === 'sign-out')
+    await signIn(agent, requirePage(await agent.get('/account')), ALICE)
+    const ask = async () =>
+      requirePage(await agent.get('/connect/endsession')).forms.find(({ id }) => id === 'sign-out')
     const press = async (value: string) => {
       const form = await ask()
       assert.ok(form)
-      return pageOf(
+      return requirePage(
         await agent.submit(
           form,
           {},
@@ -172,26 +173,26 @@ describe('served pages', () => {
     assert.deepEqual([linksTo(stay.body, '/account').length, linksTo(stay.body, '/').length], [1, 1])
     const left = await press('leave')
     assert.deepEqual([linksTo(left.body, '/sign-in').length, linksTo(left.body, '/').length], [1, 1])
-    const expired = pageOf(await agent.get('/sign-in?flow=nothing'))
+    const expired = requirePage(await agent.get('/sign-in?flow=nothing'))
     assert.deepEqual([linksTo(expired.body, '/sign-in').length, linksTo(expired.body, '/').length], [1, 1])
-    const error = pageOf(await agent.get('/connect/authorize?client_id=nobody'))
+    const error = requirePage(await agent.get('/connect/authorize?client_id=nobody'))
     assert.equal(linksTo(error.body, '/').length, 1)
     assert.match(error.body, /contact <a href="mailto:help@example.com">/)
   })
 
   test('ui_locales applies to every page of a request', async () => {
     const agent = place.newAgent({ 'accept-language': 'en' })
-    const first = pageOf(await agent.get(authorizeUrl(place.server.issuer, { ui_locales: 'xx de' })))
+    const first = requirePage(await agent.get(authorizeUrl(place.server.issuer, { ui_locales: 'xx de' })))
     assert.match(first.body, /<html lang="de">/)
-    const wrong = pageOf(await signIn(agent, first, { ...ALICE, password: 'not the password' }))
+    const wrong = requirePage(await signIn(agent, first, { ...ALICE, password: 'not the password' }))
     assert.match(wrong.body, /Benutzername oder Passwort ist falsch/)
-    const consent = pageOf(await signIn(agent, wrong, ALICE))
+    const consent = requirePage(await signIn(agent, wrong, ALICE))
     assert.match(consent.body, /möchte auf Ihr Konto zugreifen/)
   })
 
   test('B-55: login_hint is filled in, for existing and unknown users alike', async () => {
     for (const hint of ['alice', 'nobody', '"><script>alert(1)</script>']) {
-      const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { login_hint: hint })))
+      const page = requirePage(await place.newAgent().get(authorizeUrl(place.server.issuer, { login_hint: hint })))
       const field = page.forms[0]?.fields.find(({ name }) => name === 'username')
       assert.equal(field?.value, hint)
       assert.doesNotMatch(page.body, /<script>/)
@@ -200,42 +201,42 @@ describe('served pages', () => {
 
   test('C-111: after many failures the page says how long to wait; after that the user can sign in', async () => {
     const agent = place.newAgent()
-    let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    let page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
     for (let tries = 0; tries < 12 && page.status !== 429; tries++) {
-      page = pageOf(await signIn(agent, page, { ...ALICE, password: 'not the password' }))
+      page = requirePage(await signIn(agent, page, { ...ALICE, password: 'not the password' }))
     }
     assert.equal(page.status, 429)
     assert.match(page.body, /Too many attempts\. Try again in \d+ (seconds?|minutes)/)
-    const early = pageOf(await signIn(agent, page, ALICE))
+    const early = requirePage(await signIn(agent, page, ALICE))
     assert.equal(early.status, 429)
     place.clock.advance(Number(early.headers.get('retry-after')) * 1000)
-    assert.match(pageOf(await signIn(agent, early, ALICE)).url.pathname, /consent/)
+    assert.match(requirePage(await signIn(agent, early, ALICE)).url.pathname, /consent/)
   })
 
   test('a cancelled sign-in is access_denied; an expired page says so', async () => {
     const agent = place.newAgent()
-    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    const page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
     const form = page.forms.find(({ id }) => id === 'sign-in')
     assert.ok(form)
     const cancel = form.buttons.find(({ value }) => value === 'cancel')
     const end = await agent.submit(form, {}, cancel)
     assert.ok(end.kind === 'left')
     assert.equal(end.url.searchParams.get('error'), 'access_denied')
-    const again = pageOf(await agent.submit(form, ALICE))
+    const again = requirePage(await agent.submit(form, ALICE))
     assert.equal(again.status, 400)
     assert.match(again.body, /This page has expired/)
-    const otherBrowser = pageOf(await place.newAgent().get(page.url))
+    const otherBrowser = requirePage(await place.newAgent().get(page.url))
     assert.equal(otherBrowser.status, 400)
   })
 
   test('the CSP of each page allows only what the page needs', async () => {
     const agent = place.newAgent()
-    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    const page = requirePage(await agent.get(authorizeUrl(place.server.issuer)))
     const policy = page.headers.get('content-security-policy') ?? ''
     assert.doesNotMatch(policy, /unsafe/)
     assert.match(policy, /default-src 'none'/)
     assert.match(policy, /form-action 'self' https:\/\/app\.example\.com(;|$)/)
-    const consent = pageOf(await signIn(agent, page, ALICE))
+    const consent = requirePage(await signIn(agent, page, ALICE))
     assert.doesNotMatch(consent.headers.get('content-security-policy') ?? '', /script-src/)
     assert.match(consent.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt; wants to access your account/)
     assert.match(consent.body, /Alice &lt;i&gt;Liddell&lt;\/i&gt;/)

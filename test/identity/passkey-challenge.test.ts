@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createSoftPasskey } from '../support/passkey.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 onEveryEngineInLongRuns('WebAuthn challenges', (at) => {
@@ -36,7 +36,7 @@ onEveryEngineInLongRuns('WebAuthn challenges', (at) => {
     assert.equal((await place.stores.sessions.listOfUser(place.aliceId)).length, 1)
   }
 
-  const start = async (agent: UserAgent) => pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+  const start = async (agent: UserAgent) => requirePage(await agent.get(authorizeUrl(place.server.issuer)))
 
   test('WebAuthn §13.4.3: of many concurrent responses on the sign-in page one signs in', async () => {
     const agent = place.newAgent()
@@ -45,7 +45,7 @@ onEveryEngineInLongRuns('WebAuthn challenges', (at) => {
 
   test('WebAuthn §13.4.3: of many concurrent responses after the password one signs in', async () => {
     const agent = place.newAgent()
-    const page = pageOf(await signIn(agent, await start(agent), ALICE))
+    const page = requirePage(await signIn(agent, await start(agent), ALICE))
     assert.equal(page.url.pathname, '/second-factor')
     await assertOneSignsIn(agent, page)
   })

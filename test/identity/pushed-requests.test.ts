@@ -5,21 +5,21 @@ import { after, before, test } from 'node:test'
 import { prune } from '../../packages/server/src/store/prune.ts'
 import { createProofMaker } from '../support/dpop.ts'
 import { onEveryEngineInLongRuns, onSqlite } from '../support/engines.ts'
-import { ecPair, jwkOf, rsaPair, signJwt } from '../support/foreign-issuer.ts'
+import { ecPair, rsaPair, signJwt, toJwk } from '../support/foreign-issuer.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CALLBACK,
   type Changes,
   newVerifier,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { pageOf, type UserAgent } from '../support/user-agent.ts'
+import { requirePage, type UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
 const TRUSTED = 'https://trusted.example.com/cb'
@@ -48,7 +48,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
           redirect_uris: [KEYED],
           scope: 'openid',
           skip_consent: true,
-          jwks: { keys: [jwkOf(ec.publicKey, { kid: 'ec' }), jwkOf(rsa.publicKey, { kid: 'rsa' })] },
+          jwks: { keys: [toJwk(ec.publicKey, { kid: 'ec' }), toJwk(rsa.publicKey, { kid: 'rsa' })] },
         },
       ],
     })
@@ -92,9 +92,9 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     await visit(agent, await agent.get(openUrl(await pushed())), ALICE)
     return agent
   }
-  const originOf = ({ port }: TestServer) => `http://127.0.0.1:${port}`
+  const buildOrigin = ({ port }: TestServer) => `http://127.0.0.1:${port}`
   const assertGone = async (agent: UserAgent, url: URL) => {
-    const page = pageOf(await agent.get(url))
+    const page = requirePage(await agent.get(url))
     assert.equal(page.status, 400)
     assert.match(page.body, /invalid_request_uri/)
   }
@@ -119,7 +119,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     })
     const { end, seen } = await visit(agent, await agent.get(url), ALICE)
     assert.deepEqual(seen, ['sign-in'])
-    const parameters = answerOf(end)
+    const parameters = readAnswer(end)
     assert.equal(end.kind === 'left' && end.url.origin + end.url.pathname, TRUSTED)
     assert.equal(parameters.get('state'), 'st')
     assert.equal(parameters.get('iss'), place.server.issuer)
@@ -208,7 +208,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const object = { ...claims, ...ORDINARY, client_id: 'keyed', redirect_uri: KEYED }
     const request = signJwt({ alg: 'ES256', kid: 'ec' }, ec.privateKey, object)
     const seen = await (await signedIn()).get(authorizeUrl(place.server.issuer, { client_id: 'keyed', request }))
-    assert.ok(answerOf(seen).get('code'))
+    assert.ok(readAnswer(seen).get('code'))
     const form = { redirect_uri: KEYED, client_assertion_type: JWT_BEARER, client_assertion: request }
     const { status, body } = await push(form, {})
     assert.deepEqual([status, body.error], [401, 'invalid_client'])
@@ -232,22 +232,22 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.equal(status, 201, JSON.stringify(body))
     const agent = await signedIn()
     const end = await agent.get(openUrl(String(body.request_uri), { client_id: 'keyed' }))
-    assert.equal(answerOf(end).get('state'), 'signed')
+    assert.equal(readAnswer(end).get('state'), 'signed')
   })
 
   test('§4: it can be opened again until an answer went to the client, then never', async () => {
     const uri = await pushed()
     const agent = place.newAgent()
-    const first = pageOf(await agent.get(openUrl(uri)))
-    const second = pageOf(await agent.get(openUrl(uri)))
+    const first = requirePage(await agent.get(openUrl(uri)))
+    const second = requirePage(await agent.get(openUrl(uri)))
     assert.equal(second.status, 200)
-    assert.ok(answerOf((await visit(agent, second, ALICE)).end).get('code'))
+    assert.ok(readAnswer((await visit(agent, second, ALICE)).end).get('code'))
     await assertGone(agent, openUrl(uri))
-    const late = pageOf((await visit(agent, first, ALICE)).end)
+    const late = requirePage((await visit(agent, first, ALICE)).end)
     assert.match(late.body, /invalid_request_uri/, 'the interaction that was opened first gets no second answer')
 
     const denied = await pushed({ prompt: 'none' })
-    assert.equal(answerOf(await place.newAgent().get(openUrl(denied))).get('error'), 'login_required')
+    assert.equal(readAnswer(await place.newAgent().get(openUrl(denied))).get('error'), 'login_required')
     await assertGone(agent, openUrl(denied))
   })
 
@@ -257,7 +257,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const url = openUrl(uri, { client_id: 'web' })
     const asked = await agent.get(url)
     const { end } = await visit(agent, asked, ALICE, 'refuse')
-    assert.equal(answerOf(end).get('error'), 'access_denied')
+    assert.equal(readAnswer(end).get('error'), 'access_denied')
     await assertGone(agent, url)
   })
 
@@ -266,7 +266,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const url = openUrl(await pushed())
     const cookie = agent.jar.header(url) ?? ''
     const targets = Array.from({ length: 20 }, (_, index) =>
-      other !== undefined && index % 2 === 0 ? url.href.replace(place.server.issuer, originOf(other)) : url.href,
+      other !== undefined && index % 2 === 0 ? url.href.replace(place.server.issuer, buildOrigin(other)) : url.href,
     )
     const answers = await Promise.all(
       targets.map(async (target) => {
@@ -295,7 +295,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const page = await agent.get(openUrl(uri))
     place.clock.advance(3_500_000)
     await prune(place.database, { clock: place.clock, node: 'test', auditKept: undefined })
-    assert.ok(answerOf((await visit(agent, page, ALICE)).end).get('code'))
+    assert.ok(readAnswer((await visit(agent, page, ALICE)).end).get('code'))
     place.clock.advance(2 * 3_600_000 + 60_000)
     await prune(place.database, { clock: place.clock, node: 'test', auditKept: undefined })
     const rows = await place.database.db.selectFrom('pushed_requests').select('digest').execute()
@@ -306,7 +306,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const target = { redirectUri: 'https://trusted.example.com/former', mode: 'query' }
     const details = JSON.stringify({ clientId: 'trusted', target })
     const secret = await place.stores.pushedRequests.push('trusted', details, 60_000)
-    const page = pageOf(await place.newAgent().get(openUrl(`urn:ietf:params:oauth:request_uri:${secret}`)))
+    const page = requirePage(await place.newAgent().get(openUrl(`urn:ietf:params:oauth:request_uri:${secret}`)))
     assert.equal(page.status, 400)
     assert.match(page.body, /redirect_uri is not registered/)
   })
@@ -315,12 +315,12 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     const redirect_uri = 'https://pushing.example.com/cb'
     const agent = await signedIn()
     const plain = await agent.get(authorizeUrl(place.server.issuer, { client_id: 'pushing', redirect_uri }))
-    assert.equal(answerOf(plain).get('error'), 'invalid_request')
-    assert.equal(answerOf(plain).get('state'), 'st')
+    assert.equal(readAnswer(plain).get('error'), 'invalid_request')
+    assert.equal(readAnswer(plain).get('state'), 'st')
     const unregistered = authorizeUrl(place.server.issuer, { client_id: 'pushing', redirect_uri: CALLBACK })
-    assert.equal(pageOf(await agent.get(unregistered)).status, 400)
+    assert.equal(requirePage(await agent.get(unregistered)).status, 400)
     const uri = await pushed({ redirect_uri }, basic('pushing'))
-    assert.ok(answerOf(await agent.get(openUrl(uri, { client_id: 'pushing' }))).get('code'))
+    assert.ok(readAnswer(await agent.get(openUrl(uri, { client_id: 'pushing' }))).get('code'))
   })
 
   test('RFC 9449 §10.1: a proof binds the code to its key, agrees with dpop_jkt, and counts once on all nodes', async () => {
@@ -334,21 +334,21 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
         { ...basic('trusted'), ...(dpop === undefined ? {} : { dpop }) },
       )
     const agent = await signedIn()
-    const codeOf = async (uri: string) => answerOf(await agent.get(openUrl(uri))).get('code') ?? ''
+    const readCode = async (uri: string) => readAnswer(await agent.get(openUrl(uri))).get('code') ?? ''
     const dpop = prove()
     const uri = await pushed({ dpop_jkt: maker.thumbprint }, { ...basic('trusted'), dpop })
     const tokenProof = () => prove(undefined, '/connect/token')
-    assert.equal((await redeem(await codeOf(uri), tokenProof())).body.token_type, 'DPoP')
+    assert.equal((await redeem(await readCode(uri), tokenProof())).body.token_type, 'DPoP')
     const replayed = await push({}, { ...basic('trusted'), dpop })
     assert.deepEqual([replayed.status, replayed.body.error], [400, 'invalid_dpop_proof'])
     const mismatch = await push({ dpop_jkt: 'a'.repeat(43) }, { ...basic('trusted'), dpop: prove() })
     assert.deepEqual([mismatch.status, mismatch.body.error], [400, 'invalid_dpop_proof'])
-    const stolen = await codeOf(await pushed({}, { ...basic('trusted'), dpop: prove() }))
+    const stolen = await readCode(await pushed({}, { ...basic('trusted'), dpop: prove() }))
     const byAnother = createProofMaker().prove({
       ...{ method: 'POST', url: `${place.server.issuer}/connect/token`, now: place.clock() },
     })
     assert.equal((await redeem(stolen, byAnother)).body.error, 'invalid_grant')
-    const unbound = await codeOf(await pushed({}, { ...basic('trusted'), dpop: prove() }))
+    const unbound = await readCode(await pushed({}, { ...basic('trusted'), dpop: prove() }))
     assert.equal((await redeem(unbound)).body.error, 'invalid_grant')
 
     const { challenge } = newVerifier()
@@ -375,7 +375,7 @@ onEveryEngineInLongRuns('pushed authorization requests', (at, engine) => {
     assert.match(metrics, /gatehouse_pushed_requests_total\{outcome="accepted"\} [1-9]/)
     assert.match(metrics, /gatehouse_pushed_requests_total\{outcome="temporarily_unavailable"\} 1/)
     await pushed({ redirect_uri: CALLBACK }, basic('web'))
-    assert.ok(answerOf(await agent.get(openUrl(uri))).get('code'))
+    assert.ok(readAnswer(await agent.get(openUrl(uri))).get('code'))
     await pushed()
     assert.equal((await push()).status, 429)
     place.clock.advance(61_000)
@@ -424,7 +424,7 @@ onSqlite('an installation that takes pushed requests only', (at) => {
       require_pushed_authorization_requests: true,
     })
     const agent = place.newAgent()
-    assert.equal(answerOf(await agent.get(authorizeUrl(issuer))).get('error'), 'invalid_request')
+    assert.equal(readAnswer(await agent.get(authorizeUrl(issuer))).get('error'), 'invalid_request')
     const response = await fetch(`${issuer}/connect/par`, {
       method: 'POST',
       headers: { authorization: `Basic ${btoa(`web:${encodeURIComponent(SECRET)}`)}` },
@@ -434,7 +434,7 @@ onSqlite('an installation that takes pushed requests only', (at) => {
     const console = { client_id: 'gatehouse-console', redirect_uri: `${issuer}/console`, scope: 'openid' }
     const { challenge } = newVerifier()
     const plain = authorizeUrl(issuer, { ...console, code_challenge: challenge, code_challenge_method: 'S256' })
-    const page = pageOf(await agent.get(plain))
+    const page = requirePage(await agent.get(plain))
     assert.deepEqual([page.status, page.url.pathname], [200, '/sign-in'])
   })
 })

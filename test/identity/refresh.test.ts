@@ -6,7 +6,7 @@ import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   type Answer,
   basic,
-  claimsOf,
+  decodeClaims,
   SECRET,
   startGate,
   type TestGate,
@@ -103,7 +103,7 @@ onEveryEngineInLongRuns('refresh', (place) => {
     const first = await gate.signIn({ scope: 'openid offline_access Platform/Market Platform/News' })
     const narrow = tokens(await refresh(first.refresh_token, { scope: 'openid Platform/News' }))
     assert.equal(narrow.scope, 'openid Platform/News')
-    assert.equal(claimsOf(narrow.access_token).scope, 'openid Platform/News')
+    assert.equal(decodeClaims(narrow.access_token).scope, 'openid Platform/News')
     assertRefused(await refresh(narrow.refresh_token, { scope: 'openid Platform/Trading' }), 'invalid_scope')
     assert.equal(tokens(await refresh(narrow.refresh_token)).scope, first.scope)
   })
@@ -127,7 +127,7 @@ onEveryEngineInLongRuns('refresh', (place) => {
     const first = await gate.signIn({ scope: 'openid offline_access' })
     clock.advance(5000)
     const second = tokens(await refresh(first.refresh_token))
-    const [before, later] = [claimsOf(first.id_token ?? ''), claimsOf(second.id_token ?? '')]
+    const [before, later] = [decodeClaims(first.id_token ?? ''), decodeClaims(second.id_token ?? '')]
     for (const name of ['iss', 'sub', 'aud', 'auth_time']) assert.equal(later[name], before[name], name)
     assert.ok(Number(later.iat) > Number(before.iat))
     assert.ok(!('nonce' in later) && !('azp' in later))
@@ -143,7 +143,7 @@ onEveryEngineInLongRuns('refresh', (place) => {
     assert.ok(!('id_token' in second))
     assert.equal(second.scope, first.scope)
     const third = tokens(await refresh(second.refresh_token, { scope: 'openid offline_access' }))
-    assert.equal(claimsOf(third.id_token ?? '').sub, gate.aliceId)
+    assert.equal(decodeClaims(third.id_token ?? '').sub, gate.aliceId)
   })
 
   test('a refresh does not include a right that the user has lost', async () => {
@@ -186,7 +186,7 @@ onEveryEngineInLongRuns('refresh', (place) => {
     clock.advance(1)
     const later = await gate.signIn()
     await until('the old token is refused', 1000, async () => !(await isAlive(before.access_token)))
-    assert.equal(claimsOf(before.access_token).iat, claimsOf(later.access_token).iat)
+    assert.equal(decodeClaims(before.access_token).iat, decodeClaims(later.access_token).iat)
     assert.equal(await isAlive(later.access_token), true)
     assertRefused(await refresh(before.refresh_token))
     tokens(await refresh(later.refresh_token))

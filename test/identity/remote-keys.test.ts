@@ -11,7 +11,7 @@ import { DocumentUnavailable } from '../../packages/server/src/identity/remote-k
 import { createRemoteKeys, metadataAddress } from '../../packages/server/src/identity/remote-keys/remote-keys.ts'
 import { readKey, readKeySet } from '../../packages/server/src/store/keys/foreign-keys.ts'
 
-import { encoded, type JsonMembers, jwkOf, signJwt } from '../support/foreign-issuer.ts'
+import { encoded, type JsonMembers, signJwt, toJwk } from '../support/foreign-issuer.ts'
 
 const jwt = (header: JsonMembers, key: KeyObject | string): string => signJwt(header, key, { sub: 'x' })
 const MINUTE = 60_000
@@ -31,7 +31,7 @@ describe('documents of others', () => {
     (keys: readonly JsonMembers[], headers: Record<string, string> = {}): http.RequestListener =>
     (_request, response) =>
       response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ keys }))
-  const one = [jwkOf(ec.publicKey, { kid: 'one' })]
+  const one = [toJwk(ec.publicKey, { kid: 'one' })]
 
   before(async () => {
     server = http.createServer((request, response) => {
@@ -94,7 +94,7 @@ describe('documents of others', () => {
     await flood()
     assert.equal(fetched.length, 2)
     now += MINUTE
-    answer = serveKeys([...one, jwkOf(rsa.publicKey, { kid: 'two' })])
+    answer = serveKeys([...one, toJwk(rsa.publicKey, { kid: 'two' })])
     assert.equal((await keys.find(`${origin}/a`, 'two', PRIVATE)).length, 1)
     assert.equal(fetched.length, 3)
   })
@@ -204,17 +204,17 @@ describe('keys that are accepted', () => {
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey
   const p384 = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey
   const refused: [string, unknown, RegExp][] = [
-    ['a private key', jwkOf(ec.privateKey), /not a public key/],
+    ['a private key', toJwk(ec.privateKey), /not a public key/],
     ['a symmetric key', { kty: 'oct', k: 'AAAA' }, /not a public key/],
-    ['RSA of 1024 bits', jwkOf(weak), /1024 bits/],
-    ['P-384', jwkOf(p384), /is not RSA/],
-    ['a key for encryption', jwkOf(ec.publicKey, { use: 'enc' }), /not for signatures/],
-    ['another operation', jwkOf(ec.publicKey, { key_ops: ['sign'] }), /key_ops/],
-    ['an alg of another type', jwkOf(ec.publicKey, { alg: 'RS256' }), /alg/],
-    ['RS512', jwkOf(rsa.publicKey, { alg: 'RS512' }), /alg/],
-    ['a point that is not on the curve', jwkOf(ec.publicKey, { x: Buffer.alloc(32, 1).toString('base64url') }), /read/],
+    ['RSA of 1024 bits', toJwk(weak), /1024 bits/],
+    ['P-384', toJwk(p384), /is not RSA/],
+    ['a key for encryption', toJwk(ec.publicKey, { use: 'enc' }), /not for signatures/],
+    ['another operation', toJwk(ec.publicKey, { key_ops: ['sign'] }), /key_ops/],
+    ['an alg of another type', toJwk(ec.publicKey, { alg: 'RS256' }), /alg/],
+    ['RS512', toJwk(rsa.publicKey, { alg: 'RS512' }), /alg/],
+    ['a point that is not on the curve', toJwk(ec.publicKey, { x: Buffer.alloc(32, 1).toString('base64url') }), /read/],
     ['missing members', { kty: 'RSA', n: 'AQAB' }, /read/],
-    ['a long kid', jwkOf(ec.publicKey, { kid: 'k'.repeat(257) }), /kid/],
+    ['a long kid', toJwk(ec.publicKey, { kid: 'k'.repeat(257) }), /kid/],
     ['a text', 'key', /JSON Web Key/],
   ]
   for (const [what, jwk, fault] of refused)
@@ -228,10 +228,10 @@ describe('keys that are accepted', () => {
 describe('signatures of others', () => {
   const keys = readKeySet({
     keys: [
-      jwkOf(rsa.publicKey, { kid: 'rsa' }),
-      jwkOf(rsa.publicKey, { kid: 'rs', alg: 'RS256' }),
-      jwkOf(ec.publicKey, { kid: 'ec' }),
-      jwkOf(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
+      toJwk(rsa.publicKey, { kid: 'rsa' }),
+      toJwk(rsa.publicKey, { kid: 'rs', alg: 'RS256' }),
+      toJwk(ec.publicKey, { kid: 'ec' }),
+      toJwk(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
     ],
   })
   const find = async (kid: string | undefined) => keys.filter((key) => kid === undefined || key.kid === kid)
@@ -270,7 +270,7 @@ describe('signatures of others', () => {
 
   test('jwk, jku and x5u in a header are ignored, crit is refused', async () => {
     const own = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const header = { alg: 'ES256', jwk: jwkOf(own.publicKey), jku: 'https://evil.test', x5u: 'https://evil.test' }
+    const header = { alg: 'ES256', jwk: toJwk(own.publicKey), jku: 'https://evil.test', x5u: 'https://evil.test' }
     await refuses(jwt(header, own.privateKey), /signature is wrong/)
     await refuses(jwt({ alg: 'ES256', kid: 'ec', crit: ['x'], x: 1 }, ec.privateKey), /crit/)
   })

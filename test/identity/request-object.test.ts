@@ -72,7 +72,7 @@ async function open(
   metadata: Partial<ClientMetadata> = {},
   alg = 'RS256',
 ) {
-  const { publicKey, privateKey } = await pairOf(alg)
+  const { publicKey, privateKey } = await findPair(alg)
   const client = toClient({ client_id: 'c', jwks: { keys: [{ ...(await exportJWK(publicKey)) }] }, ...metadata }, [])
   const request = await new SignJWT(JSON.parse(JSON.stringify(inner))).setProtectedHeader({ alg }).sign(privateKey)
   const parameters = new Map(Object.entries({ ...outer, request }))
@@ -90,7 +90,7 @@ async function open(
 
 const pairs = new Map<string, Promise<GenerateKeyPairResult>>()
 
-function pairOf(alg: string): Promise<GenerateKeyPairResult> {
+function findPair(alg: string): Promise<GenerateKeyPairResult> {
   const pair = pairs.get(alg) ?? generateKeyPair(alg)
   pairs.set(alg, pair)
   return pair

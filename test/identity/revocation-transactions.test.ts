@@ -53,7 +53,7 @@ onEveryEngine('revocations and their events', (place) => {
     return { id, tokens: await gate.signIn({ client_id: id, scope: 'Platform/News Platform/Market' }) }
   }
 
-  async function grantOf({ refresh_token }: TokenAnswer) {
+  async function findGrant({ refresh_token }: TokenAnswer) {
     return (await gate.stores.refreshTokens.find(refresh_token))?.grant
   }
 
@@ -61,7 +61,7 @@ onEveryEngine('revocations and their events', (place) => {
     const { id, tokens } = await person()
     return {
       call: () => administer(method, `users/${id}${path}`, body),
-      state: async () => [await gate.stores.users.findById(id), await grantOf(tokens)],
+      state: async () => [await gate.stores.users.findById(id), await findGrant(tokens)],
     }
   }
   const ofClient = (method: string, body?: object) => async (): Promise<Prepared> => {
@@ -99,7 +99,7 @@ onEveryEngine('revocations and their events', (place) => {
         const form = { client_id: 'cli', token: tokens.refresh_token }
         return {
           call: async () => (await gate.post('/connect/revocation', form)).status,
-          state: async () => (await grantOf(tokens))?.revokedAt,
+          state: async () => (await findGrant(tokens))?.revokedAt,
         }
       },
     ],

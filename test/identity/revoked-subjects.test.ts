@@ -7,7 +7,7 @@ import {
   type RevocationsInside,
 } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { basic, claimsOf, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
+import { basic, decodeClaims, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
@@ -73,7 +73,7 @@ onEveryEngineInLongRuns('revocation by subject', (place) => {
     const offline = await browserTokens(['openid', 'offline_access'], 'session-a')
     const online = await browserTokens(['openid'], 'session-a')
     const elsewhere = await browserTokens(['openid'], 'session-b')
-    assert.equal(claimsOf(online.access_token).sid, 'session-a')
+    assert.equal(decodeClaims(online.access_token).sid, 'session-a')
     await revoke((revocations) => revocations.revokeSession('session-a'))
     await isRevoked(offline.access_token)
     await isRevoked(online.access_token)
@@ -81,7 +81,7 @@ onEveryEngineInLongRuns('revocation by subject', (place) => {
     const refreshed = await refresh(offline.refresh_token)
     assert.equal(refreshed.status, 200, refreshed.text)
     const token = String(refreshed.body.access_token)
-    assert.ok(!('sid' in claimsOf(token)))
+    assert.ok(!('sid' in decodeClaims(token)))
     assert.equal((await introspect(other, token)).active, true)
   })
 
@@ -90,7 +90,7 @@ onEveryEngineInLongRuns('revocation by subject', (place) => {
     await revoke((revocations) => revocations.revokeSession('session-c'))
     await isRevoked(marker.access_token)
     await assert.rejects(browserTokens(['openid'], 'session-c'), /invalid_grant/)
-    assert.ok(!('sid' in claimsOf((await browserTokens(['openid', 'offline_access'], 'session-c')).access_token)))
+    assert.ok(!('sid' in decodeClaims((await browserTokens(['openid', 'offline_access'], 'session-c')).access_token)))
   })
 
   test('C-67: the code of a grant that was written while its user was being revoked is refused', async () => {
@@ -126,7 +126,7 @@ onEveryEngineInLongRuns('revocation by subject', (place) => {
 
   test('no access token outlives its grant, by which it could be revoked', async () => {
     const { access_token, expires_in } = await browserTokens(['openid', 'offline_access'], 'session-d', 100_000)
-    const { iat, exp } = claimsOf(access_token)
+    const { iat, exp } = decodeClaims(access_token)
     assert.ok(expires_in <= 100 && expires_in > 50, String(expires_in))
     assert.equal(Number(exp) - Number(iat), expires_in)
   })

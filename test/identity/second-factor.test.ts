@@ -7,15 +7,15 @@ import { fromBase32 } from '../support/base32.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Form, linksTo } from '../support/html-form.ts'
 import {
-  answerOf,
   authorizeUrl,
   type Changes,
-  claimsOf,
+  decodeClaims,
   openSignInPlace,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { type Departure, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const PASSWORD = 'yet another long password'
@@ -47,11 +47,11 @@ onEveryEngineInLongRuns('second factors', (at) => {
     agent: UserAgent,
     page: Page | Departure,
   ): Promise<{ secret: Buffer; codes: string[]; next: Page }> {
-    const form = formOf(page, 'authenticator')
-    const secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(pageOf(page).body)?.[1] ?? '')
-    const wrong = pageOf(await agent.submit(form, { code: '000000' }))
+    const form = buildForm(page, 'authenticator')
+    const secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(requirePage(page).body)?.[1] ?? '')
+    const wrong = requirePage(await agent.submit(form, { code: '000000' }))
     assert.equal(wrong.status, 400)
-    const next = pageOf(await agent.submit(formOf(wrong, 'authenticator'), { code: code(secret) }))
+    const next = requirePage(await agent.submit(buildForm(wrong, 'authenticator'), { code: code(secret) }))
     const codes = [...next.body.matchAll(/<li><code>([^<]+)</g)].map(([, text = '']) => text)
     return { secret, codes, next }
   }
@@ -61,7 +61,7 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const person = await newPerson()
     const agent = place.newAgent()
     const page = await agent.get('/account/authenticator')
-    const result = await setUp(agent, await signIn(agent, pageOf(page), person))
+    const result = await setUp(agent, await signIn(agent, requirePage(page), person))
     assert.equal(result.codes.length, 10)
     place.clock.advance(STEP_MS)
     return { person, agent, ...result }
@@ -69,7 +69,7 @@ onEveryEngineInLongRuns('second factors', (at) => {
 
   async function signInAndCode(agent: UserAgent, changes: Changes, person: { username: string; password: string }) {
     const page = await ask(agent, changes)
-    return pageOf(await signIn(agent, pageOf(page), person))
+    return requirePage(await signIn(agent, requirePage(page), person))
   }
 
   test('B-33: the next sign-in asks for a code of the app, and amr and acr reflect it', async () => {
@@ -77,8 +77,8 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const agent = place.newAgent()
     const page = await signInAndCode(agent, TRUSTED, person)
     assert.match(page.url.pathname, /second-factor$/)
-    const claims = claimsOf(
-      answerOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })).get('id_token') ?? '',
+    const claims = decodeClaims(
+      readAnswer(await agent.submit(buildForm(page, 'second-factor'), { code: code(secret) })).get('id_token') ?? '',
     )
     assert.deepEqual(claims.amr, ['pwd', 'otp', 'mfa'])
     assert.equal(claims.acr, '2')
@@ -88,8 +88,8 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const { person } = await enrolled()
     const agent = place.newAgent()
     await signInAndCode(agent, TRUSTED, person)
-    assert.equal(answerOf(await ask(agent, { ...TRUSTED, prompt: 'none' })).get('error'), 'login_required')
-    const account = pageOf(await agent.get('/account'))
+    assert.equal(readAnswer(await ask(agent, { ...TRUSTED, prompt: 'none' })).get('error'), 'login_required')
+    const account = requirePage(await agent.get('/account'))
     assert.equal(account.url.pathname, '/sign-in')
   })
 
@@ -97,9 +97,9 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const { person, secret } = await enrolled()
     const [one, two] = [place.newAgent(), place.newAgent()]
     const pages = [await signInAndCode(one, TRUSTED, person), await signInAndCode(two, TRUSTED, person)] as const
-    const first = await one.submit(formOf(pages[0], 'second-factor'), { code: code(secret) })
+    const first = await one.submit(buildForm(pages[0], 'second-factor'), { code: code(secret) })
     assert.equal(first.kind, 'left')
-    const second = pageOf(await two.submit(formOf(pages[1], 'second-factor'), { code: code(secret) }))
+    const second = requirePage(await two.submit(buildForm(pages[1], 'second-factor'), { code: code(secret) }))
     assert.equal(second.status, 401)
   })
 
@@ -108,7 +108,7 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const from = (address: string) => place.newAgent({ 'x-forwarded-for': address })
     const attempt = async (agent: UserAgent, typed: string) => {
       const page = await signInAndCode(agent, TRUSTED, person)
-      const end = await agent.submit(formOf(page, 'second-factor'), { code: typed })
+      const end = await agent.submit(buildForm(page, 'second-factor'), { code: typed })
       return end.kind === 'left' ? 303 : end.status
     }
     // An address where the user used the factor before.
@@ -154,15 +154,15 @@ onEveryEngineInLongRuns('second factors', (at) => {
     let page = await signInAndCode(agent, TRUSTED, person)
     const statuses: number[] = []
     for (let tries = 0; tries < 8; tries++) {
-      page = pageOf(await agent.submit(formOf(page, 'second-factor'), { code: '123456' }))
+      page = requirePage(await agent.submit(buildForm(page, 'second-factor'), { code: '123456' }))
       statuses.push(page.status)
     }
     assert.deepEqual(statuses.slice(0, 5), [401, 401, 401, 401, 401])
     assert.equal(statuses.at(-1), 429)
-    const waiting = pageOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) }))
+    const waiting = requirePage(await agent.submit(buildForm(page, 'second-factor'), { code: code(secret) }))
     assert.equal(waiting.status, 429)
     place.clock.advance(Number(waiting.headers.get('retry-after')) * 1000 + STEP_MS)
-    assert.equal((await agent.submit(formOf(waiting, 'second-factor'), { code: code(secret) })).kind, 'left')
+    assert.equal((await agent.submit(buildForm(waiting, 'second-factor'), { code: code(secret) })).kind, 'left')
   })
 
   test('a recovery code is accepted once', async () => {
@@ -171,8 +171,8 @@ onEveryEngineInLongRuns('second factors', (at) => {
       const agent = place.newAgent()
       const page = await signInAndCode(agent, TRUSTED, person)
       const link = /href="([^"]*way=recovery)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-      const recovery = pageOf(await agent.get(link))
-      const end = await agent.submit(formOf(recovery, 'second-factor'), { code: codes[3]?.toUpperCase() ?? '' })
+      const recovery = requirePage(await agent.get(link))
+      const end = await agent.submit(buildForm(recovery, 'second-factor'), { code: codes[3]?.toUpperCase() ?? '' })
       assert.equal(end.kind, expected)
     }
   })
@@ -185,7 +185,7 @@ onEveryEngineInLongRuns('second factors', (at) => {
         const agent = place.newAgent(address)
         const page = await signInAndCode(agent, TRUSTED, person)
         const link = /href="([^"]*way=recovery)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-        const form = formOf(pageOf(await agent.get(link)), 'second-factor')
+        const form = buildForm(requirePage(await agent.get(link)), 'second-factor')
         return () => agent.submit(form, { code: recoveryCode })
       }),
     )
@@ -201,11 +201,11 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const forms = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const agent = place.newAgent({ 'x-forwarded-for': '198.51.100.78' })
-        const form = formOf(await signInAndCode(agent, TRUSTED, person), 'second-factor')
+        const form = buildForm(await signInAndCode(agent, TRUSTED, person), 'second-factor')
         return () => agent.submit(form, { code: '123456' })
       }),
     )
-    const statuses = await Promise.all(forms.map(async (submit) => pageOf(await submit()).status))
+    const statuses = await Promise.all(forms.map(async (submit) => requirePage(await submit()).status))
     assert.equal(statuses.filter((status) => status === 401).length, 6)
     assert.equal(statuses.filter((status) => status === 429).length, 6)
   })
@@ -215,11 +215,11 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const agent = place.newAgent()
     const page = await signInAndCode(agent, STRICT, person)
     assert.equal(page.url.pathname, '/set-up-factor')
-    assert.equal(answerOf(await ask(agent, { ...STRICT, prompt: 'none' })).get('error'), 'interaction_required')
+    assert.equal(readAnswer(await ask(agent, { ...STRICT, prompt: 'none' })).get('error'), 'interaction_required')
     const { next } = await setUp(agent, page)
     const kept = /id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''
-    assert.ok(answerOf(await agent.get(kept)).get('code'))
-    assert.ok(answerOf(await ask(agent, { ...STRICT, prompt: 'none' })).get('code'))
+    assert.ok(readAnswer(await agent.get(kept)).get('code'))
+    assert.ok(readAnswer(await ask(agent, { ...STRICT, prompt: 'none' })).get('code'))
   })
 
   test('a session without a second factor needs only the second factor, and gets a new cookie (C-04)', async () => {
@@ -232,22 +232,22 @@ onEveryEngineInLongRuns('second factors', (at) => {
       address: '127.0.0.1',
     })
     agent.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
-    const page = pageOf(await ask(agent, STRICT))
+    const page = requirePage(await ask(agent, STRICT))
     assert.equal(page.url.pathname, '/second-factor')
-    const end = await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })
-    assert.ok(answerOf(end).get('code'))
+    const end = await agent.submit(buildForm(page, 'second-factor'), { code: code(secret) })
+    assert.ok(readAnswer(end).get('code'))
     assert.equal(await place.stores.sessions.find(cookie), undefined)
   })
 
   test('a role that requires a second factor applies to our own pages too', async () => {
     const person = await newPerson(['guarded'])
     const agent = place.newAgent()
-    const page = await signIn(agent, pageOf(await agent.get('/account')), person)
-    assert.equal(pageOf(page).url.pathname, '/set-up-factor')
+    const page = await signIn(agent, requirePage(await agent.get('/account')), person)
+    assert.equal(requirePage(page).url.pathname, '/set-up-factor')
     const { next } = await setUp(agent, page)
-    const account = pageOf(await agent.get(/id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''))
+    const account = requirePage(await agent.get(/id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''))
     assert.equal(account.url.pathname, '/account')
-    const refused = pageOf(await agent.submit(await removal(agent)))
+    const refused = requirePage(await agent.submit(await removal(agent)))
     assert.equal(refused.status, 400)
     assert.match(refused.body, /add another method before you remove this one/)
     assert.equal((await place.stores.users.findById(person.id))?.hasSecondFactor, true)
@@ -258,17 +258,17 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const agent = place.newAgent()
     const claims = (value: string) => JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } })
     const unknown = await ask(agent, { ...TRUSTED, claims: claims('urn:other') })
-    const first = await signIn(agent, pageOf(unknown), person)
-    assert.equal(answerOf(first).get('error'), 'unmet_authentication_requirements')
+    const first = await signIn(agent, requirePage(unknown), person)
+    assert.equal(readAnswer(first).get('error'), 'unmet_authentication_requirements')
     const higher = await ask(agent, { ...TRUSTED, claims: claims('2') })
-    assert.equal(answerOf(higher).get('error'), 'unmet_authentication_requirements')
-    assert.ok(answerOf(await ask(agent, { ...TRUSTED, claims: claims('1') })).get('id_token'))
+    assert.equal(readAnswer(higher).get('error'), 'unmet_authentication_requirements')
+    assert.ok(readAnswer(await ask(agent, { ...TRUSTED, claims: claims('1') })).get('id_token'))
   })
 
   /** The form that removes the first factor, from the page that asks. */
   async function removal(agent: UserAgent): Promise<Form> {
-    const [link = ''] = linksTo(pageOf(await agent.get('/account/security')).body, '/account/factors/remove')
-    return confirmation(pageOf(await agent.get(link)))
+    const [link = ''] = linksTo(requirePage(await agent.get('/account/security')).body, '/account/factors/remove')
+    return confirmation(requirePage(await agent.get(link)))
   }
 
   function confirmation(page: Page): Form {
@@ -281,17 +281,17 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const { person, agent } = await enrolled()
     const form = await removal(agent)
     assert.notDeepEqual(await place.stores.factors.listOfUser(person.id), [], 'asking has no effect')
-    assert.match(pageOf(await agent.submit(form)).body, /The method has been removed/)
+    assert.match(requirePage(await agent.submit(form)).body, /The method has been removed/)
     assert.deepEqual(await place.stores.factors.listOfUser(person.id), [])
   })
 
   test('changing factors requires a recent sign-in', async () => {
     const { agent } = await enrolled()
-    const codes = confirmation(pageOf(await agent.get('/account/recovery-codes')))
+    const codes = confirmation(requirePage(await agent.get('/account/recovery-codes')))
     place.clock.advance(11 * 60_000)
     for (const path of ['/account/passkey', '/account/recovery-codes', '/account/factors/remove?factor=any'])
-      assert.equal(pageOf(await agent.get(path)).url.pathname, '/sign-in', path)
-    assert.equal(pageOf(await agent.submit(codes)).url.pathname, '/sign-in')
+      assert.equal(requirePage(await agent.get(path)).url.pathname, '/sign-in', path)
+    assert.equal(requirePage(await agent.submit(codes)).url.pathname, '/sign-in')
   })
 
   test('an old session without the factor cannot change factors, on the account page or the set-up page', async () => {
@@ -305,29 +305,29 @@ onEveryEngineInLongRuns('second factors', (at) => {
     agent.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
     const [factor] = await place.stores.factors.listOfUser(person.id)
     for (const path of ['authenticator', 'passkey', 'recovery-codes', `factors/remove?factor=${factor?.id}`])
-      assert.equal(pageOf(await agent.get(`/account/${path}`)).url.pathname, '/second-factor', path)
-    const [form] = pageOf(await agent.get('/account')).forms
+      assert.equal(requirePage(await agent.get(`/account/${path}`)).url.pathname, '/second-factor', path)
+    const [form] = requirePage(await agent.get('/account')).forms
     const token = form?.fields.find(({ name }) => name === 'form_token')?.value ?? ''
     for (const path of ['/account/factors/remove', '/account/recovery-codes']) {
       const end = await agent.post(path, [
         ['form_token', token],
         ['factor', factor?.id ?? ''],
       ])
-      assert.equal(pageOf(end).url.pathname, '/second-factor')
+      assert.equal(requirePage(end).url.pathname, '/second-factor')
     }
-    const asked = pageOf(await ask(agent, STRICT))
+    const asked = requirePage(await ask(agent, STRICT))
     assert.equal((await place.stores.factors.listOfUser(person.id)).length, 11)
     const flow = asked.url.searchParams.get('flow') ?? ''
-    assert.equal(pageOf(await agent.get(`/set-up-factor?flow=${flow}`)).url.pathname, '/second-factor')
+    assert.equal(requirePage(await agent.get(`/set-up-factor?flow=${flow}`)).url.pathname, '/second-factor')
     assert.equal((await place.stores.factors.listOfUser(person.id)).filter(({ kind }) => kind === 'totp').length, 1)
   })
 
   test('an unattended browser cannot be used to set up a factor', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
-    await signIn(agent, pageOf(await agent.get('/account')), person)
+    await signIn(agent, requirePage(await agent.get('/account')), person)
     place.clock.advance(11 * 60_000)
-    const page = pageOf(await ask(agent, STRICT))
+    const page = requirePage(await ask(agent, STRICT))
     assert.equal(page.url.pathname, '/sign-in')
     const { next } = await setUp(agent, await signIn(agent, page, person))
     assert.match(next.body, /recovery-codes/)
@@ -339,11 +339,11 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const page = await signInAndCode(agent, TRUSTED, person)
     place.clock.advance(STEP_MS)
     await place.stores.users.setPassword(person.id, await hashPassword('changed meanwhile'))
-    assert.equal(pageOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })).status, 400)
+    assert.equal(requirePage(await agent.submit(buildForm(page, 'second-factor'), { code: code(secret) })).status, 400)
     const other = place.newAgent()
     const late = await signInAndCode(other, TRUSTED, { ...person, password: 'changed meanwhile' })
     place.clock.advance(16 * 60_000)
-    assert.equal(pageOf(await other.submit(formOf(late, 'second-factor'), { code: code(secret) })).status, 400)
+    assert.equal(requirePage(await other.submit(buildForm(late, 'second-factor'), { code: code(secret) })).status, 400)
   })
 
   test('the TOTP secret is not readable in the database', async () => {
@@ -353,8 +353,8 @@ onEveryEngineInLongRuns('second factors', (at) => {
   })
 })
 
-function formOf(page: Page | Departure, id: string) {
-  const form = pageOf(page).forms.find((candidate) => candidate.id === id)
-  if (form === undefined) throw new Error(`No form ${id} at ${pageOf(page).url.href}: ${pageOf(page).body}`)
+function buildForm(page: Page | Departure, id: string) {
+  const form = requirePage(page).forms.find((candidate) => candidate.id === id)
+  if (form === undefined) throw new Error(`No form ${id} at ${requirePage(page).url.href}: ${requirePage(page).body}`)
   return form
 }

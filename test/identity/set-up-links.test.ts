@@ -8,7 +8,7 @@ import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { openSignInPlace, openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { createUserAgent, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { createUserAgent, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const HOUR = 3_600_000
@@ -41,11 +41,11 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     return { id: link.id, token, path: `/set-up?token=${token}` }
   }
 
-  const open = async (agent: UserAgent, path: string) => pageOf(await agent.get(path))
+  const open = async (agent: UserAgent, path: string) => requirePage(await agent.get(path))
 
   async function signInStatus(username: string, password: string): Promise<string> {
     const agent = place.newAgent()
-    const page = pageOf(await signIn(agent, await open(agent, '/account'), { username, password }))
+    const page = requirePage(await signIn(agent, await open(agent, '/account'), { username, password }))
     return page.url.pathname
   }
 
@@ -72,15 +72,15 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     assert.equal(page.headers.get('referrer-policy'), 'no-referrer')
     assert.equal(page.headers.get('cache-control'), 'no-store')
     assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
-    const short = pageOf(await agent.submit(setUpForm(page), { new_password: 'short' }))
+    const short = requirePage(await agent.submit(setUpForm(page), { new_password: 'short' }))
     assert.equal(short.status, 400)
-    const done = pageOf(await agent.submit(setUpForm(short), { new_password: NEW }))
+    const done = requirePage(await agent.submit(setUpForm(short), { new_password: NEW }))
     assert.equal(done.url.pathname, '/account')
     assert.equal(done.status, 200)
     assert.equal(await signInStatus(person.username, NEW), '/account')
 
     assert.equal((await open(place.newAgent(), path)).status, 410)
-    assert.equal(pageOf(await agent.submit(setUpForm(page), { new_password: 'and yet another one' })).status, 410)
+    assert.equal(requirePage(await agent.submit(setUpForm(page), { new_password: 'and yet another one' })).status, 410)
     assert.equal(await signInStatus(person.username, 'and yet another one'), '/sign-in')
     assert.equal((await place.stores.setUpLinks.findById(id))?.link.state, 'used')
 
@@ -107,7 +107,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     const agent = place.newAgent()
     const page = await open(agent, path)
     assert.match(page.body, /ends all your sessions/)
-    const done = pageOf(await agent.submit(setUpForm(page), { new_password: NEW }))
+    const done = requirePage(await agent.submit(setUpForm(page), { new_password: NEW }))
     assert.equal(done.url.pathname, '/second-factor')
     assert.equal((await open(agent, '/account')).url.pathname, '/sign-in', 'not signed in without it')
     assert.equal(await place.stores.sessions.findById(session.id), undefined)
@@ -118,7 +118,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     const person = await newPerson({ roles: ['reader'] })
     const { path } = await newLink(person.id)
     const agent = place.newAgent()
-    const done = pageOf(await agent.submit(setUpForm(await open(agent, path)), { new_password: NEW }))
+    const done = requirePage(await agent.submit(setUpForm(await open(agent, path)), { new_password: NEW }))
     assert.equal(done.url.pathname, '/console')
   })
 
@@ -126,7 +126,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     const person = await newPerson({ roles: ['careful'] })
     const { path } = await newLink(person.id)
     const agent = place.newAgent()
-    const done = pageOf(await agent.submit(setUpForm(await open(agent, path)), { new_password: NEW }))
+    const done = requirePage(await agent.submit(setUpForm(await open(agent, path)), { new_password: NEW }))
     assert.equal(done.url.pathname, '/set-up-factor')
     assert.equal((await open(agent, '/account')).url.pathname, '/set-up-factor')
   })
@@ -170,7 +170,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
       agents.map(async (agent, index) => {
         const form = forms[index]
         if (form === undefined) throw new Error('unreachable')
-        return pageOf(await agent.submit(form, { new_password: `${NEW} ${index}` })).status
+        return requirePage(await agent.submit(form, { new_password: `${NEW} ${index}` })).status
       }),
     )
     assert.deepEqual(ends.sort(), [200, 410, 410])
@@ -181,7 +181,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     const { path, token } = await newLink(person.id)
     const page = await open(place.newAgent({ 'accept-language': 'de' }), path)
     assert.match(page.body, /Willkommen bei Gatehouse/)
-    const forged = pageOf(
+    const forged = requirePage(
       await place.newAgent().post('/set-up', [
         ['token', token],
         ['new_password', NEW],
@@ -206,12 +206,12 @@ onEveryEngineInLongRuns('set-up links', (at) => {
       ['a\u0007b', /Enter a username/],
       ['ALICE', /is taken/],
     ] as const) {
-      const refused = pageOf(await agent.submit(setUpForm(page), { username, new_password: NEW }))
+      const refused = requirePage(await agent.submit(setUpForm(page), { username, new_password: NEW }))
       assert.equal(refused.status, 400, username)
       assert.match(refused.body, wanted)
     }
     await stores.roles.put({ name: 'admin', scopes: ['Platform/News'] })
-    const done = pageOf(await agent.submit(setUpForm(page), { username: 'Root', new_password: NEW }))
+    const done = requirePage(await agent.submit(setUpForm(page), { username: 'Root', new_password: NEW }))
     assert.equal(done.url.pathname, '/console')
     assert.match((await open(agent, '/account')).body, /<strong>Root<\/strong>/)
     const root = await stores.users.findByUsername('root')
@@ -252,8 +252,8 @@ describe('set-up links', () => {
       assert.ok(link !== undefined)
       assert.ok(link.url.startsWith(`${issuer}/set-up?token=`), link.url)
       const agent = createUserAgent({ home: issuer, now: place.clock })
-      const page = pageOf(await agent.get(link.url))
-      const done = pageOf(await agent.submit(setUpForm(page), { username: 'root', new_password: NEW }))
+      const page = requirePage(await agent.get(link.url))
+      const done = requirePage(await agent.submit(setUpForm(page), { username: 'root', new_password: NEW }))
       assert.equal(done.url.pathname, '/trading/gate/console')
     } finally {
       await place.close()

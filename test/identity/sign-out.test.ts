@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CLIENTS,
   openSignInPlace,
   POST_LOGOUT,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +26,7 @@ onEveryEngineInLongRuns('sign-out', (at) => {
     const agent = place.newAgent()
     const url = authorizeUrl(place.server.issuer, { response_type: 'id_token' })
     const { end } = await visit(agent, await agent.get(url), ALICE)
-    return { agent, hint: answerOf(end).get('id_token') ?? '' }
+    return { agent, hint: readAnswer(end).get('id_token') ?? '' }
   }
 
   function endSessionUrl(parameters: Record<string, string>): URL {

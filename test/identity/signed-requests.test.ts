@@ -9,11 +9,11 @@ import {
   ecPair,
   encoded,
   type JsonMembers,
-  jwkOf,
   type KeyPair,
   rsaPair,
   serveDocuments,
   signJwt,
+  toJwk,
 } from '../support/foreign-issuer.ts'
 import { startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
@@ -29,9 +29,9 @@ const DESK: ClientMetadata = {
   scope: 'openid',
   jwks: {
     keys: [
-      jwkOf(rsa.publicKey, { kid: 'rsa' }),
-      jwkOf(ec.publicKey, { kid: 'ec' }),
-      jwkOf(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
+      toJwk(rsa.publicKey, { kid: 'rsa' }),
+      toJwk(ec.publicKey, { kid: 'ec' }),
+      toJwk(ed.publicKey, { kid: 'ed', alg: 'EdDSA' }),
     ],
   },
 }
@@ -53,7 +53,7 @@ onSqlite('request objects', (place) => {
   })
 
   /** Nobody is signed in: a request that is accepted is answered with login_required. */
-  const claimsOf = (client: string, changes: JsonMembers = {}): JsonMembers => ({
+  const decodeClaims = (client: string, changes: JsonMembers = {}): JsonMembers => ({
     ...{ iss: client, aud: gate.server.issuer, client_id: client, exp: now() + 60 },
     ...{ response_type: 'code', redirect_uri: REDIRECT, scope: 'openid', prompt: 'none', state: 'inner' },
     ...changes,
@@ -81,15 +81,15 @@ onSqlite('request objects', (place) => {
   }
 
   test('RFC 9101 §6.2: each algorithm is accepted, with the key that fits it', async () => {
-    await accepts(sign(claimsOf('desk'), { alg: 'RS256', kid: 'rsa' }, rsa))
-    await accepts(sign(claimsOf('desk'), { alg: 'PS256', kid: 'rsa', typ: 'oauth-authz-req+jwt' }, rsa))
-    await accepts(sign(claimsOf('desk'), { ...ES256, typ: 'JWT' }))
-    await accepts(sign(claimsOf('desk'), { alg: 'EdDSA', kid: 'ed' }, ed))
-    await accepts(sign(claimsOf('desk'), { alg: 'Ed25519', typ: 'application/oauth-authz-req+jwt' }, ed))
+    await accepts(sign(decodeClaims('desk'), { alg: 'RS256', kid: 'rsa' }, rsa))
+    await accepts(sign(decodeClaims('desk'), { alg: 'PS256', kid: 'rsa', typ: 'oauth-authz-req+jwt' }, rsa))
+    await accepts(sign(decodeClaims('desk'), { ...ES256, typ: 'JWT' }))
+    await accepts(sign(decodeClaims('desk'), { alg: 'EdDSA', kid: 'ed' }, ed))
+    await accepts(sign(decodeClaims('desk'), { alg: 'Ed25519', typ: 'application/oauth-authz-req+jwt' }, ed))
   })
 
   test('RFC 9101 §10.2: the algorithm is never none, HMAC, or that of another key', async () => {
-    const claims = claimsOf('desk')
+    const claims = decodeClaims('desk')
     await refuses(`${encoded({ alg: 'none' })}.${encoded(claims)}.`, /alg is not accepted/)
     const pem = rsa.publicKey.export({ type: 'spki', format: 'pem' }).toString()
     await refuses(signJwt({ alg: 'HS256', kid: 'rsa' }, pem, claims), /alg is not accepted/)
@@ -97,7 +97,7 @@ onSqlite('request objects', (place) => {
     const [, body, signature] = sign(claims, { alg: 'PS256', kid: 'rsa' }, rsa).split('.')
     await refuses(`${encoded({ alg: 'RS256', kid: 'rsa' })}.${body}.${signature}`, /signature is wrong/)
     await refuses(sign(claims, { ...ES256, crit: ['b64'], b64: true }), /crit/)
-    await refuses(sign(claims, { alg: 'ES256', jwk: jwkOf(foreign.publicKey) }, foreign), /signature is wrong/)
+    await refuses(sign(claims, { alg: 'ES256', jwk: toJwk(foreign.publicKey) }, foreign), /signature is wrong/)
     for (const typ of ['at+jwt', 'dpop+jwt', 'client-authentication+jwt', 1])
       await refuses(sign(claims, { ...ES256, typ }), /typ/)
   })
@@ -105,62 +105,65 @@ onSqlite('request objects', (place) => {
   test('OpenID Connect Registration §2: request_object_signing_alg pins the algorithm', async () => {
     await gate.stores.clients.put({ ...DESK, client_id: 'pinned', request_object_signing_alg: 'PS256' })
     const outer = { client_id: 'pinned' }
-    await accepts(sign(claimsOf('pinned'), { alg: 'PS256', kid: 'rsa' }, rsa), outer)
-    await refuses(sign(claimsOf('pinned'), { alg: 'RS256', kid: 'rsa' }, rsa), /alg is not accepted/, outer)
-    await refuses(sign(claimsOf('pinned')), /alg is not accepted/, outer)
+    await accepts(sign(decodeClaims('pinned'), { alg: 'PS256', kid: 'rsa' }, rsa), outer)
+    await refuses(sign(decodeClaims('pinned'), { alg: 'RS256', kid: 'rsa' }, rsa), /alg is not accepted/, outer)
+    await refuses(sign(decodeClaims('pinned')), /alg is not accepted/, outer)
   })
 
   test('RFC 9101 §6.2, §6.3: the key, iss and client_id are those of the client; aud and times fit', async () => {
-    await gate.stores.clients.put({ ...DESK, client_id: 'other', jwks: { keys: [jwkOf(foreign.publicKey)] } })
-    await refuses(sign(claimsOf('other')), /key is unknown/, { client_id: 'other' })
-    await refuses(sign(claimsOf('other', { iss: 'desk' })), /client_id/)
-    await refuses(sign(claimsOf('desk', { iss: 'other' })), /iss is not the client/)
-    await accepts(sign(claimsOf('desk', { aud: ['https://else.example', gate.server.issuer] })))
+    await gate.stores.clients.put({ ...DESK, client_id: 'other', jwks: { keys: [toJwk(foreign.publicKey)] } })
+    await refuses(sign(decodeClaims('other')), /key is unknown/, { client_id: 'other' })
+    await refuses(sign(decodeClaims('other', { iss: 'desk' })), /client_id/)
+    await refuses(sign(decodeClaims('desk', { iss: 'other' })), /iss is not the client/)
+    await accepts(sign(decodeClaims('desk', { aud: ['https://else.example', gate.server.issuer] })))
     for (const aud of ['https://else.example', [], [[gate.server.issuer]], null])
-      await refuses(sign(claimsOf('desk', { aud })), /aud is not this server/)
-    await refuses(sign(claimsOf('desk', { exp: now() - 60 })), /expired/)
-    await refuses(sign(claimsOf('desk', { nbf: now() + 62 })), /nbf is in the future/)
-    for (const time of ['exp', 'nbf', 'iat']) await refuses(sign(claimsOf('desk', { [time]: 'soon' })), /not a number/)
+      await refuses(sign(decodeClaims('desk', { aud })), /aud is not this server/)
+    await refuses(sign(decodeClaims('desk', { exp: now() - 60 })), /expired/)
+    await refuses(sign(decodeClaims('desk', { nbf: now() + 62 })), /nbf is in the future/)
+    for (const time of ['exp', 'nbf', 'iat'])
+      await refuses(sign(decodeClaims('desk', { [time]: 'soon' })), /not a number/)
   })
 
   test('RFC 9101 §4: a request object holds no other one, and known parameters have their types', async () => {
-    const nested = sign(claimsOf('desk'))
-    await refuses(sign(claimsOf('desk', { request: nested })), /must not contain request/)
-    await refuses(sign(claimsOf('desk', { request_uri: 'urn:x' })), /must not contain request_uri/)
+    const nested = sign(decodeClaims('desk'))
+    await refuses(sign(decodeClaims('desk', { request: nested })), /must not contain request/)
+    await refuses(sign(decodeClaims('desk', { request_uri: 'urn:x' })), /must not contain request_uri/)
     for (const name of ['acr_values', 'dpop_jkt', 'nonce'])
-      await refuses(sign(claimsOf('desk', { [name]: ['x'] })), new RegExp(`${name} must be a string`))
-    await refuses(sign(claimsOf('desk', { resource: [1] })), /resource must be a string/)
-    await refuses(sign(claimsOf('desk', { dpop_jkt: 'short' })), /dpop_jkt/)
+      await refuses(sign(decodeClaims('desk', { [name]: ['x'] })), new RegExp(`${name} must be a string`))
+    await refuses(sign(decodeClaims('desk', { resource: [1] })), /resource must be a string/)
+    await refuses(sign(decodeClaims('desk', { dpop_jkt: 'short' })), /dpop_jkt/)
   })
 
   test('jwks_uri: a client that authenticates with a secret may publish its keys too', async () => {
-    documents.documents.set('/keys', { keys: [jwkOf(foreign.publicKey, { kid: 'f' })] })
+    documents.documents.set('/keys', { keys: [toJwk(foreign.publicKey, { kid: 'f' })] })
     const { jwks, ...base } = DESK
     const published = { ...base, client_id: 'published', jwks_uri: `${documents.origin}/keys` }
     await gate.stores.clients.put(published)
     await gate.stores.clients.put({ ...published, client_id: 'broken', jwks_uri: `${documents.origin}/none` })
-    const by = (id: string) => sign(claimsOf(id), { alg: 'ES256', kid: 'f' }, foreign)
+    const by = (id: string) => sign(decodeClaims(id), { alg: 'ES256', kid: 'f' }, foreign)
     await accepts(by('published'), { client_id: 'published' })
-    await refuses(sign(claimsOf('published')), /key is unknown/, { client_id: 'published' })
+    await refuses(sign(decodeClaims('published')), /key is unknown/, { client_id: 'published' })
     await refuses(by('broken'), /could not be fetched/, { client_id: 'broken' })
   })
 
   test('RFC 9101 §10.5: require_signed_request_object refuses other requests', async () => {
     await refuses(undefined, /must send a signed request object/, { client_id: 'strict' })
-    await refuses(`${encoded({ alg: 'none' })}.${encoded(claimsOf('strict'))}.`, /alg is not accepted/, {
+    await refuses(`${encoded({ alg: 'none' })}.${encoded(decodeClaims('strict'))}.`, /alg is not accepted/, {
       client_id: 'strict',
     })
   })
 
   test('RFC 9101 §6.3: with it, only the parameters inside count, and client_id is one of them', async () => {
     const outer = { client_id: 'strict', state: 'outer', nonce: 'outer', response_type: 'token', prompt: 'login' }
-    await accepts(sign(claimsOf('strict')), outer)
-    await refuses(sign(claimsOf('strict', { client_id: undefined })), /client_id/, { client_id: 'strict' })
-    const { status, reply } = await ask(sign(claimsOf('strict', { redirect_uri: undefined })), { client_id: 'strict' })
+    await accepts(sign(decodeClaims('strict')), outer)
+    await refuses(sign(decodeClaims('strict', { client_id: undefined })), /client_id/, { client_id: 'strict' })
+    const { status, reply } = await ask(sign(decodeClaims('strict', { redirect_uri: undefined })), {
+      client_id: 'strict',
+    })
     assert.deepEqual([status, reply], [400, undefined])
-    const { text } = await ask(sign(claimsOf('strict', { scope: undefined })), { client_id: 'strict' })
+    const { text } = await ask(sign(decodeClaims('strict', { scope: undefined })), { client_id: 'strict' })
     assert.equal(text, 'scope is missing')
     // OpenID Connect Core §6.1: without it, parameters outside complete those inside.
-    await accepts(sign(claimsOf('desk', { scope: undefined })))
+    await accepts(sign(decodeClaims('desk', { scope: undefined })))
   })
 })

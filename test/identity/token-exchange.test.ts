@@ -8,8 +8,8 @@ import {
   type Answer,
   addOperator,
   basic,
-  claimsOf,
-  headerOf,
+  decodeClaims,
+  decodeHeader,
   PASSWORD,
   SECRET,
   startGate,
@@ -147,24 +147,24 @@ onEveryEngineInLongRuns('token exchange', (place) => {
     const { status, text, body } = await by(proof())
     assert.equal(status, 200, text)
     assert.equal(body.token_type, 'DPoP')
-    assert.deepEqual(claimsOf(String(body.access_token)).cnf, { jkt: own.thumbprint })
+    assert.deepEqual(decodeClaims(String(body.access_token)).cnf, { jkt: own.thumbprint })
     // A token that is not bound may become one: the API has a key of its own.
     const plain = await ask({ ...subject, subject_token: await tokenFor(ORDERS), ...platform() }, proof(foreign), {
       authorization,
     })
-    assert.deepEqual(claimsOf(String(plain.body.access_token)).cnf, { jkt: foreign.thumbprint })
+    assert.deepEqual(decodeClaims(String(plain.body.access_token)).cnf, { jkt: foreign.thumbprint })
   })
 
   test('RFC 8693 §2.2: the API gets a token of the same user for the next service', async () => {
     const token = await tokenFor(ORDERS)
-    const parent = claimsOf(token)
+    const parent = decodeClaims(token)
     const { status, body, text } = await exchange('orders', token, platform())
     assert.equal(status, 200, text)
     assert.equal(body.issued_token_type, ACCESS_TOKEN)
     assert.equal(body.token_type, 'Bearer')
     assert.equal(body.scope, 'Platform/Market')
     assert.equal(body.refresh_token, undefined)
-    const child = claimsOf(String(body.access_token))
+    const child = decodeClaims(String(body.access_token))
     assert.partialDeepStrictEqual(child, {
       sub: parent.sub,
       aud: 'platform',
@@ -275,14 +275,14 @@ onEveryEngineInLongRuns('token exchange', (place) => {
     })
     await gate.stores.events.append({ kind: 'apis-changed' })
     await until('the API has its lifetime', 2000, async () => {
-      const { exp, iat } = claimsOf(await tokenFor(ORDERS))
+      const { exp, iat } = decodeClaims(await tokenFor(ORDERS))
       return Number(exp) - Number(iat) === 90
     })
     const token = await tokenFor(ORDERS)
     const child = await exchanged('orders', token, platform())
-    assert.equal(claimsOf(child).exp, claimsOf(token).exp)
+    assert.equal(decodeClaims(child).exp, decodeClaims(token).exp)
     const grandchild = await exchanged('risk', await exchanged('orders', token, { resource: RISK }), platform())
-    assert.equal(claimsOf(grandchild).exp, claimsOf(token).exp)
+    assert.equal(decodeClaims(grandchild).exp, decodeClaims(token).exp)
   })
 
   test('RFC 8693 §4.1: actors are nested up to four, and introspection shows them', async () => {
@@ -295,8 +295,8 @@ onEveryEngineInLongRuns('token exchange', (place) => {
     ] as const)
       token = await exchanged(client, token, { resource })
     const act = { sub: 'risk', act: { sub: 'orders', act: { sub: 'risk', act: { sub: 'orders' } } } }
-    assert.deepEqual(claimsOf(token).act, act)
-    assert.equal((claimsOf(token).ancestors as unknown[]).length, 4)
+    assert.deepEqual(decodeClaims(token).act, act)
+    assert.equal((decodeClaims(token).ancestors as unknown[]).length, 4)
     const { body } = await gate.post('/connect/introspect', { token }, { authorization: basic('risk', SECRET) })
     assert.deepEqual([body.active, body.act], [true, act])
     await refused(exchange('orders', token, { resource: RISK }), 'invalid_request')
@@ -368,7 +368,7 @@ onEveryEngineInLongRuns('token exchange', (place) => {
 
   test('a revoked grant ends them', async () => {
     const token = await tokenFor(ORDERS, { username: 'dave', client_id: 'app3' })
-    const [grant = ''] = String(claimsOf(token).jti).split('.')
+    const [grant = ''] = String(decodeClaims(token).jti).split('.')
     await endsAll(token, () =>
       gate.stores.events.append({ kind: 'grant-revoked', grantId: grant, expiresAt: Date.now() + 60_000 }),
     )
@@ -415,11 +415,11 @@ onEveryEngineInLongRuns('token exchange', (place) => {
 
   test('withdrawing the key of the first token ends them, though another key signed them', async () => {
     const token = await tokenFor(ORDERS)
-    const old = String(headerOf(token).kid)
+    const old = String(decodeHeader(token).kid)
     await admin('POST', '/admin/keys', { active_in: 0 })
-    await until('another key signs', 5000, async () => headerOf(await tokenFor(ORDERS)).kid !== old)
+    await until('another key signs', 5000, async () => decodeHeader(await tokenFor(ORDERS)).kid !== old)
     const child = await exchanged('orders', token, platform())
-    assert.notEqual(headerOf(child).kid, old)
+    assert.notEqual(decodeHeader(child).kid, old)
     await until('the other node knows the key', 1000, async () => (await query(other, child)) === 200)
     await admin('DELETE', `/admin/keys/${old}?compromised=true`)
     await until('the child is refused', 1000, async () => (await query(other, child)) === 401)

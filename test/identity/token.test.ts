@@ -5,7 +5,7 @@ import { type IncomingMessage, request as sendRequest } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { type Answer, basic, claimsOf, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { type Answer, basic, decodeClaims, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
 const CREDENTIALS = { grant_type: 'client_credentials' }
@@ -237,7 +237,10 @@ onEveryEngineInLongRuns('the token endpoint', (place) => {
     const answer = await asService(CREDENTIALS)
     assert.deepEqual(Object.keys(answer.body), ['access_token', 'expires_in', 'token_type', 'scope'])
     assert.equal(answer.body.scope, 'Platform/Admin Platform/Market Platform/News Platform/OrderPad Platform/Trading')
-    assert.partialDeepStrictEqual(claimsOf(String(answer.body.access_token)), { sub: 'service', client_id: 'service' })
+    assert.partialDeepStrictEqual(decodeClaims(String(answer.body.access_token)), {
+      sub: 'service',
+      client_id: 'service',
+    })
     for (const scope of ['openid', 'offline_access', 'Platform/News openid']) {
       assertRefused(await asService({ ...CREDENTIALS, scope }), 400, 'invalid_scope')
     }

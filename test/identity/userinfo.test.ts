@@ -70,12 +70,12 @@ onEveryEngineInLongRuns('userinfo', (place) => {
 
   test('OpenID Connect Core §5.4: the claims of the scopes are returned by userinfo, and in the ID token of clients configured so', async () => {
     const form = { scope: 'openid email offline_access' }
-    const claimsOf = ({ id_token = '' }: TokenAnswer) => {
+    const decodeClaims = ({ id_token = '' }: TokenAnswer) => {
       const { email, email_verified, name } = decodeJwt(id_token)
       return { email, email_verified, name }
     }
     const nothing = { email: undefined, email_verified: undefined, name: undefined }
-    assert.deepEqual(claimsOf(await gate.signIn(form)), nothing)
+    assert.deepEqual(decodeClaims(await gate.signIn(form)), nothing)
     await gate.stores.clients.put({
       client_id: 'reader',
       token_endpoint_auth_method: 'none',
@@ -85,9 +85,9 @@ onEveryEngineInLongRuns('userinfo', (place) => {
     })
     const answer = await gate.signIn({ ...form, client_id: 'reader' })
     const email = { ...nothing, email: 'alice@example.com', email_verified: true }
-    assert.deepEqual(claimsOf(answer), email)
+    assert.deepEqual(decodeClaims(answer), email)
     const again = { grant_type: 'refresh_token', refresh_token: answer.refresh_token ?? '', client_id: 'reader' }
-    assert.deepEqual(claimsOf((await gate.post('/connect/token', again)).body as unknown as TokenAnswer), email)
+    assert.deepEqual(decodeClaims((await gate.post('/connect/token', again)).body as unknown as TokenAnswer), email)
   })
 
   test('C-90: without a token there is a challenge and no error code', async () => {

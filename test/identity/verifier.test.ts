@@ -31,7 +31,7 @@ test('every check of a batch gets its own result, under its own key', async (t) 
   const verifier = open(t, { program: program(`${reports}; await import(${JSON.stringify(THREAD)})`, false) })
   const checks = Array.from({ length: 100 }, (_, at) => {
     const signer = at % 3 === 0 ? successor : ours
-    const token = tokenOf(signer.privateKey, at)
+    const token = requestToken(signer.privateKey, at)
     const isForged = at % 7 === 0
     const publicKey = at % 5 === 0 ? ours.publicKey : signer.publicKey
     const key = publicKey === ours.publicKey ? GOOD_KEY : OTHER_KEY
@@ -127,13 +127,13 @@ function checkAtOnce(verifier: Verifier, count: number): Promise<boolean[]> {
   return Promise.all(Array.from({ length: count }, () => check(verifier)))
 }
 
-const good = tokenOf(ours.privateKey, 0)
+const good = requestToken(ours.privateKey, 0)
 
 function check(verifier: Verifier): Promise<boolean> {
   return verifier.verify(good, GOOD_KEY)
 }
 
-function tokenOf(key: KeyObject, serial: number): string {
+function requestToken(key: KeyObject, serial: number): string {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const signed = `${encode({ alg: 'RS256' })}.${encode({ serial })}`
   return `${signed}.${sign('sha256', Buffer.from(signed), key).toString('base64url')}`

@@ -7,17 +7,17 @@ import {
   type DocumentServer,
   ecPair,
   type JsonMembers,
-  jwkOf,
   rsaPair,
   serveDocuments,
   signJwt,
+  toJwk,
 } from '../support/foreign-issuer.ts'
-import { basic, claimsOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { basic, decodeClaims, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
 const clock = createTestClock()
 const now = () => Math.floor(clock() / 1000)
-const formOf = (assertion: string, form: Record<string, string> = {}) => ({
+const buildForm = (assertion: string, form: Record<string, string> = {}) => ({
   grant_type: 'client_credentials',
   client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
   client_assertion: assertion,
@@ -36,7 +36,7 @@ onSqlite('workloads', (place) => {
       const issuer = `${documents.origin}/${name}`
       documents.documents.set(`/${name}/.well-known/openid-configuration`, { issuer, jwks_uri: `${issuer}/jwks` })
       documents.documents.set(`/${name}/jwks`, {
-        keys: [jwkOf(pair.publicKey, { kid: name, alg: 'RS256', use: 'sig' })],
+        keys: [toJwk(pair.publicKey, { kid: name, alg: 'RS256', use: 'sig' })],
       })
     }
     const issuer = `${documents.origin}/liar`
@@ -51,7 +51,7 @@ onSqlite('workloads', (place) => {
       {
         issuer: inline.issuer,
         subject: inline.subject,
-        jwks: { keys: [jwkOf(inline.pair.publicKey, { kid: 'edge' })] },
+        jwks: { keys: [toJwk(inline.pair.publicKey, { kid: 'edge' })] },
       },
       { issuer, subject: 'x' },
     ]
@@ -99,11 +99,11 @@ onSqlite('workloads', (place) => {
       ref: 'refs/heads/main',
     })
   const ask = (token: string, form: Record<string, string> = { client_id: 'pricer' }) =>
-    gate.post('/connect/token', formOf(token, form))
-  const statusOf = async (token: string, form?: Record<string, string>) => (await ask(token, form)).status
-  const faultOf = async (token: string, form?: Record<string, string>) => {
+    gate.post('/connect/token', buildForm(token, form))
+  const readStatus = async (token: string, form?: Record<string, string>) => (await ask(token, form)).status
+  const readFault = async (token: string, form?: Record<string, string>) => {
     const before = gate.server.log.length
-    assert.equal(await statusOf(token, form), 401)
+    assert.equal(await readStatus(token, form), 401)
     const [, fault] = /client authentication by \w+: ([^"]*)/.exec(gate.server.log.slice(before).join()) ?? []
     return fault
   }
@@ -113,50 +113,50 @@ onSqlite('workloads', (place) => {
     for (let at = 0; at < 3; at++) {
       const { status, text, body } = await ask(token)
       assert.equal(status, 200, text)
-      assert.equal(claimsOf(String(body.access_token)).client_id, 'pricer')
+      assert.equal(decodeClaims(String(body.access_token)).client_id, 'pricer')
     }
     assert.deepEqual(documents.fetched, ['/kubernetes/.well-known/openid-configuration', '/kubernetes/jwks'])
     clock.advance(3_600_000)
-    assert.equal(await faultOf(token), 'it has expired')
+    assert.equal(await readFault(token), 'it has expired')
   })
 
   test('a CI job authenticates, and one with keys in the registration', async () => {
-    assert.equal(await statusOf(githubToken()), 200)
+    assert.equal(await readStatus(githubToken()), 200)
     const claims = { iss: inline.issuer, sub: inline.subject, aud: gate.server.issuer, iat: now(), exp: now() + 60 }
-    assert.equal(await statusOf(signJwt({ alg: 'ES256', kid: 'edge' }, inline.pair.privateKey, claims)), 200)
+    assert.equal(await readStatus(signJwt({ alg: 'ES256', kid: 'edge' }, inline.pair.privateKey, claims)), 200)
   })
 
   test('a client may have a secret besides', async () => {
-    assert.equal(await statusOf(githubToken(), { client_id: 'both' }), 200)
+    assert.equal(await readStatus(githubToken(), { client_id: 'both' }), 200)
     const authorization = basic('both', SECRET)
     const answer = await gate.post('/connect/token', { grant_type: 'client_credentials' }, { authorization })
     assert.equal(answer.status, 200)
   })
 
   test('the subject is exact, and client_id is needed', async () => {
-    assert.match((await faultOf(kubernetesToken({ sub: `${kubernetes.subject}2` }))) ?? '', /no registered workload/)
-    assert.match((await faultOf(kubernetesToken({ sub: kubernetes.subject.toUpperCase() }))) ?? '', /no registered/)
-    assert.match((await faultOf(kubernetesToken({ sub: [kubernetes.subject] }))) ?? '', /no registered workload/)
-    assert.match((await faultOf(kubernetesToken({ iss: `${documents.origin}/github` }))) ?? '', /no registered/)
-    assert.match((await faultOf(kubernetesToken({ iss: `${documents.origin}/kubernetes/` }))) ?? '', /no registered/)
-    assert.equal(await faultOf(kubernetesToken(), {}), 'unknown client')
-    assert.equal(await statusOf(kubernetesToken({ sub: 'namesake' }), { client_id: 'namesake' }), 200)
-    assert.equal(await faultOf(kubernetesToken({ sub: 'namesake' }), {}), 'client_id is missing')
-    assert.match((await faultOf(kubernetesToken(), { client_id: 'service' })) ?? '', /no registered workload/)
+    assert.match((await readFault(kubernetesToken({ sub: `${kubernetes.subject}2` }))) ?? '', /no registered workload/)
+    assert.match((await readFault(kubernetesToken({ sub: kubernetes.subject.toUpperCase() }))) ?? '', /no registered/)
+    assert.match((await readFault(kubernetesToken({ sub: [kubernetes.subject] }))) ?? '', /no registered workload/)
+    assert.match((await readFault(kubernetesToken({ iss: `${documents.origin}/github` }))) ?? '', /no registered/)
+    assert.match((await readFault(kubernetesToken({ iss: `${documents.origin}/kubernetes/` }))) ?? '', /no registered/)
+    assert.equal(await readFault(kubernetesToken(), {}), 'unknown client')
+    assert.equal(await readStatus(kubernetesToken({ sub: 'namesake' }), { client_id: 'namesake' }), 200)
+    assert.equal(await readFault(kubernetesToken({ sub: 'namesake' }), {}), 'client_id is missing')
+    assert.match((await readFault(kubernetesToken(), { client_id: 'service' })) ?? '', /no registered workload/)
   })
 
   test('the audience is the issuer alone, for at most an hour', async () => {
     const { issuer } = gate.server
     for (const aud of [[issuer, 'https://kubernetes.default.svc'], `${issuer}/connect/token`, undefined, []])
-      assert.equal(await faultOf(kubernetesToken({ aud })), 'aud is not this issuer alone')
+      assert.equal(await readFault(kubernetesToken({ aud })), 'aud is not this issuer alone')
     for (const changes of [{ exp: now() + 3601 }, { iat: undefined }, { iat: now() - 7200, exp: now() + 60 }])
-      assert.equal(await faultOf(kubernetesToken(changes)), 'it is valid for more than an hour')
-    assert.equal(await faultOf(kubernetesToken({ iat: now() + 60 })), 'iat or nbf is in the future')
+      assert.equal(await readFault(kubernetesToken(changes)), 'it is valid for more than an hour')
+    assert.equal(await readFault(kubernetesToken({ iat: now() + 60 })), 'iat or nbf is in the future')
   })
 
   test('a key of another issuer, and metadata that name another issuer, are refused', async () => {
-    assert.equal(await faultOf(kubernetesToken({}, github.pair)), 'its signature is wrong')
+    assert.equal(await readFault(kubernetesToken({}, github.pair)), 'its signature is wrong')
     const token = kubernetesToken({ iss: `${documents.origin}/liar`, sub: 'x' })
-    assert.equal(await faultOf(token), 'the metadata of its issuer name another one')
+    assert.equal(await readFault(token), 'the metadata of its issuer name another one')
   })
 })

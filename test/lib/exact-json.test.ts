@@ -129,10 +129,10 @@ test('random names, of which any character may be escaped, and repeated ones', (
 
 test('an error in a text with escaped names is that of JSON.parse', () => {
   for (const text of ['{"\\u0061":1,"\\\\":x}', '{"\\":1}', '{"\\x":1}', '{"\\u0061":1} 2', '{"\\u0061"'])
-    assert.throws(() => parseJson(text), errorOf(text))
+    assert.throws(() => parseJson(text), readError(text))
 })
 
-function errorOf(text: string): Error {
+function readError(text: string): Error {
   try {
     JSON.parse(text)
   } catch (error) {
@@ -142,7 +142,7 @@ function errorOf(text: string): Error {
 }
 
 /** The shortest of several runs, in milliseconds. */
-function timeOf(parse: (text: string) => unknown, text: string): number {
+function measureTime(parse: (text: string) => unknown, text: string): number {
   const times = Array.from({ length: 7 }, () => {
     const start = performance.now()
     parse(text)
@@ -153,9 +153,9 @@ function timeOf(parse: (text: string) => unknown, text: string): number {
 
 test('a long text with escaped names takes not much longer than one without', (t) => {
   const items = '1,'.repeat(250_000)
-  const plain = timeOf(parseJson, `{"Topic":[${items}1]}`)
+  const plain = measureTime(parseJson, `{"Topic":[${items}1]}`)
   for (const name of ['\\u0054opic', 'gr\\u00f6\\u00dfe']) {
-    const ratio = timeOf(parseJson, `{"${name}":[${items}1]}`) / plain
+    const ratio = measureTime(parseJson, `{"${name}":[${items}1]}`) / plain
     t.diagnostic(`${name}: ${ratio.toFixed(1)} times`)
     assert.ok(ratio < 4, `${name}: ${ratio} times`)
   }

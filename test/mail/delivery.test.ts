@@ -31,7 +31,7 @@ onEveryEngineInLongRuns('delivery of mail', (at) => {
     return email
   }
 
-  async function mailOf(to: string) {
+  async function findMail(to: string) {
     const { body } = await place.admin('GET', '/admin/mail')
     return body.items?.find((mail) => mail.to === to) ?? {}
   }
@@ -44,9 +44,9 @@ onEveryEngineInLongRuns('delivery of mail', (at) => {
     const to = await invite()
     const waits: number[] = []
     for (let attempts = 1; attempts <= 6; attempts++) {
-      await until(`attempt ${attempts} fails`, 2_000, async () => (await mailOf(to)).attempts === attempts)
+      await until(`attempt ${attempts} fails`, 2_000, async () => (await findMail(to)).attempts === attempts)
       await place.settled()
-      const mail = await mailOf(to)
+      const mail = await findMail(to)
       assert.match(String(mail.error), /451.*try later/)
       waits.push(minutesUntilNext(mail))
       place.clock.advance((waits.at(-1) ?? 0) * MINUTE)
@@ -54,24 +54,24 @@ onEveryEngineInLongRuns('delivery of mail', (at) => {
     assert.deepEqual(waits, [1, 5, 15, 60, 60, 60])
     place.smtp.answer = undefined
     await place.mailTo(to)
-    assert.equal((await mailOf(to)).state, 'sent')
+    assert.equal((await findMail(to)).state, 'sent')
   })
 
   test('it is given up with its link, or after a day', async () => {
     place.smtp.answer = () => ({ code: 451, text: 'try later' })
     const to = await invite(120)
-    await until('the first attempt fails', 2_000, async () => (await mailOf(to)).attempts === 1)
+    await until('the first attempt fails', 2_000, async () => (await findMail(to)).attempts === 1)
     await place.settled()
     place.clock.advance(MINUTE)
-    await until('it is given up', 2_000, async () => (await mailOf(to)).state === 'failed')
-    assert.equal((await mailOf(to)).attempts, 2)
+    await until('it is given up', 2_000, async () => (await findMail(to)).state === 'failed')
+    assert.equal((await findMail(to)).attempts, 2)
   })
 
   test('a 5yz to the recipient ends it', async () => {
     place.smtp.answer = () => ({ code: 550, text: 'no such mailbox' })
     const to = await invite()
-    await until('it ends', 2_000, async () => (await mailOf(to)).state === 'failed')
-    const { error, attempts, next_at: next } = await mailOf(to)
+    await until('it ends', 2_000, async () => (await findMail(to)).state === 'failed')
+    const { error, attempts, next_at: next } = await findMail(to)
     assert.match(String(error), /no such mailbox/)
     assert.deepEqual([attempts, next], [1, null])
   })
@@ -82,7 +82,7 @@ onEveryEngineInLongRuns('delivery of mail', (at) => {
     place.smtp.commands.length = 0
     const to = await invite()
     await until('the server has the mail', 2_000, () => place.smtp.commands.includes('RCPT'))
-    const { id } = await mailOf(to)
+    const { id } = await findMail(to)
     assert.equal((await place.admin('DELETE', `/admin/mail/${id}`)).status, 409)
     // Three polls later.
     await new Promise((resolve) => setTimeout(resolve, 1_600))
@@ -98,14 +98,14 @@ onEveryEngineInLongRuns('delivery of mail', (at) => {
     await until(
       'both wait',
       2_000,
-      async () => (await mailOf(one)).attempts === 1 && (await mailOf(two)).attempts === 1,
+      async () => (await findMail(one)).attempts === 1 && (await findMail(two)).attempts === 1,
     )
     await place.settled()
     place.smtp.answer = undefined
-    assert.equal((await place.admin('DELETE', `/admin/mail/${(await mailOf(two)).id}`)).status, 204)
-    assert.equal((await place.admin('POST', `/admin/mail/${(await mailOf(one)).id}/retry`)).status, 204)
+    assert.equal((await place.admin('DELETE', `/admin/mail/${(await findMail(two)).id}`)).status, 204)
+    assert.equal((await place.admin('POST', `/admin/mail/${(await findMail(one)).id}/retry`)).status, 204)
     await place.mailTo(one)
-    assert.equal((await mailOf(two)).state, 'removed')
+    assert.equal((await findMail(two)).state, 'removed')
   })
 
   test('a mailbox gets 5 mails an hour and 20 a day of what anybody can ask for; notices are counted apart', async () => {

@@ -5,7 +5,7 @@ import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type MailPlace, openMailPlace } from '../support/mail-place.ts'
 import { ALICE } from '../support/sign-in-place.ts'
 import { linkIn } from '../support/smtp-server.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const NEW = 'a password from a mailed link'
@@ -33,7 +33,7 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     return { username, email, id: String(body.id) }
   }
 
-  const userOf = async (username: string) => (await place.admin('GET', `/admin/users/${username}`)).body
+  const readUser = async (username: string) => (await place.admin('GET', `/admin/users/${username}`)).body
 
   test('an operator has an invitation mailed over TLS with AUTH; its link is not in the reply, and using it verifies the address', async () => {
     const { status, body } = await place.admin('POST', '/admin/links', {
@@ -54,10 +54,10 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     assert.ok(mail.html.includes(`href="${linkIn(mail)}"`))
     // Opening does not use it.
     assert.equal((await place.open(place.newAgent(), linkIn(mail))).status, 200)
-    assert.equal((await userOf('invited')).email_verified, undefined)
+    assert.equal((await readUser('invited')).email_verified, undefined)
     const agent = place.newAgent()
     assert.equal((await place.choose(mail, NEW, agent)).url.pathname, '/account')
-    assert.equal((await userOf('invited')).email_verified, true)
+    assert.equal((await readUser('invited')).email_verified, true)
     assert.equal((await place.choose(mail, NEW)).status, 410)
     // An invitation is no change of a password, and the browser that used the link is known.
     await place.settled()
@@ -132,10 +132,10 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     const agent = place.newAgent()
     const opened = await place.open(agent, linkIn(second))
     await place.admin('PATCH', `/admin/users/${two.username}`, { email: 'new-address@example.com' })
-    assert.equal((await userOf(two.username)).email_verified, false)
+    assert.equal((await readUser(two.username)).email_verified, false)
     const form = opened.forms.find(({ id }) => id === 'set-up')
     assert.ok(form !== undefined)
-    assert.equal(pageOf(await agent.submit(form, { new_password: NEW })).status, 410)
+    assert.equal(requirePage(await agent.submit(form, { new_password: NEW })).status, 410)
     assert.match((await place.mailTo(two.email)).headers.get('subject') ?? '', /email address .* changed/)
   })
 
@@ -161,15 +161,15 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     const person = await newPerson()
     const agent = place.newAgent()
     const start = await place.open(agent, '/account')
-    const signedIn = pageOf(await signIn(agent, start, { ...person, password: ALICE.password }))
+    const signedIn = requirePage(await signIn(agent, start, { ...person, password: ALICE.password }))
     await place.mailTo(person.email)
     const profile = signedIn.forms.find(({ id }) => id === 'profile') ?? assert.fail(signedIn.body)
     place.clock.advance(11 * MINUTE)
-    const again = pageOf(await agent.submit(profile, { email: 'thief@example.com' }))
+    const again = requirePage(await agent.submit(profile, { email: 'thief@example.com' }))
     assert.equal(again.url.pathname, '/sign-in')
     assert.equal(await place.stores.addressLinks.findOfUser(person.id), undefined)
     // What is no way in can still be changed.
-    assert.equal(pageOf(await agent.submit(profile, { nickname: 'Nick' })).url.pathname, '/account')
+    assert.equal(requirePage(await agent.submit(profile, { nickname: 'Nick' })).url.pathname, '/account')
   })
 
   test('people who claim the address of somebody else do not keep them from a new password', async () => {
@@ -182,18 +182,18 @@ onEveryEngineInLongRuns('mailed links', (at) => {
   test('a new address counts once it is confirmed; the old one is told', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
-    const signedIn = pageOf(
+    const signedIn = requirePage(
       await signIn(agent, await place.open(agent, '/account'), { ...person, password: ALICE.password }),
     )
     const notice = await place.mailTo(person.email)
     assert.match(notice.headers.get('subject') ?? '', /New sign-in/)
     const profile = signedIn.forms.find(({ id }) => id === 'profile')
     assert.ok(profile !== undefined)
-    const bad = pageOf(await agent.submit(profile, { email: '"a@b"@example.com' }))
+    const bad = requirePage(await agent.submit(profile, { email: '"a@b"@example.com' }))
     assert.equal(bad.status, 400)
-    const saved = pageOf(await agent.submit(profile, { email: 'fresh@example.com', nickname: 'Nick' }))
+    const saved = requirePage(await agent.submit(profile, { email: 'fresh@example.com', nickname: 'Nick' }))
     assert.match(saved.body, /A link has been sent to fresh@example.com/)
-    let { email, email_verified: isVerified, nickname } = await userOf(person.username)
+    let { email, email_verified: isVerified, nickname } = await readUser(person.username)
     assert.deepEqual([email, isVerified, nickname], [person.email, true, 'Nick'])
     const mail = await place.mailTo('fresh@example.com')
     assert.doesNotMatch(mail.text, /Person/, 'nothing that the person has written goes to somebody else')
@@ -202,8 +202,8 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     const other = place.newAgent()
     const form = (await place.open(other, linkIn(mail))).forms[0]
     assert.ok(form !== undefined)
-    assert.match(pageOf(await other.submit(form)).body, /is confirmed/)
-    ;({ email, email_verified: isVerified, nickname } = await userOf(person.username))
+    assert.match(requirePage(await other.submit(form)).body, /is confirmed/)
+    ;({ email, email_verified: isVerified, nickname } = await readUser(person.username))
     assert.deepEqual([email, isVerified, nickname], ['fresh@example.com', true, 'Nick'])
     assert.match((await place.mailTo(person.email)).headers.get('subject') ?? '', /email address .* changed/)
     assert.equal((await place.open(place.newAgent(), linkIn(mail))).status, 410)
@@ -212,7 +212,7 @@ onEveryEngineInLongRuns('mailed links', (at) => {
   test('a link that confirms an address is valid for 24 hours, and void after a new password', async () => {
     const person = await newPerson({ email_verified: false })
     const agent = place.newAgent()
-    const page = pageOf(
+    const page = requirePage(
       await signIn(agent, await place.open(agent, '/account'), { ...person, password: ALICE.password }),
     )
     assert.match(page.body, /Not confirmed/)
@@ -233,7 +233,7 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     })
     const enter = async () => {
       const page = await place.open(agent, '/account')
-      return pageOf(await signIn(agent, page, { ...person, password: ALICE.password }))
+      return requirePage(await signIn(agent, page, { ...person, password: ALICE.password }))
     }
     await enter()
     const notice = await place.mailTo(person.email)

@@ -65,7 +65,7 @@ async function scenario(start: (folder: string) => Promise<OtherMailServer>, pro
   let node = await serveProcess(settings, { environment })
   try {
     const invite = (name: string) => gatehouse('user', 'invite', name, '--email', `${name}@example.com`, '--send')
-    const stateOf = async (name: string) =>
+    const readState = async (name: string) =>
       new RegExp(`(\\w+) +${name}@example\\.com`).exec(await gatehouse('mail', 'list'))?.[1]
     const addresses = async () => (await server.received()).map(({ to }) => to).sort()
     assert.match(await gatehouse('doctor'), /can be used \[mail\]/)
@@ -73,8 +73,8 @@ async function scenario(start: (folder: string) => Promise<OtherMailServer>, pro
     for (const name of ['now', 'later', 'refused', 'killed']) await invite(name)
     await until('the first arrives', 5_000, async () => (await addresses()).length === 1)
     assert.match((await server.received())[0]?.text ?? '', proof)
-    await until('the third is given up', 5_000, async () => (await stateOf('refused')) === 'failed')
-    assert.equal(await stateOf('later'), 'waiting')
+    await until('the third is given up', 5_000, async () => (await readState('refused')) === 'failed')
+    assert.equal(await readState('later'), 'waiting')
     node.child.kill('SIGKILL')
     await node.ended
     await server.defer([])

@@ -57,12 +57,12 @@ test('a move that is killed while it copies and while it compares continues, in 
   const there = ['--data', folder, '--to', url]
   await killWhen(there, () => isBetween(client, 'query.keyed'))
   if (IS_LONG_RUN) await killWhen(there, () => isBetween(client, 'query.keyless'))
-  await killWhen(there, async () => (await stateOf(client, 'query.keyed'))?.state === 'verified')
+  await killWhen(there, async () => (await readState(client, 'query.keyed'))?.state === 'verified')
   for (const place of [
     ['--data', folder],
     ['--data', folder, '--database-url', url],
   ])
-    assert.match(await refusalOf(['serve', '--port', '0', ...place]), /unfinished/)
+    assert.match(await catchRefusal(['serve', '--port', '0', ...place]), /unfinished/)
   assert.match((await gatehouse(['move', ...there, '--json'])).stdout, /"isResumed":true/)
   const sums = 'SELECT count(*), sum(id), count(DISTINCT note) FROM gatehouse_data.'
   for (const [table, ids] of [
@@ -89,17 +89,17 @@ test('a copy that differs from its source is found, with the table, the row and 
   const [folder, url] = [await copyOfModel('differing'), await newDatabase()]
   const client = await connect(url)
   const there = ['--data', folder, '--to', url]
-  await killWhen(there, async () => (await stateOf(client, 'query.keyed'))?.state === 'copied')
+  await killWhen(there, async () => (await readState(client, 'query.keyed'))?.state === 'copied')
   await client.query(`UPDATE gatehouse_data.keyed SET note = 'changed' WHERE id = 4711`)
   assert.match(
-    await refusalOf(['move', ...there]),
+    await catchRefusal(['move', ...there]),
     /query\.keyed .*id = 4711.* note is "changed" instead of "row 4711"/,
   )
   await client.query(`DELETE FROM gatehouse_data.keyed WHERE id = 4711`)
-  assert.match(await refusalOf(['move', ...there]), /query\.keyed /)
-  assert.match(await refusalOf(['serve', '--port', '0', '--data', folder]), /is being moved/)
+  assert.match(await catchRefusal(['move', ...there]), /query\.keyed /)
+  assert.match(await catchRefusal(['serve', '--port', '0', '--data', folder]), /is being moved/)
   await gatehouse(['move', '--reopen', '--data', folder])
-  assert.match(await refusalOf(['move', ...there]), /unfinished move from .* was reopened or is another one/)
+  assert.match(await catchRefusal(['move', ...there]), /unfinished move from .* was reopened or is another one/)
   await client.end()
 })
 
@@ -111,31 +111,34 @@ test('a moved database is not served until it is reopened, and offline commands 
     ['serve', '--port', '0'],
     ['user', 'list'],
   ])
-    assert.match(await refusalOf([...command, '--data', folder]), /was moved to postgres:.*move --reopen/)
-  assert.match(await refusalOf(['move', '--data', folder, '--to', url]), /was moved to postgres:/)
+    assert.match(await catchRefusal([...command, '--data', folder]), /was moved to postgres:.*move --reopen/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', url]), /was moved to postgres:/)
   assert.match((await gatehouse(['doctor', '--data', folder], 1)).stdout, /was moved to postgres:.*database\.moved/)
   await gatehouse(['user', 'list', '--data', folder, '--database-url', url])
   assert.match(
-    await refusalOf(['move', '--data', folder, '--database-url', url, '--to', folder]),
+    await catchRefusal(['move', '--data', folder, '--database-url', url, '--to', folder]),
     /holds the data that was moved/,
   )
   const open = join(scratch, 'open')
   await mkdir(open)
   await chmod(open, 0o777)
   assert.match(
-    await refusalOf(['move', '--data', folder, '--database-url', url, '--to', open]),
+    await catchRefusal(['move', '--data', folder, '--database-url', url, '--to', open]),
     /Everyone on this machine can write to .*open \(mode 777\)/,
   )
   const client = await connect(url)
   await client.query(`UPDATE gatehouse_data._gh_tables SET created = 'infinity' WHERE key = 'keyed'`)
   await client.end()
   const away = ['--data', folder, '--database-url', url, '--to', join(scratch, 'away')]
-  assert.match(await refusalOf(['move', ...away]), /_gh_tables \(key = keyed\): created is infinity, which is outside/)
+  assert.match(
+    await catchRefusal(['move', ...away]),
+    /_gh_tables \(key = keyed\): created is infinity, which is outside/,
+  )
   assert.ok(!existsSync(join(scratch, 'away')))
   assert.match((await gatehouse(['move', '--reopen', '--data', folder])).stdout, /can be served again/)
   await gatehouse(['user', 'list', '--data', folder])
-  assert.match(await refusalOf(['move', '--reopen', '--data', folder]), /was not moved/)
-  assert.match(await refusalOf(['move', '--data', folder, '--to', url]), /is not empty \(it has gatehouse/)
+  assert.match(await catchRefusal(['move', '--reopen', '--data', folder]), /was not moved/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', url]), /is not empty \(it has gatehouse/)
 })
 
 test('values that PostgreSQL cannot hold are found before anything is copied, with table, row and column', async () => {
@@ -145,12 +148,12 @@ test('values that PostgreSQL cannot hold are found before anything is copied, wi
     `UPDATE keyed SET note = 'a' || char(0) WHERE id = 12; UPDATE keyed SET note = CAST(x'61eda080' AS TEXT) WHERE id = 13;
     UPDATE keyed SET note = '\ufffd' WHERE id = 14; INSERT INTO keyless VALUES ('x', NULL)`,
   )
-  const refusal = await refusalOf(['move', '--data', folder, '--to', url, '--dry-run'])
+  const refusal = await catchRefusal(['move', '--data', folder, '--to', url, '--dry-run'])
   assert.match(refusal, /^gatehouse: 3 values/)
   assert.match(refusal, /query\.keyed \(id = 12\): note contains the character NUL/)
   assert.match(refusal, /query\.keyed \(id = 13\): note contains bytes that are not UTF-8/)
   assert.match(refusal, /query\.keyless \(id = "x", note = NULL\): id is not a valid Integer/)
-  assert.match(await refusalOf(['move', '--data', folder, '--to', url]), /3 values/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', url]), /3 values/)
   const client = await connect(url)
   const { rows } = await client.query(`SELECT 1 FROM pg_namespace WHERE nspname LIKE 'gatehouse%'`)
   await client.end()
@@ -164,13 +167,13 @@ test('a move from a served database, within one engine, or to nowhere is refused
   const [folder, url] = [await copyOfModel('served'), await newDatabase()]
   const server = launchGatehouse(['serve', '--data', folder, '--port', '0', '--stop-delay', '0'])
   await until('it serves', 30_000, async () => /started|Ready|listen/i.test(server.output().stdout))
-  assert.match(await refusalOf(['move', '--data', folder, '--to', url]), /A server \(.*\) runs on .*: stop it/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', url]), /A server \(.*\) runs on .*: stop it/)
   server.child.kill('SIGTERM')
   await server.ended
-  assert.match(await refusalOf(['move', '--data', folder, '--to', join(scratch, 'other')]), /both SQLite.*backup/)
-  assert.match(await refusalOf(['move', '--data', join(scratch, 'none'), '--to', url]), /no database/)
-  assert.match(await refusalOf(['move', '--data', folder], 2), /needs --to/)
-  assert.match(await refusalOf(['move', '--data', folder, '--to', 'postgres://a b'], 2), /--to: it must look like/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', join(scratch, 'other')]), /both SQLite.*backup/)
+  assert.match(await catchRefusal(['move', '--data', join(scratch, 'none'), '--to', url]), /no database/)
+  assert.match(await catchRefusal(['move', '--data', folder], 2), /needs --to/)
+  assert.match(await catchRefusal(['move', '--data', folder, '--to', 'postgres://a b'], 2), /--to: it must look like/)
 })
 
 test('a database cannot be reopened while its move runs', async () => {
@@ -178,7 +181,7 @@ test('a database cannot be reopened while its move runs', async () => {
   const client = await connect(url)
   const { ended } = launchGatehouse(['move', '--data', folder, '--to', url])
   await until('it copies', 30_000, () => isBetween(client, 'query.keyed'))
-  assert.match(await refusalOf(['move', '--reopen', '--data', folder]), /Another gatehouse moves/)
+  assert.match(await catchRefusal(['move', '--reopen', '--data', folder]), /Another gatehouse moves/)
   assert.equal(await ended, 0)
   await client.end()
 })
@@ -223,7 +226,7 @@ async function killWhen(args: readonly string[], isDue: () => Promise<boolean>):
   assert.equal(child.signalCode, 'SIGKILL', output().stderr)
 }
 
-async function stateOf(client: pg.Client, table: string): Promise<{ rows: number; state: string } | undefined> {
+async function readState(client: pg.Client, table: string): Promise<{ rows: number; state: string } | undefined> {
   const { rows } = await client.query(`SELECT to_regclass('gatehouse.move_progress') AS found`)
   if (rows[0]?.found === null) return undefined
   const progress = await client.query('SELECT rows::int, state FROM gatehouse.move_progress WHERE name = $1', [table])
@@ -232,7 +235,7 @@ async function stateOf(client: pg.Client, table: string): Promise<{ rows: number
 
 /** Whether some rows of the table have been copied, but not all. */
 async function isBetween(client: pg.Client, table: string): Promise<boolean> {
-  const found = await stateOf(client, table)
+  const found = await readState(client, table)
   return found?.state === 'copying' && found.rows > 0
 }
 
@@ -263,7 +266,7 @@ async function gatehouse(args: readonly string[], status = 0) {
   return finished
 }
 
-async function refusalOf(args: readonly string[], status = 1): Promise<string> {
+async function catchRefusal(args: readonly string[], status = 1): Promise<string> {
   const { stderr } = await gatehouse(args, status)
   // Without the progress.
   return stderr.replace(/^(checking|copying|comparing) .*\n/gm, '')

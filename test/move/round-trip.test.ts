@@ -13,7 +13,7 @@ import { freePort } from '../support/free-port.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
-import { createUserAgent, pageOf } from '../support/user-agent.ts'
+import { createUserAgent, requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const ALICE = { username: 'alice', password: 'wonderland-1' }
@@ -86,10 +86,10 @@ test('users, factors, tokens, keys, audit, tables and documents are the same in 
   const third = { engine: 'sqlite', dataFolder: join(scratch, 'third'), databaseUrl: '' } as const
 
   const { kept, secrets } = await serve(first, { '--demo': 'true' }, async (server) => {
-    const admin = await tokensOf(server, ADMIN)
+    const admin = await requestTokens(server, ADMIN)
     for (const statement of STATEMENTS) await query(server, admin.access_token, statement)
     await insertOnce(server, admin.access_token)
-    const alice = await tokensOf(server, ALICE)
+    const alice = await requestTokens(server, ALICE)
     await query(
       server,
       alice.access_token,
@@ -98,7 +98,7 @@ test('users, factors, tokens, keys, audit, tables and documents are the same in 
     const secrets = { admin, alice, ...(await enrol(server)) }
     return { kept: await look(server, admin.access_token), secrets }
   })
-  const before = dumpOf(first.dataFolder)
+  const before = dumpDatabase(first.dataFolder)
 
   const moved = await gatehouse('move', '--to', postgres.url, '--data', first.dataFolder, '--json')
   assert.doesNotMatch(moved.stderr, /not moved/)
@@ -108,7 +108,7 @@ test('users, factors, tokens, keys, audit, tables and documents are the same in 
   assert.equal(tables.get('query.odd'), 7)
   assert.equal(tables.get('query.keyless'), 6)
   assert.ok((tables.get('identity.factors') ?? 0) >= 2)
-  assert.deepEqual(dumpOf(first.dataFolder), before)
+  assert.deepEqual(dumpDatabase(first.dataFolder), before)
 
   await serve(second, {}, async (server) => {
     await use(server, kept, secrets, 0)
@@ -158,12 +158,12 @@ async function use(server: TestServer, kept: unknown, secrets: Secrets, round: n
 
 async function passSecondFactor(server: TestServer, code: string, way: 'app' | 'recovery'): Promise<void> {
   const agent = createUserAgent({ home: server.issuer, now: clock })
-  const asked = pageOf(await signIn(agent, pageOf(await agent.get('/account')), ADMIN))
+  const asked = requirePage(await signIn(agent, requirePage(await agent.get('/account')), ADMIN))
   const other = /href="([^"]*way=recovery)"/.exec(asked.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  const page = way === 'app' ? asked : pageOf(await agent.get(other))
+  const page = way === 'app' ? asked : requirePage(await agent.get(other))
   const form = page.forms.find(({ id }) => id === 'second-factor')
   assert.ok(form, page.body)
-  assert.equal(pageOf(await agent.submit(form, { code })).url.pathname, '/account', way)
+  assert.equal(requirePage(await agent.submit(form, { code })).url.pathname, '/account', way)
 }
 
 /** A live query sees a row that is written after the move; the row is removed again. */
@@ -228,7 +228,7 @@ interface Tokens {
   readonly refresh_token: string
 }
 
-function tokensOf(server: TestServer, credentials: Readonly<Record<string, string>>): Promise<Tokens> {
+function requestTokens(server: TestServer, credentials: Readonly<Record<string, string>>): Promise<Tokens> {
   return tokensBy(server, { grant_type: 'password', ...credentials })
 }
 
@@ -243,18 +243,18 @@ async function tokensBy(server: TestServer, form: Readonly<Record<string, string
 /** An authenticator app and recovery codes for the administrator. */
 async function enrol(server: TestServer): Promise<{ totp: Buffer; recovery: string[] }> {
   const agent = createUserAgent({ home: server.issuer, now: clock })
-  const page = pageOf(await signIn(agent, pageOf(await agent.get('/account/authenticator')), ADMIN))
+  const page = requirePage(await signIn(agent, requirePage(await agent.get('/account/authenticator')), ADMIN))
   const totp = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(page.body)?.[1] ?? '')
   const form = page.forms.find(({ id }) => id === 'authenticator')
   assert.ok(form, page.body)
-  const next = pageOf(await agent.submit(form, { code: totpCode(totp, Math.floor(clock() / STEP_MS)) }))
+  const next = requirePage(await agent.submit(form, { code: totpCode(totp, Math.floor(clock() / STEP_MS)) }))
   const recovery = [...next.body.matchAll(/<li><code>([^<]+)</g)].map(([, text = '']) => text)
   assert.equal(recovery.length, 10)
   return { totp, recovery }
 }
 
 /** The rows of all tables, without the mark of the move. */
-function dumpOf(dataFolder: string): unknown {
+function dumpDatabase(dataFolder: string): unknown {
   return ['identity.db', 'query.db'].map((name) => {
     const file = new SqliteDatabase(join(dataFolder, name), { readonly: true })
     const tables = file

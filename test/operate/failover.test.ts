@@ -106,7 +106,7 @@ describe('a primary and a standby', () => {
     const { port } = other
     other.port = String(relay.port)
     const servers = new DatabaseServers(other.href)
-    const systemOf = async () => {
+    const describeSystem = async () => {
       const client = servers.createClient({ connectionTimeoutMillis: 2000 })
       await client.connect()
       const { rows } = await client.query<{ id: string }>(
@@ -115,9 +115,9 @@ describe('a primary and a standby', () => {
       await client.end()
       return rows[0]?.id
     }
-    const before = await systemOf()
+    const before = await describeSystem()
     relay.redirect(Number(port))
-    assert.notEqual(await systemOf(), before)
+    assert.notEqual(await describeSystem(), before)
     await servers.close()
     await relay.close()
   })
@@ -232,7 +232,8 @@ test('the timeline that root remembers belongs to the owner of the data folder',
   assert.deepEqual([uid, gid], [65_534, 65_534])
 })
 
-const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
+const readConfig = (data: string, url: string) =>
+  loadConfig({ flags: { '--data': data, '--database-url': url } }).config
 
 describe('a standby that is behind is promoted', () => {
   test('writes stop with the reason, reads do not, until an operator accepts the loss', async () => {
@@ -268,11 +269,11 @@ describe('a standby that is behind is promoted', () => {
       assert.equal((await send('insert into failover values (2)')).status, 200)
       await pair.first.stop('kill')
       await pair.second.query('select pg_promote()')
-      const statusOf = async () => {
+      const readStatus = async () => {
         const reply = await send('insert into failover values (3)')
         return `${reply.status} ${((await reply.json()) as { Code?: string }).Code}`
       }
-      await until('writes are stopped', 3000, async () => (await statusOf()) === '503 Data.LostWrites')
+      await until('writes are stopped', 3000, async () => (await readStatus()) === '503 Data.LostWrites')
       assert.equal((await send('select id from failover')).status, 200)
       const ready = await fetch(`http://127.0.0.1:${server.port}/readyz`)
       assert.equal(ready.status, 503)
@@ -286,7 +287,7 @@ describe('a standby that is behind is promoted', () => {
         break
       }
       events.close()
-      const findings = await examine(configOf(place.dataFolder, place.databaseUrl))
+      const findings = await examine(readConfig(place.dataFolder, place.databaseUrl))
       assert.ok(findings.some(({ code, level }) => code === 'database.lost_writes' && level === 'fault'))
 
       const accepted = await runInProcess(['database', 'accept', '--database-url', pair.url, '--data', folder])

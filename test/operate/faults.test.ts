@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true }))
 
-const linesOf = (server: RunningProcess, message: string) =>
+const readLines = (server: RunningProcess, message: string) =>
   server
     .output()
     .stdout.split('\n')
@@ -108,7 +108,7 @@ describe('a custom controller', () => {
       'here',
     )
     assert.equal((await fetch(`http://127.0.0.1:${server.port}/readyz`)).status, 200)
-    const [line] = linesOf(server, 'uncaught error of a controller')
+    const [line] = readLines(server, 'uncaught error of a controller')
     assert.match(line.controller, /faulty\.mjs$|^Faulty$/)
     assert.match(line.err.message, /while it was/)
   })
@@ -134,15 +134,15 @@ describe('a custom controller', () => {
     )
     client.socket.close()
     await until('the end of the subscription is logged', 1000, () =>
-      linesOf(server, 'a streaming operation failed').some(({ err }) => err.message === 'closed'),
+      readLines(server, 'a streaming operation failed').some(({ err }) => err.message === 'closed'),
     )
     assert.equal((await fetch(`http://127.0.0.1:${server.port}/readyz`)).status, 200)
   })
 
   test('one that fails to stop does not keep the server from it', async () => {
     assert.equal(await server.stop(), 0, server.output().stderr)
-    assert.equal(linesOf(server, 'a controller could not stop').length, 1)
-    assert.equal(linesOf(server, 'stopped').length, 1)
+    assert.equal(readLines(server, 'a controller could not stop').length, 1)
+    assert.equal(readLines(server, 'stopped').length, 1)
   })
 })
 
@@ -191,9 +191,9 @@ for (const fault of ['thrown', 'rejected'])
       const [code] = await closed
       assert.equal(code, 1012)
       assert.equal(await server.ended, 1)
-      const [fatal] = linesOf(server, 'internal error with unknown effects: stopping the process')
+      const [fatal] = readLines(server, 'internal error with unknown effects: stopping the process')
       assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
-      assert.equal(linesOf(server, 'stopped').length, 1)
+      assert.equal(readLines(server, 'stopped').length, 1)
     },
   )
 
@@ -201,7 +201,7 @@ describe('with workers', () => {
   let server: RunningProcess
   before(async () => {
     server = await serveWithFault('workers', ['--demo', '--workers', '2', '--stop-delay', '1'])
-    await until('all answer', 5000, () => linesOf(server, 'all workers have started').length > 0)
+    await until('all answer', 5000, () => readLines(server, 'all workers have started').length > 0)
   })
   after(() => server.stop('SIGKILL'))
 
@@ -209,7 +209,7 @@ describe('with workers', () => {
     fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { connection: 'close' } })
 
   test('a worker that fails ends and is replaced, while the others answer', async () => {
-    const [started] = linesOf(server, 'started')
+    const [started] = readLines(server, 'started')
     process.kill(Number(started.node.split(':')[1]), 'SIGUSR2')
     await until('it is replaced', 5000, async () => {
       // One that was handed to it as it closed its port is lost.
@@ -220,9 +220,9 @@ describe('with workers', () => {
         )
       const statuses = await Promise.all(Array.from({ length: 4 }, ready))
       assert.ok(statuses.includes(200), `${statuses}`)
-      return linesOf(server, 'started').length === 3
+      return readLines(server, 'started').length === 3
     })
-    const [ended] = linesOf(server, 'a worker ended (status 1)')
+    const [ended] = readLines(server, 'a worker ended (status 1)')
     assert.equal(ended.worker, started.worker)
     for (let count = 0; count < 10; count++) assert.equal((await fetchAnew('/openapi.json')).status, 200)
   })
@@ -230,7 +230,7 @@ describe('with workers', () => {
   test('a supervisor that fails ends with its workers, with status 1', async () => {
     server.child.kill('SIGUSR2')
     assert.equal(await server.ended, 1)
-    assert.equal(linesOf(server, 'stopped').length, 3, server.output().stdout)
+    assert.equal(readLines(server, 'stopped').length, 3, server.output().stdout)
   })
 })
 

@@ -14,11 +14,11 @@ test('lines are written soon, in their order, while the process runs', async () 
   let written = ''
   for await (const chunk of child.stdout) {
     written += chunk
-    if (linesOf(written).includes(100)) break
+    if (readLines(written).includes(100)) break
   }
   child.kill()
   assert.deepEqual(
-    linesOf(written),
+    readLines(written),
     Array.from({ length: 101 }, (_, line) => line),
   )
 })
@@ -32,7 +32,7 @@ for (const [how, end] of [
     const child = start(
       `logger.info({ line: 0 }, 'line'); logger.fatal({ line: 1 }, 'line'); logger.info({ line: 2 }, 'line'); ${end}`,
     )
-    assert.deepEqual(linesOf(await text(child.stdout)), [0, 1, 2])
+    assert.deepEqual(readLines(await text(child.stdout)), [0, 1, 2])
   })
 }
 
@@ -43,6 +43,6 @@ function start(program: string) {
   })
 }
 
-function linesOf(written: string): number[] {
+function readLines(written: string): number[] {
   return [...written.matchAll(/"line":(\d+)/g)].map(([, line]) => Number(line))
 }

@@ -396,7 +396,7 @@ for (const [name, flagsIn] of FIRST_STARTS) {
         const { status } = await serveInProcess(['serve', '--port', '0', ...Object.entries(flags).flat()])
         assert.equal(status, 1)
         assert.ok(!existsSync(data))
-        if (engine === 'postgres') assert.deepEqual(await schemasOf(place), [])
+        if (engine === 'postgres') assert.deepEqual(await listSchemas(place), [])
       } finally {
         await leave()
         if (engine === 'postgres') await stopOwnPostgres()
@@ -477,7 +477,7 @@ function as(url: string, user: string): string {
   return Object.assign(new URL(url), { username: user, password: 'plain' }).href
 }
 
-async function schemasOf({ databaseUrl }: TestPlace): Promise<unknown[]> {
+async function listSchemas({ databaseUrl }: TestPlace): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   const { rows } = await client.query("select nspname from pg_namespace where nspname like 'gatehouse%'")

@@ -321,10 +321,10 @@ function createSubject(server: RunningProcess) {
       .filter((line) => line.startsWith('{') && line.endsWith('}'))
       .map((line): LogLine => JSON.parse(line))
   /** Each from a different address, unless one is given; returns those that are accepted. */
-  const open = async (count: number, headers = {}, addressOf = (n: number) => `127.0.1.${n + 1}`) => {
+  const open = async (count: number, headers = {}, buildAddress = (n: number) => `127.0.1.${n + 1}`) => {
     const opened: StreamClient[] = []
     for (let n = 0; n < count; n++) {
-      const stream = await connect(server.port, { headers, localAddress: addressOf(n) }).catch(() => undefined)
+      const stream = await connect(server.port, { headers, localAddress: buildAddress(n) }).catch(() => undefined)
       if (stream !== undefined) opened.push(stream)
     }
     streams.push(...opened)

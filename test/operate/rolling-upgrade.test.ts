@@ -9,7 +9,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { readReleases, revisionOf } from '../../scripts/release/releases.ts'
+import { gitRevision, readReleases } from '../../scripts/release/releases.ts'
 import { root } from '../support/clone.ts'
 import { ADMIN, ALICE, post, signIn } from '../support/demo-user.ts'
 import { IS_LONG_RUN } from '../support/engines.ts'
@@ -241,16 +241,16 @@ const KEPT_ROWS = `INSERT INTO kept (id, price, note, raw, at) VALUES
   (1, 12345678901234567890.1234, '{"a": [1, 2.50]}', X'00ff', '2026-11-17T10:00:00.123456Z'), (2, NULL, NULL, NULL, NULL)`
 
 async function lastRelease(): Promise<{ revision: string; commit: string | undefined }> {
-  const commitOf = async (revision: string) =>
+  const readCommit = async (revision: string) =>
     run('git', ['rev-parse', '--verify', '--quiet', `${revision}^{commit}`], { cwd: root }).then(
       ({ stdout }) => stdout.trim(),
       () => undefined,
     )
-  const head = await commitOf('HEAD')
+  const head = await readCommit('HEAD')
   const found = []
   for (const release of await readReleases(root)) {
-    const revision = revisionOf(release)
-    found.push({ revision, commit: await commitOf(revision) })
+    const revision = gitRevision(release)
+    found.push({ revision, commit: await readCommit(revision) })
   }
   return found.findLast(({ commit }) => commit === undefined || commit !== head) ?? { revision: '', commit: undefined }
 }
@@ -292,21 +292,21 @@ async function createLedger(nodes: readonly RunningProcess[], token: string): Pr
   await query(nodes[0] ?? assert.fail(), token, 'CREATE TABLE ledger (id Text PRIMARY KEY)')
   for (const { port } of nodes)
     await until('every node knows the table', 10_000, async () => {
-      const table = await fetch(`http://127.0.0.1:${port}/catalogue/tables/ledger`, bearerOf(token))
+      const table = await fetch(`http://127.0.0.1:${port}/catalogue/tables/ledger`, bearerHeader(token))
       await table.arrayBuffer()
       return table.ok
     })
 }
 
 async function query({ port }: RunningProcess, token: string, statement: string): Promise<string> {
-  const headers = { ...bearerOf(token).headers, 'content-type': 'text/plain', accept: 'application/x-ndjson' }
+  const headers = { ...bearerHeader(token).headers, 'content-type': 'text/plain', accept: 'application/x-ndjson' }
   const response = await fetch(`http://127.0.0.1:${port}/query`, { method: 'POST', headers, body: statement })
   const text = await response.text()
   assert.equal(response.status, 200, text)
   return text
 }
 
-const bearerOf = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+const bearerHeader = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
 /** What one node issues, another one of the other version accepts, refreshes and revokes. */
 async function checkTokens(issuing: RunningProcess, other: RunningProcess): Promise<void> {
@@ -318,7 +318,10 @@ async function checkTokens(issuing: RunningProcess, other: RunningProcess): Prom
   const revoked = await post(other, '/connect/revocation', { token: again.refresh_token, client_id: 'demo-cli' })
   assert.equal(revoked.status, 200, await revoked.text())
   await until('the revocation is known to the other node', 2000, async () => {
-    const { status } = await fetch(`http://127.0.0.1:${issuing.port}/connect/userinfo`, bearerOf(again.access_token))
+    const { status } = await fetch(
+      `http://127.0.0.1:${issuing.port}/connect/userinfo`,
+      bearerHeader(again.access_token),
+    )
     return status === 401
   })
 }
@@ -351,19 +354,19 @@ function checkInterruption({ failed, errors }: Load): void {
     errors.filter((error) => !/ConnectionError|503/.test(error)),
     [],
   )
-  assert.ok(interruptionOf(failed) < MOST_INTERRUPTED_MS, `${interruptionOf(failed)} ms`)
+  assert.ok(chooseInterruption(failed) < MOST_INTERRUPTED_MS, `${chooseInterruption(failed)} ms`)
 }
 
 const MOST_INTERRUPTED_MS = 15_000
 
-function interruptionOf(failed: readonly FailedRequest[]): number {
+function chooseInterruption(failed: readonly FailedRequest[]): number {
   return (failed.at(-1)?.at ?? 0) - (failed[0]?.at ?? 0)
 }
 
 function report(t: TestContext, load: Load, { seconds, isMixed }: { seconds: number; isMixed: boolean }): void {
   t.diagnostic(
     `from ${released.revision}${isMixed ? '' : ', with a migration'}: both nodes were replaced in ${seconds.toFixed(1)} s; ` +
-      `${load.answered} requests, ${load.failed.length} plain requests (within ${(interruptionOf(load.failed) / 1000).toFixed(1)} s) and ${load.errors.length} of the library failed; ` +
+      `${load.answered} requests, ${load.failed.length} plain requests (within ${(chooseInterruption(load.failed) / 1000).toFixed(1)} s) and ${load.errors.length} of the library failed; ` +
       `${load.acknowledged.length} rows, ${load.tokens.length} tokens; the live query resumed ${load.resumes.live.length} times, ` +
       `${load.resumes.live.filter((recovered) => recovered).length} of them without a new snapshot, the stream ${load.resumes.stream} times`,
   )

@@ -13,11 +13,11 @@ import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   CALLBACK,
   newVerifier,
   openSignInPlace,
+  readAnswer,
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
@@ -262,7 +262,7 @@ onEveryEngineInLongRuns('secrets of the code flow', (at) => {
       code_challenge_method: 'S256',
     })
     const { end } = await visit(agent, await agent.get(url), ALICE)
-    const code = answerOf(end).get('code') ?? ''
+    const code = readAnswer(end).get('code') ?? ''
     const response = await fetch(`${issuer}/connect/token`, {
       method: 'POST',
       headers: { authorization: `Basic ${btoa(`web:${encodeURIComponent(SECRET)}`)}` },

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HERE } from '../../bench/support/checkout.ts'
 import { median } from '../../bench/support/compare.ts'
-import { memoryOf } from '../../bench/support/process-memory.ts'
+import { readMemory } from '../../bench/support/process-memory.ts'
 import { PARTS } from '../../bench/support/soak-load.ts'
 import { startSoakServer } from '../../bench/support/soak-server.ts'
 import { buildServer } from '../../packages/server/build.js'
@@ -31,7 +31,7 @@ test('under a steady load of inserts, feeds, streams, live statements, wire sess
   const sampling = (async () => {
     while (resident.length < SAMPLES) {
       await sleep(EVERY_MS)
-      resident.push((await memoryOf(server)).resident)
+      resident.push((await readMemory(server)).resident)
     }
   })()
   await Promise.race([sampling, load])

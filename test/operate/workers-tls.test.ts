@@ -26,20 +26,20 @@ test('workers share a TLS port and a port for metrics, and a reload brings a new
   const metrics = async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
 
   await logged('all workers have started')
-  for (const _worker of [1, 2]) assert.equal(await certificateOf(server.port), first.cert)
+  for (const _worker of [1, 2]) assert.equal(await readCertificate(server.port), first.cert)
   assert.match(await metrics(), /route="\/healthz",status="200"\} 2$/m)
 
   const second = createCertificate(['localhost'], 3.5)
   await writeCertificate(second, folder)
   server.child.kill('SIGHUP')
   await logged('all workers have been replaced')
-  for (const _worker of [1, 2]) assert.equal(await certificateOf(server.port), second.cert)
+  for (const _worker of [1, 2]) assert.equal(await readCertificate(server.port), second.cert)
   assert.match(await metrics(), /route="\/healthz",status="200"\} 4$/m)
   await logged('the TLS certificate expires soon: renew it and reload with SIGHUP')
 })
 
 /** The certificate on a new connection that answers. */
-function certificateOf(port: number): Promise<string> {
+function readCertificate(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { port, path: '/healthz', agent: false, rejectUnauthorized: false }
     const request = https.get(options, (response) => {

@@ -134,7 +134,7 @@ describe('a server of the package', () => {
           await until('the banner', 30_000, () => output.includes('All data is in'))
           const issuer = /Identity +(\S+)/.exec(output)?.[1] ?? ''
           assert.match(output, /^ {2}gatehouse query --server /m)
-          const statusOf = async (path: string) => (await fetch(`${issuer}${path}`)).status
+          const readStatus = async (path: string) => (await fetch(`${issuer}${path}`)).status
           for (const path of [
             '/console',
             '/docs',
@@ -143,7 +143,7 @@ describe('a server of the package', () => {
             '/.well-known/openid-configuration',
             '/readyz',
           ])
-            assert.equal(await statusOf(path), 200, path)
+            assert.equal(await readStatus(path), 200, path)
           assert.ok((await signIn({ port: Number(new URL(issuer).port) })).access_token)
           const guide = await (await fetch(`${issuer}/docs/guides/first-application`)).text()
           assert.ok(guide.includes('gatehouse client add') && !guide.includes('./gatehouse'))

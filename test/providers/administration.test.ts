@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
-import { codeOf, OLIVIA, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
+import { OLIVIA, openProviderPlace, type ProviderPlace, readCode } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { ALICE } from '../support/sign-in-place.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 let place: ProviderPlace
@@ -73,20 +73,20 @@ test('a trial sign-in shows the claims and what follows, to administrators alone
   })
   stub.person = { sub: 'trial', preferred_username: 'tried', groups: ['gatehouse', 'fx'], shown: '<script>' }
   const agent = place.newAgent()
-  await signIn(agent, pageOf(await agent.get('/account')), OLIVIA)
+  await signIn(agent, requirePage(await agent.get('/account')), OLIVIA)
   const left = await agent.get('/external/corp/trial')
   assert.equal(left.kind, 'left')
-  const page = pageOf(await agent.get(stub.answer(left.kind === 'left' ? left.url : assert.fail())))
+  const page = requirePage(await agent.get(stub.answer(left.kind === 'left' ? left.url : assert.fail())))
   assert.match(page.body, /id="trial-user">[^<]*tried/)
   assert.match(page.body, /id="trial-roles">trader</)
   assert.match(page.body, /id="trial-back" href="[^"]*\/console\/people\/providers\/corp"/)
   assert.match(page.body, /&lt;script&gt;/)
   assert.equal(await place.stores.users.findByUsername('tried'), undefined)
   const stranger = place.newAgent()
-  await signIn(stranger, pageOf(await stranger.get('/account')), ALICE)
-  assert.equal(pageOf(await stranger.get('/external/corp/trial')).status, 403)
+  await signIn(stranger, requirePage(await stranger.get('/account')), ALICE)
+  assert.equal(requirePage(await stranger.get('/external/corp/trial')).status, 403)
   // Nobody else can use it while it is disabled.
-  assert.doesNotMatch(pageOf(await place.newAgent().get('/account')).body, /external\/corp/)
+  assert.doesNotMatch(requirePage(await place.newAgent().get('/account')).body, /external\/corp/)
 })
 
 test('removing a provider unlinks its identities, takes its roles and ends its sessions', async () => {
@@ -105,7 +105,7 @@ test('removing a provider unlinks its identities, takes its roles and ends its s
   assert.deepEqual((await place.stores.users.findById(user.id))?.roles, [])
   assert.deepEqual(await place.stores.identities.listOfUser(user.id), [])
   assert.deepEqual(await place.stores.sessions.listOfUser(user.id), [])
-  assert.equal(codeOf(await agent.get('/external/corp/callback?state=x')), 'provider.state')
+  assert.equal(readCode(await agent.get('/external/corp/callback?state=x')), 'provider.state')
 })
 
 test('doctor reads the metadata of every provider, and names the redirect URI that it must know', async () => {

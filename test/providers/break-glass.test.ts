@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -14,7 +14,7 @@ import { type StubProvider, startStubProvider } from '../support/providers/stub-
 import { createTestClock, startTestServer } from '../support/server.ts'
 import { ALICE, SECRET } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { createUserAgent, pageOf } from '../support/user-agent.ts'
+import { createUserAgent, requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const GLASS = { username: 'glass', password: 'behind the glass, a hammer' } as const
@@ -46,13 +46,13 @@ test('the start is refused until somebody can break the glass; then only they ha
   const place = await reopen()
   stub.clock = place.clock
   // Alice has the right password, and no way to use it.
-  const page = pageOf(await place.newAgent().get('/account'))
+  const page = requirePage(await place.newAgent().get('/account'))
   assert.doesNotMatch(page.body, /type="password"/)
   assert.match(page.body, /id="sign-in-local"/)
   const alice = place.newAgent()
-  const local = pageOf(await alice.get('/sign-in?local'))
+  const local = requirePage(await alice.get('/sign-in?local'))
   assert.doesNotMatch(local.body, /Forgotten your password/)
-  const refused = pageOf(await signIn(alice, local, ALICE))
+  const refused = requirePage(await signIn(alice, local, ALICE))
   assert.equal(refused.status, 401)
   const grant = await fetch(`${place.server.issuer}/connect/token`, {
     method: 'POST',
@@ -66,16 +66,18 @@ test('the start is refused until somebody can break the glass; then only they ha
   assert.equal(grant.status, 400)
   // The emergency user signs in with both factors, and it is recorded.
   const agent = place.newAgent()
-  const second = pageOf(await signIn(agent, pageOf(await agent.get('/sign-in?local')), GLASS))
+  const second = requirePage(await signIn(agent, requirePage(await agent.get('/sign-in?local')), GLASS))
   place.clock.advance(30_000)
   const code = totpCode(secret, Math.floor(place.clock() / 30_000))
-  const account = pageOf(await agent.submit(second.forms[0] ?? assert.fail(second.body), { code }))
+  const account = requirePage(await agent.submit(second.forms[0] ?? assert.fail(second.body), { code }))
   assert.equal(account.url.pathname, '/account')
   // It stays so: the last second factor cannot be removed.
-  const security = pageOf(await agent.get('/account/security'))
+  const security = requirePage(await agent.get('/account/security'))
   const remove = /\/account\/factors\/remove\?factor=[\w-]+/.exec(security.body)?.[0] ?? assert.fail(security.body)
-  const form = pageOf(await agent.get(remove)).forms.find(({ fields }) => fields.some(({ name }) => name === 'factor'))
-  const kept = pageOf(await agent.submit(form ?? assert.fail('no form'), {}))
+  const form = requirePage(await agent.get(remove)).forms.find(({ fields }) =>
+    fields.some(({ name }) => name === 'factor'),
+  )
+  const kept = requirePage(await agent.submit(form ?? assert.fail('no form'), {}))
   assert.match(kept.body, /account\/factors\/remove/)
   assert.notEqual(kept.url.searchParams.get('done'), 'factor')
   await place.server.stop()
@@ -105,7 +107,7 @@ test('a user for emergencies has no way in with a password alone: they must set 
   }
   assert.equal(await grant(), 400)
   const agent = place.newAgent()
-  const page = pageOf(await signIn(agent, pageOf(await agent.get('/account')), GLASS))
+  const page = requirePage(await signIn(agent, requirePage(await agent.get('/account')), GLASS))
   assert.equal(page.url.pathname, '/set-up-factor')
 })
 
@@ -167,7 +169,7 @@ async function followsNoRule(place: ProviderPlace): Promise<void> {
   const user = (await place.stores.users.findByUsername(GLASS.username)) ?? assert.fail()
   const there = { provider: 'corp', issuer: stub.issuer, subject: 'glass-there', label: 'x' }
   await place.stores.identities.add({ ...there, userId: user.id })
-  const asked = pageOf(await place.signIn(place.newAgent(), stub))
+  const asked = requirePage(await place.signIn(place.newAgent(), stub))
   assert.equal(asked.url.pathname, '/second-factor')
   assert.deepEqual((await place.stores.users.findById(user.id))?.roles, ['operator'])
 }
@@ -180,7 +182,7 @@ async function refusesStart(place: ProviderPlace): Promise<void> {
 /** A second factor, on the account page. */
 async function enrol(place: ProviderPlace): Promise<Buffer> {
   const agent = place.newAgent()
-  const page = pageOf(await signIn(agent, pageOf(await agent.get('/account/authenticator')), GLASS))
+  const page = requirePage(await signIn(agent, requirePage(await agent.get('/account/authenticator')), GLASS))
   const secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(page.body)?.[1] ?? '')
   const code = totpCode(secret, Math.floor(place.clock() / 30_000))
   await agent.submit(page.forms.find(({ id }) => id === 'authenticator') ?? assert.fail(page.body), { code })

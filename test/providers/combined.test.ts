@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openPlace } from '../support/engines.ts'
-import { codeOf, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
+import { openProviderPlace, type ProviderPlace, readCode } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { BOB } from '../support/sign-in-place.ts'
-import { pageOf } from '../support/user-agent.ts'
+import { requirePage } from '../support/user-agent.ts'
 
 let place: ProviderPlace
 let stub: StubProvider
@@ -38,7 +38,7 @@ test('a SCIM client cannot give an administrator, or a user for emergencies, the
     stub.person = { sub: `stranger-${username}` }
     await place.stores.scim.setExternalId('hr-sync', 'User', id, `stranger-${username}`)
     const end = await place.signIn(place.newAgent(), stub)
-    return [codeOf(end), (await place.stores.identities.listOfUser(id)).length]
+    return [readCode(end), (await place.stores.identities.listOfUser(id)).length]
   }
   assert.deepEqual(await takeOver('root', { roles: ['operator'] }), ['identity.not_linked', 0])
   assert.deepEqual(await takeOver('glass', { breakGlass: true }), ['identity.not_linked', 0])
@@ -51,7 +51,7 @@ test('a provider that an operator disables signs nobody in who is there already'
   const there = await place.start(agent)
   await place.admin('PATCH', '/admin/providers/corp', { disabled: true })
   const end = await agent.get(stub.answer(there))
-  assert.equal(codeOf(end), 'provider.state')
+  assert.equal(readCode(end), 'provider.state')
   assert.equal(await place.stores.users.findByUsername(`person-${count}`), undefined)
 })
 
@@ -72,10 +72,10 @@ test('a changed password does not free the session of a provider from its lifeti
   await place.signIn(agent, stub)
   const { id } = (await place.stores.users.findByUsername(`person-${count}`)) ?? assert.fail()
   await place.stores.users.setPassword(id, await hashPassword(BOB.password))
-  const page = pageOf(await agent.get('/account/password'))
+  const page = requirePage(await agent.get('/account/password'))
   const form = page.forms.find(({ action }) => action.pathname === '/account/password') ?? assert.fail(page.body)
   const passwords = { current_password: BOB.password, new_password: 'a password that nobody knows' }
-  assert.equal(pageOf(await agent.submit(form, passwords)).url.search, '?done=password')
+  assert.equal(requirePage(await agent.submit(form, passwords)).url.search, '?done=password')
   const [session] = await place.stores.providerSignIns.findSessions('corp', stub.issuer, {
     subject: `subject-${count}`,
   })

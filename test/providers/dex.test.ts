@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
-import { codeOf, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
-import { answerOf, claimsOf } from '../support/sign-in-place.ts'
+import { openProviderPlace, type ProviderPlace, readCode } from '../support/providers/provider-place.ts'
+import { decodeClaims, readAnswer } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
 import { createUserAgent, type Departure, type Page } from '../support/user-agent.ts'
 import { reply } from '../support/visitor.ts'
@@ -90,11 +90,11 @@ describe('dex', { skip, timeout: 120_000 }, () => {
   }
 
   test('a user is created, gets the role of the rule, and is the same at the next sign-in', async () => {
-    const first = claimsOf(answerOf(await through()).get('id_token') ?? '')
+    const first = decodeClaims(readAnswer(await through()).get('id_token') ?? '')
     const user = await place.stores.users.findById(String(first.sub))
     assert.deepEqual(user?.roleSources, new Map([['writer', ['provider:dex']]]))
     assert.deepEqual(first.amr, ['fed'])
-    assert.equal(claimsOf(answerOf(await through()).get('id_token') ?? '').sub, first.sub)
+    assert.equal(decodeClaims(readAnswer(await through()).get('id_token') ?? '').sub, first.sub)
   })
 
   test('while dex is away its sign-ins are refused with 503; back with other keys, it is believed again', async () => {
@@ -103,12 +103,12 @@ describe('dex', { skip, timeout: 120_000 }, () => {
     const url = await place.start(agent, {}, 'dex')
     const state = url.searchParams.get('state') ?? ''
     const answer = `${place.server.issuer}/external/dex/callback?${new URLSearchParams({ code: 'x', state })}`
-    assert.equal(codeOf(await agent.get(answer)), 'provider.unavailable')
+    assert.equal(readCode(await agent.get(answer)), 'provider.unavailable')
     await startDex()
     // For an unknown key the set is fetched again once a minute.
     clearInterval(ticking)
     place.clock.advance(61_000)
-    const { sub } = claimsOf(answerOf(await through()).get('id_token') ?? '')
+    const { sub } = decodeClaims(readAnswer(await through()).get('id_token') ?? '')
     assert.match(String(sub), /^usr_/)
   })
 })

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { codeOf, type ProviderPlace } from '../support/providers/provider-place.ts'
+import { type ProviderPlace, readCode } from '../support/providers/provider-place.ts'
 import { useStubPlace } from '../support/providers/stub-place.ts'
 import { type StubProvider, signed, startStubProvider } from '../support/providers/stub-provider.ts'
 import { refuseEvents } from '../support/refused-events.ts'
-import { ALICE, answerOf, BOB, claimsOf } from '../support/sign-in-place.ts'
-import { pageOf, type UserAgent } from '../support/user-agent.ts'
+import { ALICE, BOB, decodeClaims, readAnswer } from '../support/sign-in-place.ts'
+import { requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 let place: ProviderPlace
@@ -26,23 +26,23 @@ test('linking from an old session is refused, before the provider and after it',
   const agent = await signedIn(ALICE)
   const form = await linkForm(agent)
   place.clock.advance(601_000)
-  const page = pageOf(await agent.submit(form))
+  const page = requirePage(await agent.submit(form))
   assert.equal(page.url.pathname, '/sign-in')
   const fresh = await signedIn(ALICE)
-  const leaving = pageOf(await fresh.submit(await linkForm(fresh)))
+  const leaving = requirePage(await fresh.submit(await linkForm(fresh)))
   const left = await fresh.get(/id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&') ?? '')
   assert.equal(left.kind, 'left')
-  const confirm = pageOf(await fresh.get(stub.answer(left.url)))
+  const confirm = requirePage(await fresh.get(stub.answer(left.url)))
   place.clock.advance(601_000)
   const ask = confirm.forms[0] ?? assert.fail(confirm.body)
-  const refused = pageOf(
+  const refused = requirePage(
     await fresh.submit(
       ask,
       {},
       ask.buttons.find(({ value }) => value === 'link'),
     ),
   )
-  assert.deepEqual([codeOf(refused), refused.status], ['provider.state', 400])
+  assert.deepEqual([readCode(refused), refused.status], ['provider.state', 400])
   assert.deepEqual(await place.stores.identities.listOfUser(place.aliceId), [])
 })
 
@@ -51,10 +51,10 @@ test('one identity linked by two users at once belongs to one of them', async ()
   const forms = await Promise.all(
     [ALICE, BOB].map(async (person) => {
       const agent = await signedIn(person)
-      const leaving = pageOf(await agent.submit(await linkForm(agent)))
+      const leaving = requirePage(await agent.submit(await linkForm(agent)))
       const left = await agent.get(/id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&') ?? '')
       assert.equal(left.kind, 'left')
-      const [form] = pageOf(await agent.get(stub.answer(left.url))).forms
+      const [form] = requirePage(await agent.get(stub.answer(left.url))).forms
       return { agent, form: form ?? assert.fail() }
     }),
   )
@@ -67,7 +67,7 @@ test('one identity linked by two users at once belongs to one of them', async ()
       ),
     ),
   )
-  const statuses = ends.map((end) => pageOf(end).status).sort()
+  const statuses = ends.map((end) => requirePage(end).status).sort()
   assert.deepEqual(statuses, [200, 409])
   // The other one cannot link it later either.
   const identity = await place.stores.identities.find(stub.issuer, String(stub.person.sub))
@@ -95,16 +95,16 @@ test('Entra: only listed tenants, whose issuer and tid agree; groups that are le
   )
   await place.declare(entra, { tenants: [tenant], provision: 'create', require: { groups: ['g1'] } })
   entra.person = { ...person, tid: foreign, iss: of(foreign) }
-  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  assert.equal(readCode(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
   entra.person = { ...person, tid: foreign, iss: of(tenant) }
-  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  assert.equal(readCode(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
   entra.person = { ...person, iss: entra.issuer, tid: tenant }
-  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  assert.equal(readCode(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
   const { groups: _, ...many } = person
   for (const overage of [{ _claim_names: { groups: 'src1' } }, { hasgroups: true }]) {
     entra.person = { ...many, ...overage, tid: tenant, iss: of(tenant) }
-    const page = pageOf(await place.signIn(place.newAgent(), entra))
-    assert.deepEqual([codeOf(page), page.status], ['identity.groups_missing', 403])
+    const page = requirePage(await place.signIn(place.newAgent(), entra))
+    assert.deepEqual([readCode(page), page.status], ['identity.groups_missing', 403])
   }
   entra.person = { ...person, tid: tenant, iss: of(tenant) }
   assert.equal((await place.signIn(place.newAgent(), entra)).kind, 'left')
@@ -116,7 +116,7 @@ test('Google: hd is asked for, and the claim decides', async () => {
   await place.declare(stub, { provision: 'create', require: { hd: ['example.com'] } })
   assert.equal((await place.start(place.newAgent())).searchParams.get('hd'), 'example.com')
   stub.person = { ...stub.person, email: 'mallory@example.com', email_verified: true }
-  assert.equal(codeOf(await place.signIn(place.newAgent(), stub)), 'identity.not_allowed')
+  assert.equal(readCode(await place.signIn(place.newAgent(), stub)), 'identity.not_allowed')
   stub.person = { ...stub.person, hd: 'example.com' }
   assert.equal((await place.signIn(place.newAgent(), stub)).kind, 'left')
 })
@@ -126,7 +126,7 @@ test('a logout token ends the sessions of its sid, else of its identity; no othe
   const session = async (sid: string) => {
     stub.person = { ...stub.person, sid }
     const end = await place.signIn(place.newAgent(), stub)
-    return String(claimsOf(answerOf(end).get('id_token') ?? '').sid)
+    return String(decodeClaims(readAnswer(end).get('id_token') ?? '').sid)
   }
   const isOpen = async (id: string) => (await place.stores.sessions.findById(id)) !== undefined
   const logOut = async (token: string) => {
@@ -164,8 +164,8 @@ test('a logout token ends the sessions of its sid, else of its identity; no othe
     ['too old', stub.logoutToken({ sub, iat: seconds() - 700, exp: undefined })],
     ['from the future', stub.logoutToken({ sub, iat: seconds() + 90 })],
     ['another type', stub.logoutToken({ sub }, { typ: 'at+jwt' })],
-    ['alg none', unsigned(claimsOf(stub.logoutToken({ sub })))],
-    ['a stranger’s key', signed(claimsOf(stub.logoutToken({ sub })), { alg: 'RS256' }, attacker.privateKey)],
+    ['alg none', unsigned(decodeClaims(stub.logoutToken({ sub })))],
+    ['a stranger’s key', signed(decodeClaims(stub.logoutToken({ sub })), { alg: 'RS256' }, attacker.privateKey)],
   ]
   for (const [what, token] of refused) assert.equal(await logOut(token), 400, what)
   assert.deepEqual(await Promise.all([one, two, three].map(isOpen)), [true, true, true])
@@ -181,7 +181,7 @@ test('a logout token whose sessions could not be ended can be sent again', async
   await place.declare(stub, CREATE)
   stub.person = { ...stub.person, sid: 'again' }
   const end = await place.signIn(place.newAgent(), stub)
-  const id = String(claimsOf(answerOf(end).get('id_token') ?? '').sid)
+  const id = String(decodeClaims(readAnswer(end).get('id_token') ?? '').sid)
   const token = stub.logoutToken({ sub: stub.person.sub, sid: 'again' })
   const logOut = async () =>
     (
@@ -203,12 +203,12 @@ test('a logout token whose sessions could not be ended can be sent again', async
 
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {
   const agent = place.newAgent()
-  await signIn(agent, pageOf(await agent.get('/account')), person)
+  await signIn(agent, requirePage(await agent.get('/account')), person)
   return agent
 }
 
 async function linkForm(agent: UserAgent) {
-  const section = pageOf(await agent.get('/account/security'))
+  const section = requirePage(await agent.get('/account/security'))
   return section.forms.find(({ action }) => action.pathname === '/external/corp/link') ?? assert.fail(section.body)
 }
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { codeOf, type ProviderPlace, takeUp } from '../support/providers/provider-place.ts'
+import { type ProviderPlace, readCode, takeUp } from '../support/providers/provider-place.ts'
 import { useStubPlace } from '../support/providers/stub-place.ts'
 import { type Claims, type Lies, type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { ALICE } from '../support/sign-in-place.ts'
-import { type Departure, type Page, pageOf } from '../support/user-agent.ts'
+import { type Departure, type Page, requirePage } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 let place: ProviderPlace
@@ -21,7 +21,7 @@ const attacker = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const seconds = () => Math.floor(place.clock() / 1000)
 
 async function attempt(changes = {}): Promise<Page> {
-  return pageOf(await place.signIn(place.newAgent(), stub, changes))
+  return requirePage(await place.signIn(place.newAgent(), stub, changes))
 }
 
 /** A change of the claims of a good ID token. */
@@ -121,7 +121,7 @@ test('no lie of a provider signs anybody in, and its texts are not shown', async
     await t.test(what, async () => {
       stub.lies = lies()
       const page = await attempt()
-      assert.deepEqual([codeOf(page), page.status], [code, STATUS[code]])
+      assert.deepEqual([readCode(page), page.status], [code, STATUS[code]])
       assert.match(page.body, /id="request-id">/)
       assert.doesNotMatch(page.body, /<script>|<b>no/)
       const known = await place.stores.identities.find(stub.issuer, String(stub.person.sub))
@@ -142,7 +142,7 @@ test('issuer confusion: metadata of another issuer, by slash, case or name, are 
     other.lies = { metadata: (document) => ({ ...document, issuer: change(other.issuer) }) }
     await place.declare(other, CREATE)
     const page = await startAnew()
-    assert.deepEqual([codeOf(page), pageOf(page).status], ['provider.bad_answer', 502])
+    assert.deepEqual([readCode(page), requirePage(page).status], ['provider.bad_answer', 502])
     await other.stop()
   }
 })
@@ -153,7 +153,7 @@ test('RFC 9207: iss must be there if the metadata promise it', async () => {
   other.lies = { metadata: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }) }
   await place.declare(other, CREATE)
   other.person = stub.person
-  assert.equal(codeOf(await place.signIn(place.newAgent(), other)), 'provider.bad_answer')
+  assert.equal(readCode(await place.signIn(place.newAgent(), other)), 'provider.bad_answer')
   other.lies.answer = (truth) => ({ ...truth, iss: other.issuer })
   assert.equal((await place.signIn(place.newAgent(), other)).kind, 'left')
   await other.stop()
@@ -165,19 +165,19 @@ test('a state works once, in its browser, for its provider, for ten minutes', as
   await place.declare(stub, CREATE)
   const agent = place.newAgent()
   const answer = stub.answer(await place.start(agent))
-  const foreign = pageOf(await place.newAgent().get(answer))
-  assert.deepEqual([codeOf(foreign), foreign.status], ['provider.state', 400])
+  const foreign = requirePage(await place.newAgent().get(answer))
+  assert.deepEqual([readCode(foreign), foreign.status], ['provider.state', 400])
   const mixed = new URL(answer)
   mixed.pathname = '/external/other/callback'
-  assert.equal(codeOf(await agent.get(mixed)), 'provider.state')
+  assert.equal(readCode(await agent.get(mixed)), 'provider.state')
   assert.equal((await agent.get(answer)).kind, 'left')
-  assert.equal(codeOf(await agent.get(answer)), 'provider.state')
+  assert.equal(readCode(await agent.get(answer)), 'provider.state')
   const both = stub.answer(await place.start(place.newAgent()))
-  assert.equal(codeOf(await place.newAgent().get(both)), 'provider.state')
+  assert.equal(readCode(await place.newAgent().get(both)), 'provider.state')
   const late = place.newAgent()
   const old = stub.answer(await place.start(late, { prompt: 'login' }))
   place.clock.advance(601_000)
-  assert.equal(codeOf(await late.get(old)), 'provider.state')
+  assert.equal(readCode(await late.get(old)), 'provider.state')
   await place.admin('DELETE', '/admin/providers/other')
   await other.stop()
 })
@@ -185,10 +185,10 @@ test('a state works once, in its browser, for its provider, for ten minutes', as
 test('max_age: an older authentication, or one of unknown age, is refused', async () => {
   await place.declare(stub, CREATE)
   stub.person = { ...stub.person, auth_time: seconds() - 400 }
-  assert.equal(codeOf(await attempt({ max_age: '300' })), 'provider.bad_answer')
+  assert.equal(readCode(await attempt({ max_age: '300' })), 'provider.bad_answer')
   const { auth_time: _, ...without } = stub.person
   stub.person = without
-  assert.equal(codeOf(await attempt({ max_age: '300' })), 'provider.bad_answer')
+  assert.equal(readCode(await attempt({ max_age: '300' })), 'provider.bad_answer')
   stub.person = { ...stub.person, auth_time: seconds() - 10 }
   assert.equal((await place.signIn(place.newAgent(), stub, { max_age: '300' })).kind, 'left')
 })
@@ -201,8 +201,8 @@ test('SSRF: without private, nothing is sent to loopback, whether by address or 
     `https://[::1]:${stub.port}`,
   ]) {
     await place.declare({ ...stub, issuer }, { ...CREATE, private: false })
-    const page = pageOf(await startAnew())
-    assert.deepEqual([codeOf(page), page.status], ['provider.unavailable', 503])
+    const page = requirePage(await startAnew())
+    assert.deepEqual([readCode(page), page.status], ['provider.unavailable', 503])
   }
   assert.equal(stub.seen.length, seen)
   const plain = await place.admin('POST', '/admin/providers', {
@@ -224,10 +224,10 @@ test('an outage of the provider: its page says so, and other ways in work; a rot
   const agent = place.newAgent()
   const answer = other.answer(await place.start(agent))
   await other.stop()
-  const page = pageOf(await agent.get(answer))
-  assert.deepEqual([codeOf(page), page.status], ['provider.unavailable', 503])
+  const page = requirePage(await agent.get(answer))
+  assert.deepEqual([readCode(page), page.status], ['provider.unavailable', 503])
   const way = /id="way-on" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
-  assert.equal((await signIn(agent, pageOf(await agent.get(way)), ALICE)).kind, 'left')
+  assert.equal((await signIn(agent, requirePage(await agent.get(way)), ALICE)).kind, 'left')
 })
 
 /** Goes to the provider with an agent that has no flow yet: its page is the answer. */

@@ -10,7 +10,7 @@ import { type Page, startChromium, type TestBrowser } from '../support/chromium.
 import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { openProviderPlace, type ProviderPlace, TRUSTED } from '../support/providers/provider-place.ts'
-import { ALICE, authorizeUrl, claimsOf, SECRET } from '../support/sign-in-place.ts'
+import { ALICE, authorizeUrl, decodeClaims, SECRET } from '../support/sign-in-place.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 
@@ -162,7 +162,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await page.goto(address())
     await page.getByText('Sign in with Corp').click()
     const end = await arrived(page, () => signInThere(page, 'ann'))
-    const claims = claimsOf((await redeem(end)).id_token ?? '')
+    const claims = decodeClaims((await redeem(end)).id_token ?? '')
     const user = await place.stores.users.findById(String(claims.sub))
     assert.deepEqual([user?.username, user?.roles], ['ann', ['trader']])
   })
@@ -187,7 +187,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await page.locator('#password').fill(ALICE.password)
     await page.locator('#sign-in-submit').click()
     const end = await arrived(page, () => page.locator('#link-confirm').click())
-    assert.equal(claimsOf((await redeem(end)).id_token ?? '').sub, place.aliceId)
+    assert.equal(decodeClaims((await redeem(end)).id_token ?? '').sub, place.aliceId)
     const [identity] = await place.stores.identities.listOfUser(place.aliceId)
     assert.equal(identity?.issuer, `${origin}/realms/main`)
   })

@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test'
 import OidcProvider from 'oidc-provider'
 import { openPlace } from '../support/engines.ts'
 import { openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
-import { answerOf, claimsOf } from '../support/sign-in-place.ts'
-import { createUserAgent, type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { decodeClaims, readAnswer } from '../support/sign-in-place.ts'
+import { createUserAgent, type Departure, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { reply, signIn } from '../support/visitor.ts'
 
 let place: ProviderPlace
@@ -73,24 +73,24 @@ async function through(here: UserAgent, there: UserAgent, username: string): Pro
 test('a user is created; a sign-out here ends the session there, whose logout token is taken', async () => {
   const [here, there] = [place.newAgent(), createUserAgent({ home: issuer })]
   const end = await through(here, there, 'ann')
-  const claims = claimsOf(answerOf(end).get('id_token') ?? '')
+  const claims = decodeClaims(readAnswer(end).get('id_token') ?? '')
   assert.deepEqual(claims.amr, ['fed'])
   assert.equal((await place.stores.users.findById(String(claims.sub)))?.username, 'ann')
 
   // A second browser of the same person at the same session there.
   const other = place.newAgent()
   const again = await other.get(asUrl(await there.get(await place.start(other, {}, 'keyed'))))
-  const session = String(claimsOf(answerOf(again).get('id_token') ?? '').sid)
+  const session = String(decodeClaims(readAnswer(again).get('id_token') ?? '').sid)
   assert.ok(await place.stores.sessions.findById(session))
 
-  const account = pageOf(await here.get('/account'))
+  const account = requirePage(await here.get('/account'))
   const form = account.forms.find(({ id }) => id === 'account-sign-out') ?? assert.fail(account.body)
-  const leaving = pageOf(await here.submit(form))
+  const leaving = requirePage(await here.submit(form))
   const onward = /id="signed-out-continue" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
   assert.ok(onward.startsWith(`${issuer}/session/end?id_token_hint=`), leaving.body)
-  const asked = pageOf(await there.get(onward))
+  const asked = requirePage(await there.get(onward))
   const back = await there.submit(asked.forms[0] ?? assert.fail(asked.body), { logout: 'yes' })
-  const done = pageOf(await here.get(asUrl(back)))
+  const done = requirePage(await here.get(asUrl(back)))
   assert.equal(done.url.pathname, '/external/keyed/signed-out')
   assert.match(done.body, /signed out/)
   // Back-channel: the session of the other browser has ended too.

@@ -7,7 +7,7 @@ import type { Cell, RowEncoder } from '../../packages/server/src/query/model/res
 import { createArrowEncoder } from '../../packages/server/src/query/results/arrow.ts'
 import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
 
-function columnsOf(types: Readonly<Record<string, IqlType>>): ResultColumn[] {
+function readColumns(types: Readonly<Record<string, IqlType>>): ResultColumn[] {
   return Object.entries(types).map(([name, type]) => ({ name, type, nullable: true }))
 }
 
@@ -118,7 +118,7 @@ const CASES: readonly { type: IqlType; cells: readonly [Cell, unknown][] }[] = [
 
 test('every value is read back exactly, with NULLs between, over batches of every size', () => {
   for (const { type, cells } of CASES) {
-    const columns = columnsOf({ v: type })
+    const columns = readColumns({ v: type })
     for (const batchRows of [1, 7, 5000]) {
       // Enough rows that the buffers grow.
       const repeated = Array.from(
@@ -143,7 +143,7 @@ test('every value is read back exactly, with NULLs between, over batches of ever
 
 test('an interval with months is months, days and nanoseconds', () => {
   const bytes = encode(
-    columnsOf({ i: { kind: 'Interval', months: true } }),
+    readColumns({ i: { kind: 'Interval', months: true } }),
     [['-1 mons 35 days 21:59:59.5'], [null]],
     10,
   )
@@ -156,7 +156,7 @@ test('an interval with months is months, days and nanoseconds', () => {
 })
 
 test('a value that is no time is NULL, and bytes are kept', () => {
-  const columns = columnsOf({ t: { kind: 'Timestamp' }, b: { kind: 'Binary' } })
+  const columns = readColumns({ t: { kind: 'Timestamp' }, b: { kind: 'Binary' } })
   const table = tableFromIPC(encode(columns, [['nonsense', Uint8Array.of(0, 255)]], 10))
   assert.equal(table.getChild('t')?.get(0), null)
   assert.deepEqual([...(table.getChild('b')?.get(0) ?? [])], [0, 255])
@@ -179,7 +179,7 @@ function valueAt(type: IqlType, { values, valueOffsets }: Data, index: number) {
   }
 }
 
-const TRADES = columnsOf({
+const TRADES = readColumns({
   id: { kind: 'Integer' },
   symbol: { kind: 'Text' },
   quantity: { kind: 'Integer' },

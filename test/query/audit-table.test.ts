@@ -29,16 +29,16 @@ onEveryEngineInLongRuns('the table auditlog', (place, engine) => {
   before(async () => {
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
     database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
-    admin = await tokenOf('admin', 'admin-please-change')
-    platformAdmin = await tokenOf('admin', 'admin-please-change', 'Platform/Admin Platform/Market')
-    trader = await tokenOf('alice', 'wonderland-1')
+    admin = await requestToken('admin', 'admin-please-change')
+    platformAdmin = await requestToken('admin', 'admin-please-change', 'Platform/Admin Platform/Market')
+    trader = await requestToken('alice', 'wonderland-1')
   })
   after(async () => {
     await database.close()
     await server.stop()
   })
 
-  async function tokenOf(username: string, password: string, scope?: string): Promise<string> {
+  async function requestToken(username: string, password: string, scope?: string): Promise<string> {
     const form = { grant_type: 'password', username, password, client_id: 'demo-cli', ...(scope && { scope }) }
     const response = await fetch(`${server.issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
     return String(JSON.parse(await response.text()).access_token)
@@ -80,11 +80,11 @@ onEveryEngineInLongRuns('the table auditlog', (place, engine) => {
   }
 
   test('it has every row of the log, including the newest', async () => {
-    await tokenOf('alice', 'not-her-password')
+    await requestToken('alice', 'not-her-password')
     const [last] = await rows('SELECT event, client, outcome, details FROM auditlog ORDER BY seq DESC LIMIT 1')
     assert.partialDeepStrictEqual(last, { event: 'token.refused', client: 'demo-cli', outcome: 'refused' })
     assert.deepEqual(await rows('SELECT * FROM auditlog ORDER BY seq'), await fromLog())
-    await tokenOf('alice', 'nor-this-one')
+    await requestToken('alice', 'nor-this-one')
     const newest = await fetch(`${server.issuer}/admin/audit?limit=1`, {
       headers: { authorization: `Bearer ${admin}` },
     })
@@ -242,13 +242,13 @@ onEveryEngineInLongRuns('the table auditlog', (place, engine) => {
   test('copying continues after a restart, and starts over when another log was restored', async () => {
     await server.stop()
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
-    admin = await tokenOf('admin', 'admin-please-change')
+    admin = await requestToken('admin', 'admin-please-change')
     assert.deepEqual(await rows('SELECT * FROM auditlog ORDER BY seq'), await fromLog())
     await server.stop()
     await database.db.deleteFrom('audit_log').execute()
     await database.db.updateTable('audit_head').set({ seq: 0, hash: '' }).execute()
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
-    admin = await tokenOf('admin', 'admin-please-change')
+    admin = await requestToken('admin', 'admin-please-change')
     assert.deepEqual(await rows('SELECT * FROM auditlog ORDER BY seq'), await fromLog())
   })
 
@@ -260,7 +260,7 @@ onEveryEngineInLongRuns('the table auditlog', (place, engine) => {
     try {
       await Promise.all(
         Array.from({ length: 20 }, async (_value, index) => {
-          await tokenOf('alice', `wrong-${index}`)
+          await requestToken('alice', `wrong-${index}`)
           await rows('SELECT count(*) AS n FROM auditlog', index % 2 === 0 ? server : beside)
         }),
       )

@@ -20,7 +20,7 @@ onEveryEngine('inserts of many rows', (place) => {
   })
   after(() => server.stop())
 
-  const rowOf = (id: number) => ({
+  const buildRow = (id: number) => ({
     id: id % 7 === 0 ? `${9007199254740992n + 2n * BigInt(id)}` : id,
     ') VALUES (': id % 3 === 0 ? null : `é${'x'.repeat(id % 50)}`,
     d: `${id}.25`,
@@ -30,14 +30,15 @@ onEveryEngine('inserts of many rows', (place) => {
     x: 'AP8=',
     u: '00000000-0000-4000-8000-000000000000',
   })
-  const rowsOf = (first: number, count: number) => Array.from({ length: count }, (_, index) => rowOf(first + index))
-  const countOf = async (table: string): Promise<unknown> =>
+  const readRows = (first: number, count: number) =>
+    Array.from({ length: count }, (_, index) => buildRow(first + index))
+  const readCount = async (table: string): Promise<unknown> =>
     (await server.query(`SELECT count(*) AS n FROM ${table}`)).json.Rows[0]?.n
 
   test('the rows of the reply are those of the table, in the order of the request', async () => {
     let first = 1
     for (const size of SIZES) {
-      const rows = rowsOf(first, size)
+      const rows = readRows(first, size)
       const { status, json, text } = await server.call('/query/b/insert', rows)
       assert.equal(status, 200, text.slice(0, 200))
       assert.deepEqual([json.RowsAffected, json.RowCount], [size, size])
@@ -54,16 +55,16 @@ onEveryEngine('inserts of many rows', (place) => {
   })
 
   test('a repeated request has the rows of the first, and inserts none', async () => {
-    const before = Number(await countOf('b'))
+    const before = Number(await readCount('b'))
     for (const [index, size] of SIZES.entries()) {
-      const rows = rowsOf(100_000 * (index + 1) + 1, size)
+      const rows = readRows(100_000 * (index + 1) + 1, size)
       const headers = { 'idempotency-key': `bulk-${size}` }
       const first = await server.call('/query/b/insert', rows, { headers })
       const again = await server.call('/query/b/insert', rows, { headers })
       assert.deepEqual([first.status, first.json.Rows.length], [200, size])
       assert.deepEqual(again.json.Rows, first.json.Rows)
     }
-    assert.equal(await countOf('b'), before + SIZES.reduce((sum, size) => sum + size, 0))
+    assert.equal(await readCount('b'), before + SIZES.reduce((sum, size) => sum + size, 0))
   })
 
   test('the first bad row decides the error, and nothing is inserted', async () => {
@@ -78,7 +79,7 @@ onEveryEngine('inserts of many rows', (place) => {
         }))
         const { status, json } = await server.call('/query/n/insert', rows)
         assert.deepEqual([status >= 400, json.Code], [true, code], json.detail)
-        assert.equal(await countOf('n'), 0)
+        assert.equal(await readCount('n'), 0)
       }
     }
   })
@@ -95,6 +96,6 @@ onEveryEngine('inserts of many rows', (place) => {
     }
     const { json } = await server.call('/query/n/insert', { id: 'x', s: 'c' })
     assert.deepEqual([json.Row, json.detail.startsWith('The value')], [undefined, true])
-    assert.equal(await countOf('n'), 0)
+    assert.equal(await readCount('n'), 0)
   })
 })

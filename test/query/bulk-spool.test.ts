@@ -74,7 +74,7 @@ test('no rows, and a table of many columns', async () => {
 async function throughSqlite(types: readonly IqlType[], batches: readonly Value[][][]): Promise<unknown[]> {
   const spool = await new Spools(folder, { importBytes: 100_000_000 }).open('user')
   const rows = new SpoolRows(spool, new SpoolTable(types.map((type, index) => ({ name: `a${index}`, type }))))
-  for (const batch of batches) await rows.add(batchOf(types, batch))
+  for (const batch of batches) await rows.add(buildBatch(types, batch))
   await rows.end()
   const database = new Sqlite(spool.path, { readonly: true })
   try {
@@ -91,7 +91,7 @@ async function throughSqlite(types: readonly IqlType[], batches: readonly Value[
   }
 }
 
-function batchOf(types: readonly IqlType[], rows: readonly Value[][]): ColumnBatch {
+function buildBatch(types: readonly IqlType[], rows: readonly Value[][]): ColumnBatch {
   const columns = types.map((type, column) => {
     const builder =
       type.kind === 'Integer' ? new IntegerBuilder() : type.kind === 'Double' ? new DoubleBuilder() : new BytesBuilder()

@@ -48,9 +48,9 @@ onEveryEngine('bulk inserts', (place) => {
     })
     return { status: response.status, json: (await response.json()) as BulkReply['json'] }
   }
-  const rowsOf = async (statement: string) => (await server.query(statement)).json.Rows
-  const countOf = async (table: string): Promise<number> =>
-    Number((await rowsOf(`SELECT count(*) AS n FROM ${table}`))[0]?.n)
+  const readRows = async (statement: string) => (await server.query(statement)).json.Rows
+  const readCount = async (table: string): Promise<number> =>
+    Number((await readRows(`SELECT count(*) AS n FROM ${table}`))[0]?.n)
   const empty = (table: string) => server.query(`DELETE FROM ${table} ALL`)
 
   const VALUES = [
@@ -63,7 +63,7 @@ onEveryEngine('bulk inserts', (place) => {
   test('CSV: every type arrives exactly, quoted texts and NULL included', async () => {
     const { status, json } = await send('p', 'text/csv', `\uFEFF${HEADER}\r\n${VALUES.join('\r\n')}\r\n`)
     assert.deepEqual([status, json.RowsAffected], [200, 3], JSON.stringify(json))
-    const rows = await rowsOf('SELECT * FROM p ORDER BY id DESC')
+    const rows = await readRows('SELECT * FROM p ORDER BY id DESC')
     assert.deepEqual(rows, [
       {
         id: 2,
@@ -141,10 +141,10 @@ onEveryEngine('bulk inserts', (place) => {
     )
     const bad = await send('p', 'text/csv', 'id\nx\n', { query: '?dryrun=true' })
     assert.deepEqual([bad.status, bad.json.Code], [422, 'Data.BadValue'])
-    assert.equal(await countOf('p'), 0)
+    assert.equal(await readCount('p'), 0)
     assert.equal((await send('p', 'text/csv', body, { query: '?timezone=America/New_York' })).json.RowsAffected, 5)
     assert.deepEqual(
-      (await rowsOf('SELECT t FROM p ORDER BY id')).map(({ t }) => t),
+      (await readRows('SELECT t FROM p ORDER BY id')).map(({ t }) => t),
       // Clocks skip half past two: the offset is that before.
       ['2026-01-15T14:30:00Z', '2026-07-15T13:30:00.5Z', '2026-07-15T09:30:00Z', null, '2026-03-08T07:30:00Z'],
     )
@@ -189,18 +189,18 @@ onEveryEngine('bulk inserts', (place) => {
       assert.equal(json.Code, code, json.detail)
       assert.match(String(json.detail), text)
     }
-    assert.equal(await countOf('q'), 0)
+    assert.equal(await readCount('q'), 0)
   })
 
-  const many = (count: number, idOf: (row: number) => number = (row) => row): string =>
-    `id,s\n${Array.from({ length: count }, (_, row) => `${idOf(row)},s${row}\n`).join('')}`
+  const many = (count: number, readId: (row: number) => number = (row) => row): string =>
+    `id,s\n${Array.from({ length: count }, (_, row) => `${readId(row)},s${row}\n`).join('')}`
 
   test('a taken key rejects all rows, or its row is skipped and listed, or it replaces the other', async () => {
     await empty('q')
     await send('q', 'text/csv', 'id,s,n\n3,old,1\n5,old,1\n')
     const rejected = await send('q', 'text/csv', many(300))
     assert.deepEqual([rejected.status, rejected.json.Code], [409, 'Data.UniqueViolation'])
-    assert.equal(await countOf('q'), 2)
+    assert.equal(await readCount('q'), 2)
     // The rows 4 and 6 have the keys 3 and 5; row 11 has the key of row 10.
     const body = many(300, (row) => (row === 10 ? 9 : row))
     const skipped = await send('q', 'text/csv', body, { query: '?duplicates=skip' })
@@ -209,17 +209,17 @@ onEveryEngine('bulk inserts', (place) => {
       [297, 3, [4, 6, 11]],
       JSON.stringify(skipped.json),
     )
-    assert.deepEqual(await rowsOf('SELECT s, n FROM q WHERE id = 3 OR id = 9 ORDER BY id'), [
+    assert.deepEqual(await readRows('SELECT s, n FROM q WHERE id = 3 OR id = 9 ORDER BY id'), [
       { s: 'old', n: 1 },
       { s: 's9', n: 7 },
     ])
     const replaced = await send('q', 'text/csv', `${body}1000,new\n`, { query: '?duplicates=replace' })
     assert.deepEqual([replaced.json.RowsAffected, replaced.json.Replaced], [301, 300], JSON.stringify(replaced.json))
-    assert.deepEqual(await rowsOf('SELECT s, n FROM q WHERE id = 3 OR id = 9 ORDER BY id'), [
+    assert.deepEqual(await readRows('SELECT s, n FROM q WHERE id = 3 OR id = 9 ORDER BY id'), [
       { s: 's3', n: 1 },
       { s: 's10', n: 7 },
     ])
-    assert.equal(await countOf('q'), 300)
+    assert.equal(await readCount('q'), 300)
   })
 
   test('of many rows, the ones that are skipped, replaced or refused are the right ones', async () => {
@@ -228,13 +228,13 @@ onEveryEngine('bulk inserts', (place) => {
     await send('q', 'text/csv', `id,s\n${taken.map((row) => `${-row},old\n`).join('')}`)
     const body = many(15_000, (row) => (taken.includes(row + 1) ? -row - 1 : row))
     const rejected = await send('q', 'text/csv', body)
-    assert.deepEqual([rejected.status, await countOf('q')], [409, taken.length])
+    assert.deepEqual([rejected.status, await readCount('q')], [409, taken.length])
     const skipped = await send('q', 'text/csv', body, { query: '?duplicates=skip' })
     assert.deepEqual([skipped.json.RowsAffected, skipped.json.SkippedRows], [15_000 - taken.length, taken])
     const replaced = await send('q', 'text/csv', body, { query: '?duplicates=replace' })
     assert.deepEqual([replaced.json.RowsAffected, replaced.json.Replaced], [15_000, 15_000])
-    assert.deepEqual(await rowsOf("SELECT count(*) AS n FROM q WHERE s = 'old'"), [{ n: 0 }])
-    const [sum] = await rowsOf('SELECT sum(id) AS ids, count(*) AS n, min(n) AS least FROM q')
+    assert.deepEqual(await readRows("SELECT count(*) AS n FROM q WHERE s = 'old'"), [{ n: 0 }])
+    const [sum] = await readRows('SELECT sum(id) AS ids, count(*) AS n, min(n) AS least FROM q')
     const ids = Array.from({ length: 15_000 }, (_, row) => (taken.includes(row + 1) ? -row - 1 : row))
     assert.deepEqual(sum, { ids: String(ids.reduce((total, id) => total + id, 0)), n: 15_000, least: 7 })
   })
@@ -245,8 +245,8 @@ onEveryEngine('bulk inserts', (place) => {
     assert.equal((await send('b', 'text/csv', body)).json.RowsAffected, 2_000)
     const again = await send('b', 'text/csv', body, { query: '?duplicates=replace' })
     assert.equal(again.json.Replaced, 2_000, JSON.stringify(again.json))
-    assert.deepEqual(await rowsOf('SELECT count(DISTINCT c2) AS n, max(c0) AS c0 FROM b'), [{ n: 2_000, c0: 1_999 }])
-    assert.deepEqual(await rowsOf('SELECT c1 FROM b WHERE c0 = 1234'), [{ c1: 't1234' }])
+    assert.deepEqual(await readRows('SELECT count(DISTINCT c2) AS n, max(c0) AS c0 FROM b'), [{ n: 2_000, c0: 1_999 }])
+    assert.deepEqual(await readRows('SELECT c1 FROM b WHERE c0 = 1234'), [{ c1: 't1234' }])
   })
 
   test('a repeated request with its Idempotency-Key inserts nothing again, and another body is refused', async () => {
@@ -257,7 +257,7 @@ onEveryEngine('bulk inserts', (place) => {
     assert.deepEqual([first.json.RowsAffected, again.status, again.json.RowsAffected], [120, 200, 120])
     const other = await send('q', 'text/csv', many(121), { headers })
     assert.deepEqual([other.status, other.json.Code], [422, 'Request.IdempotencyMismatch'])
-    assert.equal(await countOf('q'), 120)
+    assert.equal(await readCount('q'), 120)
   })
 
   test('checks, row filters, scopes and system tables are those of every insert', async () => {
@@ -270,7 +270,7 @@ onEveryEngine('bulk inserts', (place) => {
         query: `?duplicates=${duplicates}`,
       })
       assert.deepEqual([late.status, late.json.Code], [409, 'Data.CheckViolation'], late.json.detail)
-      assert.equal(await countOf('c'), 0)
+      assert.equal(await readCount('c'), 0)
       const owners = rows.replaceAll(',0\n', '\n').replaceAll(',1\n', '\n').replace('170,market', '170,trader')
       const foreign = await send('r', 'text/csv', `id,owner\n${owners}`, {
         as: 'market',
@@ -333,6 +333,6 @@ onEveryEngine('bulk inserts', (place) => {
     socket.destroy()
     for (let tries = 0; (await files()) > 0 && tries < 100; tries++) await sleep(20)
     assert.equal(await files(), 0)
-    assert.equal(await countOf('big'), 1)
+    assert.equal(await readCount('big'), 1)
   })
 })

@@ -54,7 +54,7 @@ inLongRuns('created texts', (place, engine) => {
     server.call('/query', JSON.stringify({ Statement, Parameters }))
 
   /** The bytes of a result. */
-  const lengthOf = async (body: string): Promise<number> => {
+  const measureLength = async (body: string): Promise<number> => {
     const headers = { authorization: 'Bearer admin', 'content-type': 'text/plain; charset=utf-8' }
     const reply = await fetch(`${server.url}/query`, { method: 'POST', headers, body })
     let length = 0
@@ -158,7 +158,9 @@ inLongRuns('created texts', (place, engine) => {
     const rows = Array.from({ length: 10 }, (_, id) => ({ id, t: '"\\'.repeat(100_000) }))
     assert.equal((await server.call('/query/lines/insert', rows)).status, 200)
     const { milliseconds, limit } = await longestTurn(async () => {
-      const length = await lengthOf('SELECT a.id * 100 + b.id AS id, a.t AS t FROM lines AS a CROSS JOIN lines AS b')
+      const length = await measureLength(
+        'SELECT a.id * 100 + b.id AS id, a.t AS t FROM lines AS a CROSS JOIN lines AS b',
+      )
       assert.ok(length > 16 * MIB, `${length} bytes`)
     })
     assert.ok(milliseconds < limit, `${milliseconds} ms, the limit is ${limit} ms`)
@@ -182,7 +184,7 @@ inLongRuns('created texts', (place, engine) => {
     ]) {
       const { milliseconds, limit } = await longestTurn(async () => {
         // The reply is not parsed: that would take as long as what is measured.
-        assert.ok((await lengthOf(statement)) > 9 * text.length)
+        assert.ok((await measureLength(statement)) > 9 * text.length)
       })
       assert.ok(milliseconds < limit / 2, `${milliseconds} ms, the limit is ${limit / 2} ms`)
     }

@@ -39,11 +39,16 @@ inLongRuns('windows as in DuckDB', (place) => {
   })
   after(() => oracle?.server.stop())
 
-  const compare = async (context: TestContext, seed: number, itemsOf: (choice: Choice) => string[], closeness = 0) => {
+  const compare = async (
+    context: TestContext,
+    seed: number,
+    listItems: (choice: Choice) => string[],
+    closeness = 0,
+  ) => {
     if (oracle === undefined) return context.skip(MISSING)
     const choice = new Choice(seed)
     for (let made = 0; made < STATEMENTS; made++) {
-      const items = itemsOf(choice).map((item, index) => `${item} AS c${index}`)
+      const items = listItems(choice).map((item, index) => `${item} AS c${index}`)
       const order = `${choice.of(['n', 'ts', 'd', 'p'])} ${choice.of(['ASC', 'DESC'])} NULLS ${choice.of(['FIRST', 'LAST'])}`
       const statement = `SELECT id, ${items.join(', ')} FROM w WINDOW base AS (PARTITION BY s ORDER BY ${order}) ORDER BY id`
       await oracle.assertSame(statement, { closeness })

@@ -32,7 +32,7 @@ export async function openOracle(
   const { DuckDBInstance } = createRequire(`${folder}/`)('@duckdb/node-api')
   const duckdb: DuckDb = await (await DuckDBInstance.create(':memory:')).connect()
   const server = await startQueryServer(place)
-  for (const statement of [CREATE, `INSERT INTO w VALUES ${rowsOf(new Choice(seed)).join(', ')}`]) {
+  for (const statement of [CREATE, `INSERT INTO w VALUES ${readRows(new Choice(seed)).join(', ')}`]) {
     const reply = await server.query(statement)
     assert.equal(reply.status, 200, reply.text)
     await duckdb.runAndReadAll(
@@ -57,7 +57,7 @@ export async function openOracle(
 }
 
 /** One row in ten has no value in a column; some values of a group are all the same. */
-function rowsOf(choice: Choice): string[] {
+function readRows(choice: Choice): string[] {
   return Array.from({ length: ROWS }, (_, id) => {
     const second = String(choice.below(60)).padStart(2, '0')
     const at = choice.oneIn(12) ? 'NULL' : `'2026-01-0${1 + choice.below(3)} 10:0${choice.below(10)}:${second}'`

@@ -58,7 +58,7 @@ test('nesting does not multiply the SQL', () => {
       const sizes = [5, 10, 20].map((depth) => {
         let text = innermost
         for (let level = 0; level < depth; level++) text = shape.replace('$', () => text)
-        return sizeOf(`SELECT ${text} AS x ORDER BY x`, dialect)
+        return measureSize(`SELECT ${text} AS x ORDER BY x`, dialect)
       })
       const [five, ten, twenty] = sizes
       if (five === undefined || ten === undefined || twenty === undefined) continue
@@ -71,12 +71,12 @@ test('nesting does not multiply the SQL', () => {
 
 test('NULLIF of two types, which repeats its first argument in the SQL, can be nested only a few times', () => {
   const nested = (depth: number): string => `SELECT ${'nullif('.repeat(depth)}1${', 2.5)'.repeat(depth)} AS x`
-  assert.ok(sizeOf(nested(6), SQLITE) !== undefined)
+  assert.ok(measureSize(nested(6), SQLITE) !== undefined)
   assert.throws(() => bind(parse(nested(40)), nested(40), marketCatalogue()), { code: 'IQL.TooComplex' })
 })
 
 /** Undefined when the statement is refused: not every function accepts its own result. */
-function sizeOf(statement: string, dialect: typeof SQLITE): number | undefined {
+function measureSize(statement: string, dialect: typeof SQLITE): number | undefined {
   try {
     const { statement: bound } = bind(parse(statement), statement, marketCatalogue())
     assert.equal(bound.kind, 'query')

@@ -337,9 +337,9 @@ test('a query that waited until its time limit is distinguished from one that ra
 test('the time of who had to wait starts again with its turn', async () => {
   const { fair } = openSlots(1)
   const restarted: string[] = []
-  const runningOf = (name: string) => ({ signal: NEVER.signal, restart: () => void restarted.push(name) })
-  const first = await fair.acquire({ owner: 'a' }, runningOf('a'))
-  const second = fair.acquire({ owner: 'b' }, runningOf('b'))
+  const listRunning = (name: string) => ({ signal: NEVER.signal, restart: () => void restarted.push(name) })
+  const first = await fair.acquire({ owner: 'a' }, listRunning('a'))
+  const second = fair.acquire({ owner: 'b' }, listRunning('b'))
   await settled()
   assert.deepEqual(restarted, [])
   first.release()

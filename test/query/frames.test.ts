@@ -12,7 +12,7 @@ test('frames arrive complete and in order, however the pipe splits them', async 
   for (const value of values) {
     const frame = await reader.next()
     assert.equal(frame?.kind, FRAME.chunk)
-    assert.ok(value.equals(bytesOf(frame?.payload)))
+    assert.ok(value.equals(toBytes(frame?.payload)))
   }
   assert.equal(await reader.next(), undefined)
 })
@@ -25,7 +25,7 @@ test('the rest of the output of an ended process can still be read', async () =>
   source.on('pause', () => source.resume())
   source.resume()
   await new Promise((resolve) => source.once('end', resolve))
-  for (const value of values) assert.ok(value.equals(bytesOf((await reader.next())?.payload)))
+  for (const value of values) assert.ok(value.equals(toBytes((await reader.next())?.payload)))
 })
 
 test('an incomplete frame is not returned', async () => {
@@ -61,7 +61,7 @@ function* pieces(bytes: Buffer): Generator<Buffer> {
   }
 }
 
-function bytesOf(payload: Buffer | undefined): Uint8Array {
+function toBytes(payload: Buffer | undefined): Uint8Array {
   const value = payload === undefined ? undefined : decodePayload(payload)
   return value instanceof Uint8Array ? value : new Uint8Array(0)
 }

@@ -12,18 +12,22 @@ const filled = (start: string, item: string, end: string): string => {
   const count = Math.floor((BODY_BYTES - start.length - end.length) / item.length)
   return `${start}${item.repeat(count)}`.replace(/,$/, '') + end
 }
-const listOf = (count: number, item: (index: number) => unknown): string =>
+const requireList = (count: number, item: (index: number) => unknown): string =>
   JSON.stringify(Array.from({ length: count }, (_, index) => item(index)))
 const criterion = (Value: unknown, Operator = 'in') => ({ ColumnName: 'id', Operator, Value })
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 /** The call, what its body is, and the body. */
 const BODIES: readonly (readonly [string, string, () => string])[] = [
-  ['select', 'a thousand lists of values', () => listOf(150, () => criterion(numbers(10_000)))],
-  ['select', 'lists of values in groups', () => listOf(30, () => ({ Or: [criterion(numbers(9000)), criterion([1])] }))],
-  ['select', 'as many values as are allowed', () => listOf(1, () => criterion(numbers(10_000)))],
-  ['select', 'as many criteria as are allowed', () => listOf(999, (index) => criterion(index, '='))],
-  ['select', 'many criteria', () => listOf(100_000, () => criterion(1, '='))],
+  ['select', 'a thousand lists of values', () => requireList(150, () => criterion(numbers(10_000)))],
+  [
+    'select',
+    'lists of values in groups',
+    () => requireList(30, () => ({ Or: [criterion(numbers(9000)), criterion([1])] })),
+  ],
+  ['select', 'as many values as are allowed', () => requireList(1, () => criterion(numbers(10_000)))],
+  ['select', 'as many criteria as are allowed', () => requireList(999, (index) => criterion(index, '='))],
+  ['select', 'many criteria', () => requireList(100_000, () => criterion(1, '='))],
   ['select', 'empty objects', () => filled('[', '{},', ']')],
   ['select', 'empty arrays', () => filled('[', '[],', ']')],
   ['select', 'nested groups', () => filled('[', `${'{"And":['.repeat(30)}${']}'.repeat(30)},`, ']')],
@@ -45,17 +49,18 @@ const BODIES: readonly (readonly [string, string, () => string])[] = [
   ['select', 'a long pattern', () => filled('[{"ColumnName":"t","Operator":"like","Value":"', '%a', '"}]')],
   ['select', 'not JSON', () => filled('', '"', '')],
   ['insert', 'small rows', () => filled('[', '{"id":1},', ']')],
-  ['insert', 'as many small rows as are allowed', () => listOf(33_000, (id) => ({ id: id + 1000, t: 'x' }))],
+  ['insert', 'as many small rows as are allowed', () => requireList(33_000, (id) => ({ id: id + 1000, t: 'x' }))],
   [
     'insert',
     'rows with different columns',
-    () => listOf(20_000, (id) => ({ id, [`c${id % 60}`]: 1, [`c${(id * 7) % 60}`]: 1, [`c${(id * 13) % 60}`]: 1 })),
+    () =>
+      requireList(20_000, (id) => ({ id, [`c${id % 60}`]: 1, [`c${(id * 7) % 60}`]: 1, [`c${(id * 13) % 60}`]: 1 })),
   ],
   [
     'insert',
     'rows with columns in different orders',
     () =>
-      listOf(1500, (id) =>
+      requireList(1500, (id) =>
         Object.fromEntries([...NAMES.slice(id % 60), ...NAMES.slice(0, id % 60)].map((name) => [name, null])),
       ),
   ],
@@ -68,7 +73,7 @@ const BODIES: readonly (readonly [string, string, () => string])[] = [
     'insert',
     'numbers that keep their digits',
     () =>
-      listOf(20_000, (id) => ({ id, p: 'P', j: 'N' }))
+      requireList(20_000, (id) => ({ id, p: 'P', j: 'N' }))
         .replaceAll('"P"', '45.10')
         .replaceAll('"N"', '1234567890'.repeat(20)),
   ],
@@ -84,7 +89,7 @@ const BODIES: readonly (readonly [string, string, () => string])[] = [
         .map((index) => `"m${index}":1`)
         .join(',')}}}`,
   ],
-  ['delete', 'lists of values', () => listOf(100, () => criterion(numbers(10_000)))],
+  ['delete', 'lists of values', () => requireList(100, () => criterion(numbers(10_000)))],
 ]
 
 onEveryEngineInLongRuns('hostile bodies', (place) => {

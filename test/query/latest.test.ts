@@ -50,7 +50,7 @@ onEveryEngine('the last row of each key', (place, engine) => {
   })
 
   test('the database reads the index only', async () => {
-    const sql = sqlOf('SELECT id, qty FROM trades LATEST ON ts PARTITION BY symbol', engine)
+    const sql = buildSql('SELECT id, qty FROM trades LATEST ON ts PARTITION BY symbol', engine)
     const lines = engine === 'sqlite' ? planOfSqlite(sql) : await planOfPostgres(sql, place().databaseUrl)
     assert.ok(lines.length > 0)
     assert.doesNotMatch(lines.join('\n'), /SCAN (s0|x)(?! USING)|Seq Scan|TEMP B-TREE FOR ORDER BY/, lines.join('\n'))
@@ -58,7 +58,7 @@ onEveryEngine('the last row of each key', (place, engine) => {
 })
 
 /** In the catalogue of these tests, a symbol and a time are unique in trades. */
-function sqlOf(statement: string, engine: 'sqlite' | 'postgres'): string {
+function buildSql(statement: string, engine: 'sqlite' | 'postgres'): string {
   const dialect = engine === 'sqlite' ? SQLITE : POSTGRES
   const { statement: bound } = bind(parse(statement), statement, marketCatalogue())
   assert.ok(bound.kind === 'query')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bind, parse } from 'gatehouse-iql'
-import { parametersOf } from '../../packages/server/src/query/engines/emit/parameters.ts'
+import { bindParameters } from '../../packages/server/src/query/engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../../packages/server/src/query/engines/emit/query.ts'
 import { POSTGRES } from '../../packages/server/src/query/engines/postgres/dialect/dialect.ts'
 import { toPostgres } from '../../packages/server/src/query/engines/postgres/representation.ts'
@@ -28,7 +28,7 @@ for (const [dialect, toDriver] of [
     const plan = emission.placeholders.numbered(emitQuery(statement, emission))
     assert.ok(plan.sql.length < 500, plan.sql.slice(0, 500))
     const values = { parameters: [], subject: '', username: '', clientId: '', roles: [], scopes: new Set<string>() }
-    const bound = parametersOf(plan, { ...values, milliseconds: 0 }, toDriver)
+    const bound = bindParameters(plan, { ...values, milliseconds: 0 }, toDriver)
     assert.equal(bound.length, 2)
   })
 
@@ -46,7 +46,7 @@ for (const [dialect, toDriver] of [
       roles: [],
       scopes: new Set<string>(),
     }
-    const [list] = parametersOf(plan, { ...values, milliseconds: 0 }, toDriver)
+    const [list] = bindParameters(plan, { ...values, milliseconds: 0 }, toDriver)
     assert.ok(typeof list === 'string' && list.length < 1100, String(list).slice(0, 100))
   })
 }

@@ -36,7 +36,7 @@ onEveryEngineInLongRuns('pages', (place) => {
   })
   after(() => server.stop())
 
-  const pagesOf = async (path: string, body: unknown): Promise<string[]> => {
+  const listPages = async (path: string, body: unknown): Promise<string[]> => {
     const seen: string[] = []
     for (let after = '', page = 0; page < 50; page++) {
       const { status, json, text } = await server.call(`${path}${after}`, body)
@@ -54,13 +54,13 @@ onEveryEngineInLongRuns('pages', (place) => {
       const wanted = whole.json.Rows.map((row) => JSON.stringify(row))
       assert.equal(wanted.length, 23)
       for (const limit of [1, 4, 22, 23])
-        assert.deepEqual(await pagesOf(`/query/p/select?orderby=${order}&limit=${limit}`, []), wanted, order)
+        assert.deepEqual(await listPages(`/query/p/select?orderby=${order}&limit=${limit}`, []), wanted, order)
     }
   })
 
   test('an offset counts once: repeating the request with a cursor skips no row', async () => {
     for (const table of ['p', 'heap']) {
-      const rows = await pagesOf(`/query/${table}/select?columns=v&limit=4&offset=5`, [])
+      const rows = await listPages(`/query/${table}/select?columns=v&limit=4&offset=5`, [])
       assert.equal(rows.length, 18, table)
     }
   })

@@ -32,7 +32,7 @@ after(async () => {
 
 const insert = (id: number, t: string | null = 'x', n = 0) => server.call('/query/notes/insert', { id, n, t })
 const byKey = (id: number) => server.query(`SELECT t FROM notes WHERE id = ${id}`)
-const countOf = async (condition: string) =>
+const readCount = async (condition: string) =>
   Number((await admin.query(`SELECT count(*) FROM gatehouse_data.notes WHERE ${condition}`)).rows[0]?.count)
 const statuses = (replies: readonly Reply[]) => replies.map(({ status }) => status)
 const times = <T>(count: number, make: (index: number) => Promise<T>) =>
@@ -53,7 +53,7 @@ test('concurrent inserts share commits, and each writes its row', async () => {
   const bodies = Array.from({ length: 200 }, (_, index) => JSON.stringify({ id: 100 + index, n: 0, t: 'x' }))
   const parts = await times(8, (part) => pipelined('/query/notes/insert', bodies.slice(25 * part, 25 * (part + 1))))
   assert.equal(parts.join('').split('HTTP/1.1 200 ').length - 1, 200)
-  assert.equal(await countOf('id BETWEEN 100 AND 299'), 200)
+  assert.equal(await readCount('id BETWEEN 100 AND 299'), 200)
   // xmin is the transaction that wrote the row.
   const { rows } = await admin.query(
     'SELECT count(DISTINCT xmin::text)::int AS n FROM gatehouse_data.notes WHERE id BETWEEN 100 AND 299',
@@ -71,7 +71,7 @@ test('a write that fails in a group fails alone: the others are written once', a
   const codes = replies.flatMap(({ status, json }) => (status === 200 ? [] : [`${status} ${json.Code}`]))
   assert.equal(taken.length, 56)
   assert.deepEqual(codes.sort(), [...Array(3).fill('409 Data.UniqueViolation'), '400 IQL.NotNull'].sort())
-  assert.equal(await countOf('id BETWEEN 1000 AND 1059'), 56)
+  assert.equal(await readCount('id BETWEEN 1000 AND 1059'), 56)
 })
 
 test('of several inserts of one key one succeeds', async () => {
@@ -155,7 +155,7 @@ test('connections that the server terminates fail the statements in progress and
   // Acknowledged rows are there; others may be.
   for (const [index, { status }] of replies.entries()) {
     assert.ok(status === 200 || status === 503, String(status))
-    if (index % 2 === 0 && status === 200) assert.equal(await countOf(`id = ${5000 + index}`), 1)
+    if (index % 2 === 0 && status === 200) assert.equal(await readCount(`id = ${5000 + index}`), 1)
   }
   await until('the service goes on', 5000, async () => (await insert(5999)).status === 200)
   assert.equal((await byKey(5999)).status, 200)

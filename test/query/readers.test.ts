@@ -47,13 +47,13 @@ test('a reader writes its compile cache for the next one, although it will be ki
 
 test('the first rows in the order of a primary key are read without a process', async (t) => {
   const server = await start(t)
-  const rowsOf = async (statement: string) => {
+  const readRows = async (statement: string) => {
     const { status, json } = await server.query(statement)
     assert.equal(status, 200, statement)
     return json.Rows.map((row) => Object.values(row).join(' '))
   }
   const isReadApart = async (statement: string) => {
-    await rowsOf(statement)
+    await readRows(statement)
     return server.service.load().total > 0
   }
   await server.query('CREATE TABLE steps (id Integer PRIMARY KEY, word Text)')
@@ -62,10 +62,10 @@ test('the first rows in the order of a primary key are read without a process', 
   const ticks = steps.map(({ id }) => ({ symbol: 'abc'[id % 3], at: id, day: -id }))
   for (const [table, rows] of Object.entries({ steps, ticks }))
     assert.equal((await server.call(`/query/${table}/insert`, rows)).status, 200)
-  assert.deepEqual(await rowsOf('SELECT id FROM steps ORDER BY id DESC LIMIT 3'), ['299', '298', '297'])
-  assert.deepEqual(await rowsOf('SELECT word, id AS n FROM steps ORDER BY n LIMIT 2'), ['w0 0', 'w1 1'])
-  assert.deepEqual(await rowsOf("SELECT at FROM ticks WHERE symbol = 'b' ORDER BY at DESC LIMIT 2"), ['298', '295'])
-  assert.deepEqual(await rowsOf("SELECT day FROM ticks WHERE 4 = at AND symbol = 'b' ORDER BY day LIMIT 1"), ['-4'])
+  assert.deepEqual(await readRows('SELECT id FROM steps ORDER BY id DESC LIMIT 3'), ['299', '298', '297'])
+  assert.deepEqual(await readRows('SELECT word, id AS n FROM steps ORDER BY n LIMIT 2'), ['w0 0', 'w1 1'])
+  assert.deepEqual(await readRows("SELECT at FROM ticks WHERE symbol = 'b' ORDER BY at DESC LIMIT 2"), ['298', '295'])
+  assert.deepEqual(await readRows("SELECT day FROM ticks WHERE 4 = at AND symbol = 'b' ORDER BY day LIMIT 1"), ['-4'])
   assert.equal(server.service.load().total, 0)
   const others = [
     'SELECT word FROM steps ORDER BY word LIMIT 1',
@@ -160,17 +160,17 @@ test('a long-running query continues with the lowest priority while others run q
   )
   await until('it runs', 10_000, async () => (await queryProcesses()).length === 1)
   const [reader = 0] = await queryProcesses()
-  const prioritiesOf = async (id: number) =>
+  const readPriorities = async (id: number) =>
     (await readdir(`/proc/${id}/task`)).map((thread) => getPriority(Number(thread)))
   await until('it has a lower priority than the server', 10_000, async () =>
-    (await prioritiesOf(reader)).every((priority) => priority === PRIORITY_BELOW_NORMAL),
+    (await readPriorities(reader)).every((priority) => priority === PRIORITY_BELOW_NORMAL),
   )
   await sleep(1200)
-  assert.deepEqual(new Set(await prioritiesOf(reader)), new Set([PRIORITY_BELOW_NORMAL]), 'nobody else asks')
+  assert.deepEqual(new Set(await readPriorities(reader)), new Set([PRIORITY_BELOW_NORMAL]), 'nobody else asks')
   const short = 'SELECT count(*) AS n FROM cataloguecolumns a, cataloguecolumns b'
   assert.equal((await server.query(short, { as: 'market' })).status, 200)
   await until('it has the lowest priority', 10_000, async () =>
-    (await prioritiesOf(reader)).every((priority) => priority === PRIORITY_LOW),
+    (await readPriorities(reader)).every((priority) => priority === PRIORITY_LOW),
   )
   await server.call('/query/endless', undefined, { method: 'DELETE', as: 'trader' })
   await endless
@@ -179,7 +179,7 @@ test('a long-running query continues with the lowest priority while others run q
   for (const id of await queryProcesses())
     if (id !== reader)
       await until('another reader has the priority of reads', 10_000, async () =>
-        (await prioritiesOf(id)).every((priority) => priority === PRIORITY_BELOW_NORMAL),
+        (await readPriorities(id)).every((priority) => priority === PRIORITY_BELOW_NORMAL),
       )
 })
 

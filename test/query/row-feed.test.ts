@@ -23,7 +23,7 @@ before(() => {
 })
 after(() => database.close())
 
-function rowsOf(
+function readRows(
   sql: string,
   names: readonly string[],
   most = Number.POSITIVE_INFINITY,
@@ -60,19 +60,19 @@ const STATEMENTS = [
 for (const sql of STATEMENTS) {
   test(`the rows of ${sql}, in their order`, () => {
     // Not deepEqual, whose message would take long.
-    assert.ok(isDeepStrictEqual(rowsOf(sql, ['c0', 'k0']), statements.get(sql).all()))
+    assert.ok(isDeepStrictEqual(readRows(sql, ['c0', 'k0']), statements.get(sql).all()))
   })
 }
 
 test('no row is read after the last one that is wanted, and the next statement runs', () => {
-  assert.equal(rowsOf('SELECT id AS c0 FROM t', ['c0'], 10).length, 10)
-  assert.equal(rowsOf('SELECT id AS c0 FROM t WHERE a < ?', ['c0'], undefined, [20]).length, 20)
+  assert.equal(readRows('SELECT id AS c0 FROM t', ['c0'], 10).length, 10)
+  assert.equal(readRows('SELECT id AS c0 FROM t WHERE a < ?', ['c0'], undefined, [20]).length, 20)
 })
 
 test('integers are exact, and more columns than a function has parameters are read too', () => {
   for (const width of [1, 300, 1001]) {
     const names = Array.from({ length: width }, (_, index) => `c${index}`)
-    const [row] = rowsOf(`SELECT ${names.map((name, index) => `9223372036854775807 - ${index} AS ${name}`)}`, names)
+    const [row] = readRows(`SELECT ${names.map((name, index) => `9223372036854775807 - ${index} AS ${name}`)}`, names)
     assert.deepEqual(
       row,
       names.map((_, index) => 2n ** 63n - 1n - BigInt(index)),

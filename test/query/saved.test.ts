@@ -35,17 +35,17 @@ onEveryEngineInLongRuns('saved documents', (place, engine) => {
       ['alice', 'wonderland-1'],
       ['admin', 'admin-please-change'],
     ] as const)
-      tokens.set(name, await tokenOf(name, password))
+      tokens.set(name, await requestToken(name, password))
     await admin('POST', '/admin/roles', { name: 'viewer', scopes: ['Platform/Market'] })
     for (const username of ['bob', 'carol']) {
       const roles = username === 'bob' ? ['trader'] : ['viewer']
       await admin('POST', '/admin/users', { username, password: 'a-long-password', roles })
-      tokens.set(username, await tokenOf(username, 'a-long-password'))
+      tokens.set(username, await requestToken(username, 'a-long-password'))
     }
   })
   after(() => server.stop())
 
-  async function tokenOf(username: string, password: string): Promise<string> {
+  async function requestToken(username: string, password: string): Promise<string> {
     const form = { grant_type: 'password', username, password, client_id: 'demo-cli' }
     const response = await fetch(`${server.issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
     return String(JSON.parse(await response.text()).access_token)
@@ -308,7 +308,7 @@ onEveryEngineInLongRuns('saved documents', (place, engine) => {
       password: 'a-long-password',
       roles: ['trader'],
     })
-    tokens.set('dave', await tokenOf('dave', 'a-long-password'))
+    tokens.set('dave', await requestToken('dave', 'a-long-password'))
     const own = await save('dave', { ...QUERY, name: 'dave private' })
     const shared = await save('dave', { ...QUERY, name: 'dave shared', shared: 'everyone' })
     assert.deepEqual(await names('admin', `?owner=${dave.id}`), ['dave private', 'dave shared'])
@@ -333,7 +333,7 @@ onEveryEngineInLongRuns('saved documents', (place, engine) => {
     assert.equal((await call('admin', 'DELETE', '/saved/demo-turnover')).status, 204)
     await server.stop()
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
-    tokens.set('alice', await tokenOf('alice', 'wonderland-1'))
+    tokens.set('alice', await requestToken('alice', 'wonderland-1'))
     assert.equal((await call('alice', 'GET', '/saved/demo-market')).body.name, 'Mine')
     assert.equal((await call('alice', 'GET', '/saved/demo-turnover')).body.version, 1)
   })

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { DEFAULT_LIMITS, readShape, tokenize } from 'gatehouse-iql'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import { parametersOf } from '../../packages/server/src/query/engines/emit/parameters.ts'
+import { bindParameters } from '../../packages/server/src/query/engines/emit/parameters.ts'
 import { type Planned, Planner } from '../../packages/server/src/query/plan/planner.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { Choice } from './agree/choice.ts'
@@ -132,7 +132,7 @@ onEveryEngine('plans by shape', (place) => {
   after(() => live.close())
 
   /** All that a run depends on, or the whole error. */
-  function outcomeOf(plan: () => Planned, principal: Principal): unknown {
+  function catchOutcome(plan: () => Planned, principal: Principal): unknown {
     let planned: Planned
     try {
       planned = plan()
@@ -142,15 +142,15 @@ onEveryEngine('plans by shape', (place) => {
     }
     const { text, cost, bound, readsAuditLog, literals } = planned
     const { columns, parameters, usesClaims, tables } = bound
-    return { text, cost, columns, parameters, usesClaims, tables, readsAuditLog, run: runOf(planned, principal) }
+    return { text, cost, columns, parameters, usesClaims, tables, readsAuditLog, run: runStatement(planned, principal) }
 
-    function runOf(
+    function runStatement(
       { emitted: made, read }: Planned,
       { subject, username, clientId, roles, scopes }: Principal,
     ): unknown {
       if (made === undefined) return undefined
       const values = { parameters: [], literals, subject, username, clientId, roles, scopes, milliseconds: 0 }
-      const given = parametersOf(made, values, live.engine.bind)
+      const given = bindParameters(made, values, live.engine.bind)
       // PostgreSQL has one number for equal literals.
       const sql = made.sql.replace(/\$(\d+)/g, (_whole, number) => String(given[Number(number) - 1]))
       return {
@@ -166,13 +166,13 @@ onEveryEngine('plans by shape', (place) => {
     const { snapshot } = live.catalogue
     const alone = new Planner(live.engine)
     let shared: Planned | undefined
-    const outcome = outcomeOf(() => {
+    const outcome = catchOutcome(() => {
       shared = sharing.plan(principal, snapshot, text)
       return shared
     }, principal)
     assert.deepEqual(
       outcome,
-      outcomeOf(() => alone.planWithLiterals(principal, snapshot, text), principal),
+      catchOutcome(() => alone.planWithLiterals(principal, snapshot, text), principal),
       text,
     )
     counts[shared === undefined ? 'refused' : 'planned']++

@@ -163,7 +163,7 @@ function tables(names: Arbitrary<string>): Arbitrary<Table> {
 }
 
 /** Some rows at a time, as a long result is sent. */
-function bytesOf({ columns, rows }: Table, encoding: Encoding): Buffer {
+function toBytes({ columns, rows }: Table, encoding: Encoding): Buffer {
   const encoder = new TextEncoders(columns).create(encoding)
   const chunks: Uint8Array[] = []
   for (const [index, row] of rows.entries()) {
@@ -205,16 +205,16 @@ function valueOfJson({ type }: ResultColumn, json: unknown, { integers }: Encodi
   if (json === null) return null
   switch (type.kind) {
     case 'Integer':
-      return BigInt(integers === 'numbers' ? digitsOf(json) : textOf(json))
+      return BigInt(integers === 'numbers' ? countDigits(json) : readText(json))
     case 'Double':
-      return json instanceof Numeral ? Number(json.digits) : notFinite(textOf(json))
+      return json instanceof Numeral ? Number(json.digits) : notFinite(readText(json))
     case 'Boolean':
     case 'Json':
       return json
     case 'Binary':
-      return bytesOfBase64(textOf(json))
+      return bytesOfBase64(readText(json))
     default:
-      return textOf(json)
+      return readText(json)
   }
 }
 
@@ -235,12 +235,12 @@ function valueOfField({ type }: ResultColumn, field: string | null): unknown {
   }
 }
 
-function digitsOf(json: unknown): string {
+function countDigits(json: unknown): string {
   assert.ok(json instanceof Numeral, `${json} is not a number`)
   return json.digits
 }
 
-function textOf(json: unknown): string {
+function readText(json: unknown): string {
   assert.ok(typeof json === 'string', `${json} is not a text`)
   return json
 }
@@ -256,7 +256,7 @@ function bytesOfBase64(text: string): Buffer {
   return bytes
 }
 
-function valuesOf({ columns, rows }: Table): unknown[][] {
+function readValues({ columns, rows }: Table): unknown[][] {
   return rows.map((row) => columns.map((column, index) => valueOfCell(column, row[index] ?? null)))
 }
 
@@ -270,7 +270,7 @@ function valuesOfJson(columns: readonly ResultColumn[], row: unknown, encoding: 
   )
 }
 
-function descriptionOf(columns: readonly ResultColumn[]): unknown {
+function readDescription(columns: readonly ResultColumn[]): unknown {
   return columns.map(({ name, type }, index) => [
     name,
     { Ordinal: new Numeral(String(index)), Type: typeName(type), Nullable: true },
@@ -288,10 +288,10 @@ for (const rows of ['objects', 'arrays'] as const) {
       const encoding: Encoding = { format: 'json', rows, integers }
       fc.assert(
         fc.property(tables(unescapedName), (table) => {
-          const result = parseExactly(bytesOf(table, encoding).toString()) as { Columns: object; Rows: unknown[] }
-          assert.deepEqual(describedIn(result.Columns), descriptionOf(table.columns))
+          const result = parseExactly(toBytes(table, encoding).toString()) as { Columns: object; Rows: unknown[] }
+          assert.deepEqual(describedIn(result.Columns), readDescription(table.columns))
           const values = result.Rows.map((row) => valuesOfJson(table.columns, row, encoding))
-          assert.deepEqual(values, valuesOf(table))
+          assert.deepEqual(values, readValues(table))
         }),
       )
     })
@@ -301,14 +301,14 @@ for (const rows of ['objects', 'arrays'] as const) {
         const encoding: Encoding = { format: 'ndjson', rows, integers, header }
         fc.assert(
           fc.property(tables(unescapedName), (table) => {
-            const lines = bytesOf(table, encoding).toString().split('\n')
+            const lines = toBytes(table, encoding).toString().split('\n')
             assert.equal(lines.pop(), '')
             if (header === 'columns') {
               const { Columns } = parseExactly(lines.shift() ?? '') as { Columns: object }
-              assert.deepEqual(describedIn(Columns), descriptionOf(table.columns))
+              assert.deepEqual(describedIn(Columns), readDescription(table.columns))
             }
             const values = lines.map((line) => valuesOfJson(table.columns, parseExactly(line), encoding))
-            assert.deepEqual(values, valuesOf(table))
+            assert.deepEqual(values, readValues(table))
           }),
         )
       })
@@ -317,7 +317,7 @@ for (const rows of ['objects', 'arrays'] as const) {
 
 test('names are escaped in JSON', () => {
   const columns = ESCAPED_NAMES.map((name) => ({ name, type: INTEGER, nullable: true }))
-  const text = bytesOf({ columns, rows: [[1, 2, 3, 4]] }, { format: 'ndjson', rows: 'objects', integers: 'numbers' })
+  const text = toBytes({ columns, rows: [[1, 2, 3, 4]] }, { format: 'ndjson', rows: 'objects', integers: 'numbers' })
   assert.equal(text.toString(), '{"a \\"quoted\\", name":1,"\\r\\n":2,"\\\\":3,"\\t":4}\n')
 })
 
@@ -326,7 +326,7 @@ test('CSV', async () => {
   await fc.assert(
     fc.asyncProperty(tables(anyName), async (table) => {
       const { columns } = table
-      const records = await Array.fromAsync(splitCsv([bytesOf(table, encoding)], 0, 1))
+      const records = await Array.fromAsync(splitCsv([toBytes(table, encoding)], 0, 1))
       const [names, ...rows] = records.map(({ raw }) => {
         const record = parseCsvRecord(raw)
         assert.ok('fields' in record, raw)
@@ -338,7 +338,7 @@ test('CSV', async () => {
         columns.map(({ name }) => name),
       )
       const values = rows.map((row) => columns.map((column, index) => valueOfField(column, row[index] ?? null)))
-      assert.deepEqual(values, valuesOf({ columns, rows: table.rows.map((row) => row.map(asInCsv)) }))
+      assert.deepEqual(values, readValues({ columns, rows: table.rows.map((row) => row.map(asInCsv)) }))
     }),
   )
 })

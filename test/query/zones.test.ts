@@ -40,14 +40,14 @@ after(async () => {
   await engines.close()
 })
 
-function zoneOf(name: string): Zone {
+function requireZone(name: string): Zone {
   const zone = findZone(name)
   assert.ok(zone, name)
   return zone
 }
 
 /** The seconds around each transition, and the readings around what the clock skips or repeats. */
-function edgesOf({ transitions, offsets }: Zone): bigint[] {
+function findEdges({ transitions, offsets }: Zone): bigint[] {
   const edges = new Set<bigint>()
   for (const [index, at] of transitions.entries()) {
     // Beyond the table PostgreSQL goes on with daylight-saving time.
@@ -64,7 +64,7 @@ for (const [group, names] of GROUPS.entries())
   test(`AT TIME ZONE is PostgreSQL's at every transition, both ways, on both engines: zones ${group + 1} of ${GROUPS.length}`, async (context) => {
     const different: string[] = []
     const edges = (names ?? []).flatMap((name) =>
-      edgesOf(zoneOf(name)).map((edge) => ({ t: name, ts: writeTimestamp(edge) })),
+      findEdges(requireZone(name)).map((edge) => ({ t: name, ts: writeTimestamp(edge) })),
     )
     await engines.load(
       edges.map((edge, id) => ({ id: String(id), ...edge })),
@@ -116,7 +116,7 @@ const STEP = 5n * MINUTE
 
 test('buckets begin where their definition says, on both engines, and none after its rows', async () => {
   for (const [name, date] of TRANSITIONS) {
-    const zone = zoneOf(name)
+    const zone = requireZone(name)
     const start = readTimestamp(date) ?? 0n
     const widths = Object.keys(WIDTHS).map((width, index) => `time_bucket('${width}', t, :zone) AS w${index}`)
     const statement = `SELECT t, ${widths.join(', ')}, time_bucket('1 day', t, :zone) AS d, date_trunc('hour', t, :zone) AS h,
@@ -143,9 +143,9 @@ function expectedBuckets(zone: Zone, start: bigint): string[] {
   const widths = Object.values(WIDTHS).map((minutes) => minutes * MINUTE)
   const ticks: bigint[] = widths.map(() => 0n)
   const rows: string[] = []
-  let [day, two, latest] = [0n, 0n, zone.localOf(start) - STEP]
+  let [day, two, latest] = [0n, 0n, zone.toLocal(start) - STEP]
   for (let at = start; at <= start + 4n * MICROS_PER_DAY; at += STEP) {
-    const [before, local] = [zone.localOf(at - STEP), zone.localOf(at)]
+    const [before, local] = [zone.toLocal(at - STEP), zone.toLocal(at)]
     for (const [index, width] of widths.entries()) {
       const isRead = (local % MICROS_PER_DAY) % width === 0n
       if (isRead || hasMultiple(before + STEP, local, width)) ticks[index] = at

@@ -14,6 +14,8 @@ import { checkShape } from '../../packages/server/src/declarative/check-shape.ts
 import { exportDeclaration } from '../../packages/server/src/declarative/export.ts'
 import { reconcile } from '../../packages/server/src/declarative/reconcile.ts'
 import { describeApi } from '../../packages/server/src/http/openapi.ts'
+import { CLIENTS } from '../../packages/server/src/resources/clients.ts'
+import { PROVIDERS } from '../../packages/server/src/resources/providers.ts'
 import { listResources } from '../../packages/server/src/resources/resources.ts'
 import { ROLES } from '../../packages/server/src/resources/roles.ts'
 import { routeRows } from '../../scripts/docs/admin.page.ts'
@@ -151,6 +153,8 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const reconcileEnv = () => ({
       database: admin.env.database,
       clock: admin.env.clock,
+      audit: admin.env.audit,
+      mail: undefined,
       environment: { KEY: 'a-key-of-the-file' },
       tables: undefined,
       digestKey: Buffer.alloc(32),
@@ -198,6 +202,17 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const row = '| POST | `/admin/entitlements` | `Platform/Admin` | Gives an entitlement. |'
     assert.ok(routeRows(ROUTES).split('\n').includes(row))
   })
+})
+
+test('a value of --set that is no JSON is refused, whatever the kind', async () => {
+  for (const resource of [PROVIDERS, CLIENTS]) {
+    const command = resourceCommands(resource).find(({ name }) => name.endsWith(' set')) ?? assert.fail()
+    const args = parseArguments(command, ['x', '--set', 'disabled=yes'])
+    await assert.rejects(
+      command.run({ args, request: () => assert.fail('sent'), readPassword: () => assert.fail('asked') }),
+      /--set disabled=… takes JSON/,
+    )
+  }
 })
 
 interface Fault {

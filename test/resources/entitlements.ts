@@ -61,11 +61,11 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
   declare,
   refersTo: ['roles'],
   faults: ({ who }, { roles }) => (roles.has(who) ? [] : [{ path: 'who', text: unknownName('role', who, roles) }]),
-  faultsTogether(after, _before, pathOf) {
+  faultsTogether(after, _before, buildPath) {
     const seats = after.reduce((sum, each) => sum + each.seats, 0)
     const [last] = after.slice(-1).map(({ product, who, from }) => [product, who, from].join('/'))
     return seats > MOST_SEATS
-      ? [{ path: `${pathOf(last ?? '')}seats`, text: `all together are more than ${MOST_SEATS}` }]
+      ? [{ path: `${buildPath(last ?? '')}seats`, text: `all together are more than ${MOST_SEATS}` }]
       : []
   },
   secret: {

@@ -45,7 +45,7 @@ export interface ScimServer extends TestServer {
   readonly token: string
   /** A request below /scim/v2 with the token of hr-sync; a text as the body is sent as it is. */
   scim(method: string, path: string, body?: unknown, options?: Options): Promise<Reply>
-  tokenOf(clientId: string): Promise<string>
+  requestToken(clientId: string): Promise<string>
   /** Creates a user, and returns its id. */
   user(userName: string, others?: object): Promise<string>
   group(displayName: string, members?: readonly string[]): Promise<string>
@@ -61,10 +61,10 @@ export async function startScimServer(place: TestPlace, declared = DECLARED): Pr
   })
   await changeDatabase(place, `update users set break_glass = 1 where username_key = 'rescue'`)
   const url = `http://127.0.0.1:${server.port}`
-  const token = await tokenOf('hr-sync')
-  return { ...server, url, token, scim, tokenOf, user, group, patch, stop }
+  const token = await requestToken('hr-sync')
+  return { ...server, url, token, scim, requestToken, user, group, patch, stop }
 
-  async function tokenOf(clientId: string): Promise<string> {
+  async function requestToken(clientId: string): Promise<string> {
     const reply = await fetch(`${url}/connect/token`, {
       method: 'POST',
       headers: {

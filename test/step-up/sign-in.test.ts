@@ -6,14 +6,14 @@ import { fromBase32 } from '../support/base32.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
-  answerOf,
   authorizeUrl,
   type Changes,
-  claimsOf,
+  decodeClaims,
   openSignInPlace,
+  readAnswer,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
-import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { type Departure, type Page, requirePage, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const STEP_MS = 30_000
@@ -46,22 +46,22 @@ onEveryEngineInLongRuns('step-up at sign-in', (at) => {
 
   const ask = (changes: Changes) => agent.get(authorizeUrl(place.server.issuer, changes))
   const code = () => totpCode(secret, Math.floor(place.clock() / STEP_MS))
-  const claims = (end: Page | Departure) => claimsOf(answerOf(end).get('id_token') ?? '')
+  const claims = (end: Page | Departure) => decodeClaims(readAnswer(end).get('id_token') ?? '')
 
   test('acr_values that one factor satisfies, unknown ones and those of a silent request ask for nothing', async () => {
-    const first = claims(await signIn(agent, pageOf(await ask(TRUSTED)), ALICE))
+    const first = claims(await signIn(agent, requirePage(await ask(TRUSTED)), ALICE))
     assert.equal(first.acr, '1')
     for (const asked of [{ acr_values: '1 2' }, { acr_values: 'urn:other' }, { acr_values: '2', prompt: 'none' }])
       assert.equal(claims(await ask({ ...TRUSTED, ...asked })).acr, '1', JSON.stringify(asked))
   })
 
   test('acr_values=2: a user without a second factor sets one up, and the token has acr 2', async () => {
-    const page = pageOf(await ask({ ...TRUSTED, acr_values: '2' }))
+    const page = requirePage(await ask({ ...TRUSTED, acr_values: '2' }))
     assert.equal(page.url.pathname, '/set-up-factor')
     const form = page.forms.find(({ id }) => id === 'authenticator')
     secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(page.body)?.[1] ?? '')
     assert.ok(form)
-    const next = pageOf(await agent.submit(form, { code: code() }))
+    const next = requirePage(await agent.submit(form, { code: code() }))
     const kept = /id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''
     const issued = claims(await agent.get(kept))
     assert.equal(issued.acr, '2')
@@ -71,9 +71,9 @@ onEveryEngineInLongRuns('step-up at sign-in', (at) => {
 
   test('max_age: an old sign-in is renewed, with the second factor', async () => {
     place.clock.advance(301_000)
-    const page = pageOf(await ask({ ...TRUSTED, acr_values: '2', max_age: '300' }))
+    const page = requirePage(await ask({ ...TRUSTED, acr_values: '2', max_age: '300' }))
     assert.equal(page.url.pathname, '/sign-in')
-    const second = pageOf(await signIn(agent, page, ALICE))
+    const second = requirePage(await signIn(agent, page, ALICE))
     assert.equal(second.url.pathname, '/second-factor')
     const form = second.forms.find(({ id }) => id === 'second-factor')
     assert.ok(form)
@@ -88,7 +88,7 @@ onEveryEngineInLongRuns('step-up at sign-in', (at) => {
     const { cookie } = await place.stores.sessions.open(id, signedIn)
     const old = place.newAgent()
     old.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
-    const page = pageOf(await old.get(authorizeUrl(place.server.issuer, { ...TRUSTED, acr_values: '2' })))
+    const page = requirePage(await old.get(authorizeUrl(place.server.issuer, { ...TRUSTED, acr_values: '2' })))
     assert.equal(page.url.pathname, '/second-factor')
     const form = page.forms.find(({ id }) => id === 'second-factor')
     assert.ok(form)
@@ -101,13 +101,17 @@ onEveryEngineInLongRuns('step-up at sign-in', (at) => {
     assert.equal(claims(await ask(GUARDED)).acr, '2')
     const other = place.newAgent()
     const bob = { username: 'bob', password: 'another long password' }
-    const page = pageOf(await other.get(authorizeUrl(place.server.issuer, GUARDED)))
-    assert.equal(pageOf(await signIn(other, page, bob)).url.pathname, '/set-up-factor')
+    const page = requirePage(await other.get(authorizeUrl(place.server.issuer, GUARDED)))
+    assert.equal(requirePage(await signIn(other, page, bob)).url.pathname, '/set-up-factor')
     assert.ok(claims(await ask(TIMED)).sub)
     place.clock.advance(601_000)
-    assert.equal(pageOf(await ask(TIMED)).url.pathname, '/sign-in')
-    assert.equal(pageOf(await ask({ ...TIMED, max_age: '100000' })).url.pathname, '/sign-in', 'it cannot ask for less')
-    assert.equal(answerOf(await ask({ ...TIMED, prompt: 'none' })).get('error'), 'login_required')
+    assert.equal(requirePage(await ask(TIMED)).url.pathname, '/sign-in')
+    assert.equal(
+      requirePage(await ask({ ...TIMED, max_age: '100000' })).url.pathname,
+      '/sign-in',
+      'it cannot ask for less',
+    )
+    assert.equal(readAnswer(await ask({ ...TIMED, prompt: 'none' })).get('error'), 'login_required')
     assert.ok(claims(await ask(TRUSTED)).sub, 'other clients are unaffected')
   })
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestPlace } from '../support/engines.ts'
 import { json, type RemoteProgram, startProgram } from '../support/remote-program.ts'
-import { answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { authorizeUrl, openSignInPlace, readAnswer, type SignInPlace } from '../support/sign-in-place.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
 
 export const DESK = { client_id: 'desk', redirect_uri: 'https://desk.example.com/cb' } as const
@@ -93,7 +93,7 @@ export async function openStepUpPlace(
     const agent = place.newAgent()
     agent.jar.store(new URL(server.issuer), [`gatehouse=${cookie}; Path=/`])
     const asked = { ...DESK, response_type: 'token', scope: SCOPES, nonce: undefined }
-    const answer = answerOf(await agent.get(authorizeUrl(server.issuer, asked)))
+    const answer = readAnswer(await agent.get(authorizeUrl(server.issuer, asked)))
     const issued = answer.get('access_token')
     assert.ok(issued, JSON.stringify([...answer]))
     return issued

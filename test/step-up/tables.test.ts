@@ -18,7 +18,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
   })
   after(() => place.close())
 
-  async function problemOf(reply: Response): Promise<Members> {
+  async function readProblem(reply: Response): Promise<Members> {
     return (await reply.json()) as Members
   }
 
@@ -26,7 +26,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     const reply = await place.query('SELECT * FROM positions', place.weak)
     assert.equal(reply.status, 401)
     assert.match(reply.headers.get('www-authenticate') ?? '', CHALLENGE)
-    const problem = await problemOf(reply)
+    const problem = await readProblem(reply)
     assert.partialDeepStrictEqual(problem, { status: 401, Code: 'Auth.StepUp', AcrValues: '2', MaxAge: 300 })
     assert.equal((await place.query('SELECT * FROM positions', place.strong)).status, 200)
   })
@@ -38,14 +38,14 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
 
   test('a statement needs the strictest of all its tables', async () => {
     const reply = await place.query('SELECT p.id FROM positions p JOIN fresh f ON f.id = p.id', place.weak)
-    const { AcrValues, MaxAge } = await problemOf(reply)
+    const { AcrValues, MaxAge } = await readProblem(reply)
     assert.deepEqual([reply.status, AcrValues, MaxAge], [401, '2', 60])
   })
 
   test('a token without a user is refused with 403, without a challenge', async () => {
     const reply = await place.query('SELECT * FROM positions', await place.clientToken())
     assert.deepEqual([reply.status, reply.headers.get('www-authenticate')], [403, null])
-    assert.equal((await problemOf(reply)).Code, 'Auth.UserNeeded')
+    assert.equal((await readProblem(reply)).Code, 'Auth.UserNeeded')
   })
 
   test('no way in leads past it', async () => {
@@ -105,7 +105,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
     ]
     for (const [index, reply] of (await Promise.all(calls)).entries())
       assert.equal(reply.status, 401, `call ${index}: ${await reply.text()}`)
-    const left = await problemOf(await place.query('SELECT id, quantity FROM positions ORDER BY id', place.strong))
+    const left = await readProblem(await place.query('SELECT id, quantity FROM positions ORDER BY id', place.strong))
     assert.deepEqual(left.Rows, [
       { id: 1, quantity: 100 },
       { id: 2, quantity: 250 },
@@ -125,7 +125,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
 
   test('a copy of rows that not everyone may read says who may read it', async () => {
     const open = await place.query('CREATE TABLE copied AS SELECT * FROM positions', place.strong)
-    assert.deepEqual([open.status, (await problemOf(open)).Code], [400, 'IQL.BadDefinition'])
+    assert.deepEqual([open.status, (await readProblem(open)).Code], [400, 'IQL.BadDefinition'])
     const copy = 'CREATE TABLE copied REQUIRE (acr = 2) AS SELECT * FROM positions'
     assert.equal((await place.query(copy, place.strong)).status, 200)
     assert.equal((await place.query('SELECT id FROM copied', place.weak)).status, 401)
@@ -135,7 +135,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
   test('what only writing demands is not demanded of readers', async () => {
     assert.equal((await place.query('SELECT id FROM limits', place.weak)).status, 200)
     const refused = await place.query('INSERT INTO limits VALUES (1, 1)', place.weak)
-    assert.deepEqual([refused.status, (await problemOf(refused)).AcrValues], [401, '2'])
+    assert.deepEqual([refused.status, (await readProblem(refused)).AcrValues], [401, '2'])
     assert.equal((await place.query('INSERT INTO limits VALUES (1, 1)', place.strong)).status, 200)
   })
 
@@ -148,7 +148,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
       "SELECT requireacr, requireage, writerequireacr FROM cataloguetables WHERE name IN ('positions', 'limits') ORDER BY name",
       place.weak,
     )
-    assert.deepEqual((await problemOf(rows)).Rows, [
+    assert.deepEqual((await readProblem(rows)).Rows, [
       { requireacr: null, requireage: null, writerequireacr: 2 },
       { requireacr: 2, requireage: 300, writerequireacr: null },
     ])
@@ -157,7 +157,7 @@ onEveryEngineInLongRuns('step-up on tables', (at) => {
   test('CREATE TABLE and ALTER TABLE set and remove it, and CatalogueTable does', async () => {
     const run = async (statement: string, token = place.strong) => {
       const reply = await place.query(statement, token)
-      return { status: reply.status, body: await problemOf(reply) }
+      return { status: reply.status, body: await readProblem(reply) }
     }
     assert.equal((await run('CREATE TABLE own (id Integer PRIMARY KEY) REQUIRE (acr = 2)')).status, 200)
     assert.equal((await run('SELECT id FROM own', place.weak)).status, 401)

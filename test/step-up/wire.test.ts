@@ -32,12 +32,12 @@ onEveryEngine('step-up over the wire', (at) => {
   })
 
   const query = (text: string) => message('Q', `${text}\0`)
-  const idsOf = async (table: string) =>
+  const readIds = async (table: string) =>
     texts(await strong.query(`SELECT id FROM ${table} ORDER BY id`))
       .flat()
       .join()
   const requireNothingWritten = async () => {
-    assert.deepEqual([await idsOf('limits'), await idsOf('positions'), await idsOf('plain')], ['1', '1,2', ''])
+    assert.deepEqual([await readIds('limits'), await readIds('positions'), await readIds('plain')], ['1', '1,2', ''])
   }
 
   /** Sends everything until the session is ready again as often as Queries were sent. */
@@ -55,7 +55,7 @@ onEveryEngine('step-up over the wire', (at) => {
     return answers
   }
 
-  const codesOf = (answers: readonly Answer[]) => answers.flatMap(({ errors }) => errors.map(({ C }) => C))
+  const readCodes = (answers: readonly Answer[]) => answers.flatMap(({ errors }) => errors.map(({ C }) => C))
 
   const copy = (table: string) => query(`COPY ${table} FROM STDIN`)
   const insert = query('INSERT INTO plain VALUES (9)')
@@ -79,7 +79,7 @@ onEveryEngine('step-up over the wire', (at) => {
       ] as const)
         test(`${name} is refused for ${table}, with ${key}, and nothing is written`, async () => {
           const answers = await send(weak, ...messages)
-          const codes = codesOf(answers)
+          const codes = readCodes(answers)
           await weak.query('ROLLBACK')
           assert.equal(codes[0], '42501', JSON.stringify(answers))
           assert.equal(codes.includes('23505'), false)
@@ -97,19 +97,19 @@ onEveryEngine('step-up over the wire', (at) => {
     )
     for (const second of [[copy('recent'), message('d', '1\n'), DONE], [query('INSERT INTO recent VALUES (1)')]]) {
       const aged = await WireSession.open(place.server.wirePort ?? 0, 'carol', await place.token(1))
-      assert.deepEqual(codesOf(await send(aged, query('BEGIN'), insert, ...second)), [])
+      assert.deepEqual(readCodes(await send(aged, query('BEGIN'), insert, ...second)), [])
       place.clock.advance(61_000)
-      assert.deepEqual(codesOf([await aged.query('COMMIT')]), ['42501'])
+      assert.deepEqual(readCodes([await aged.query('COMMIT')]), ['42501'])
       aged.close()
     }
-    assert.equal(await idsOf('plain'), '')
+    assert.equal(await readIds('plain'), '')
   })
 
   test('INSERT … SELECT from a protected table, prepared INSERTs of a pipeline and CREATE TABLE AS are refused', async () => {
     const session = await WireSession.open(place.server.wirePort ?? 0, 'carol', await place.token(1))
     const pipeline = [parse('', 'INSERT INTO plain VALUES (9)'), bind('', '', []), execute('')]
     const second = [parse('', 'INSERT INTO limits VALUES (7, 1)'), bind('', '', []), execute('')]
-    assert.deepEqual(codesOf([await session.send(...pipeline, ...second, SYNC)]), ['42501'])
+    assert.deepEqual(readCodes([await session.send(...pipeline, ...second, SYNC)]), ['42501'])
     for (const text of [
       'INSERT INTO plain SELECT id FROM positions',
       'INSERT INTO plain SELECT CAST(total AS Integer) FROM nested',
@@ -118,9 +118,9 @@ onEveryEngine('step-up over the wire', (at) => {
       'COPY positions TO STDOUT',
       'DECLARE c CURSOR WITH HOLD FOR SELECT id FROM positions; FETCH 1 FROM c',
     ])
-      assert.deepEqual(codesOf([await session.query(text)]), ['42501'], text)
+      assert.deepEqual(readCodes([await session.query(text)]), ['42501'], text)
     session.close()
-    assert.equal(await idsOf('plain'), '')
+    assert.equal(await readIds('plain'), '')
   })
 
   for (const [name, before] of [
@@ -138,6 +138,6 @@ onEveryEngine('step-up over the wire', (at) => {
       assert.deepEqual([C, M], [alone?.errors[0]?.C, alone?.errors[0]?.M])
       assert.deepEqual([C, M], ['0A000', 'COPY cannot write to the system table CatalogueTable'])
       session.close()
-      assert.equal(await idsOf('plain'), '')
+      assert.equal(await readIds('plain'), '')
     })
 })

@@ -197,7 +197,7 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
       static now() { return Real.now() + 864e5 }
     }`
       const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clock)}` }
-      const wrong = await runGatehouse(['backup', join(folder, 'future'), ...settingsOf(place())], { environment })
+      const wrong = await runGatehouse(['backup', join(folder, 'future'), ...readSettings(place())], { environment })
       assert.equal(wrong.status, 0, wrong.stderr)
       await gatehouse(place(), ['backup', join(folder, 'now'), '--keep', '1'])
       assert.deepEqual(await readdir(folder), ['now'])
@@ -208,7 +208,7 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       const folder = await mkdtemp(join(scratch, 'killed-'))
       const release = await blockBackups(place())
-      const child = launchGatehouse(['backup', join(folder, 'first'), ...settingsOf(place())])
+      const child = launchGatehouse(['backup', join(folder, 'first'), ...readSettings(place())])
       await until('the backup has begun', 30_000, async () => (await readdir(folder)).length === 1)
       child.child.kill(signal)
       await release()
@@ -303,7 +303,7 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
       if (databaseUrl !== '')
         await onPostgres(databaseUrl, async (client) => {
           await client.query('begin; create schema gatehouse')
-          const child = launchGatehouse(['restore', target, ...settingsOf(other.place)])
+          const child = launchGatehouse(['restore', target, ...readSettings(other.place)])
           await until('the restore has begun', 30_000, async () => (await readdir(dataFolder)).length > 1)
           child.child.kill('SIGTERM')
           assert.notEqual(await child.ended, 0)
@@ -360,7 +360,7 @@ async function changeRole(file: string): Promise<void> {
   await writeFile(file, gzipSync(`${rows}${JSON.stringify(row)}\n`))
 }
 
-function settingsOf({ dataFolder, databaseUrl }: TestPlace): string[] {
+function readSettings({ dataFolder, databaseUrl }: TestPlace): string[] {
   return ['--data', dataFolder, '--database-url', databaseUrl]
 }
 

@@ -79,9 +79,9 @@ function assertRandom(kind = '', values: readonly string[]): void {
   const all = values.map((value) => Buffer.from(value, 'base64url'))
   for (const bytes of all) assert.ok(bytes.length * 8 >= BITS, `${kind}: ${bytes.length} bytes`)
   for (let bit = 0; bit < BITS; bit++) {
-    const set = all.filter((bytes) => bitOf(bytes, bit)).length
+    const set = all.filter((bytes) => readBit(bytes, bit)).length
     assert.ok(Math.abs(set - SAMPLES / 2) < 110, `${kind}: bit ${bit} is set in ${set} of ${SAMPLES}`)
-    const turned = all.filter((bytes, index) => bitOf(bytes, bit) !== bitOf(all[(index + 1) % SAMPLES], bit)).length
+    const turned = all.filter((bytes, index) => readBit(bytes, bit) !== readBit(all[(index + 1) % SAMPLES], bit)).length
     assert.ok(Math.abs(turned - SAMPLES / 2) < 110, `${kind}: bit ${bit} turns ${turned} times in ${SAMPLES}`)
   }
   let nearest = BITS
@@ -90,7 +90,7 @@ function assertRandom(kind = '', values: readonly string[]): void {
   assert.ok(nearest >= 22, `${kind}: two values differ in ${nearest} of ${BITS} bits only`)
 }
 
-function bitOf(bytes: Buffer | undefined, bit: number): boolean {
+function readBit(bytes: Buffer | undefined, bit: number): boolean {
   return (((bytes?.[bit >> 3] ?? 0) >> (bit & 7)) & 1) === 1
 }
 

@@ -126,7 +126,7 @@ onEveryEngine('the search for users', (place, engine) => {
 
   test('a search reads a range of each index from where the last page ended, and no table as a whole', async () => {
     for (const after of [undefined, { key: 'am', id: 'usr_x' }]) {
-      const plan = await planOf(searchQuery(open.database.db, 'a', after, 10).compile())
+      const plan = await readPlan(searchQuery(open.database.db, 'a', after, 10).compile())
       for (const index of ['username_key', 'name_key', 'family_key', 'email_key'])
         assert.match(plan, new RegExp(`users_by_${index}`), plan)
       if (engine === 'sqlite') {
@@ -157,7 +157,7 @@ onEveryEngine('the search for users', (place, engine) => {
     assert.doesNotMatch(statement ?? '', /substr|like/)
   })
 
-  async function planOf({ sql: text, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<string> {
+  async function readPlan({ sql: text, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<string> {
     if (engine === 'sqlite') {
       const { rows } = await sql<{ detail: string }>`${explained(`explain query plan ${text}`, parameters)}`.execute(
         open.database.db,

@@ -15,7 +15,7 @@ const authToken = (AccessToken: unknown, Provider: unknown = 'Bearer', Transacti
 })
 const QUERY_IDENTIFY = { Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 2 }
 
-async function resultOf(client: StreamClient, message: object): Promise<Record<string, unknown>> {
+async function openResult(client: StreamClient, message: object): Promise<Record<string, unknown>> {
   const { Action = 'Publish', Data } = await client.request(message)
   assert.equal(Action, 'Publish')
   return Data as Record<string, unknown>
@@ -31,7 +31,7 @@ test('AuthToken: the provider is case-insensitive; the token is raw or Base64', 
     ['BEARER', base64],
   ] as const) {
     const client = await connect(port)
-    assert.equal((await resultOf(client, authToken(text, provider))).Result, 'Success')
+    assert.equal((await openResult(client, authToken(text, provider))).Result, 'Success')
   }
 })
 
@@ -44,8 +44,8 @@ test('invalid Base64 is taken as the raw token', async (t) => {
     const bare = base64.replace(/=*$/, '')
     const wrong = ['', '=', '==', '==='].map((padding) => `${bare}${padding}`).filter((text) => text !== base64)
     for (const text of [...wrong, `${base64}\n`, ` ${base64}`, `-${base64}`])
-      assert.deepEqual(await resultOf(client, authToken(text)), { Result: 'Reject' }, text.slice(-8))
-    assert.equal((await resultOf(client, authToken(base64))).Result, 'Success')
+      assert.deepEqual(await openResult(client, authToken(text)), { Result: 'Reject' }, text.slice(-8))
+    assert.equal((await openResult(client, authToken(base64))).Result, 'Success')
   }
 })
 
@@ -86,10 +86,10 @@ test('Reject gives no reason', async (t) => {
     nothing: '',
     nonsense: 'x'.repeat(100_000),
   })) {
-    assert.deepEqual(await resultOf(client, authToken(token)), { Result: 'Reject' }, reason)
+    assert.deepEqual(await openResult(client, authToken(token)), { Result: 'Reject' }, reason)
   }
-  assert.deepEqual(await resultOf(client, authToken(good, 'Basic')), { Result: 'Reject' })
-  assert.deepEqual(await resultOf(client, QUERY_IDENTIFY), { Result: 'Reject' })
+  assert.deepEqual(await openResult(client, authToken(good, 'Basic')), { Result: 'Reject' })
+  assert.deepEqual(await openResult(client, QUERY_IDENTIFY), { Result: 'Reject' })
 })
 
 test('a missing member is Data, a wrong type Data.Deserialise; neither is Reject', async (t) => {
@@ -116,42 +116,42 @@ test('a missing member is Data, a wrong type Data.Deserialise; neither is Reject
 test('the AccessToken of a Success authenticates another connection later, unless the setting withholds it', async (t) => {
   const { port, mint } = await startGateway(t)
   const first = await connect(port)
-  const { AccessToken } = await resultOf(first, authToken(await mint.issue()))
+  const { AccessToken } = await openResult(first, authToken(await mint.issue()))
   first.socket.close()
   const second = await connect(port)
-  assert.equal((await resultOf(second, authToken(AccessToken))).UserID, 'alice')
+  assert.equal((await openResult(second, authToken(AccessToken))).UserID, 'alice')
 
   const strict = await startGateway(t, { settings: { streamRestoreTokens: false } })
   const third = await connect(strict.port)
-  assert.equal('AccessToken' in (await resultOf(third, authToken(await strict.mint.issue()))), false)
+  assert.equal('AccessToken' in (await openResult(third, authToken(await strict.mint.issue()))), false)
 })
 
 test('Scope lists platform scopes only, prefixed with the vendor', async (t) => {
   const { port, mint } = await startGateway(t, { settings: { streamVendor: 'Acme' } })
   const client = await connect(port)
   const scopes = ['openid', 'profile', 'Platform/News', 'Identity/Admin', 'Platform/OrderPad', 'offline_access']
-  const { Scope } = await resultOf(client, authToken(await mint.issue({ scopes })))
+  const { Scope } = await openResult(client, authToken(await mint.issue({ scopes })))
   assert.deepEqual(Scope, ['Acme.Platform.News', 'Acme.Platform.OrderPad'])
 })
 
 test('re-authentication replaces the authority; a rejected attempt keeps the old one', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port)
-  await resultOf(client, authToken(await mint.issue({ scopes: ['Platform/Market'] })))
-  await resultOf(client, authToken(await mint.issue({ scopes: ['Platform/News'], lifetime: 7200 })))
+  await openResult(client, authToken(await mint.issue({ scopes: ['Platform/Market'] })))
+  await openResult(client, authToken(await mint.issue({ scopes: ['Platform/News'], lifetime: 7200 })))
   const expected = { ExpiryDate: '2026-11-15T02:00:00Z', Scope: ['Vendor.Platform.News'] }
-  const { ExpiryDate, Scope } = await resultOf(client, QUERY_IDENTIFY)
+  const { ExpiryDate, Scope } = await openResult(client, QUERY_IDENTIFY)
   assert.deepEqual({ ExpiryDate, Scope }, expected)
-  assert.deepEqual(await resultOf(client, authToken('nonsense')), { Result: 'Reject' })
-  const after = await resultOf(client, QUERY_IDENTIFY)
+  assert.deepEqual(await openResult(client, authToken('nonsense')), { Result: 'Reject' })
+  const after = await openResult(client, QUERY_IDENTIFY)
   assert.deepEqual({ ExpiryDate: after.ExpiryDate, Scope: after.Scope }, expected)
 })
 
 test('another user on the same connection is rejected, whether the first came by header or AuthToken', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue({ subject: 'alice' })}` } })
-  assert.deepEqual(await resultOf(client, authToken(await mint.issue({ subject: 'bob' }))), { Result: 'Reject' })
-  assert.equal((await resultOf(client, QUERY_IDENTIFY)).UserID, 'alice')
+  assert.deepEqual(await openResult(client, authToken(await mint.issue({ subject: 'bob' }))), { Result: 'Reject' })
+  assert.equal((await openResult(client, QUERY_IDENTIFY)).UserID, 'alice')
 })
 
 test('Identify pushes the authority at once and after each renewal, after the reply', async (t) => {
@@ -178,7 +178,7 @@ test('AuthToken without a TransactionID is answered once, on the Identify subscr
   const { TransactionID: _, ...anonymous } = authToken(await mint.issue()) as { TransactionID: number }
   const unsubscribed = await client.request(anonymous)
   assert.equal(unsubscribed.Data, 'Operation.NoResult')
-  assert.equal((await resultOf(client, QUERY_IDENTIFY)).Result, 'Success')
+  assert.equal((await openResult(client, QUERY_IDENTIFY)).Result, 'Success')
   await client.request({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
   const subscribed = await client.request(anonymous)
   assert.equal((subscribed.Data as { Result: string }).Result, 'Success')
@@ -190,7 +190,7 @@ test('profile 2: topic AuthToken, Rejected, always an AccessToken, ExpiresIn in 
   const client = await connect(port, { path: '/Platform?version=2.0' })
   const rejected = await client.request(authToken('nonsense'))
   assert.deepEqual([rejected.Topic, rejected.Data], ['AuthToken', { Result: 'Rejected' }])
-  assert.deepEqual(await resultOf(client, QUERY_IDENTIFY), { Result: 'Rejected' })
+  assert.deepEqual(await openResult(client, QUERY_IDENTIFY), { Result: 'Rejected' })
   const token = await mint.issue()
   const reply = await client.request(authToken(token))
   assert.equal(reply.Topic, 'AuthToken')
@@ -204,7 +204,7 @@ test('profile 2: topic AuthToken, Rejected, always an AccessToken, ExpiresIn in 
     Scope: ['Vendor.Platform.Market'],
   })
   clock.advance(1_500)
-  const later = await resultOf(client, QUERY_IDENTIFY)
+  const later = await openResult(client, QUERY_IDENTIFY)
   assert.equal(later.ExpiresIn, '00:59:58.5')
   assert.equal(later.AccessToken, Buffer.from(token).toString('base64'))
 })

@@ -68,7 +68,7 @@ test('requests before the client’s FIN are answered, and then the connection e
   socket.on('message', () => replies++)
   for (let id = 1; id <= 50; id++)
     socket.send(JSON.stringify({ Controller: 'Platform', Topic: 'QueryServerInfo', TransactionID: id }))
-  tcpOf(socket).end()
+  tcpTarget(socket).end()
   await once(socket, 'close')
   assert.equal(replies, 50)
 })
@@ -113,9 +113,9 @@ function sendCompressed(socket: WebSocket, payload: Buffer): void {
   head[0] = 0xc1
   head[1] = 0x80 | 127
   head.writeBigUInt64BE(BigInt(payload.length), 2)
-  tcpOf(socket).write(Buffer.concat([head, payload]))
+  tcpTarget(socket).write(Buffer.concat([head, payload]))
 }
 
-function tcpOf(socket: WebSocket): import('node:net').Socket {
+function tcpTarget(socket: WebSocket): import('node:net').Socket {
   return Reflect.get(socket, '_socket')
 }

@@ -36,9 +36,9 @@ async function signIn(headers: Record<string, string> = {}): Promise<string> {
   const reply = (await (await askToken(headers)).json()) as { access_token: string }
   return reply.access_token
 }
-const addressOf = (scheme = 'http') => `${scheme}://localhost:${server.port}/Platform`
+const buildAddress = (scheme = 'http') => `${scheme}://localhost:${server.port}/Platform`
 const prove = (accessToken: string, wishes: Partial<ProofWishes> = {}, maker = key) =>
-  maker.prove({ url: addressOf(), accessToken, nonce, ...wishes })
+  maker.prove({ url: buildAddress(), accessToken, nonce, ...wishes })
 const open = async (headers: Record<string, string> = {}): Promise<StreamClient> => {
   const client = await connect(server.port, { headers })
   clients.push(client)
@@ -53,7 +53,7 @@ const authenticate = (client: StreamClient, accessToken: string, Proof: string |
   ask(client, 'AuthToken', { Provider, AccessToken: accessToken, Proof })
 
 test('an upgrade takes a bound token with a proof for GET and the address of the stream', async () => {
-  for (const url of [addressOf(), addressOf('ws'), `http://127.0.0.1:${server.port}/platform`]) {
+  for (const url of [buildAddress(), buildAddress('ws'), `http://127.0.0.1:${server.port}/platform`]) {
     const client = await open({ authorization: `DPoP ${bound}`, dpop: prove(bound, { url }) })
     const identity = await ask(client, 'QueryIdentify')
     assert.equal(identity.Result, 'Success')

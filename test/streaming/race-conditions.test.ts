@@ -15,9 +15,9 @@ test('a connection that signs in again joins the newest session, which can displ
   const displaced: string[] = []
   const [first, second] = ['first', 'second'].map((name) => ({ displace: () => void displaced.push(name) }))
   assert.ok(first !== undefined && second !== undefined)
-  sessions.admit(first, principalOf('old'))
-  sessions.admit(second, principalOf('old'))
-  sessions.admit(first, principalOf('new'))
+  sessions.admit(first, createPrincipal('old'))
+  sessions.admit(second, createPrincipal('old'))
+  sessions.admit(first, createPrincipal('new'))
   assert.deepEqual(displaced, ['second'])
 })
 
@@ -119,7 +119,7 @@ test('an asynchronous result that cannot be encoded is a Fault', async (t) => {
   assert.equal((await client.next()).Data, 'Fault')
 })
 
-function principalOf(grantId: string): Principal {
+function createPrincipal(grantId: string): Principal {
   return {
     subject: 'alice',
     kind: 'user',

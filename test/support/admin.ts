@@ -15,14 +15,14 @@ import { connectionAddress } from '../../packages/server/src/http/request/reques
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores } from '../../packages/server/src/store/stores.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import type { TestPlace } from './engines.ts'
 import { createLocalBus } from './local-bus.ts'
 
 export interface TestAdmin {
-  readonly env: AdminEnv
+  readonly env: AdminEnv & { readonly stores: WritableStores }
   readonly events: GateEvent[]
   /** Calls with all administration scopes unless `token` is given. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
@@ -73,10 +73,9 @@ export async function startTestAdmin(
     onError: fail,
   })
   handleActivityCalls(cluster, here)
-  const env: AdminEnv = {
+  const env: TestAdmin['env'] = {
     database,
     builtInClients: new Map(),
-    stores,
     clock,
     issuer: 'https://gate.example.com/id',
     audit,
@@ -99,6 +98,7 @@ export async function startTestAdmin(
     mail: undefined,
     stopping: new AbortController().signal,
     ...parts,
+    stores,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })

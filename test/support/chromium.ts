@@ -19,11 +19,20 @@ export interface BrowserOptions {
   readonly ports?: Readonly<Record<number, number>>
 }
 
-export async function startChromium({ ports = {} }: BrowserOptions = {}): Promise<TestBrowser> {
-  const moved = Object.entries(ports).map(([port, here]) => `MAP localhost:${port} localhost:${here}`)
-  const rules = `--host-resolver-rules=${[...moved, 'MAP * 127.0.0.1'].join(',')}`
-  const args = [...ARGUMENTS, rules]
-  const browser = await chromium.launch({ ...(await findExecutable()), chromiumSandbox: false, args })
+/** A browser of its own where it has ports of its own. The others of a process share one: only their profiles differ. */
+export async function startChromium({ ports }: BrowserOptions = {}): Promise<TestBrowser> {
+  if (ports === undefined) return share(await openShared())
+  const browser = await launch(ports)
+  return share({ browser, leave: () => browser.close() })
+}
+
+interface OpenBrowser {
+  readonly browser: Browser
+  leave(): Promise<void>
+}
+
+function share({ browser, leave }: OpenBrowser): TestBrowser {
+  const contexts: BrowserContext[] = []
   return {
     async newContext({ dark = false, script = true, width = 1280 } = {}) {
       const context = await browser.newContext({
@@ -36,14 +45,50 @@ export async function startChromium({ ports = {} }: BrowserOptions = {}): Promis
         viewport: { width, height: 800 },
       })
       context.setDefaultTimeout(30_000)
+      contexts.push(context)
       return context
     },
-    stop: () => browser.close(),
+    async stop() {
+      await Promise.all(contexts.map((context) => context.close()))
+      await leave()
+    },
   }
 }
 
+/** How long the shared browser waits for the next file of the process. */
+const IDLE_MS = 2000
+let shared: Promise<Browser> | undefined
+let users = 0
+let idle: NodeJS.Timeout | undefined
+
+async function openShared(): Promise<OpenBrowser> {
+  clearTimeout(idle)
+  users += 1
+  shared ??= launch()
+  return {
+    browser: await shared,
+    async leave() {
+      users -= 1
+      if (users === 0) idle = setTimeout(closeShared, IDLE_MS)
+    },
+  }
+}
+
+async function closeShared(): Promise<void> {
+  const closing = shared
+  shared = undefined
+  await (await closing)?.close()
+}
+
+async function launch(ports: Readonly<Record<number, number>> = {}): Promise<Browser> {
+  const moved = Object.entries(ports).map(([port, here]) => `MAP localhost:${port} localhost:${here}`)
+  const rules = `--host-resolver-rules=${[...moved, 'MAP * 127.0.0.1'].join(',')}`
+  const args = [...ARGUMENTS, rules]
+  return chromium.launch({ ...(await findExecutable()), chromiumSandbox: false, args })
+}
+
 /** Everything that went wrong on a page: script errors, blocked resources, messages of the security policy. */
-export function complaintsOf(page: Page): string[] {
+export function findComplaints(page: Page): string[] {
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
@@ -74,14 +119,14 @@ async function findExecutable(): Promise<{ executablePath: string; env?: Record<
   const own = process.env.TEST_CHROMIUM
   if (own !== undefined) return { executablePath: own }
   const folder = await unpackOnce()
-  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...(await environmentOf(folder)) } }
+  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...(await readEnvironment(folder)) } }
 }
 
 /**
  * The libraries that a bare Debian lacks (NSS, expat) come with the browser. So does a fonts.conf, but it names a folder
  * outside the project, and without any font Chromium crashes on the first page that needs a fallback: we write our own.
  */
-async function environmentOf(folder: string): Promise<Record<string, string>> {
+async function readEnvironment(folder: string): Promise<Record<string, string>> {
   const libraries = [join(folder, 'al2023', 'lib'), process.env.LD_LIBRARY_PATH ?? ''].filter((path) => path !== '')
   return { LD_LIBRARY_PATH: libraries.join(':'), HOME: folder, ...(await writeFontconfig(CACHE)) }
 }

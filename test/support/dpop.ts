@@ -25,7 +25,7 @@ export interface ProofMaker {
 export type ProofAlg = 'ES256' | 'PS256' | 'EdDSA' | 'RS256'
 
 export function createProofMaker(alg: ProofAlg = 'ES256', bits = 2048): ProofMaker {
-  return makerOf(alg, pairOf(alg, bits))
+  return makerOf(alg, findPair(alg, bits))
 }
 
 function makerOf(
@@ -49,20 +49,20 @@ function makerOf(
         ...claims,
       }
       const input = `${encodePart({ typ: 'dpop+jwt', alg, jwk, ...header })}.${encodePart(payload)}`
-      return `${input}.${signatureOf(alg, privateKey, input)}`
+      return `${input}.${createSignature(alg, privateKey, input)}`
     },
     as: (other) => makerOf(other, { publicKey, privateKey }),
     privateJwk: () => privateKey.export({ format: 'jwk' }),
   }
 }
 
-function pairOf(alg: ProofAlg, modulusLength: number) {
+function findPair(alg: ProofAlg, modulusLength: number) {
   if (alg === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' })
   if (alg === 'EdDSA') return generateKeyPairSync('ed25519')
   return generateKeyPairSync('rsa', { modulusLength })
 }
 
-export function signatureOf(alg: ProofAlg, key: KeyObject, input: string): string {
+export function createSignature(alg: ProofAlg, key: KeyObject, input: string): string {
   const data = Buffer.from(input)
   switch (alg) {
     case 'ES256':

@@ -13,21 +13,21 @@ export interface KeyPair {
 export const rsaPair = (): KeyPair => generateKeyPairSync('rsa', { modulusLength: 2048 })
 export const ecPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
-export function jwkOf(key: KeyObject, members: JsonMembers = {}): JsonMembers & { kty: string } {
+export function toJwk(key: KeyObject, members: JsonMembers = {}): JsonMembers & { kty: string } {
   return { kty: '', ...key.export({ format: 'jwk' }), ...members }
 }
 
 /** A string as the key makes an HMAC. */
 export function signJwt(header: JsonMembers, key: KeyObject | string, claims: JsonMembers): string {
   const input = `${encoded(header)}.${encoded(claims)}`
-  return `${input}.${signatureOf(input, String(header.alg), key).toString('base64url')}`
+  return `${input}.${createSignature(input, String(header.alg), key).toString('base64url')}`
 }
 
 export function encoded(part: unknown): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-function signatureOf(input: string, alg: string, key: KeyObject | string): Buffer {
+function createSignature(input: string, alg: string, key: KeyObject | string): Buffer {
   const data = Buffer.from(input)
   if (typeof key === 'string') return createHmac('sha256', key).update(data).digest()
   if (alg === 'PS256') return sign('sha256', data, { key, padding: 6, saltLength: 32 })

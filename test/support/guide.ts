@@ -97,7 +97,7 @@ export async function openPage(page: string, { replace = [], copy, environment }
       const shown = blocks[next]
       if (shown?.language === 'text') {
         next++
-        assert.match(output(), patternOf(here(shown.text)), `${page}:${shown.line} shows another output`)
+        assert.match(output(), buildPattern(here(shown.text)), `${page}:${shown.line} shows another output`)
       }
       return output()
     },
@@ -146,7 +146,7 @@ export function readBlocks(page: string): Block[] {
 }
 
 /** What a guide shows of an output: these lines, in this order, among others; … stands for anything. */
-function patternOf(text: string): RegExp {
+function buildPattern(text: string): RegExp {
   const lines = text.trimEnd().split('\n')
   const escaped = lines.map((line) => RegExp.escape(line.trim()).replaceAll(RegExp.escape('…'), '.*'))
   return new RegExp(escaped.join('[^\\n]*\\n(?:[^\\n]*\\n)*?[^\\n]*'), 'u')

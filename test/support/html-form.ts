@@ -76,7 +76,7 @@ function readFields(content: string): Field[] {
   const fields: Field[] = []
   for (const [, attributes = '', options = ''] of content.matchAll(/<select\b([^>]*)>([\s\S]*?)<\/select>/gi)) {
     const { name = '' } = readAttributes(attributes)
-    fields.push({ name, type: 'select', value: selectedOf(options), checked: false })
+    fields.push({ name, type: 'select', value: selectedValue(options), checked: false })
   }
   for (const [, attributes = ''] of content.matchAll(/<input\b((?:"[^"]*"|'[^']*'|[^>"'])*)>/gi)) {
     const found = readAttributes(attributes)
@@ -89,7 +89,7 @@ function readFields(content: string): Field[] {
 }
 
 /** The value of the selected option, or of the first. */
-function selectedOf(content: string): string {
+function selectedValue(content: string): string {
   const options = [...content.matchAll(/<option\b([^>]*)>/gi)].map(([, attributes = '']) => readAttributes(attributes))
   return (options.find(({ selected }) => selected !== undefined) ?? options[0])?.value ?? ''
 }

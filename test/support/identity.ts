@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Clock } from 'gatehouse-protocol'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 
@@ -109,11 +109,11 @@ export function basic(clientId: string, secret: string): string {
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64')}`
 }
 
-export function claimsOf(token: string): Record<string, unknown> {
+export function decodeClaims(token: string): Record<string, unknown> {
   return parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 }
 
-export function headerOf(token: string): Record<string, unknown> {
+export function decodeHeader(token: string): Record<string, unknown> {
   return parseObject(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
 }
 

@@ -25,11 +25,11 @@ export async function longestTask(page: Page, act: () => Promise<unknown>): Prom
     trace = await browser.stopTracing()
   }
   const { traceEvents } = JSON.parse(String(trace)) as { traceEvents: readonly TraceEvent[] }
-  const threadOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`
+  const threadKey = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`
   const named = traceEvents.filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
-  const threads = new Set(named.map(threadOf))
+  const threads = new Set(named.map(threadKey))
   const tasks = traceEvents.filter(
-    (event) => event.name === 'ThreadControllerImpl::RunTask' && threads.has(threadOf(event)),
+    (event) => event.name === 'ThreadControllerImpl::RunTask' && threads.has(threadKey(event)),
   )
   if (tasks.length === 0) throw new Error('The trace has no tasks')
   return tasks.reduce((most, { tdur = 0 }) => Math.max(most, tdur / 1000), 0)

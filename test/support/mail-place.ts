@@ -4,7 +4,7 @@ import type { TestPlace } from './engines.ts'
 import { openSignInPlace, SECRET, type SignInPlace, type SignInPlaceOptions } from './sign-in-place.ts'
 import { linkIn, type ReceivedMail, startSmtpServer, type TestSmtpOptions, type TestSmtpServer } from './smtp-server.ts'
 import { until } from './until.ts'
-import { type Page, pageOf, type UserAgent } from './user-agent.ts'
+import { type Page, requirePage, type UserAgent } from './user-agent.ts'
 
 export interface MailPlace extends SignInPlace {
   readonly smtp: TestSmtpServer
@@ -47,7 +47,7 @@ export async function openMailPlace(
   })
   const { issuer } = place.server
   let token = { readAt: Number.NEGATIVE_INFINITY, text: '' }
-  const open: MailPlace['open'] = async (agent, path) => pageOf(await agent.get(path))
+  const open: MailPlace['open'] = async (agent, path) => requirePage(await agent.get(path))
   return {
     ...place,
     smtp,
@@ -89,12 +89,12 @@ export async function openMailPlace(
       const page = await open(agent, '/forgot-password')
       const form = page.forms.find(({ id }) => id === 'forgot-password')
       assert.ok(form !== undefined, page.body)
-      return pageOf(await agent.submit(form, { username: typed }))
+      return requirePage(await agent.submit(form, { username: typed }))
     },
     async choose(mail, password, agent = place.newAgent()) {
       const page = await open(agent, linkIn(mail))
       const form = page.forms.find(({ id }) => id === 'set-up')
-      return form === undefined ? page : pageOf(await agent.submit(form, { new_password: password }))
+      return form === undefined ? page : requirePage(await agent.submit(form, { new_password: password }))
     },
     async close() {
       await place.close()

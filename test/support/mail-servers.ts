@@ -85,7 +85,7 @@ export async function startPostfix(folder: string): Promise<OtherMailServer> {
   for (const path of [config, queue, data, boxes]) await mkdir(path)
   // Its processes run as other users.
   for (const path of [folder, join(folder, '..')]) await chmod(path, 0o755).catch(() => {})
-  const { uid, gid } = await idsOf('postfix')
+  const { uid, gid } = await readIds('postfix')
   await chown(data, uid, gid)
   await chown(boxes, uid, gid)
   const { certFile, keyFile } = await writeCertificate(trustedCertificate(), config)
@@ -94,9 +94,9 @@ export async function startPostfix(folder: string): Promise<OtherMailServer> {
   await writeFile(deferred, '')
   await writeFile(
     join(config, 'main.cf'),
-    mainOf({ queue, data, boxes, authPort: auth.port, certFile, keyFile, deferred, uid, gid }),
+    mainConfig({ queue, data, boxes, authPort: auth.port, certFile, keyFile, deferred, uid, gid }),
   )
-  await writeFile(join(config, 'master.cf'), masterOf(port))
+  await writeFile(join(config, 'master.cf'), masterConfig(port))
   const postfix = (...words: string[]) => run('/usr/sbin/postfix', ['-c', config, ...words])
   await postfix('start')
   return {
@@ -148,7 +148,7 @@ async function startAuth(): Promise<{ readonly port: number; close(): void }> {
   }
 }
 
-async function idsOf(user: string): Promise<{ uid: number; gid: number }> {
+async function readIds(user: string): Promise<{ uid: number; gid: number }> {
   const [uid, gid] = await Promise.all(['-u', '-g'].map(async (flag) => Number((await run('id', [flag, user])).stdout)))
   return { uid: uid ?? 0, gid: gid ?? 0 }
 }
@@ -160,7 +160,7 @@ interface PostfixPlaces
   readonly gid: number
 }
 
-function mainOf({ queue, data, boxes, authPort, certFile, keyFile, deferred, uid, gid }: PostfixPlaces): string {
+function mainConfig({ queue, data, boxes, authPort, certFile, keyFile, deferred, uid, gid }: PostfixPlaces): string {
   return `compatibility_level = 3.6
 queue_directory = ${queue}
 data_directory = ${data}
@@ -191,7 +191,7 @@ smtpd_relay_restrictions = permit_sasl_authenticated, reject
 `
 }
 
-function masterOf(port: number): string {
+function masterConfig(port: number): string {
   const services = [
     [`127.0.0.1:${port}`, 'inet', 'n', 'smtpd'],
     ['pickup', 'unix', 'n', 'pickup'],

@@ -30,7 +30,7 @@ export async function npm(words: readonly string[], cwd: string): Promise<string
 export async function packWorkingTree(folder: string): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true })
   await whileNothingIsPacked(() => npm(['pack', ...PUBLISHED, '--pack-destination', folder], root))
-  return filesOf(folder)
+  return listFiles(folder)
 }
 
 /** Packing puts files beside the sources for a while. */
@@ -41,7 +41,7 @@ export function whileNothingIsPacked<Result>(act: () => Promise<Result>): Promis
 /** Packs both packages of a commit, from its own files alone. They are kept for the next run. Returns the files. */
 export async function packCommit(commit: string): Promise<readonly string[]> {
   const kept = join(CACHE, 'releases', commit)
-  if ((await filesOf(kept)).length === PUBLISHED.length / 2) return filesOf(kept)
+  if ((await listFiles(kept)).length === PUBLISHED.length / 2) return listFiles(kept)
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-commit-'))
   try {
     await run('git', ['archive', '--output', join(folder, 'commit.tar'), commit], { cwd: root })
@@ -51,11 +51,11 @@ export async function packCommit(commit: string): Promise<readonly string[]> {
     await mkdir(packed)
     await npm(['pack', ...PUBLISHED, '--pack-destination', packed], folder)
     await mkdir(kept, { recursive: true })
-    for (const file of await filesOf(packed)) await run('cp', [file, kept])
+    for (const file of await listFiles(packed)) await run('cp', [file, kept])
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-  return filesOf(kept)
+  return listFiles(kept)
 }
 
 /** Installs packages as `npm install --global` does, into a prefix. Returns the folder of the server. */
@@ -65,7 +65,7 @@ export async function installGlobally(files: readonly string[], prefix: string):
   return join(prefix, 'lib', 'node_modules', 'gatehouse-server')
 }
 
-async function filesOf(folder: string): Promise<string[]> {
+async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => [])
   return names.map((name) => join(folder, name))
 }

@@ -62,7 +62,7 @@ const PASSWORD = 'gatehouse'
 export async function startPatroni(isSynchronous: boolean): Promise<PatroniCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-patroni-'))
   await chmod(folder, 0o755)
-  const ids = { uid: idOf('-u'), gid: idOf('-g') }
+  const ids = { uid: readId('-u'), gid: readId('-g') }
   const etcd = await startEtcd(folder)
   const members = (await Promise.all(
     ['one', 'two'].map((name) => createMember(name, folder, etcd.port, ids, isSynchronous)),
@@ -125,7 +125,7 @@ export function patroniUrl(ports: readonly number[]): string {
   return `postgres://gatehouse:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/gatehouse`
 }
 
-function idOf(flag: string): number {
+function readId(flag: string): number {
   return Number(execFileSync('id', [flag, 'postgres']).toString())
 }
 

@@ -81,8 +81,8 @@ interface Owner {
 /** PostgreSQL does not run as root. The user exists where the tests have started a server before. */
 function ownerOfServers(): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres']).toString())
-  return { uid: idOf('-u'), gid: idOf('-g') }
+  const readId = (flag: string): number => Number(execFileSync('id', [flag, 'postgres']).toString())
+  return { uid: readId('-u'), gid: readId('-g') }
 }
 
 async function binaries(): Promise<{ initdb: string; postgres: string }> {

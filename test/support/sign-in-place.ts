@@ -5,7 +5,7 @@ import type { Clock } from 'gatehouse-protocol'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import type { ClientMetadata } from '../../packages/server/src/store/clients/client-metadata.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import { openPlace, type TestPlace } from './engines.ts'
 import { EVENT_REFUSED } from './refused-events.ts'
 import { createTestClock, startTestServer, type TestServer } from './server.ts'
@@ -170,7 +170,7 @@ export function authorizeUrl(issuer: string, changes: Changes = {}): URL {
 }
 
 /** The parameters of an answer, wherever they are. */
-export function answerOf(end: Page | Departure): ReadonlyMap<string, string> {
+export function readAnswer(end: Page | Departure): ReadonlyMap<string, string> {
   if (end.kind === 'page') throw new Error(`A page instead of an answer: ${end.status} ${end.url} ${end.body}`)
   if (end.method === 'POST') return new Map(end.form)
   const text = end.url.hash === '' ? end.url.search : end.url.hash
@@ -182,6 +182,6 @@ export function newVerifier(): { verifier: string; challenge: string } {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-export function claimsOf(jwt: string): Record<string, unknown> {
+export function decodeClaims(jwt: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
 }

@@ -1,7 +1,7 @@
 /** The stores of a temporary database, for tests without a server. */
 import type { Clock } from 'gatehouse-protocol'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 import { createTestClock } from './server.ts'
 

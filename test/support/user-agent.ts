@@ -129,7 +129,7 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
 }
 
 /** For who expects to stay. */
-export function pageOf(end: Page | Departure): Page {
+export function requirePage(end: Page | Departure): Page {
   if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
   return end
 }

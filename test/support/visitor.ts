@@ -29,7 +29,7 @@ export async function visit(
   let at = start
   for (let count = 0; count < MOST_PAGES; count++) {
     if (at.kind === 'left') return { end: at, seen }
-    const name = nameOf(at)
+    const name = readName(at)
     seen.push(name)
     if (name === 'statement') return { end: at, seen }
     at = name === 'sign-in' ? await signIn(agent, at, credentials) : await reply(agent, at, answer)
@@ -37,7 +37,7 @@ export async function visit(
   throw new Error(`The provider asked ${MOST_PAGES} times: ${seen.join(', ')}`)
 }
 
-export function nameOf(page: Page): PageName {
+export function readName(page: Page): PageName {
   if (signInForm(page) !== undefined) return 'sign-in'
   return page.status === 200 && questionForm(page) !== undefined ? 'question' : 'statement'
 }

@@ -146,7 +146,7 @@ export async function signInTo(
 }
 
 /** The process id and the key of BackendKeyData. */
-export function cancelKeyOf(replies: readonly Reply[]): { processId: number; key: Buffer } {
+export function readCancelKey(replies: readonly Reply[]): { processId: number; key: Buffer } {
   const body = replies.find(({ type }) => type === 'K')?.body ?? Buffer.alloc(4)
   return { processId: body.readInt32BE(0), key: body.subarray(4) }
 }

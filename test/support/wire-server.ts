@@ -69,9 +69,9 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
 }
 
 /** Answers Sync and every Query with ReadyForQuery. */
-export const readySession: OpenSession = (_caller, output) => sessionOf(output, {})
+export const readySession: OpenSession = (_caller, output) => createSession(output, {})
 
-export function sessionOf(output: Parameters<OpenSession>[1], parts: Partial<Session>): Session {
+export function createSession(output: Parameters<OpenSession>[1], parts: Partial<Session>): Session {
   return {
     isIdle: true,
     begin: () => void output.write(readyForQuery('I')),

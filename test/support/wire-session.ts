@@ -34,7 +34,7 @@ export class WireSession {
 
   async send(...messages: readonly Buffer[]): Promise<Answer> {
     this.client.send(...messages)
-    return answerOf(await this.client.repliesTo('Z'))
+    return readAnswer(await this.client.repliesTo('Z'))
   }
 
   /** Parse, Bind, Describe, Execute, Sync. */
@@ -117,12 +117,12 @@ export function int32(value: number): Buffer {
   return bytes
 }
 
-export function answerOf(replies: readonly Reply[]): Answer {
+export function readAnswer(replies: readonly Reply[]): Answer {
   const of = (type: string) => replies.filter((reply) => reply.type === type).map(({ body }) => body)
   return {
     letters: replies.map(({ type }) => type).join(''),
-    columns: of('T').flatMap(columnsOf),
-    rows: of('D').map(cellsOf),
+    columns: of('T').flatMap(readColumns),
+    rows: of('D').map(readCells),
     tags: of('C').map((body) => body.toString('utf8', 0, body.length - 1)),
     errors: of('E').map(errorFields),
     parameters: of('t').flatMap((body) =>
@@ -133,7 +133,7 @@ export function answerOf(replies: readonly Reply[]): Answer {
   }
 }
 
-function columnsOf(body: Buffer): { name: string; type: number; modifier: number }[] {
+function readColumns(body: Buffer): { name: string; type: number; modifier: number }[] {
   const columns = []
   let at = 2
   for (let left = body.readInt16BE(0); left > 0; left--) {
@@ -148,7 +148,7 @@ function columnsOf(body: Buffer): { name: string; type: number; modifier: number
   return columns
 }
 
-function cellsOf(body: Buffer): (Buffer | null)[] {
+function readCells(body: Buffer): (Buffer | null)[] {
   const cells: (Buffer | null)[] = []
   let at = 2
   for (let left = body.readInt16BE(0); left > 0; left--) {

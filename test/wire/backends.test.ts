@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
-import { cancelKeyOf, message, signInTo } from '../support/wire-client.ts'
+import { message, readCancelKey, signInTo } from '../support/wire-client.ts'
 import { texts, WireSession } from '../support/wire-session.ts'
 
 /** Takes longer than any test. */
@@ -15,7 +15,7 @@ const server = useServer({ flags: { '--demo': 'true', '--wire-port': '0' } })
 
 async function open(user = ALICE) {
   const { client, replies } = await signInTo(server.wirePort ?? 0, user.username, user.password)
-  return { client, session: new WireSession(client), processId: cancelKeyOf(replies).processId }
+  return { client, session: new WireSession(client), processId: readCancelKey(replies).processId }
 }
 
 test('pg_backend_pid is the process id of BackendKeyData', async () => {

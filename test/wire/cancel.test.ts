@@ -3,21 +3,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { OpenSession } from '../../packages/server/src/wire/session/contract.ts'
 import { until } from '../support/until.ts'
-import { cancelKeyOf, sendCancel, signInTo } from '../support/wire-client.ts'
-import { sessionOf, startWire, type TestWire } from '../support/wire-server.ts'
+import { readCancelKey, sendCancel, signInTo } from '../support/wire-client.ts'
+import { createSession, startWire, type TestWire } from '../support/wire-server.ts'
 
 function counted(): { cancelled: string[]; openSession: OpenSession } {
   const cancelled: string[] = []
   return {
     cancelled,
-    openSession: ({ user }, output) => sessionOf(output, { cancel: () => void cancelled.push(user) }),
+    openSession: ({ user }, output) => createSession(output, { cancel: () => void cancelled.push(user) }),
   }
 }
 
 async function connect({ port, mint }: TestWire, version?: number) {
   const { client, replies } = await signInTo(port, 'token', await mint.issue(), {}, version)
   assert.equal(replies.at(-1)?.type, 'Z')
-  return { client, ...cancelKeyOf(replies) }
+  return { client, ...readCancelKey(replies) }
 }
 
 test('the key of a connection cancels it, in protocol 3.0 and 3.2; those of others do not', async (context) => {

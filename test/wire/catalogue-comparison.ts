@@ -26,14 +26,14 @@ export function exceptionsFor(text: string): readonly Exception[] {
 export function compareRows(text: string, recorded: Recorded, ours: Rows): Comparison {
   const { rowCount } = recorded
   if (rowCount !== undefined) return compareCut(text, recorded, rowCount, ours)
-  if (linesOf(recorded, text, NONE).join('\n') === linesOf(ours, text, NONE).join('\n'))
+  if (readLines(recorded, text, NONE).join('\n') === readLines(ours, text, NONE).join('\n'))
     return { problem: undefined, used: [], isCut: false }
   const exceptions = exceptionsFor(text)
   const names = new Set(ours.columns.map(({ name }) => name))
   const masking = exceptions.filter(({ columns = [] }) => columns.some((name) => names.has(name)))
   const hidden = new Set(masking.flatMap(({ columns = [] }) => columns))
-  const theirLines = linesOf(recorded, text, hidden)
-  const ourLines = linesOf(ours, text, hidden)
+  const theirLines = readLines(recorded, text, hidden)
+  const ourLines = readLines(ours, text, hidden)
   const missing = without(theirLines, ourLines)
   const added = without(ourLines, theirLines)
   const used = [
@@ -61,7 +61,7 @@ function compareCut(text: string, recorded: Recorded, rowCount: number, ours: Ro
 const NONE: ReadonlySet<string> = new Set()
 
 /** Rows without an order, or with one that leaves rows equal, are compared as a set. */
-function linesOf({ columns, rows }: Rows, text: string, hidden: ReadonlySet<string>): string[] {
+function readLines({ columns, rows }: Rows, text: string, hidden: ReadonlySet<string>): string[] {
   const isHidden = columns.map(({ name }) => hidden.has(name))
   const lines = rows.map((row) => JSON.stringify(row.map((value, index) => (isHidden[index] ? 'hidden' : value))))
   return isOrdered(text) ? lines : lines.sort()

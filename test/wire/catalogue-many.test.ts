@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { CorpusLine } from '../../scripts/tools/corpus-file.ts'
-import { callerOf, demoTables, rowsOf, tableOf, useCatalogue } from './catalogue-place.ts'
+import { buildTable, createCaller, demoTables, readRows, useCatalogue } from './catalogue-place.ts'
 
 const TABLES = 5_000
 const COLUMNS = 12
@@ -32,26 +32,26 @@ test(`\\d t among ${TABLES} tables`, async () => {
     type: index % 2 === 0 ? 'Text' : 'Decimal(18, 4)',
   }))
   const many = Array.from({ length: TABLES }, (_none, index) =>
-    tableOf(index + 10, `table_${index}`, columns, {
+    buildTable(index + 10, `table_${index}`, columns, {
       indexes: [{ name: `index_${index}`, unique: false, columns: [{ name: 'column_1', descending: false }] }],
     }),
   )
-  const caller = callerOf([...demoTables(), ...many])
+  const caller = createCaller([...demoTables(), ...many])
   const started = useCatalogue()
   const began = performance.now()
-  const [[oid] = []] = await rowsOf(
+  const [[oid] = []] = await readRows(
     started,
     caller,
     "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relname OPERATOR(pg_catalog.~) '^(trades)$' AND pg_catalog.pg_table_is_visible(c.oid)",
   )
   const statements = describeTable(String(oid))
   assert.ok(statements.length >= 8, `${statements.length} statements`)
-  for (const text of statements) await rowsOf(started, caller, text)
+  for (const text of statements) await readRows(started, caller, text)
   const first = performance.now() - began
   const times: number[] = []
   for (let count = 0; count < 20; count++) {
     const from = performance.now()
-    for (const text of statements) await rowsOf(started, caller, text)
+    for (const text of statements) await readRows(started, caller, text)
     times.push(performance.now() - from)
   }
   const median = times.toSorted((a, b) => a - b)[10] ?? 0

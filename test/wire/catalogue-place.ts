@@ -25,7 +25,7 @@ export interface ColumnText {
 }
 
 /** The key is the first column. */
-export function tableOf(
+export function buildTable(
   id: number,
   name: string,
   columns: readonly ColumnText[],
@@ -59,7 +59,7 @@ export function demoTables(): TableDefinition[] {
       type: type.replace(/,(\d)/, ', $1'),
       nullable: isKey === true ? false : nullable !== false,
     }))
-    return tableOf(index + 1, table.name, columns, {
+    return buildTable(index + 1, table.name, columns, {
       primaryKey: keys,
       description: table.description,
       readScope: table.read_scope ?? undefined,
@@ -68,7 +68,7 @@ export function demoTables(): TableDefinition[] {
   })
 }
 
-export function callerOf(
+export function createCaller(
   tables: readonly TableDefinition[],
   scopes: readonly string[] = ['Platform/Market'],
   user = 'alice',
@@ -88,7 +88,7 @@ export function ask(
   return catalogue.run(text, parameters, caller, NEVER)
 }
 
-export async function rowsOf(
+export async function readRows(
   catalogue: Catalogue,
   caller: CatalogueCaller,
   text: string,

@@ -8,14 +8,14 @@ import { tokenize } from '../../packages/server/src/wire/catalogue/syntax/lexer.
 import type { CorpusLine } from '../../scripts/tools/corpus-file.ts'
 import { compareRows, exceptionsFor } from './catalogue-comparison.ts'
 import { EXCEPTIONS, type Exception } from './catalogue-exceptions.ts'
-import { ask, callerOf, demoTables, rowsOf, tableOf, useCatalogue } from './catalogue-place.ts'
+import { ask, buildTable, createCaller, demoTables, readRows, useCatalogue } from './catalogue-place.ts'
 
 const CORPUS = new URL('./corpus/', import.meta.url)
 const catalogue = useCatalogue()
-const demo = callerOf(demoTables())
+const demo = createCaller(demoTables())
 const NEVER = new AbortController().signal
 
-function linesOf(file: string): CorpusLine[] {
+function readLines(file: string): CorpusLine[] {
   return readFileSync(new URL(file, CORPUS), 'utf8')
     .trim()
     .split('\n')
@@ -30,7 +30,7 @@ async function idsOfObjects(): Promise<(text: string) => string> {
     const [kind = '', object = kind] = name.split(' ')
     const sql = OBJECTS.get(kind) ?? `SELECT oid FROM pg_class WHERE relname = $1`
     const parameters = sql.includes('$1') ? [object] : []
-    const id = (await rowsOf(catalogue, demo, sql, ...parameters))[0]?.[0]
+    const id = (await readRows(catalogue, demo, sql, ...parameters))[0]?.[0]
     assert.ok(id, `${name} has an id`)
     ids.set(oid, id)
   }
@@ -45,7 +45,7 @@ const OBJECTS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The statements of one message, each with its result. */
-function statementsOf(line: CorpusLine): CorpusLine[] {
+function listStatements(line: CorpusLine): CorpusLine[] {
   if (line.further === undefined) return [line]
   const ends = tokenize(line.text).flatMap(({ key, kind, at }) => (key === ';' || kind === 'end' ? [at] : []))
   const texts = ends
@@ -72,7 +72,7 @@ test('recorded clients get the columns and rows of a PostgreSQL, but for listed 
   let compared = 0
   let cut = 0
   for (const file of readdirSync(CORPUS).filter((name) => name.endsWith('.jsonl'))) {
-    for (const { text, parameters = [], columns, rows, rowCount, error } of linesOf(file).flatMap(statementsOf)) {
+    for (const { text, parameters = [], columns, rows, rowCount, error } of readLines(file).flatMap(listStatements)) {
       if (catalogue.claims(text) !== 'yes') continue
       compared++
       const differs = (what: string): void => {
@@ -146,38 +146,38 @@ test('only statements on the catalogue are claimed', () => {
 })
 
 const HIDDEN = [
-  tableOf(1, 'open', [{ name: 'a', type: 'Text' }], { readScope: 'Platform/Market' }),
-  tableOf(2, 'secret', [{ name: 'hidden_column', type: 'Text' }], {
+  buildTable(1, 'open', [{ name: 'a', type: 'Text' }], { readScope: 'Platform/Market' }),
+  buildTable(2, 'secret', [{ name: 'hidden_column', type: 'Text' }], {
     readScope: 'Platform/Trading',
     description: 'a hidden comment',
     indexes: [{ name: 'hidden_index', unique: false, columns: [{ name: 'hidden_column', descending: false }] }],
   }),
-  tableOf(3, 'secret_view', [{ name: 'hidden_result', type: 'Text' }], {
+  buildTable(3, 'secret_view', [{ name: 'hidden_result', type: 'Text' }], {
     primaryKey: [],
     view: { text: 'SELECT hidden_column FROM secret', uses: ['secret'] },
   }),
 ]
 
 test('what the scopes may not read is in no table of the catalogue', async () => {
-  const names = await rowsOf(
+  const names = await readRows(
     catalogue,
     demo,
     "SELECT nspname || '.' || relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE n.nspname <> 'public' AND relkind IN ('r', 'v')",
   )
   for (const scopes of [['Platform/Market'], ['Platform/Market', 'Platform/Admin']]) {
-    const caller = callerOf(HIDDEN, scopes)
+    const caller = createCaller(HIDDEN, scopes)
     for (const [name] of names) {
       const { rows } = await ask(catalogue, caller, `SELECT * FROM ${name}`)
       assert.doesNotMatch(JSON.stringify(rows), /secret|hidden/, String(name))
     }
     await assert.rejects(ask(catalogue, caller, "SELECT 'secret'::regclass"), { sqlstate: '42P01' })
-    assert.deepEqual(await rowsOf(catalogue, caller, "SELECT to_regclass('secret'), to_regtype('secret')"), [
+    assert.deepEqual(await readRows(catalogue, caller, "SELECT to_regclass('secret'), to_regtype('secret')"), [
       [null, null],
     ])
   }
-  const both = callerOf(HIDDEN, ['Platform/Market', 'Platform/Trading'])
+  const both = createCaller(HIDDEN, ['Platform/Market', 'Platform/Trading'])
   assert.deepEqual(
-    await rowsOf(
+    await readRows(
       catalogue,
       both,
       "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1",
@@ -189,21 +189,21 @@ test('what the scopes may not read is in no table of the catalogue', async () =>
 test('privileges follow from scopes', async () => {
   const sql =
     "SELECT has_table_privilege('trades', 'SELECT'), has_table_privilege('trades', 'INSERT'), has_schema_privilege('public', 'CREATE')"
-  assert.deepEqual(await rowsOf(catalogue, demo, sql), [['t', 'f', 'f']])
-  const trader = callerOf(demoTables(), ['Platform/Market', 'Platform/Trading'])
-  assert.deepEqual(await rowsOf(catalogue, trader, sql), [['t', 't', 'f']])
+  assert.deepEqual(await readRows(catalogue, demo, sql), [['t', 'f', 'f']])
+  const trader = createCaller(demoTables(), ['Platform/Market', 'Platform/Trading'])
+  assert.deepEqual(await readRows(catalogue, trader, sql), [['t', 't', 'f']])
 })
 
 test('callers with the same scopes see themselves', async () => {
   for (const user of ['alice', 'bob']) {
     const sql = 'SELECT current_user, (SELECT rolname FROM pg_roles WHERE rolname = current_user)'
-    assert.deepEqual(await rowsOf(catalogue, { ...demo, user }, sql), [[user, user]])
+    assert.deepEqual(await readRows(catalogue, { ...demo, user }, sql), [[user, user]])
   }
 })
 
 test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows them', async () => {
-  const caller = callerOf([
-    tableOf(
+  const caller = createCaller([
+    buildTable(
       7,
       'Orders',
       [
@@ -217,13 +217,13 @@ test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows th
         checks: [{ name: 'positive', condition: 'qty > 0' }],
       },
     ),
-    tableOf(8, 'totals', [{ name: 'n', type: 'Decimal(20, 2)' }], {
+    buildTable(8, 'totals', [{ name: 'n', type: 'Decimal(20, 2)' }], {
       primaryKey: [],
       view: { text: 'SELECT 1.00 AS n', uses: [] },
     }),
   ])
   assert.deepEqual(
-    await rowsOf(
+    await readRows(
       catalogue,
       caller,
       `SELECT conname, contype, pg_get_constraintdef(oid) FROM pg_constraint ORDER BY conname`,
@@ -234,11 +234,11 @@ test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows th
       ['positive', 'c', 'CHECK (qty > 0)'],
     ],
   )
-  assert.deepEqual(await rowsOf(catalogue, caller, `SELECT indexdef FROM pg_indexes WHERE indexname = 'by_time'`), [
+  assert.deepEqual(await readRows(catalogue, caller, `SELECT indexdef FROM pg_indexes WHERE indexname = 'by_time'`), [
     ['CREATE INDEX by_time ON public."Orders" USING btree (at DESC)'],
   ])
   assert.deepEqual(
-    await rowsOf(
+    await readRows(
       catalogue,
       caller,
       `SELECT format_type(atttypid, atttypmod), atthasdef FROM pg_attribute WHERE attrelid = '"Orders"'::regclass ORDER BY attnum`,
@@ -250,7 +250,7 @@ test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows th
     ],
   )
   assert.deepEqual(
-    await rowsOf(
+    await readRows(
       catalogue,
       caller,
       `SELECT pg_get_viewdef('totals'::regclass), numeric_precision FROM information_schema.columns WHERE table_name = 'totals'`,
@@ -261,15 +261,15 @@ test('keys, indexes, checks, defaults and views are shown as PostgreSQL shows th
 
 test('object ids are those of the table’s number, whatever else there is', async () => {
   const [first, second] = [
-    tableOf(5, 'a', [{ name: 'x', type: 'Text' }]),
-    tableOf(9, 'b', [{ name: 'x', type: 'Text' }]),
+    buildTable(5, 'a', [{ name: 'x', type: 'Text' }]),
+    buildTable(9, 'b', [{ name: 'x', type: 'Text' }]),
   ]
-  const idOf = async (tables: Parameters<typeof callerOf>[0], name: string) =>
-    (await rowsOf(catalogue, callerOf(tables), 'SELECT oid FROM pg_class WHERE relname = $1', name))[0]?.[0]
-  const id = await idOf([first, second], 'b_pkey')
+  const readId = async (tables: Parameters<typeof createCaller>[0], name: string) =>
+    (await readRows(catalogue, createCaller(tables), 'SELECT oid FROM pg_class WHERE relname = $1', name))[0]?.[0]
+  const id = await readId([first, second], 'b_pkey')
   assert.ok(Number(id) > 16_384)
-  assert.equal(await idOf([second], 'b_pkey'), id)
-  assert.notEqual(await idOf([first, second], 'a_pkey'), id)
+  assert.equal(await readId([second], 'b_pkey'), id)
+  assert.notEqual(await readId([first, second], 'a_pkey'), id)
 })
 
 test('bad statements are refused with their SQLSTATE and a position', async () => {
@@ -309,7 +309,7 @@ test('a statement that was cancelled ends, and did not stop other callers', asyn
     isRunning = false
   })
   running.catch(() => {})
-  assert.deepEqual(await rowsOf(catalogue, demo, 'SELECT 1 FROM pg_am LIMIT 1'), [['1']])
+  assert.deepEqual(await readRows(catalogue, demo, 'SELECT 1 FROM pg_am LIMIT 1'), [['1']])
   assert.ok(isRunning)
   cancel.abort(new Error('cancelled by the test'))
   await assert.rejects(running, /cancelled by the test/)
@@ -320,7 +320,7 @@ test('a caller under several names has one turn', async () => {
   const long = ['mallory', 'token'].map((user) => ask(short, { ...demo, user, owner: 'mallory' }, CROSS))
   const ended: string[] = []
   for (const each of long) each.catch(() => void ended.push('long'))
-  await rowsOf(short, demo, 'SELECT 1 FROM pg_am LIMIT 1')
+  await readRows(short, demo, 'SELECT 1 FROM pg_am LIMIT 1')
   assert.deepEqual(ended, [])
   await Promise.allSettled(long)
 })
@@ -328,7 +328,7 @@ test('a caller under several names has one turn', async () => {
 test('a statement that takes too long is ended, and the next one runs', async () => {
   const short = useCatalogue({ statementMilliseconds: 1_000 })
   await assert.rejects(ask(short, demo, CROSS), { sqlstate: '57014', message: /took longer than 1 second/ })
-  assert.deepEqual(await rowsOf(short, demo, 'SELECT 1 FROM pg_am LIMIT 1'), [['1']])
+  assert.deepEqual(await readRows(short, demo, 'SELECT 1 FROM pg_am LIMIT 1'), [['1']])
 })
 
 test('a statement that needs too much memory is refused', async () => {
@@ -342,12 +342,12 @@ test('a statement that needs too much memory is refused', async () => {
     assert.ok(fault instanceof CatalogueError, String(fault))
     assert.match(fault.sqlstate, /^(53200|54000|57014)$/, `${text}: ${fault.message}`)
   }
-  assert.equal((await rowsOf(catalogue, demo, 'SELECT 1 FROM pg_am LIMIT 1')).length, 1)
+  assert.equal((await readRows(catalogue, demo, 'SELECT 1 FROM pg_am LIMIT 1')).length, 1)
 })
 
 test('the process ends when it is idle, and the next statement starts another', async () => {
   const short = useCatalogue({ idleMilliseconds: 100 })
-  const pid = async () => (await rowsOf(short, demo, 'SELECT 1 FROM pg_am LIMIT 1')).length
+  const pid = async () => (await readRows(short, demo, 'SELECT 1 FROM pg_am LIMIT 1')).length
   assert.equal(await pid(), 1)
   const running = () => children().length
   const before = running()
@@ -374,7 +374,7 @@ function children(): string[] {
 test('changed texts are answered or refused, and never cause an internal error', async () => {
   const texts = readdirSync(CORPUS)
     .filter((name) => name.endsWith('.jsonl'))
-    .flatMap((file) => linesOf(file).map(({ text }) => text))
+    .flatMap((file) => readLines(file).map(({ text }) => text))
     .filter((text) => catalogue.claims(text) === 'yes' && text.length < 1500)
   let seed = 7
   const random = (below: number): number => {

@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
-import { answerOf, bind, execute, int16, int32, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
+import { message, readCancelKey, sendCancel, signInTo } from '../support/wire-client.ts'
+import { bind, execute, int16, int32, parse, readAnswer, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 onEveryEngine('COPY', (place, engine) => {
   let server: TestServer
@@ -60,11 +60,11 @@ onEveryEngine('COPY', (place, engine) => {
   })
 
   test('errors', async () => {
-    const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
-    assert.equal(await codeOf("COPY copied TO '/tmp/file'"), '0A000')
-    assert.equal(await codeOf('COPY nope TO STDOUT'), '42P01')
-    assert.equal(await codeOf('COPY copied TO STDOUT (FORMAT parquet)'), '22023')
-    assert.equal(await codeOf('COPY (DELETE FROM copied WHERE id = 1) TO STDOUT'), '0A000')
+    const readCode = async (text: string) => (await session.query(text)).errors[0]?.C
+    assert.equal(await readCode("COPY copied TO '/tmp/file'"), '0A000')
+    assert.equal(await readCode('COPY nope TO STDOUT'), '42P01')
+    assert.equal(await readCode('COPY copied TO STDOUT (FORMAT parquet)'), '22023')
+    assert.equal(await readCode('COPY (DELETE FROM copied WHERE id = 1) TO STDOUT'), '0A000')
     assert.equal((await session.query('COPY (SELECT nope FROM copied) TO STDOUT')).errors[0]?.P, '14')
     assert.equal((await session.query('SELECT 1 AS x')).letters, 'TDCZ')
   })
@@ -76,10 +76,10 @@ onEveryEngine('COPY', (place, engine) => {
     session.client.send(message('Q', `${statement}\0`))
     const begun = await session.client.reply()
     if (begun?.type !== 'G')
-      return answerOf([...(begun === undefined ? [] : [begun]), ...(await session.client.repliesTo('Z'))])
+      return readAnswer([...(begun === undefined ? [] : [begun]), ...(await session.client.repliesTo('Z'))])
     return session.send(...parts.map(data), DONE)
   }
-  const rowsOf = async () => texts(await session.query('SELECT id, t FROM target ORDER BY id'))
+  const readRows = async () => texts(await session.query('SELECT id, t FROM target ORDER BY id'))
 
   test('COPY FROM STDIN in text, CSV and binary', async () => {
     await session.query('CREATE TABLE target (id Integer PRIMARY KEY, t Text)')
@@ -90,7 +90,7 @@ onEveryEngine('COPY', (place, engine) => {
     const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), int32(0), int32(0)])
     const row = Buffer.concat([int16(2), int32(8), int32(0), int32(6), int32(1), Buffer.from('z'), int16(-1)])
     assert.deepEqual((await copyIn('COPY target FROM STDIN BINARY', header, row)).tags, ['COPY 1'])
-    assert.deepEqual(await rowsOf(), [
+    assert.deepEqual(await readRows(), [
       ['1', 'a\tb'],
       ['2', null],
       ['3', ''],
@@ -172,7 +172,7 @@ onEveryEngine('COPY', (place, engine) => {
     assert.deepEqual((await copyIn(binary, header, row)).tags, ['COPY 1'])
     for (const parts of [[header, row, row.subarray(0, -1)], [header.subarray(0, -1)], []])
       assert.equal((await copyIn(binary, ...parts)).errors.length, 1, `${parts.length} parts`)
-    assert.deepEqual(await rowsOf(), [
+    assert.deepEqual(await readRows(), [
       ['1', 'a'],
       ['2', '\n\\.\n'],
       ['4', 'd'],
@@ -198,7 +198,7 @@ onEveryEngine('COPY', (place, engine) => {
     const failed = await session.send(data('1\ta\n'), message('f', 'no more\0'))
     assert.deepEqual([failed.letters, failed.errors[0]?.C], ['EZ', '57014'])
     assert.equal((await copyIn('COPY nope FROM STDIN')).errors[0]?.C, '42P01')
-    assert.deepEqual(await rowsOf(), [])
+    assert.deepEqual(await readRows(), [])
   })
 
   test('COPY FROM STDIN in the extended protocol, and before other statements of a Query', async () => {
@@ -217,7 +217,7 @@ onEveryEngine('COPY', (place, engine) => {
     assert.deepEqual((await copyIn('COPY target FROM STDIN', '2\tb\n3\t\\N\n')).tags, ['COPY 2'])
     assert.deepEqual((await session.query("INSERT INTO target VALUES (4, 'd')")).tags, ['INSERT 0 1'])
     assert.equal((await session.query('COMMIT')).errors.length, 0)
-    assert.deepEqual(await rowsOf(), [
+    assert.deepEqual(await readRows(), [
       ['1', 'a'],
       ['2', 'b'],
       ['3', null],
@@ -231,7 +231,7 @@ onEveryEngine('COPY', (place, engine) => {
     await session.query('ROLLBACK TO s')
     await copyIn('COPY target (t, id) FROM STDIN (FORMAT csv)', 'h,8\n')
     await session.query('COMMIT')
-    assert.deepEqual((await rowsOf()).slice(4), [
+    assert.deepEqual((await readRows()).slice(4), [
       ['5', 'e'],
       ['8', 'h'],
     ])
@@ -239,7 +239,7 @@ onEveryEngine('COPY', (place, engine) => {
     await copyIn('COPY target FROM STDIN', '9\ti\n')
     await copyIn('COPY target FROM STDIN', '10\tj\n1\tk\n')
     assert.equal((await session.query('COMMIT')).errors[0]?.C, '23505')
-    assert.equal((await rowsOf()).length, 6)
+    assert.equal((await readRows()).length, 6)
     await session.query('DELETE FROM target WHERE id > 0')
   })
 
@@ -255,12 +255,12 @@ onEveryEngine('COPY', (place, engine) => {
     const inserted = own.query("INSERT INTO target VALUES (-1, 'after')")
     const listed = await fetch(`http://127.0.0.1:${server.port}/admin/queries`, bearer(token))
     assert.match(await listed.text(), /INSERT INTO target/)
-    const { processId, key } = cancelKeyOf(replies)
+    const { processId, key } = readCancelKey(replies)
     await sendCancel(server.wirePort ?? 0, processId, key)
     const { errors, status } = await inserted
     assert.deepEqual([errors[0]?.C, status], ['57014', 'E'])
     await own.query('ROLLBACK')
-    assert.deepEqual(await rowsOf(), [])
+    assert.deepEqual(await readRows(), [])
     own.close()
   })
 
@@ -269,11 +269,11 @@ onEveryEngine('COPY', (place, engine) => {
     assert.deepEqual((await copyIn('COPY target FROM STDIN', '1\ta\n2\tb\n')).tags, ['COPY 2'])
     assert.equal((await session.query('SELECT id FROM target')).errors[0]?.C, '0A000')
     await session.query('ROLLBACK')
-    assert.deepEqual(await rowsOf(), [])
+    assert.deepEqual(await readRows(), [])
     await session.query('BEGIN')
     await copyIn('COPY target FROM STDIN', '1\ta\n2\tb\n')
     assert.deepEqual((await session.query('COMMIT')).tags, ['COMMIT'])
-    assert.deepEqual(await rowsOf(), [
+    assert.deepEqual(await readRows(), [
       ['1', 'a'],
       ['2', 'b'],
     ])

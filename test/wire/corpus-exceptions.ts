@@ -17,7 +17,7 @@ export const DIFFERENCES: readonly Difference[] = [
   { why: 'the unit of date_trunc is a literal', text: /date_trunc\(\$1::VARCHAR/, code: '42883' },
 ]
 
-export function differenceOf(text: string): Difference | undefined {
+export function findDifference(text: string): Difference | undefined {
   return DIFFERENCES.find(({ text: pattern }) => pattern.test(text))
 }
 

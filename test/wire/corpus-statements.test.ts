@@ -67,7 +67,7 @@ onEveryEngineInLongRuns('the corpus over the wire', (place, engine) => {
       for (const { statement, line } of readCorpus(readFileSync(new URL(file, folder), 'utf8')) as Block[]) {
         if (statement === '' || OTHERWISE.test(statement)) continue
         const [expected, got] = await Promise.all([ask(statement), session.query(statement)])
-        const fault = differenceOf(statement, expected, got)
+        const fault = findDifference(statement, expected, got)
         if (fault !== undefined) faults.push(`line ${line}: ${statement}\n  ${fault}`)
       }
       assert.deepEqual(faults, [])
@@ -82,7 +82,7 @@ interface HttpAnswer {
   readonly RowsAffected?: number
 }
 
-function differenceOf(statement: string, http: HttpAnswer, wire: Answer): string | undefined {
+function findDifference(statement: string, http: HttpAnswer, wire: Answer): string | undefined {
   const { Code, Position, Columns = {}, Rows = [], RowsAffected } = http
   const error = wire.errors[0]
   if (Code !== undefined) {
@@ -102,7 +102,7 @@ function differenceOf(statement: string, http: HttpAnswer, wire: Answer): string
   const types = Object.values(Columns).map(({ Type }) => Type)
   const expected = JSON.stringify([
     Object.keys(Columns).sort(),
-    Rows.map((row) => row.map((cell, index) => textOf(cell, types[index] ?? ''))),
+    Rows.map((row) => row.map((cell, index) => readText(cell, types[index] ?? ''))),
   ])
   const rows = texts(wire).map((row) =>
     row.map((cell, index) => (types[index] === 'Json' ? JSON.stringify(JSON.parse(cell ?? 'null')) : cell)),
@@ -112,7 +112,7 @@ function differenceOf(statement: string, http: HttpAnswer, wire: Answer): string
 }
 
 /** The text of PostgreSQL for a value in JSON. */
-function textOf(cell: unknown, type: string): string | null {
+function readText(cell: unknown, type: string): string | null {
   // JSON cannot tell a NULL from a null within a Json.
   if (type === 'Json') return JSON.stringify(cell)
   if (cell === null) return null

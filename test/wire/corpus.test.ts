@@ -7,7 +7,7 @@ import { claimStatement } from '../../packages/server/src/wire/catalogue/claims.
 import { type CorpusLine, readCorpus } from '../../scripts/tools/corpus-file.ts'
 import { ALICE } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
-import { DIFFERENCES, type Difference, differenceOf, ourType } from './corpus-exceptions.ts'
+import { DIFFERENCES, type Difference, findDifference, ourType } from './corpus-exceptions.ts'
 
 const CORPUS = new URL('./corpus/', import.meta.url)
 const server = useServer({ flags: { '--demo': 'true', '--wire-port': '0' } })
@@ -51,7 +51,7 @@ async function compare(
   line: CorpusLine,
   values: (string | null)[],
 ): Promise<{ problem?: string | undefined; difference?: Difference | undefined }> {
-  const difference = differenceOf(line.text)
+  const difference = findDifference(line.text)
   try {
     const result = await client.query({ text: line.text, values, rowMode: 'array' })
     if (difference?.code !== undefined) return { problem: 'is not refused any more' }

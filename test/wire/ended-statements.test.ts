@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
 import { onSqlite } from '../support/engines.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
-import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
+import { message, readCancelKey, sendCancel, signInTo } from '../support/wire-client.ts'
 import { bind, describe, execute, parse, SYNC, texts, WireSession } from '../support/wire-session.ts'
 
 /** Takes longer than any test. */
@@ -35,7 +35,7 @@ onSqlite('statements that end', (place) => {
   /** With the request that cancels its statements. */
   async function openWithCancel() {
     const { client, replies } = await signInTo(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
-    const { processId, key } = cancelKeyOf(replies)
+    const { processId, key } = readCancelKey(replies)
     return { session: new WireSession(client), cancel: () => sendCancel(server.wirePort ?? 0, processId, key) }
   }
 

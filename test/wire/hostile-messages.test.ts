@@ -23,13 +23,13 @@ const server = useServer(
 const open = () => WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
 
 /** The SQLSTATE of the first of these messages that is refused. */
-async function firstRefusal(count: number, messageOf: (index: number) => Buffer) {
+async function firstRefusal(count: number, createMessage: (index: number) => Buffer) {
   const session = await open()
   await session.query('BEGIN')
   await session.send(parse('catalogue', 'SELECT relname FROM pg_class'), parse('command', 'SHOW TimeZone'), SYNC)
   let refused: string | undefined
   for (let index = 0; index < count && refused === undefined; index++)
-    refused = (await session.send(messageOf(index), SYNC)).errors[0]?.C
+    refused = (await session.send(createMessage(index), SYNC)).errors[0]?.C
   session.close()
   return refused
 }

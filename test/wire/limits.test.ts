@@ -6,7 +6,7 @@ import { dataRow, readyForQuery } from '../../packages/server/src/wire/protocol/
 import type { OpenSession } from '../../packages/server/src/wire/session/contract.ts'
 import { until } from '../support/until.ts'
 import { errorFields, message, signInTo, startUp, WireClient } from '../support/wire-client.ts'
-import { sessionOf, startWire } from '../support/wire-server.ts'
+import { createSession, startWire } from '../support/wire-server.ts'
 
 test('one user has at most 20 connections, a node at most wire_connections: 53300', async (context) => {
   const { port, mint } = await startWire(context, { settings: { connections: 25 } })
@@ -71,7 +71,7 @@ test('a client that does not read holds back its own rows only, and a kick ends 
   let [written, ended] = [0, 0]
   const openSession: OpenSession = (_caller, output) => {
     let isOver = false
-    return sessionOf(output, {
+    return createSession(output, {
       async handle(received) {
         if (received.kind !== 'query') return
         while (!isOver) {
@@ -108,7 +108,7 @@ test('a client that does not read holds back its own rows only, and a kick ends 
 
 test('amid rows, the last message is the reason', async (context) => {
   const openSession: OpenSession = (_caller, output) =>
-    sessionOf(output, {
+    createSession(output, {
       async handle(received) {
         if (received.kind !== 'query') return
         for (let count = 0; ; count += 1) {
@@ -132,7 +132,7 @@ test('messages that are sent ahead wait in the socket while a statement runs', a
   let handled = 0
   let release = (): void => {}
   const openSession: OpenSession = (_caller, output) =>
-    sessionOf(output, {
+    createSession(output, {
       handle(received) {
         handled += 1
         if (received.kind !== 'query') return undefined
@@ -176,7 +176,7 @@ test('unfinished messages of one user are bounded, and do not stop those of othe
 test('costly messages of many connections wait for each other, and others are answered in between', async (context) => {
   let handled = 0
   const openSession: OpenSession = (_caller, output) =>
-    sessionOf(output, {
+    createSession(output, {
       handle(received) {
         if (received.kind === 'sync') output.write(readyForQuery('I'))
         if (received.kind !== 'query') return

@@ -124,11 +124,11 @@ test('a Query or Parse that is too long is skipped and refused, and the session 
 
 test('a command of the session has at most 65,536 characters and 10,000 words and values; statements in it may be longer', async () => {
   const session = await open()
-  const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
-  assert.equal(await codeOf(`SET application_name = '${'x'.repeat(66_000)}'`), '54000')
-  assert.equal(await codeOf(`BEGIN${' '.repeat(66_000)}`), '54000')
-  assert.equal(await codeOf(`SET search_path = ${items(6000, () => 'a').join()}`), '54001')
-  assert.equal(await codeOf(`COPY long_texts (${items(6000, () => 'a').join()}) FROM STDIN`), '54001')
+  const readCode = async (text: string) => (await session.query(text)).errors[0]?.C
+  assert.equal(await readCode(`SET application_name = '${'x'.repeat(66_000)}'`), '54000')
+  assert.equal(await readCode(`BEGIN${' '.repeat(66_000)}`), '54000')
+  assert.equal(await readCode(`SET search_path = ${items(6000, () => 'a').join()}`), '54001')
+  assert.equal(await readCode(`COPY long_texts (${items(6000, () => 'a').join()}) FROM STDIN`), '54001')
   const types = await session.query(`PREPARE q (${items(6000, () => 'int').join()}) AS SELECT 1`)
   assert.equal(types.errors[0]?.C, '54001')
   const { errors } = await session.query(`PREPARE r AS ${LONG} -- ${'(1), '.repeat(14_000)}`)

@@ -20,21 +20,21 @@ onEveryEngine('the catalogue over the wire', (place) => {
         'CREATE TABLE first (a Integer PRIMARY KEY)',
         'CREATE TABLE second (a Integer PRIMARY KEY, b Text)',
       )
-      const before = await idsOf(server)
+      const before = await readIds(server)
       await as(ADMIN, server, 'DROP TABLE first')
-      const after = await idsOf(server)
+      const after = await readIds(server)
       assert.equal(after.get('second'), before.get('second'))
       assert.equal(after.get('second_pkey'), before.get('second_pkey'))
       assert.ok(Number(after.get('second')) > 16_384)
       assert.equal(new Set(after.values()).size, after.size)
       return after
     })
-    assert.deepEqual(await serve(place(), idsOf), first)
+    assert.deepEqual(await serve(place(), readIds), first)
     await onCatalogue(place(), 'UPDATE _gh_tables SET id = NULL')
-    const numbered = await serve(place(), idsOf)
+    const numbered = await serve(place(), readIds)
     assert.equal(new Set(numbered.values()).size, first.size)
     await onCatalogue(place(), 'ALTER TABLE _gh_tables DROP COLUMN id')
-    assert.deepEqual(await serve(place(), idsOf), numbered)
+    assert.deepEqual(await serve(place(), readIds), numbered)
   })
 
   test('a statement on the catalogue sees what its caller may read, in blocks and with parameters', async () => {
@@ -97,7 +97,7 @@ async function as(user: typeof ALICE, server: TestServer, ...statements: readonl
   }
 }
 
-async function idsOf(server: TestServer): Promise<Map<string, number>> {
+async function readIds(server: TestServer): Promise<Map<string, number>> {
   const client = await connect(server, ADMIN)
   try {
     const { rows } = await client.query<{ relname: string; oid: number }>(IDS)

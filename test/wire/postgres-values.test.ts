@@ -68,7 +68,7 @@ onEveryEngineInLongRuns('values as in PostgreSQL', (place) => {
       for (const line of lines) {
         const text = line.startsWith('SELECT ') ? line : `SELECT ${line} AS x${suffix}`
         const [ours, theirs] = await Promise.all([here(text), there(text)])
-        if (kindOf(ours, theirs) !== name.replace(' on the catalogue', ''))
+        if (findKind(ours, theirs) !== name.replace(' on the catalogue', ''))
           wrong.push(`${line}: ${ours} here, ${theirs} in PostgreSQL`)
       }
       assert.deepEqual(wrong, [])
@@ -78,12 +78,12 @@ onEveryEngineInLongRuns('values as in PostgreSQL', (place) => {
     for (const { examples } of DIFFERENCES)
       for (const line of examples) {
         const text = line.startsWith('SELECT ') ? line : `SELECT ${line} AS x`
-        assert.equal(kindOf(await here(text), await there(text)), 'different', line)
+        assert.equal(findKind(await here(text), await there(text)), 'different', line)
       }
   })
 })
 
-function kindOf(ours: Value, theirs: Value): string {
+function findKind(ours: Value, theirs: Value): string {
   if (ours instanceof Error) return theirs instanceof Error ? 'Both refuse it' : 'Refused here, a value in PostgreSQL'
   if (theirs instanceof Error) return 'A value here, refused by PostgreSQL'
   return ours === theirs ? 'The same value' : 'different'

@@ -17,7 +17,7 @@ async function open(user = 'alice', secret = ALICE.password, at = steady): Promi
 }
 
 /** The reason with which the connection ends, within a second. */
-async function endOf(client: WireClient, most = 1_000): Promise<string> {
+async function waitForEnd(client: WireClient, most = 1_000): Promise<string> {
   const began = performance.now()
   const { S, C, M } = await client.error()
   assert.deepEqual([S, C], ['FATAL', '57P01'])
@@ -55,7 +55,7 @@ test('a connection under a password lives no longer than wire_session', async ()
 
 test('an idle connection is closed after wire_idle', async () => {
   const { access_token: token } = await signIn(server)
-  assert.match(await endOf(await open('token', token, server), 2_500), /idle/)
+  assert.match(await waitForEnd(await open('token', token, server), 2_500), /idle/)
 })
 
 test('revoking a token ends its connections', async () => {
@@ -63,7 +63,7 @@ test('revoking a token ends its connections', async () => {
   const client = await open('token', token)
   const other = await open()
   await post(steady, '/connect/revocation', { client_id: 'demo-cli', token, token_type_hint: 'access_token' })
-  assert.match(await endOf(client), /revoked/)
+  assert.match(await waitForEnd(client), /revoked/)
   other.send(message('S'))
   assert.equal((await other.reply())?.type, 'Z')
   other.close()
@@ -83,9 +83,9 @@ test('an operator sees connections and closes them, one or all of a user', async
   })
   assert.equal(((await admin('GET', '/admin/wire')).body.items as unknown[]).length, 3)
   assert.deepEqual((await admin('DELETE', `/admin/wire/${items[0]?.id}`)).body, { closed: 1, silent: [] })
-  assert.match(await endOf(second), /operator/)
+  assert.match(await waitForEnd(second), /operator/)
   assert.deepEqual((await admin('DELETE', '/admin/wire?user=alice')).body, { closed: 1, silent: [] })
-  assert.match(await endOf(first), /operator/)
+  assert.match(await waitForEnd(first), /operator/)
   assert.equal((await admin('DELETE', '/admin/wire/none')).status, 404)
   machine.close()
 })
@@ -93,11 +93,11 @@ test('an operator sees connections and closes them, one or all of a user', async
 test('a changed secret or disabled client, and a disabled user, end their connections', async () => {
   const machine = await open('demo-service', 'demo-service-secret')
   assert.equal((await admin('PATCH', '/admin/clients/demo-service', { disabled: true })).status, 200)
-  assert.match(await endOf(machine), /revoked/)
+  assert.match(await waitForEnd(machine), /revoked/)
   await admin('PATCH', '/admin/clients/demo-service', { disabled: false })
   const client = await open()
   assert.equal((await admin('PATCH', '/admin/users/alice', { disabled: true })).status, 200)
-  assert.match(await endOf(client), /revoked/)
+  assert.match(await waitForEnd(client), /revoked/)
   const { client: refused, replies } = await signInTo(steady.wirePort ?? 0, ALICE.username, ALICE.password)
   assert.equal(replies.at(-1)?.type, 'E')
   refused.close()
@@ -208,7 +208,7 @@ test('a stopping node ends its connections, and accepts none', async () => {
   const other = await startTestServer(opened.place, { flags: { '--demo': 'true', '--wire-port': '0' } })
   const client = await open('alice', ALICE.password, other)
   const stopped = other.stop()
-  assert.match(await endOf(client), /stopping/)
+  assert.match(await waitForEnd(client), /stopping/)
   await stopped
   await opened.leave()
 })

@@ -14,7 +14,7 @@ const signIn = (parameters = {}) => signInTo(server.wirePort ?? 0, ALICE.usernam
 let session: WireSession
 after(() => session.close())
 
-const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
+const readCode = async (text: string) => (await session.query(text)).errors[0]?.C
 const show = async (name: string) => texts(await session.query(`SHOW ${name}`))[0]?.[0]
 
 test('the 13 settings of PostgreSQL 15 are reported after sign-in', async () => {
@@ -65,15 +65,15 @@ test('SET, SHOW and RESET, and version()', async () => {
   assert.deepEqual(texts(await session.query('SELECT version()')), version)
   assert.deepEqual(texts(await session.query('SELECT version() FROM pg_catalog.pg_database')), version)
   assert.ok((await session.query('SHOW ALL')).rows.length > 30)
-  assert.equal(await codeOf('SET no_such_setting = 1'), '42704')
-  assert.equal(await codeOf('SHOW no_such_setting'), '42704')
-  assert.equal(await codeOf("SET TIME ZONE 'Europe/Zurich'"), '22023')
+  assert.equal(await readCode('SET no_such_setting = 1'), '42704')
+  assert.equal(await readCode('SHOW no_such_setting'), '42704')
+  assert.equal(await readCode("SET TIME ZONE 'Europe/Zurich'"), '22023')
   assert.match((await session.query("SET TimeZone = 'Asia/Tokyo'")).errors[0]?.H ?? '', /AT TIME ZONE/)
-  assert.equal(await codeOf("SET TIME ZONE 'UTC'"), undefined)
-  assert.equal(await codeOf('SET server_version = 1'), '55P02')
-  assert.equal(await codeOf("SET client_encoding = 'LATIN1'"), '22023')
-  assert.equal(await codeOf("SET NAMES 'utf8'"), undefined)
-  assert.equal(await codeOf('SET statement_timeout = soon'), '22023')
+  assert.equal(await readCode("SET TIME ZONE 'UTC'"), undefined)
+  assert.equal(await readCode('SET server_version = 1'), '55P02')
+  assert.equal(await readCode("SET client_encoding = 'LATIN1'"), '22023')
+  assert.equal(await readCode("SET NAMES 'utf8'"), undefined)
+  assert.equal(await readCode('SET statement_timeout = soon'), '22023')
 })
 
 test('what a block sets is undone with it, and SET LOCAL in any case', async () => {
@@ -101,17 +101,17 @@ test('what a block resets is as before once it is rolled back', async () => {
 test('the texts of settings are bounded; a long application_name is cut', async () => {
   await session.query(`SET application_name TO '${'é'.repeat(100)}'`)
   assert.equal(await show('application_name'), 'é'.repeat(63))
-  assert.equal(await codeOf(`SET search_path TO '${'x'.repeat(1001)}'`), '22023')
+  assert.equal(await readCode(`SET search_path TO '${'x'.repeat(1001)}'`), '22023')
   await session.query('RESET ALL')
 })
 
 test('DEALLOCATE and DISCARD ALL forget prepared statements', async () => {
   await session.send(parse('one', 'SELECT 1 AS x'), parse('two', 'SELECT 1 AS x'), SYNC)
   assert.deepEqual((await session.query('DEALLOCATE one')).tags, ['DEALLOCATE'])
-  assert.equal(await codeOf('DEALLOCATE one'), '26000')
+  assert.equal(await readCode('DEALLOCATE one'), '26000')
   assert.deepEqual((await session.query('DISCARD ALL')).tags, ['DISCARD ALL'])
   assert.equal((await session.send(bind('', 'two', []), SYNC)).errors[0]?.C, '26000')
-  assert.equal(await codeOf('BEGIN; DISCARD ALL'), '25001')
+  assert.equal(await readCode('BEGIN; DISCARD ALL'), '25001')
   await session.query('ROLLBACK')
 })
 

@@ -12,10 +12,10 @@ const port = (): number => server.wirePort ?? 0
 async function outcome(user: string, secret: string): Promise<string> {
   const { client, replies } = await signInTo(port(), user, secret)
   client.close()
-  return codeOf(replies)
+  return readCode(replies)
 }
 
-function codeOf(replies: readonly Reply[]): string {
+function readCode(replies: readonly Reply[]): string {
   const last = replies.at(-1)
   if (last?.type === 'Z') return 'signed in'
   return last?.type === 'E' ? (errorFields(last.body).C ?? '') : 'closed'
@@ -204,8 +204,8 @@ test('passwords are off unless wire_passwords says otherwise, and the answer doe
   })
   const { client, replies } = await signInTo(other.wirePort ?? 0, ALICE.username, ALICE.password)
   client.close()
-  assert.equal(codeOf(replies), '28P01')
+  assert.equal(readCode(replies), '28P01')
   const machine = await signInTo(other.wirePort ?? 0, 'demo-service', 'demo-service-secret')
   machine.client.close()
-  assert.equal(codeOf(machine.replies), 'signed in')
+  assert.equal(readCode(machine.replies), 'signed in')
 })

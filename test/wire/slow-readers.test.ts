@@ -7,7 +7,7 @@ import { ADMIN, ALICE, bearer, signIn } from '../support/demo-user.ts'
 import { IN_LONG_RUNS } from '../support/engines.ts'
 import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
+import { message, readCancelKey, sendCancel, signInTo } from '../support/wire-client.ts'
 import { WireSession } from '../support/wire-session.ts'
 
 const server = useServer({
@@ -79,7 +79,7 @@ test('a write whose rows the client reads when its time is over, or after a Canc
   const session = await WireSession.open(port, ADMIN.username, ADMIN.password)
   await session.run('CREATE TABLE longrows (id Integer PRIMARY KEY, t Text)')
   const { client, replies } = await signInTo(port, ADMIN.username, ADMIN.password)
-  const { processId, key } = cancelKeyOf(replies)
+  const { processId, key } = readCancelKey(replies)
   const { socket } = client
   socket.removeAllListeners('data')
   socket.pause()

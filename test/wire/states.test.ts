@@ -5,7 +5,7 @@ import { ADMIN } from '../support/demo-user.ts'
 import { onSqlite } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { message, type Reply } from '../support/wire-client.ts'
-import { answerOf, bind, describe, execute, parse, SYNC, WireSession } from '../support/wire-session.ts'
+import { bind, describe, execute, parse, readAnswer, SYNC, WireSession } from '../support/wire-session.ts'
 
 const query = (text: string) => message('Q', `${text}\0`)
 const BEGIN_COPY = [parse('', 'COPY states FROM STDIN'), bind('', '', []), execute('')]
@@ -204,7 +204,7 @@ async function repliesToRollback({ client }: WireSession): Promise<Reply[]> {
 }
 
 function shown(replies: readonly Reply[]): string {
-  const { errors } = answerOf(replies)
+  const { errors } = readAnswer(replies)
   let at = 0
   return replies
     .map(({ type, body }) => {

@@ -26,8 +26,8 @@ onEveryEngine('transactions', (place) => {
     session.close()
     await server.stop()
   })
-  const codeOf = async (text: string) => (await session.query(text)).errors[0]?.C
-  const idsOf = async (table = 'kept') =>
+  const readCode = async (text: string) => (await session.query(text)).errors[0]?.C
+  const readIds = async (table = 'kept') =>
     texts(await session.query(`SELECT id FROM ${table} ORDER BY id`))
       .flat()
       .join()
@@ -44,7 +44,7 @@ onEveryEngine('transactions', (place) => {
     assert.deepEqual(texts(await other.query('SELECT count(*) AS n FROM kept')), [['0']])
     other.close()
     assert.equal((await session.query('COMMIT')).status, 'I')
-    assert.deepEqual([await idsOf(), await idsOf('other')], ['1,2,3', '7'])
+    assert.deepEqual([await readIds(), await readIds('other')], ['1,2,3', '7'])
     await clear()
   })
 
@@ -83,7 +83,7 @@ onEveryEngine('transactions', (place) => {
       await session.query(bad)
       const { errors, status } = await session.query('COMMIT')
       assert.deepEqual([errors[0]?.C, status], [sqlstate, 'I'])
-      assert.deepEqual([await idsOf(), await idsOf('other')], ['', '1'])
+      assert.deepEqual([await readIds(), await readIds('other')], ['', '1'])
       await clear()
     }
   })
@@ -96,7 +96,7 @@ onEveryEngine('transactions', (place) => {
     ] as const) {
       const { letters, errors } = await session.send(message('Q', `COPY kept FROM STDIN; ${rest}\0`), ...rows)
       assert.deepEqual([errors.map(({ C }) => C), letters.at(-1)], [[sqlstate], 'Z'])
-      assert.deepEqual([await idsOf(), await idsOf('other')], ['', ''])
+      assert.deepEqual([await readIds(), await readIds('other')], ['', ''])
     }
   })
 
@@ -105,9 +105,9 @@ onEveryEngine('transactions', (place) => {
     await session.query('INSERT INTO kept (id) VALUES (1)')
     const { errors, status } = await session.query('SELECT nope FROM kept')
     assert.deepEqual([errors[0]?.C, status], ['42703', 'E'])
-    assert.equal(await codeOf('SELECT 1 AS x'), '25P02')
+    assert.equal(await readCode('SELECT 1 AS x'), '25P02')
     assert.deepEqual((await session.query('COMMIT')).tags, ['ROLLBACK'])
-    assert.equal(await idsOf(), '')
+    assert.equal(await readIds(), '')
   })
 
   test('a failed block refuses statements before their tables are looked up, and takes ROLLBACK', async () => {
@@ -115,7 +115,7 @@ onEveryEngine('transactions', (place) => {
     await session.send(parse('early', 'SELECT id FROM fleeting'), SYNC)
     const block = await session.query('BEGIN; SELECT nope FROM kept; INSERT INTO nosuch (id) VALUES (1)')
     assert.deepEqual([block.errors[0]?.C, block.status], ['42703', 'E'])
-    assert.equal(await codeOf('INSERT INTO nosuch (id) VALUES (1)'), '25P02')
+    assert.equal(await readCode('INSERT INTO nosuch (id) VALUES (1)'), '25P02')
     const parsed = await session.send(parse('', 'SELECT id FROM nosuch'), SYNC)
     assert.deepEqual([parsed.letters, parsed.errors[0]?.C], ['EZ', '25P02'])
     const bound = await session.send(bind('', 'early', ['one', 'too many']), SYNC)
@@ -133,13 +133,13 @@ onEveryEngine('transactions', (place) => {
     assert.equal((await session.query('ROLLBACK TO SAVEPOINT a')).status, 'T')
     await session.query('INSERT INTO kept (id) VALUES (3)')
     assert.deepEqual((await session.query('RELEASE a')).tags, ['RELEASE'])
-    assert.equal(await codeOf('ROLLBACK TO a'), '3B001')
+    assert.equal(await readCode('ROLLBACK TO a'), '3B001')
     await session.query('ROLLBACK')
     await session.query(
       'BEGIN; INSERT INTO kept (id) VALUES (1); SAVEPOINT b; INSERT INTO kept (id) VALUES (2); ROLLBACK TO b; COMMIT',
     )
-    assert.equal(await idsOf(), '1')
-    assert.equal(await codeOf('SAVEPOINT c'), '25P01')
+    assert.equal(await readIds(), '1')
+    assert.equal(await readCode('SAVEPOINT c'), '25P01')
     await clear()
   })
 
@@ -164,17 +164,17 @@ onEveryEngine('transactions', (place) => {
       await session.query('ROLLBACK')
     }
     for (const level of ['REPEATABLE READ', 'SERIALIZABLE'])
-      assert.equal(await codeOf(`BEGIN ISOLATION LEVEL ${level}`), '0A000')
-    assert.equal(await codeOf('START TRANSACTION READ ONLY; INSERT INTO kept (id) VALUES (1)'), '25006')
+      assert.equal(await readCode(`BEGIN ISOLATION LEVEL ${level}`), '0A000')
+    assert.equal(await readCode('START TRANSACTION READ ONLY; INSERT INTO kept (id) VALUES (1)'), '25006')
     await session.query('ROLLBACK')
-    assert.equal(await idsOf(), '')
+    assert.equal(await readIds(), '')
   })
 
   test('the statements of a Query are one block', async () => {
-    assert.equal(await codeOf('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (1)'), '23505')
-    assert.equal(await idsOf(), '')
-    assert.equal(await codeOf('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (2)'), undefined)
-    assert.equal(await idsOf(), '1,2')
+    assert.equal(await readCode('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (1)'), '23505')
+    assert.equal(await readIds(), '')
+    assert.equal(await readCode('INSERT INTO kept (id) VALUES (1); INSERT INTO kept (id) VALUES (2)'), undefined)
+    assert.equal(await readIds(), '1,2')
     await clear()
   })
 
@@ -185,7 +185,7 @@ onEveryEngine('transactions', (place) => {
     assert.deepEqual([twice.letters, twice.errors[0]?.C], ['2EZ', '23505'])
     const broken = await session.send(...insert('1'), ...insert('x'), SYNC)
     assert.deepEqual([broken.letters, broken.errors[0]?.C], ['2CEZ', '22P02'])
-    assert.equal(await idsOf(), '')
+    assert.equal(await readIds(), '')
     const fine = await session.send(
       ...insert('1'),
       ...insert('2'),

@@ -9,7 +9,7 @@ import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
 import { freePort } from '../support/free-port.ts'
 import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { cancelKeyOf, message, sendCancel, signInTo } from '../support/wire-client.ts'
+import { message, readCancelKey, sendCancel, signInTo } from '../support/wire-client.ts'
 import { texts, WireSession } from '../support/wire-session.ts'
 
 /** Takes longer than any test. */
@@ -65,7 +65,7 @@ test('both workers serve the port, and an operator sees and closes the connectio
 test('a cancel request reaches the statement on either worker', async () => {
   for (let count = 0; count < 6; count += 1) {
     const { client, replies } = await connected()
-    const { processId, key } = cancelKeyOf(replies)
+    const { processId, key } = readCancelKey(replies)
     client.send(message('Q', LONG))
     await new Promise((resolve) => setTimeout(resolve, 200))
     await sendCancel(port, processId, key)
@@ -77,7 +77,7 @@ test('a cancel request reaches the statement on either worker', async () => {
 test('pg_cancel_backend reaches the statement of the same user on either worker', async () => {
   for (let count = 0; count < 4; count += 1) {
     const { client, replies } = await connected()
-    const { processId } = cancelKeyOf(replies)
+    const { processId } = readCancelKey(replies)
     client.send(message('Q', LONG))
     await new Promise((resolve) => setTimeout(resolve, 200))
     const other = await WireSession.open(port, ALICE.username, ALICE.password)

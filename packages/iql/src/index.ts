@@ -88,7 +88,7 @@ export type {
   Query,
   Select,
   SelectItem,
-  Window,
+  WindowSpec,
 } from './syntax/ast-query.ts'
 export { attributesWithin, filterAttributes, namedAttribute } from './syntax/attributes.ts'
 export { FOREIGN_SYNTAX } from './syntax/foreign-syntax.ts'

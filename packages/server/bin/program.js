@@ -16,6 +16,11 @@ export function programOf(source, built = basename(source, '.ts')) {
   return pathToFileURL(join(root, file)).href
 }
 
+/** The path of a program's bundle, if it was built from the sources as they are. */
+export function builtFile(name) {
+  return isBuilt() ? join(root, 'dist', `${name}.js`) : undefined
+}
+
 function isInstalled() {
   return !existsSync(join(root, 'build.js'))
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { checkClaimTypes, halfHash } from '../../support/id-token.ts'
 import type { Reply } from './http.ts'
-import type { Bench, End, Parameters, Party } from './party.ts'
+import type { Bench, End, Party, PartyParameters } from './party.ts'
 
 /** The algorithms that FAPI 2.0 allows (Security Profile §5.4.1). */
 export const ALGS = ['PS256', 'ES256', 'EdDSA']
@@ -86,7 +86,7 @@ async function readJarm(bench: Bench, party: Party, jwt: string): Promise<Readon
   return new Map(Object.entries({ ...members, iss }).map(([name, value]) => [name, String(value)]))
 }
 
-export function checkGranted(bench: Bench, request: Parameters, response: ReadonlyMap<string, string>): string {
+export function checkGranted(bench: Bench, request: PartyParameters, response: ReadonlyMap<string, string>): string {
   assert.equal(response.get('error'), undefined, response.get('error_description'))
   for (const name of response.keys()) assert.ok(['code', 'state', 'session_state', 'iss'].includes(name), name)
   assert.equal(response.get('state'), request.state, 'state')
@@ -98,7 +98,7 @@ export function checkGranted(bench: Bench, request: Parameters, response: Readon
 
 export function checkDenied(
   bench: Bench,
-  request: Parameters,
+  request: PartyParameters,
   response: ReadonlyMap<string, string>,
   errors: readonly string[],
 ): void {
@@ -118,7 +118,12 @@ export interface Tokens {
 }
 
 /** RFC 6749 §5.1, RFC 9449 §5, and the ID token where there must be one. */
-export async function checkTokens(bench: Bench, party: Party, reply: Reply, request?: Parameters): Promise<Tokens> {
+export async function checkTokens(
+  bench: Bench,
+  party: Party,
+  reply: Reply,
+  request?: PartyParameters,
+): Promise<Tokens> {
   const { status, json, text } = reply
   assert.equal(status, 200, text)
   checkJson(reply)
@@ -146,7 +151,7 @@ async function checkIdToken(
   party: Party,
   jwt: string,
   { access_token: accessToken }: Reply['json'],
-  request: Parameters | undefined,
+  request: PartyParameters | undefined,
 ): Promise<Record<string, unknown>> {
   const { payload, protectedHeader } = await verify(bench, jwt, party.client.id)
   assert.equal(typeof protectedHeader.kid, 'string')

@@ -29,23 +29,23 @@ async function verifyMetadata({ metadata, plan, target, party, otherParty }: Ben
   for (const [name, value] of Object.entries(metadata)) verifyMember(name, value)
   assertHttps(metadata.token_endpoint)
   assertAlgs(metadata, 'dpop_signing_alg_values_supported')
-  assert.ok(listOf(metadata, 'token_endpoint_auth_methods_supported').includes('private_key_jwt'))
+  assert.ok(requireList(metadata, 'token_endpoint_auth_methods_supported').includes('private_key_jwt'))
   assertAlgs(metadata, 'token_endpoint_auth_signing_alg_values_supported')
   if (metadata.registration_endpoint !== undefined) assertHttps(metadata.registration_endpoint)
   // A warning of the happy flow.
   if (metadata.scopes_supported !== undefined) {
-    const scopes = listOf(metadata, 'scopes_supported')
+    const scopes = requireList(metadata, 'scopes_supported')
     for (const { client } of [party, otherParty])
       for (const scope of client.scope.split(' ')) assert.ok(scopes.includes(scope), scope)
   }
   if (plan.credentials) {
-    assert.ok(listOf(metadata, 'grant_types_supported').includes('client_credentials'))
+    assert.ok(requireList(metadata, 'grant_types_supported').includes('client_credentials'))
     return
   }
   assertHttps(metadata.authorization_endpoint)
   assertHttps(metadata.pushed_authorization_request_endpoint)
-  assert.ok(listOf(metadata, 'response_types_supported').includes('code'))
-  assert.ok(listOf(metadata, 'code_challenge_methods_supported').includes('S256'))
+  assert.ok(requireList(metadata, 'response_types_supported').includes('code'))
+  assert.ok(requireList(metadata, 'code_challenge_methods_supported').includes('S256'))
   assertAlgs(metadata, 'id_token_signing_alg_values_supported')
   if (metadata.userinfo_signing_alg_values_supported !== undefined)
     assertAlgs(metadata, 'userinfo_signing_alg_values_supported')
@@ -53,18 +53,18 @@ async function verifyMetadata({ metadata, plan, target, party, otherParty }: Ben
   assert.ok(mustPush === undefined || typeof mustPush === 'boolean')
   // Without the second there is a warning of the refresh module.
   for (const grant of ['authorization_code', 'refresh_token'])
-    assert.ok(listOf(metadata, 'grant_types_supported').includes(grant), grant)
+    assert.ok(requireList(metadata, 'grant_types_supported').includes(grant), grant)
   if (plan.signed) assertAlgs(metadata, 'request_object_signing_alg_values_supported')
   if (plan.jarm) {
-    assert.ok(listOf(metadata, 'response_modes_supported').includes('jwt'))
+    assert.ok(requireList(metadata, 'response_modes_supported').includes('jwt'))
     for (const name of ['signing_alg', 'encryption_alg', 'encryption_enc']) {
       const member = `authorization_${name}_values_supported`
-      if (metadata[member] !== undefined) listOf(metadata, member)
+      if (metadata[member] !== undefined) requireList(metadata, member)
     }
   } else assert.equal(metadata.authorization_response_iss_parameter_supported, true)
   if (plan.openid) {
-    assert.ok(listOf(metadata, 'scopes_supported').includes('openid'))
-    assert.ok(listOf(metadata, 'subject_types_supported').includes('public'))
+    assert.ok(requireList(metadata, 'scopes_supported').includes('openid'))
+    assert.ok(requireList(metadata, 'subject_types_supported').includes('public'))
   }
   if (plan.openid || plan.jarm) await verifyKeys(metadata.jwks_uri)
 }
@@ -126,7 +126,7 @@ async function verifyKeys(address: string): Promise<void> {
 }
 
 function assertAlgs(metadata: Metadata, name: string): void {
-  const algs = listOf(metadata, name)
+  const algs = requireList(metadata, name)
   assert.ok(
     ALGS.some((alg) => algs.includes(alg)),
     `${name}: ${algs.join()}`,
@@ -137,7 +137,7 @@ function assertHttps(value: unknown): void {
   assert.equal(new URL(String(value)).protocol, 'https:')
 }
 
-function listOf(metadata: Metadata, name: string): string[] {
+function requireList(metadata: Metadata, name: string): string[] {
   const value = metadata[name]
   assert.ok(
     Array.isArray(value) && value.every((item) => typeof item === 'string'),

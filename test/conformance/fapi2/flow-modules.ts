@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { checkClaimTypes } from '../../support/id-token.ts'
 import { createUserAgent } from '../../support/user-agent.ts'
-import { nameOf } from '../../support/visitor.ts'
+import { readName } from '../../support/visitor.ts'
 import {
   checkDenied,
   checkGranted,
@@ -16,7 +16,7 @@ import {
 } from './checks.ts'
 import { type FapiModule, grantTokens, inAll, inOpenid, inSigned, succeed } from './flow.ts'
 import { sendGet } from './http.ts'
-import { type Bench, type Parameters, type Party, randomText } from './party.ts'
+import { type Bench, type Party, type PartyParameters, randomText } from './party.ts'
 import { checkTls } from './tls.ts'
 
 export const flowModules: readonly FapiModule[] = [
@@ -178,7 +178,7 @@ const STANDARD = new Set(
 )
 
 /** A long value comes back whole, or the pushed request is refused. */
-async function succeedOrRefuse(bench: Bench, changes: Parameters): Promise<void> {
+async function succeedOrRefuse(bench: Bench, changes: PartyParameters): Promise<void> {
   const { party } = bench
   const request = party.request(changes)
   const pushed = await party.push(request)
@@ -195,7 +195,7 @@ async function openTwice(bench: Bench): Promise<void> {
   const request = party.request()
   const { requestUri } = checkPushed(await party.push(request))
   const first = await agent.get(party.authorizeUrl(request, requestUri))
-  assert.ok(first.kind === 'page' && nameOf(first) === 'sign-in', 'the sign-in page is shown')
+  assert.ok(first.kind === 'page' && readName(first) === 'sign-in', 'the sign-in page is shown')
   const response = await readResponse(bench, party, await party.open(request, requestUri, { agent }))
   checkGranted(bench, request, response)
 }

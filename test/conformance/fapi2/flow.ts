@@ -1,7 +1,7 @@
 /** The flow of a FAPI 2.0 plan that must succeed, step by step, so that a module can change or stop at any of them. */
 import { checkGranted, checkPushed, checkServed, checkTokens, readResponse, type Tokens } from './checks.ts'
 import type { Reply } from './http.ts'
-import type { Bench, OpenChanges, Parameters, Party, Proof, PushChanges, TokenChanges } from './party.ts'
+import type { Bench, OpenChanges, Party, PartyParameters, Proof, PushChanges, TokenChanges } from './party.ts'
 import type { Plan } from './plan.ts'
 
 /** A module of the suite: its id, the plans that it belongs to and its test. */
@@ -17,7 +17,7 @@ export const inOpenid = ({ openid }: Plan) => openid
 export const inSigned = ({ signed }: Plan) => signed
 
 export interface FlowChanges {
-  readonly request?: Parameters
+  readonly request?: PartyParameters
   readonly push?: PushChanges
   readonly open?: OpenChanges
   readonly token?: TokenChanges
@@ -26,7 +26,7 @@ export interface FlowChanges {
 }
 
 export interface Granted {
-  readonly request: Parameters
+  readonly request: PartyParameters
   readonly code: string
 }
 

@@ -55,7 +55,7 @@ function send(url: string, method: string, headers: Headers, body?: string): Pro
         const text = Buffer.concat(parts).toString()
         const all = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')])
         const status = response.statusCode ?? 0
-        resolve({ status, headers: Object.fromEntries(all), text, json: objectOf(text), neededNonce: false })
+        resolve({ status, headers: Object.fromEntries(all), text, json: parseObjectOrNone(text), neededNonce: false })
       })
     })
     request.on('error', reject)
@@ -70,7 +70,7 @@ export function closeConnections(): void {
   agent.destroy()
 }
 
-function objectOf(text: string): Record<string, unknown> {
+function parseObjectOrNone(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? { ...value } : {}

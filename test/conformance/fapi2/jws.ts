@@ -1,6 +1,6 @@
 /** Signed JWTs for the FAPI 2.0 modules: right ones, and ones with a fault. */
 import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { encodePart, type ProofAlg, signatureOf } from '../../support/dpop.ts'
+import { createSignature, encodePart, type ProofAlg } from '../../support/dpop.ts'
 
 export interface SigningKey {
   readonly alg: ProofAlg
@@ -33,7 +33,7 @@ export function signJwt(key: SigningKey, claims: object, changes: JwtChanges = {
   const header = { alg, kid, ...changes.header }
   const input = `${encodePart(header)}.${encodePart({ ...claims, ...changes.claims })}`
   if (alg === 'none') return `${input}.`
-  const jwt = `${input}.${signatureOf(alg, privateKey, input)}`
+  const jwt = `${input}.${createSignature(alg, privateKey, input)}`
   return changes.isForged === true ? forge(jwt) : jwt
 }
 

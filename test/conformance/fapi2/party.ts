@@ -8,7 +8,7 @@ import { type Reply, sendForm, sendGet } from './http.ts'
 import { type JwtChanges, signJwt } from './jws.ts'
 import type { Plan, PlanClient, Target } from './plan.ts'
 
-export type Parameters = Readonly<Record<string, string | object | undefined>>
+export type PartyParameters = Readonly<Record<string, string | object | undefined>>
 
 export interface Metadata {
   readonly issuer: string
@@ -58,7 +58,7 @@ export interface PushChanges {
 }
 
 export interface OpenChanges {
-  /** Parameters besides the request URI; undefined omits one. */
+  /** PartyParameters besides the request URI; undefined omits one. */
   readonly outer?: Readonly<Record<string, string | undefined>>
   readonly isMinimal?: boolean
   readonly isReversed?: boolean
@@ -80,13 +80,13 @@ export interface Party {
   /** The key of its proofs. */
   proofMaker: ProofMaker
   /** The parameters of a usual request with these changes, and the code verifier. */
-  request(changes?: Parameters): Parameters
-  push(request: Parameters, changes?: PushChanges): Promise<Reply>
-  open(request: Parameters, requestUri: string, changes?: OpenChanges): Promise<End>
+  request(changes?: PartyParameters): PartyParameters
+  push(request: PartyParameters, changes?: PushChanges): Promise<Reply>
+  open(request: PartyParameters, requestUri: string, changes?: OpenChanges): Promise<End>
   /** Opens the address without a word to the provider's pages. */
-  authorizeUrl(request: Parameters, requestUri: string, changes?: OpenChanges): URL
+  authorizeUrl(request: PartyParameters, requestUri: string, changes?: OpenChanges): URL
   token(form: Readonly<Record<string, string | undefined>>, changes?: TokenChanges): Promise<Reply>
-  redeem(request: Parameters, code: string, changes?: TokenChanges): Promise<Reply>
+  redeem(request: PartyParameters, code: string, changes?: TokenChanges): Promise<Reply>
   resource(accessToken: string, proof?: Proof, headers?: Readonly<Record<string, string>>): Promise<Reply>
 }
 
@@ -120,7 +120,7 @@ export function createParty(bench: Omit<Bench, 'party' | 'otherParty'>, client: 
     }
   }
 
-  function requestObject(request: Parameters, changes: JwtChanges = {}): string {
+  function requestObject(request: PartyParameters, changes: JwtChanges = {}): string {
     const at = seconds()
     const claims = { nbf: at, exp: at + 300, aud: metadata.issuer, iss: client.id, client_id: client.id }
     // The type of the second is written in the case that the suite uses, and the first has none.
@@ -217,7 +217,7 @@ export function randomText(length: number): string {
   return randomBytes(length).toString('hex').slice(0, length)
 }
 
-function asForm(parameters: Parameters): Record<string, string> {
+function asForm(parameters: PartyParameters): Record<string, string> {
   const entries: [string, string][] = []
   for (const [name, value] of Object.entries(parameters)) {
     if (value !== undefined) entries.push([name, typeof value === 'string' ? value : JSON.stringify(value)])

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { checkGranted, checkNotOpened, checkPushed, checkPushRefused, checkServed, readResponse } from './checks.ts'
 import { type FapiModule, inSigned, succeed } from './flow.ts'
 import type { JwtChanges } from './jws.ts'
-import { answerPages, type Bench, type Parameters, type PushChanges, randomText } from './party.ts'
+import { answerPages, type Bench, type PartyParameters, type PushChanges, randomText } from './party.ts'
 
 const MINUTE = 60
 const OBJECT = ['invalid_request_object']
@@ -88,7 +88,7 @@ export const requestModules: readonly FapiModule[] = [
 ]
 
 interface Refused {
-  readonly request?: Parameters
+  readonly request?: PartyParameters
   readonly push?: PushChanges
 }
 

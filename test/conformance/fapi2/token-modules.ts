@@ -168,8 +168,8 @@ async function refuseAssertions(bench: Bench): Promise<void> {
 
 async function refreshTokens(bench: Bench): Promise<void> {
   const { party, otherParty, target } = bench
-  await refreshOf(bench, party)
-  const second = await refreshOf(bench, otherParty)
+  await requestRefreshToken(bench, party)
+  const second = await requestRefreshToken(bench, otherParty)
   const { status } = await party.resource(second.accessToken)
   assert.ok(status >= 400 && status < 500, `the token of another key: ${status}`)
   // Another client's.
@@ -177,7 +177,7 @@ async function refreshTokens(bench: Bench): Promise<void> {
   checkRefused(await party.token({ grant_type: 'refresh_token', refresh_token: second.refreshToken }), GRANT)
 }
 
-async function refreshOf(bench: Bench, party: Party): Promise<{ refreshToken: string; accessToken: string }> {
+async function requestRefreshToken(bench: Bench, party: Party): Promise<{ refreshToken: string; accessToken: string }> {
   const { target } = bench
   const isFirst = party === bench.party
   const prompt = party.client.scope.includes('offline_access') ? { prompt: 'consent' } : {}

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { buildClient } from '../../../packages/client/build.js'
 import { Gatehouse, password } from '../../../packages/client/src/index.ts'
 import { signIn } from '../../browser/scene.ts'
-import { complaintsOf, type Page, startChromium, type TestBrowser } from '../../support/chromium.ts'
+import { findComplaints, type Page, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { ADMIN, ALICE } from '../../support/demo-user.ts'
 import { IN_LONG_RUNS, openPlace, type TestPlace } from '../../support/engines.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -66,10 +66,10 @@ function settings(): GuideOptions {
   return { replace, environment: { GATEHOUSE_DATA: place.dataFolder } }
 }
 
-const textOf = (page: Page, id: string): Promise<string> => page.locator(`#${id}`).innerText()
+const readText = (page: Page, id: string): Promise<string> => page.locator(`#${id}`).innerText()
 
 async function changes(page: Page, id: string): Promise<void> {
-  const before = JSON.stringify(await textOf(page, id))
+  const before = JSON.stringify(await readText(page, id))
   await page.waitForFunction(`document.getElementById('${id}').innerText !== ${before}`, undefined, { polling: 50 })
 }
 
@@ -89,7 +89,7 @@ test('Your first application in ten minutes', async (t) => {
   await guide.start('node examples/spa/server.js', /Open /)
 
   const page = await (await browser.newContext()).newPage()
-  const complaints = complaintsOf(page)
+  const complaints = findComplaints(page)
   const home = `http://localhost:${FIRST}/`
   await page.goto(home)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -100,8 +100,8 @@ test('Your first application in ten minutes', async (t) => {
   await page.waitForURL(home)
   await page.getByText('Alice Liddell').waitFor()
   await changes(page, 'prices')
-  assert.match(await textOf(page, 'trades'), /^((Buy|Sell) \d+ at \d+\.\d{4}(\n|$)){5}$/)
-  assert.match(await textOf(page, 'prices'), /^ACME \d+\.\d{4}\nBOLT \d+\.\d{4}\nCORN \d+\.\d{4}$/)
+  assert.match(await readText(page, 'trades'), /^((Buy|Sell) \d+ at \d+\.\d{4}(\n|$)){5}$/)
+  assert.match(await readText(page, 'prices'), /^ACME \d+\.\d{4}\nBOLT \d+\.\d{4}\nCORN \d+\.\d{4}$/)
   assert.deepEqual(complaints, [])
   await server.stop()
   const changed = changes(page, 'prices')
@@ -148,7 +148,7 @@ test('Live prices', IN_LONG_RUNS, async (t) => {
   await guide.save('prices/index.html')
   await guide.start('node examples/spa/server.js', /Open /)
   const page = await (await browser.newContext()).newPage()
-  const complaints = complaintsOf(page)
+  const complaints = findComplaints(page)
   await page.goto(`http://localhost:${PRICES}/`)
   await cancel(page)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -158,8 +158,8 @@ test('Live prices', IN_LONG_RUNS, async (t) => {
   await page.locator('tr').first().waitFor()
   await quote()
   await page.locator('tr.up, tr.down').first().waitFor()
-  assert.match(await textOf(page, 'prices'), /^ACME\t\d+\.\d{4}\t\d+\.\d{4}$/m)
-  assert.equal(await textOf(page, 'state'), 'online')
+  assert.match(await readText(page, 'prices'), /^ACME\t\d+\.\d{4}\t\d+\.\d{4}$/m)
+  assert.equal(await readText(page, 'state'), 'online')
   assert.deepEqual(complaints, [])
 
   await guide.run('rm -r prices.mjs')
@@ -195,7 +195,7 @@ test('From my program to every screen', IN_LONG_RUNS, async (t) => {
   await guide.save('signals/index.html')
   await guide.start('node examples/spa/server.js', /Open /)
   const page = await (await browser.newContext()).newPage()
-  const complaints = complaintsOf(page)
+  const complaints = findComplaints(page)
   await page.goto(`http://localhost:${PRICES}/`)
   await cancel(page)
   await page.getByRole('button', { name: 'Sign in' }).click()

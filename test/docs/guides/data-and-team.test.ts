@@ -9,7 +9,7 @@ import { ADMIN } from '../../support/demo-user.ts'
 import { IN_LONG_RUNS, openPlace, type TestPlace } from '../../support/engines.ts'
 import { type GuideOptions, openGuide } from '../../support/guide.ts'
 import { startTestServer, type TestServer } from '../../support/server.ts'
-import { createUserAgent, pageOf } from '../../support/user-agent.ts'
+import { createUserAgent, requirePage } from '../../support/user-agent.ts'
 import { signIn, visit } from '../../support/visitor.ts'
 
 let place: TestPlace
@@ -119,7 +119,7 @@ test('Onboard and offboard a team', IN_LONG_RUNS, async (t) => {
 
 async function choosePassword(link: string, password: string): Promise<void> {
   const agent = createUserAgent({ home: server.issuer })
-  const form = pageOf(await agent.get(link)).forms.find(({ id }) => id === 'set-up')
+  const form = requirePage(await agent.get(link)).forms.find(({ id }) => id === 'set-up')
   assert.ok(form, link)
   await agent.submit(form, { new_password: password })
 }
@@ -127,12 +127,12 @@ async function choosePassword(link: string, password: string): Promise<void> {
 /** What a person does who has no second factor yet and opens the address of a device login. */
 async function setUpAndConfirm(address: string, person: { username: string; password: string }): Promise<void> {
   const agent = createUserAgent({ home: server.issuer })
-  const setUp = pageOf(await signIn(agent, pageOf(await agent.get(address)), person))
+  const setUp = requirePage(await signIn(agent, requirePage(await agent.get(address)), person))
   const [, key = ''] = /id="authenticator-key">([A-Z2-7 ]+)</.exec(setUp.body) ?? []
   const form = setUp.forms.find(({ id }) => id === 'authenticator')
   assert.ok(form, setUp.body)
   const code = totpCode(fromBase32(key), Math.floor(Date.now() / 30_000))
-  const recovery = pageOf(await agent.submit(form, { code }))
+  const recovery = requirePage(await agent.submit(form, { code }))
   const [, kept = ''] = /id="recovery-codes-kept" href="([^"]+)"/.exec(recovery.body) ?? []
   await visit(agent, await agent.get(kept), person)
 }

@@ -6,7 +6,7 @@ import { openPlace } from '../../support/engines.ts'
 import { openGuide } from '../../support/guide.ts'
 import { openProviderPlace } from '../../support/providers/provider-place.ts'
 import { startStubProvider } from '../../support/providers/stub-provider.ts'
-import { answerOf, claimsOf } from '../../support/sign-in-place.ts'
+import { decodeClaims, readAnswer } from '../../support/sign-in-place.ts'
 
 test('Sign in with Entra, Google, Okta or Keycloak', async () => {
   const guide = await openGuide('sign-in-with-a-provider')
@@ -25,7 +25,7 @@ test('Sign in with Entra, Google, Okta or Keycloak', async () => {
 
   stub.person = { sub: 's', preferred_username: 'fred', groups: ['gatehouse', 'fx'] }
   const end = await place.signIn(place.newAgent(), stub)
-  const user = await place.stores.users.findById(String(claimsOf(answerOf(end).get('id_token') ?? '').sub))
+  const user = await place.stores.users.findById(String(decodeClaims(readAnswer(end).get('id_token') ?? '').sub))
   assert.deepEqual([user?.username, user?.roles], ['fred', ['trader']])
 
   const command = guide.take('provider add').text

@@ -70,7 +70,7 @@ export class Nodes {
     const node = this.#running[index]
     if (node?.child.pid === undefined) throw new Error('The node does not run')
     if (what === 'worker') {
-      const [worker] = await childrenOf(node.child.pid)
+      const [worker] = await listChildren(node.child.pid)
       if (worker !== undefined) process.kill(worker, 'SIGKILL')
       return
     }
@@ -89,7 +89,7 @@ export class Nodes {
   }
 }
 
-async function childrenOf(pid: number): Promise<number[]> {
+async function listChildren(pid: number): Promise<number[]> {
   const listed = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return listed
     .split(' ')

@@ -9,7 +9,7 @@ export interface Sent {
   readonly name: string
   readonly topics: readonly string[]
   /** Of each number the topic. Those that are in neither set are known not to be published. */
-  readonly topicOf: string[]
+  readonly chooseTopic: string[]
   readonly acknowledged: Set<number>
   /** The connection broke before the reply: it is published once or not at all. */
   readonly unknown: Set<number>
@@ -60,7 +60,7 @@ export function httpPublisher(nodes: Nodes, feed: string, name: string, topics: 
     async run() {
       for (let round = 0; !isStopped; round++) {
         const numbers = Array.from({ length: 1 + (round % 7) }, () => addMessage(sent))
-        const body = JSON.stringify(numbers.map((n) => ({ Topic: sent.topicOf[n], Data: { p: name, n } })))
+        const body = JSON.stringify(numbers.map((n) => ({ Topic: sent.chooseTopic[n], Data: { p: name, n } })))
         const key = randomUUID()
         while (!(await post(body, key))) {
           sent.repeats++
@@ -85,7 +85,7 @@ export function streamPublisher(nodes: Nodes, feed: string, name: string, topics
         if (socket.readyState !== WebSocket.OPEN || waiting.size >= 8) return
         const n = addMessage(sent)
         waiting.add(n)
-        const message = { Controller: feed, Topic: sent.topicOf[n], Action: 'Publish', TransactionID: n + 1 }
+        const message = { Controller: feed, Topic: sent.chooseTopic[n], Action: 'Publish', TransactionID: n + 1 }
         socket.send(JSON.stringify({ ...message, Data: { p: name, n } }))
       }
       const timer = setInterval(publish, nodes.pauseMs)
@@ -129,7 +129,7 @@ function createSent(name: string, topics: readonly string[]): Sent {
   return {
     name,
     topics,
-    topicOf: [],
+    chooseTopic: [],
     acknowledged: new Set(),
     unknown: new Set(),
     repeats: 0,
@@ -145,6 +145,6 @@ function acknowledge(sent: Sent, n: number): void {
 }
 
 /** The next number; topics take turns. */
-function addMessage({ topicOf, topics }: Sent): number {
-  return topicOf.push(topics[topicOf.length % topics.length] ?? '') - 1
+function addMessage({ chooseTopic, topics }: Sent): number {
+  return chooseTopic.push(topics[chooseTopic.length % topics.length] ?? '') - 1
 }

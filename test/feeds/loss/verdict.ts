@@ -52,14 +52,14 @@ export function judge(sent: ReadonlyMap<string, readonly Sent[]>, subscribers: r
 /** Every acknowledged message exactly once and in order; one whose outcome is unknown at most once. */
 function judgeAll({ wish, numbers }: Received, publishers: readonly Sent[], verdict: Verdict): string {
   const found: string[] = []
-  for (const { name, topicOf, acknowledged, unknown } of publishers) {
+  for (const { name, chooseTopic, acknowledged, unknown } of publishers) {
     const arrived = numbers.get(name) ?? []
     const once = new Set(arrived)
     verdict.deliveries += arrived.length
     verdict.duplicated += arrived.length - once.size
     if (arrived.length > once.size) found.push(`${name} twice: ${repeatedIn(arrived).slice(0, 5)}`)
     const missing = [...acknowledged].filter(
-      (n) => covers(wish, { Controller: wish.feed, Topic: topicOf[n] ?? '' }) && !once.has(n),
+      (n) => covers(wish, { Controller: wish.feed, Topic: chooseTopic[n] ?? '' }) && !once.has(n),
     )
     verdict.lost += missing.length
     if (missing.length > 0) found.push(`${name} lost: ${missing.slice(0, 5)} … ${missing.at(-1)}`)
@@ -78,16 +78,16 @@ function judgeAll({ wish, numbers }: Received, publishers: readonly Sent[], verd
 function judgeLatest({ wish, newest }: Received, publishers: readonly Sent[], verdict: Verdict): string {
   const stale: string[] = []
   for (const sent of publishers)
-    for (const [topic, last] of newestOf(sent))
+    for (const [topic, last] of findNewest(sent))
       if (covers(wish, { Controller: wish.feed, Topic: topic }) && (newest.get(topic) ?? -1) < last)
         stale.push(`${topic} at ${newest.get(topic)} instead of ${last}`)
   verdict.stale += stale.length
   return stale.slice(0, 3).join('; ')
 }
 
-function newestOf({ topicOf, acknowledged }: Sent): Map<string, number> {
+function findNewest({ chooseTopic, acknowledged }: Sent): Map<string, number> {
   const newest = new Map<string, number>()
-  for (const n of acknowledged) newest.set(topicOf[n] ?? '', Math.max(newest.get(topicOf[n] ?? '') ?? -1, n))
+  for (const n of acknowledged) newest.set(chooseTopic[n] ?? '', Math.max(newest.get(chooseTopic[n] ?? '') ?? -1, n))
   return newest
 }
 

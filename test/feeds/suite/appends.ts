@@ -4,10 +4,10 @@ import { describe, test } from 'node:test'
 import type { PublishOnce } from '../../../packages/server/src/feeds/engine.ts'
 import {
   ALL,
+  createMessages,
   HISTORY,
   isRefusal,
   LATEST,
-  messagesOf,
   NOT_STORED,
   only,
   publish,
@@ -53,12 +53,12 @@ export function declareAppends(use: () => Workbench): void {
       const batch = Array.from({ length: 100 }, (_, index) => `Flood=${index}`)
       let written = 0
       const flood = Array.from({ length: 60 }, async () => {
-        await store.append(messagesOf(...batch), undefined, 'heavy')
+        await store.append(createMessages(...batch), undefined, 'heavy')
         written++
       })
       // The flood is being written, and most of it waits.
       await Promise.race(flood)
-      await store.append(messagesOf('A=1'), undefined, 'light')
+      await store.append(createMessages('A=1'), undefined, 'light')
       const before = written
       await Promise.all(flood)
       assert.ok(before <= 45, `${before} of 60 requests were written first`)
@@ -133,16 +133,16 @@ export function declareAppends(use: () => Workbench): void {
         const feed = bench.define(kind)
         const once = { owner: 'publisher', key: 'k', fingerprint: 'f' }
         const before = await bench.engine.open(feed)
-        await before.append(messagesOf('A=1'), once)
+        await before.append(createMessages('A=1'), once)
         const next = { ...feed, generation: `${feed.name}-2` }
         const after = await (bench.other ?? bench.engine).open(next)
         assert.deepEqual((await readAll(after, ALL)).messages, [])
-        assert.equal((await after.append(messagesOf('A=2'), once)).isRepeated, false)
+        assert.equal((await after.append(createMessages('A=2'), once)).isRepeated, false)
         await bench.engine.drop(feed)
         await bench.other?.drop(feed)
         const again = await bench.engine.open(next)
         assert.deepEqual(show((await readAll(again, ALL)).messages), kind.history ? ['A=2'] : [])
-        assert.equal((await after.append(messagesOf('A=2'), once)).isRepeated, true)
+        assert.equal((await after.append(createMessages('A=2'), once)).isRepeated, true)
       })
 
     test('feeds do not see one another', async () => {
@@ -161,36 +161,36 @@ export function declareAppends(use: () => Workbench): void {
 
     test('the same request is appended once and gets the same result', async () => {
       const store = await use().create(HISTORY)
-      const first = await store.append(messagesOf('A=1', 'A=2'), once('k'))
+      const first = await store.append(createMessages('A=1', 'A=2'), once('k'))
       await publish(store, 'A=3')
-      const again = await store.append(messagesOf('A=1', 'A=2'), once('k'))
+      const again = await store.append(createMessages('A=1', 'A=2'), once('k'))
       assert.deepEqual(again, { ...first, isRepeated: true })
       assert.deepEqual(show((await readAll(store, ALL)).messages), ['A=1', 'A=2', 'A=3'])
     })
 
     test('a request that is repeated after a purge is not appended again', async () => {
       const { here, there } = await twoStores(use())
-      const first = await here.append(messagesOf('A=1'), once('k'))
+      const first = await here.append(createMessages('A=1'), once('k'))
       await here.purge()
       for (const store of [here, there])
-        assert.deepEqual(await store.append(messagesOf('A=1'), once('k')), { ...first, isRepeated: true })
-      await assert.rejects(here.append(messagesOf('A=2'), once('k', 'g')), isRefusal('feed.key_used'))
+        assert.deepEqual(await store.append(createMessages('A=1'), once('k')), { ...first, isRepeated: true })
+      await assert.rejects(here.append(createMessages('A=2'), once('k', 'g')), isRefusal('feed.key_used'))
       assert.deepEqual(show((await readAll(here, ALL)).messages), [])
     })
 
     test('another request with the key is refused, and appends nothing', async () => {
       const store = await use().create(HISTORY)
-      await store.append(messagesOf('A=1'), once('k'))
-      await assert.rejects(store.append(messagesOf('A=2'), once('k', 'g')), isRefusal('feed.key_used'))
+      await store.append(createMessages('A=1'), once('k'))
+      await assert.rejects(store.append(createMessages('A=2'), once('k', 'g')), isRefusal('feed.key_used'))
       assert.deepEqual(show((await readAll(store, ALL)).messages), ['A=1'])
     })
 
     test('keys are those of an owner and of a feed', async () => {
       const [store, other] = [await use().create(HISTORY), await use().create(HISTORY)]
       const replies = [
-        await store.append(messagesOf('A=1'), once('k', 'f', 'one')),
-        await store.append(messagesOf('A=2'), once('k', 'g', 'two')),
-        await other.append(messagesOf('A=3'), once('k', 'h', 'one')),
+        await store.append(createMessages('A=1'), once('k', 'f', 'one')),
+        await store.append(createMessages('A=2'), once('k', 'g', 'two')),
+        await other.append(createMessages('A=3'), once('k', 'h', 'one')),
       ]
       assert.ok(replies.every(({ isRepeated }) => !isRepeated))
     })
@@ -200,7 +200,7 @@ export function declareAppends(use: () => Workbench): void {
       for (let round = 0; round < 5; round++) {
         const replies = await Promise.all(
           [here, there, here, there, here, there].map((store) =>
-            store.append(messagesOf(`A=${round}`), once(`k${round}`)),
+            store.append(createMessages(`A=${round}`), once(`k${round}`)),
           ),
         )
         assert.equal(replies.filter(({ isRepeated }) => !isRepeated).length, 1)
@@ -212,14 +212,14 @@ export function declareAppends(use: () => Workbench): void {
 
     test('a request that was refused has not used its key', async () => {
       const store = await use().create({ ...HISTORY, topics: 1 })
-      await assert.rejects(store.append(messagesOf('A=1', 'B=1'), once('k')), isRefusal('feed.topics'))
-      assert.equal((await store.append(messagesOf('A=1'), once('k', 'g'))).isRepeated, false)
+      await assert.rejects(store.append(createMessages('A=1', 'B=1'), once('k')), isRefusal('feed.topics'))
+      assert.equal((await store.append(createMessages('A=1'), once('k', 'g'))).isRepeated, false)
     })
 
     test('a feed that is not stored knows keys too', async () => {
       const store = await use().create(NOT_STORED)
-      assert.equal((await store.append(messagesOf('A=1'), once('k'))).isRepeated, false)
-      assert.equal((await store.append(messagesOf('A=1'), once('k'))).isRepeated, true)
+      assert.equal((await store.append(createMessages('A=1'), once('k'))).isRepeated, false)
+      assert.equal((await store.append(createMessages('A=1'), once('k'))).isRepeated, true)
     })
   })
 }

@@ -113,7 +113,7 @@ export function below(prefix: string): TopicChoice {
 }
 
 /** `A=1` is a message of the topic A with the data 1; `A` removes the topic. */
-export function messagesOf(...texts: readonly string[]): NewMessage[] {
+export function createMessages(...texts: readonly string[]): NewMessage[] {
   return texts.map((text) => {
     const at = text.indexOf('=')
     return at === -1 ? { topic: text, data: undefined } : { topic: text.slice(0, at), data: text.slice(at + 1) }
@@ -121,7 +121,7 @@ export function messagesOf(...texts: readonly string[]): NewMessage[] {
 }
 
 export function publish(store: FeedStore, ...texts: readonly string[]) {
-  return store.append(messagesOf(...texts))
+  return store.append(createMessages(...texts))
 }
 
 /** The other way round. */

@@ -17,11 +17,11 @@ export function declareModel(use: () => Workbench): void {
       test(`keep ${keep} with a bounded history`, async () => {
         const history = { messages: 4, time: HOUR }
         const seed = Math.floor(Math.random() * 2 ** 31)
-        const random = randomOf(seed)
+        const random = createRandom(seed)
         const store = await use().create({ keep, history })
         const model = new Model({ keep, history })
         for (let round = 0; round < ROUNDS; round++) {
-          const request = Array.from({ length: 1 + random(6) }, () => messageOf(random))
+          const request = Array.from({ length: 1 + random(6) }, () => createMessage(random))
           const { seq } = await store.append(request)
           model.append(request, seq)
           const choice = CHOICES[random(CHOICES.length)] ?? ALL
@@ -95,13 +95,13 @@ class Model {
   }
 }
 
-function messageOf(random: (below: number) => number): NewMessage {
+function createMessage(random: (below: number) => number): NewMessage {
   const topic = TOPICS[random(TOPICS.length)] ?? 'A'
   return { topic, data: random(8) === 0 ? undefined : String(random(1000)) }
 }
 
 /** A small generator whose runs can be repeated by their seed. */
-function randomOf(seed: number): (below: number) => number {
+function createRandom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff

@@ -44,10 +44,10 @@ export function declareTopics(use: () => Workbench): void {
           assert.equal(topicFault(topic), undefined)
           assert.deepEqual(show(await store.readLast(only(topic), 5)), [`${topic}=${index}`])
         }
-        assert.deepEqual(await namesOf(store), sorted(ODD))
+        assert.deepEqual(await listNames(store), sorted(ODD))
         for (const prefix of ['%', '_', 'a', 'a.', 'C', '\\', "'", 'é']) {
           const expected = ODD.filter((topic) => topic.startsWith(prefix))
-          assert.deepEqual(await namesOf(store, prefix), sorted(expected))
+          assert.deepEqual(await listNames(store, prefix), sorted(expected))
           assert.deepEqual(
             (await readAll(store, below(prefix))).messages.map(({ topic }) => topic),
             expected,
@@ -61,7 +61,7 @@ export function declareTopics(use: () => Workbench): void {
       const topics = everyCharacter(IS_LONG_RUN ? 0x10ffff : 0x105ff)
       for (let at = 0; at < topics.length; at += 500)
         await store.append(topics.slice(at, at + 500).map((topic) => ({ topic, data: '1' })))
-      assert.deepEqual(await namesOf(store), sorted(topics))
+      assert.deepEqual(await listNames(store), sorted(topics))
     })
 
     test('lists are pages by name, with what each topic holds', async () => {
@@ -75,9 +75,9 @@ export function declareTopics(use: () => Workbench): void {
         { topic: 'a/3', time, messages: 1 },
       ])
       assert.deepEqual(await store.listTopics({ prefix: 'a/', after: 'a/3', limit: 2 }), [])
-      assert.deepEqual(await namesOf(store, '', 1), ['B', 'a/1', 'a/2', 'a/3', 'b'])
+      assert.deepEqual(await listNames(store, '', 1), ['B', 'a/1', 'a/2', 'a/3', 'b'])
       await publish(store, 'a/2')
-      assert.deepEqual(await namesOf(store, 'a/'), ['a/1', 'a/3'])
+      assert.deepEqual(await listNames(store, 'a/'), ['a/1', 'a/3'])
     })
 
     test('of a topic with a bounded history the list counts what is kept', async () => {
@@ -89,7 +89,7 @@ export function declareTopics(use: () => Workbench): void {
 }
 
 /** Those of all pages. */
-async function namesOf(store: FeedStore, prefix = '', limit = 700): Promise<string[]> {
+async function listNames(store: FeedStore, prefix = '', limit = 700): Promise<string[]> {
   const names: string[] = []
   for (;;) {
     const page: readonly StoredTopic[] = await store.listTopics({ prefix, after: names.at(-1), limit })

@@ -12,7 +12,7 @@ import {
   type Kind,
   OPERATOR_USES,
 } from './kinds.ts'
-import { literalOf, number, text, typeNameOf } from './literals.ts'
+import { number, readTypeName, text, writeLiteral } from './literals.ts'
 
 const at = 0
 
@@ -69,7 +69,7 @@ export class Expressions {
     const { choice } = this
     if (context.groupedBy !== undefined) return this.#groupedLeaf(kind, context)
     const columns = context.sources.flatMap(({ alias, columns: all }) =>
-      all.filter((column) => column.kind === kind).map(({ name }) => columnOf(alias, name)),
+      all.filter((column) => column.kind === kind).map(({ name }) => findColumn(alias, name)),
     )
     if (columns.length > 0 && !choice.oneIn(4)) return choice.of(columns)
     return this.literal(kind)
@@ -79,7 +79,7 @@ export class Expressions {
     if (isKind(kind) && kind !== 'Fixed' && kind !== 'Months' && this.choice.oneIn(15)) {
       return this.#castTo(kind, { kind: 'null', at })
     }
-    return literalOf(this.choice, kind, this.isTame)
+    return writeLiteral(this.choice, kind, this.isTame)
   }
 
   /** What a grouped select may contain: keys, aggregates and constants. */
@@ -163,8 +163,8 @@ export class Expressions {
           at,
         })
       },
-      () => this.#note('coalesce', callOf('coalesce', choice.list(1, 3, next))),
-      ...(kind === 'Json' ? [] : [() => this.#note('nullif', callOf('nullif', [next(), next()]))]),
+      () => this.#note('coalesce', buildCall('coalesce', choice.list(1, 3, next))),
+      ...(kind === 'Json' ? [] : [() => this.#note('nullif', buildCall('nullif', [next(), next()]))]),
       ...(subquery === undefined
         ? []
         : [() => this.#note('scalar query', { kind: 'subquery', query: subquery(kind, !choice.oneIn(30)), at })]),
@@ -242,7 +242,7 @@ export class Expressions {
     const [last] = kept
     const more = variadic === true && last !== undefined ? this.choice.list(0, 2, () => last) : []
     const made = [...kept, ...more].map((kind, index) => this.#argument(definition.id, kind, index, context, depth))
-    return callOf(definition.name, made)
+    return buildCall(definition.name, made)
   }
 
   #argument(id: string, kind: ArgumentOf, index: number, context: ExpressionContext, depth: number): Expression {
@@ -254,7 +254,7 @@ export class Expressions {
   }
 
   #castTo(kind: Kind, operand: Expression): Expression {
-    const { name, arguments: args } = typeNameOf(this.choice, kind)
+    const { name, arguments: args } = readTypeName(this.choice, kind)
     return { kind: 'cast', operand, type: { name: { text: name, at }, arguments: args }, at }
   }
 
@@ -290,11 +290,11 @@ const PATTERNS = [
   '!_',
 ]
 
-export function columnOf(table: string, name: string): Expression {
+export function findColumn(table: string, name: string): Expression {
   return { kind: 'column', table: { text: table, at }, name: { text: name, at } }
 }
 
-export function callOf(name: string, args: readonly Expression[]): Call {
+export function buildCall(name: string, args: readonly Expression[]): Call {
   return {
     kind: 'call',
     name: { text: name, at },

@@ -60,11 +60,11 @@ const INTERVALS: readonly Kind[] = ['Fixed', 'Months']
 
 export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) => {
   const { left, right, result } = OPERATORS[id]
-  return kindsOf(left).flatMap((a) =>
-    kindsOf(right).flatMap((b) => {
+  return listKinds(left).flatMap((a) =>
+    listKinds(right).flatMap((b) => {
       const made = result(sample(a), sample(b))
       const isTime = left === 'Time' || right === 'Time'
-      return made === undefined || (isTime && b === 'Months') ? [] : [{ id, left: a, right: b, result: kindOf(made) }]
+      return made === undefined || (isTime && b === 'Months') ? [] : [{ id, left: a, right: b, result: findKind(made) }]
     }),
   )
 })
@@ -72,14 +72,14 @@ export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) 
 /** Every signature of every deterministic function. */
 export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(
   ({ id, kind }) => id !== 'gen_uuid' && kind !== 'table',
-).flatMap(usesOf)
+).flatMap(findUses)
 
 export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_KINDS.flatMap(
   (from) => [from, ...CASTS[from]].map((to) => ({ from, to })),
 )
 
-function usesOf(definition: FunctionDefinition): FunctionUse[] {
-  const all = definition.arguments.map((kind) => choicesOf(kind, definition.id === 'date_part_time'))
+function findUses(definition: FunctionDefinition): FunctionUse[] {
+  const all = definition.arguments.map((kind) => listChoices(kind, definition.id === 'date_part_time'))
   const kinds = definition.arguments
   // Arguments of a common type have the same kind.
   const combined = kinds.includes('common')
@@ -100,7 +100,7 @@ function usesOf(definition: FunctionDefinition): FunctionUse[] {
           )
         : result
     const isRepeated = kinds.length === 1 && kinds.includes('common')
-    return { definition, arguments: isRepeated ? [...args, ...args] : args, result: kindOf(type) }
+    return { definition, arguments: isRepeated ? [...args, ...args] : args, result: findKind(type) }
   })
 }
 
@@ -110,7 +110,7 @@ function isMixed(kinds: readonly ArgumentKind[], args: readonly ArgumentOf[]): b
   return moments.includes('Timestamp') && moments.includes('LocalTimestamp')
 }
 
-function choicesOf(kind: ArgumentKind, ofTime: boolean): readonly ArgumentOf[] {
+function listChoices(kind: ArgumentKind, ofTime: boolean): readonly ArgumentOf[] {
   switch (kind) {
     case 'number':
       return ['Integer', 'Decimal', 'Double']
@@ -144,7 +144,7 @@ export function isKind(argument: ArgumentOf): argument is Kind {
   return COLUMN_KINDS.some((kind) => kind === argument) || INTERVALS.some((kind) => kind === argument)
 }
 
-function kindsOf(kind: IqlType['kind']): readonly Kind[] {
+function listKinds(kind: IqlType['kind']): readonly Kind[] {
   if (kind === 'Interval') return INTERVALS
   return COLUMN_KINDS.filter((known) => known === kind)
 }
@@ -162,7 +162,7 @@ function sample(kind: Kind): IqlType {
   }
 }
 
-function kindOf(type: IqlType): Kind {
+function findKind(type: IqlType): Kind {
   if (type.kind === 'Interval') return type.months ? 'Months' : 'Fixed'
   if (type.kind === 'Null') throw new Error('No function has the type Null')
   return type.kind

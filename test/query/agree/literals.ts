@@ -7,7 +7,7 @@ import type { ArgumentOf, Kind } from './kinds.ts'
 
 const at = 0
 
-export function literalOf(choice: Choice, kind: ArgumentOf, isTame: boolean): Expression {
+export function writeLiteral(choice: Choice, kind: ArgumentOf, isTame: boolean): Expression {
   switch (kind) {
     case 'Text':
       return text(choice.of(isTame || choice.oneIn(2) ? TEXTS : WILD_TEXTS))
@@ -134,7 +134,7 @@ function typed(type: LiteralTypeName, value: string): Expression {
 }
 
 /** The type in a CAST to the kind. */
-export function typeNameOf(choice: Choice, kind: Kind): { name: string; arguments: readonly number[] } {
+export function readTypeName(choice: Choice, kind: Kind): { name: string; arguments: readonly number[] } {
   if (kind !== 'Decimal') return { name: kind, arguments: [] }
   return {
     name: kind,

@@ -13,16 +13,16 @@ import type {
   Select,
   SelectItem,
   Statement,
-  Window,
+  WindowSpec,
 } from 'gatehouse-iql'
 import { COLUMNS, VIEWS } from './data.ts'
 import {
   AGGREGATE_USES,
   binary,
-  callOf,
-  columnOf,
+  buildCall,
   type ExpressionContext,
   type Expressions,
+  findColumn,
   type Source,
 } from './expressions.ts'
 import { COLUMN_KINDS, COMPARABLE, type ColumnKind, FUNCTION_USES, isKind } from './kinds.ts'
@@ -56,7 +56,7 @@ export class Queries {
     const { choice } = this.#make
     const { from, source } = this.#table(0)
     const items = choice.list(1, 4, (index) =>
-      itemOf(this.#make.make(choice.of(COLUMN_KINDS), { sources: [source] }, 2), index),
+      findItem(this.#make.make(choice.of(COLUMN_KINDS), { sources: [source] }, 2), index),
     )
     const rest = { distinct: false, where: undefined, groupBy: [], having: undefined, at } as const
     return plainQuery({ kind: 'select', items, from, ...rest })
@@ -80,7 +80,7 @@ export class Queries {
   }
 
   /** For expressions over the rows of one source, with sub-queries. */
-  contextOf(source: Source): ExpressionContext {
+  createContext(source: Source): ExpressionContext {
     const subquery = this.#subquery([source], 1)
     return { sources: [source], ...(subquery === undefined ? {} : { subquery }) }
   }
@@ -123,7 +123,7 @@ export class Queries {
       return { ...common, ...this.#grouped(kinds, sources) }
     const canWindow = isKeyed && outer.length === 0
     const items = kinds.map((kind, index) =>
-      itemOf(
+      findItem(
         canWindow && choice.oneIn(3)
           ? (this.#window(kind, sources) ?? this.#make.make(kind, context, 3))
           : this.#make.make(kind, context, 3),
@@ -137,7 +137,7 @@ export class Queries {
 
   #choice(sources: readonly Source[]): Pick<Select, 'distinctOn' | 'qualify'> {
     const { choice, used } = this.#make
-    const key = choice.oneIn(2) ? columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt'])) : undefined
+    const key = choice.oneIn(2) ? findColumn(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt'])) : undefined
     used.add(key === undefined ? 'qualify' : 'distinct on')
     if (key !== undefined) return { distinctOn: [key] }
     const rank = this.#window('Integer', sources)
@@ -150,7 +150,7 @@ export class Queries {
     if (from?.kind !== 'table' || source?.key === undefined || another !== undefined || !choice.oneIn(8))
       return undefined
     this.#make.used.add('latest')
-    const column = (names: readonly string[]) => columnOf(source.alias, choice.of(names))
+    const column = (names: readonly string[]) => findColumn(source.alias, choice.of(names))
     return { on: column(['ts', 'k', 'd', 't', 'id']), partitionBy: [column(['k', 'ok', 't', 'dt', 'id'])], at }
   }
 
@@ -164,7 +164,7 @@ export class Queries {
     const context: ExpressionContext = { sources, groupedBy }
     return {
       distinct: false,
-      items: kinds.map((kind, index) => itemOf(this.#make.make(kind, context, 2), index)),
+      items: kinds.map((kind, index) => findItem(this.#make.make(kind, context, 2), index)),
       groupBy: groupedBy.map(({ expression }) => expression),
       having: choice.oneIn(4) ? this.#make.make('Boolean', context, 1) : undefined,
     }
@@ -198,7 +198,7 @@ export class Queries {
       const kind = choice.of(kinds)
       const [a, b] = [left, right].map(({ alias, columns }) => {
         const fitting = columns.filter((column) => column.kind === kind)
-        return fitting.length === 0 ? undefined : columnOf(alias, choice.of(fitting).name)
+        return fitting.length === 0 ? undefined : findColumn(alias, choice.of(fitting).name)
       })
       return a === undefined || b === undefined ? undefined : [a, b]
     }
@@ -266,15 +266,15 @@ export class Queries {
       const source: Source = { alias: `t${++this.#aliases}`, columns: COLUMNS, key: 'id' }
       const context = { sources: [source] }
       const uses = AGGREGATE_USES.filter(({ result }) => result === kind)
-      const correlated = binary('=', columnOf(source.alias, 'k'), this.#make.leaf('Integer', { sources: outer }))
+      const correlated = binary('=', findColumn(source.alias, 'k'), this.#make.leaf('Integer', { sources: outer }))
       const isGrouped = uses.length > 0 && choice.oneIn(2)
       const value = isGrouped ? this.#make.aggregate(choice.of(uses), context, 1) : this.#make.make(kind, context, 1)
-      const where = isGrouped ? correlated : binary('=', columnOf(source.alias, 'id'), number('3'))
+      const where = isGrouped ? correlated : binary('=', findColumn(source.alias, 'id'), number('3'))
       const from: From = { kind: 'table', name: { text: this.#tableOrView(), at }, alias: { text: source.alias, at } }
       return plainQuery({
         kind: 'select',
         distinct: false,
-        items: [itemOf(value, 0)],
+        items: [findItem(value, 0)],
         from,
         where: choice.oneIn(3) && isGrouped ? undefined : where,
         groupBy: [],
@@ -301,23 +301,24 @@ export class Queries {
     })
     // Others depend on the order of rows that tie.
     const isOfPeers = use.definition.kind === 'aggregate' || RANKS.has(use.definition.id)
-    if (isOfPeers && choice.oneIn(3)) return { ...callOf(use.definition.name, args), over: this.#rangeWindow(sources) }
-    const over: Window = {
-      partitionBy: choice.list(0, 1, () => columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
+    if (isOfPeers && choice.oneIn(3))
+      return { ...buildCall(use.definition.name, args), over: this.#rangeWindow(sources) }
+    const over: WindowSpec = {
+      partitionBy: choice.list(0, 1, () => findColumn(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
       orderBy: [
         ...choice.list(0, 1, () =>
-          this.#ordered(columnOf(choice.of(sources).alias, choice.of(['k', 'ts', 'x', 'd', 't']))),
+          this.#ordered(findColumn(choice.of(sources).alias, choice.of(['k', 'ts', 'x', 'd', 't']))),
         ),
-        ...sources.map(({ alias, key = 'id' }) => this.#ordered(columnOf(alias, key))),
+        ...sources.map(({ alias, key = 'id' }) => this.#ordered(findColumn(alias, key))),
       ],
       frame: choice.oneIn(2) ? this.#frame() : undefined,
       at,
     }
-    return { ...callOf(use.definition.name, args), over }
+    return { ...buildCall(use.definition.name, args), over }
   }
 
   /** A frame by distances along one key, whose rows tie. */
-  #rangeWindow(sources: ExpressionContext['sources']): Window {
+  #rangeWindow(sources: ExpressionContext['sources']): WindowSpec {
     const { choice } = this.#make
     const key = choice.of(['k', 'ts', 'dt'])
     const distances = { k: ['0', '1', '3'], ts: ['0 seconds', '5 minutes', '40 days'], dt: ['0 days', '40 days'] }[key]
@@ -327,7 +328,7 @@ export class Queries {
     }
     const start = choice.of<FrameBound>([{ kind: 'unbounded-preceding' }, bound('preceding'), { kind: 'current-row' }])
     const end = choice.of<FrameBound>([{ kind: 'current-row' }, bound('following'), { kind: 'unbounded-following' }])
-    const orderBy = [this.#ordered(columnOf(choice.of(sources).alias, key))]
+    const orderBy = [this.#ordered(findColumn(choice.of(sources).alias, key))]
     return { partitionBy: [], orderBy, frame: { unit: 'range', start, end }, at }
   }
 
@@ -354,9 +355,9 @@ export class Queries {
     const where = this.#make.make('Boolean', context, 2)
     const returning: SelectItem[] = choice.oneIn(2)
       ? [{ kind: 'all', table: undefined, at }]
-      : [itemOf(this.#make.make(choice.of(COMPARABLE), context, 1), 0)]
+      : [findItem(this.#make.make(choice.of(COMPARABLE), context, 1), 0)]
     if (choice.oneIn(4)) {
-      const some = binary('and', where, binary('>', columnOf(table.text, 'id'), number('8')))
+      const some = binary('and', where, binary('>', findColumn(table.text, 'id'), number('8')))
       return { kind: 'delete', table, alias: undefined, where: some, returning, at }
     }
     const column = choice.of(COLUMNS.slice(1))
@@ -386,7 +387,7 @@ export class Queries {
 
 const NOTHING = { from: undefined, sources: [], isKeyed: false } as const
 
-function itemOf(expression: Expression, index: number): SelectItem {
+function findItem(expression: Expression, index: number): SelectItem {
   return { kind: 'item', expression, alias: { text: `c${index + 1}`, at } }
 }
 

@@ -73,16 +73,16 @@ function isExpression(tree: object): boolean {
 
 /** The expressions within an expression, nearest first. The binder decides which of them can replace it. */
 function* within<Tree>(tree: Tree): Generator<Tree> {
-  const waiting: unknown[] = childrenOf(tree)
+  const waiting: unknown[] = listChildren(tree)
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     if (typeof next !== 'object' || next === null) continue
     if (isExpression(next) || ('kind' in next && next.kind === 'column')) yield next as Tree
     if ('kind' in next && next.kind === 'query') continue
-    waiting.push(...childrenOf(next))
+    waiting.push(...listChildren(next))
   }
 }
 
-function childrenOf(tree: unknown): unknown[] {
+function listChildren(tree: unknown): unknown[] {
   return typeof tree === 'object' && tree !== null
     ? Object.values(tree).filter((child) => typeof child === 'object')
     : []

@@ -179,7 +179,7 @@ export class Writes {
     const table = choice.of(['a', 'b', 'w'])
     const source = table === 'w' ? this.#source() : { alias: table, columns: COLUMNS, key: 'id' }
     const columns = this.#some()
-    const context = this.#queries.contextOf(source)
+    const context = this.#queries.createContext(source)
     const values = columns.map(({ like }) => this.#fitted(like, this.#make.make(like.kind, context, 2)))
     const id = `${table}.id + ${choice.of(['0', '20', '100', '1000'])}`
     const where = choice.oneIn(2) ? '' : ` WHERE ${printExpression(this.#make.make('Boolean', context, 2))}`
@@ -194,7 +194,7 @@ export class Writes {
     const { choice } = this.#make
     const plain = this.#columns.filter(({ isUnique }) => !isUnique)
     if (plain.length === 0) return this.#moveKey()
-    const context = this.#queries.contextOf(this.#source())
+    const context = this.#queries.createContext(this.#source())
     const column = choice.of(plain)
     const value = choice.oneIn(12)
       ? 'DEFAULT'
@@ -212,7 +212,7 @@ export class Writes {
 
   #delete(): Step {
     const { choice } = this.#make
-    const context = this.#queries.contextOf(this.#source())
+    const context = this.#queries.createContext(this.#source())
     const condition = printExpression(this.#make.make('Boolean', context, 3))
     const where = choice.oneIn(15) ? 'ALL' : `WHERE ${condition} AND w.id % 3 = ${choice.below(3)}`
     return { kind: 'delete', write: `DELETE FROM w ${where}${this.#returning()}`, isTotal: false, taken: unchanged }

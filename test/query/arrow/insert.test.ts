@@ -102,18 +102,18 @@ const inserts =
       })
       return { status: response.status, ...((await response.json()) as { detail?: string; RowsAffected?: number }) }
     }
-    const rowsOf = async (table: string) => (await server.query(`SELECT * FROM ${table} ORDER BY 1`)).json.Rows
+    const readRows = async (table: string) => (await server.query(`SELECT * FROM ${table} ORDER BY 1`)).json.Rows
 
     for (const file of ['polars.arrow', 'polars.arrows', 'polars-oldest.arrow'])
       test(`${file}: every type of a frame of Polars arrives exactly`, options, async () => {
         const { status, detail } = await insert('polars', file)
         assert.equal(status, 200, detail)
-        assert.deepEqual(await rowsOf('polars'), POLARS)
+        assert.deepEqual(await readRows('polars'), POLARS)
       })
 
     test('a file of several record batches', options, async () => {
       assert.equal((await insert('polars', 'polars-chunks.arrow')).RowsAffected, 8)
-      const rows = await rowsOf('polars')
+      const rows = await readRows('polars')
       assert.deepEqual(rows.slice(0, 4), POLARS)
       assert.deepEqual(
         rows.slice(4).map(({ id, t, c }) => [id, t, c]),
@@ -125,7 +125,7 @@ const inserts =
       test(`${file}: half floats, and decimals of all widths`, options, async () => {
         const { status, detail } = await insert('numbers', file)
         assert.equal(status, 200, detail)
-        assert.deepEqual(await rowsOf('numbers'), [
+        assert.deepEqual(await readRows('numbers'), [
           {
             id: 1,
             h: 0.5,
@@ -141,7 +141,7 @@ const inserts =
       test(`${file}: 16 bytes are a Uuid`, options, async () => {
         const { status, detail } = await insert('uuids', file)
         assert.equal(status, 200, detail)
-        assert.deepEqual(await rowsOf('uuids'), [
+        assert.deepEqual(await readRows('uuids'), [
           { id: 1, u: '123e4567-e89b-12d3-a456-426614174000' },
           { id: 2, u: null },
         ])
@@ -150,7 +150,7 @@ const inserts =
     test('a dictionary replaces the one before it', options, async () => {
       assert.equal((await insert('polars', 'pyarrow-dictionaries.arrows')).status, 200)
       assert.deepEqual(
-        (await rowsOf('polars')).map(({ t }) => t),
+        (await readRows('polars')).map(({ t }) => t),
         ['word 2', 'word 1', 'word 4', 'word 3'],
       )
     })
@@ -187,7 +187,7 @@ const inserts =
         body: Buffer.concat([schema(TYPE.utf8, 0, 1), ...parts]),
       })
       assert.equal(response.status, 200, await response.text())
-      assert.deepEqual(await rowsOf('words'), Array(20).fill({ c0: 'word' }))
+      assert.deepEqual(await readRows('words'), Array(20).fill({ c0: 'word' }))
       await server.query('DELETE FROM words ALL')
     })
 

@@ -1,20 +1,25 @@
 /** Arrow streams put together by hand, for what no writer would write. Each has 16 columns, unless it says otherwise. */
-import { integer, type Node, table, writeFlatBuffer } from '../../../packages/server/src/query/results/flatbuffer.ts'
+import {
+  type FlatNode,
+  integer,
+  table,
+  writeFlatBuffer,
+} from '../../../packages/server/src/query/results/flatbuffer.ts'
 
 export const COLUMNS = 16
 /** The numbers of types (Schema.fbs) and of messages (Message.fbs). */
 export const TYPE = { null: 1, int: 2, utf8: 5, utf8View: 24 } as const
 export const MESSAGE = { schema: 1, dictionary: 2, batch: 3 } as const
 
-const text = (value: string): Node => ({ kind: 'text', text: value })
-const tables = (all: readonly Node[]): Node => ({ kind: 'tables', tables: all })
-const structs = (each: number, integers: readonly number[]): Node => ({
+const text = (value: string): FlatNode => ({ kind: 'text', text: value })
+const tables = (all: readonly FlatNode[]): FlatNode => ({ kind: 'tables', tables: all })
+const structs = (each: number, integers: readonly number[]): FlatNode => ({
   kind: 'structs',
   count: integers.length / each,
   integers,
 })
 
-export function message(kind: number, header: Node, body: Buffer = Buffer.alloc(0)): Buffer {
+export function message(kind: number, header: FlatNode, body: Buffer = Buffer.alloc(0)): Buffer {
   const metadata = writeFlatBuffer(table(integer(2, 4), integer(1, kind), header, integer(8, body.length)))
   const head = Buffer.alloc(8)
   head.writeUInt32LE(0xffff_ffff)
@@ -22,7 +27,7 @@ export function message(kind: number, header: Node, body: Buffer = Buffer.alloc(
   return Buffer.concat([head, metadata, body])
 }
 
-function field(name: string, kind: number, dictionary?: number): Node {
+function field(name: string, kind: number, dictionary?: number): FlatNode {
   const number = table(integer(4, 8), integer(1, 1))
   const encoding = dictionary === undefined ? undefined : table(integer(8, dictionary), number)
   return table(
@@ -45,7 +50,7 @@ export function batch(
   buffers: readonly (readonly [number, number])[],
   columns = COLUMNS,
   views?: number,
-): Node {
+): FlatNode {
   const nodes = Array.from({ length: columns }, () => [rows, 0]).flat()
   const places = Array.from({ length: columns }, () => buffers.flat()).flat()
   const counts = views === undefined ? undefined : structs(1, Array(columns).fill(views))

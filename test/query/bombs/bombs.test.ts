@@ -89,7 +89,7 @@ async function call(path: string, type: string, body: Buffer, longestMs = 60_000
 const dryRun = (table: string, type: keyof typeof TYPES, body: Buffer, longestMs?: number) =>
   call(`/query/${table}/insert?dryrun=true`, TYPES[type], body, longestMs)
 
-async function costOf(act: () => Promise<unknown>): Promise<Cost> {
+async function measureCost(act: () => Promise<unknown>): Promise<Cost> {
   order('begin')
   await once(server, 'message')
   await act()
@@ -102,8 +102,8 @@ async function costOf(act: () => Promise<unknown>): Promise<Cost> {
  * taken, and would need no more later.
  */
 async function checkCost(context: TestContext, act: () => Promise<unknown>): Promise<void> {
-  let { turn, memory } = await costOf(act)
-  for (let round = 0; round < 2 && turn > LIMIT.turn; round++) turn = Math.min(turn, (await costOf(act)).turn)
+  let { turn, memory } = await measureCost(act)
+  for (let round = 0; round < 2 && turn > LIMIT.turn; round++) turn = Math.min(turn, (await measureCost(act)).turn)
   const shown = `a turn of ${Math.round(turn)} ms, ${Math.round(memory / MEBIBYTE)} MiB`
   context.diagnostic(shown)
   assert.ok(turn <= LIMIT.turn && memory <= LIMIT.memory, shown)

@@ -1,12 +1,12 @@
 /** Short Parquet files that mean much. Each has the columns of the table `wide`, or the first of them. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { fileOf, fileOfColumns, fileOfFooter, type MadeColumn, thenRepeated, varint } from '../parquet/made-file.ts'
+import { fileOfColumns, fileOfFooter, filePath, type MadeColumn, thenRepeated, varint } from '../parquet/made-file.ts'
 
 const MEBIBYTE = 1024 * 1024
 const ELEMENT = { name: 'c0' }
 const PAGE_VALUES = 4 * MEBIBYTE
 
-function lengthOf(bytes: number): Buffer {
+function measureLength(bytes: number): Buffer {
   const length = Buffer.alloc(4)
   length.writeUInt32LE(bytes)
   return length
@@ -14,8 +14,8 @@ function lengthOf(bytes: number): Buffer {
 
 /** A dictionary of one text, to which all rows refer with no bits. */
 function repeatedEntry(bytes: number, rows: number): Buffer {
-  const entry = Buffer.concat([lengthOf(bytes), Buffer.alloc(bytes, 'x')])
-  return fileOf({
+  const entry = Buffer.concat([measureLength(bytes), Buffer.alloc(bytes, 'x')])
+  return filePath({
     rows,
     element: ELEMENT,
     pages: [
@@ -45,13 +45,13 @@ function repeatedBeginnings(): Buffer {
   const [count, bytes] = [200_000, MEBIBYTE]
   const body = Buffer.concat([thenRepeated(0, bytes, count), thenRepeated(bytes, 0, count), Buffer.alloc(bytes, 'x')])
   const page = { body: zstdCompressSync(body), size: body.length, header: { encoding: 'DELTA_BYTE_ARRAY' as const } }
-  return fileOf({ rows: count, element: ELEMENT, pages: [page] })
+  return filePath({ rows: count, element: ELEMENT, pages: [page] })
 }
 
 function longPage(codec: 'ZSTD' | 'GZIP' | 'SNAPPY', size: number): Buffer {
   const plain = Buffer.alloc(codec === 'SNAPPY' ? 0 : size)
   const body = codec === 'ZSTD' ? zstdCompressSync(plain) : codec === 'GZIP' ? gzipSync(plain) : repeatedSnappy(size)
-  return fileOf({ rows: 1000, element: ELEMENT, codec, pages: [{ body, size, header: {} }] })
+  return filePath({ rows: 1000, element: ELEMENT, codec, pages: [{ body, size, header: {} }] })
 }
 
 /** A byte, then copies of 64 bytes. */
@@ -82,11 +82,11 @@ export const PARQUET_BOMBS: Readonly<Record<string, () => Buffer>> = {
       header: {},
       dictionary: MEBIBYTE,
     }
-    return fileOf({ rows: 1000, element: ELEMENT, pages: Array(100).fill(page) })
+    return filePath({ rows: 1000, element: ELEMENT, pages: Array(100).fill(page) })
   },
   'a hundred thousand pages without rows': () => {
     const page = { body: Buffer.alloc(0), size: 0, header: { num_values: 0, num_rows: 0 } }
-    return fileOf({ rows: 1000, element: ELEMENT, pages: Array(100_000).fill(page) })
+    return filePath({ rows: 1000, element: ELEMENT, pages: Array(100_000).fill(page) })
   },
   'a footer of millions of structures': () =>
     fileOfFooter(Buffer.concat([Buffer.from([0x49, 0xfc, ...varint(7_000_000)]), Buffer.alloc(7_000_002)])),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { bind } from '../../../packages/iql/src/bind/binder.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import { marketCatalogue } from './market-catalogue.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 const catalogue = marketCatalogue()
 
@@ -613,7 +613,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
 
 for (const [statement, caret, code, message, hint] of REFUSED) {
   test(`refuses ${statement}`, () => {
-    const told = refusalOf(() => bind(parse(statement), statement, catalogue))
+    const told = catchRefusal(() => bind(parse(statement), statement, catalogue))
     assert.equal(told.code, `IQL.${code}`, told.message)
     assert.match(told.message, message)
     assert.equal(told.offset, caret.length - 1, `${statement}\n${' '.repeat(told.offset)}^ ${told.message}`)

@@ -12,7 +12,7 @@ function bound(statement: string) {
 }
 
 /** name Type, with ? if it may be NULL */
-function columnsOf(statement: string): string {
+function readColumns(statement: string): string {
   return bound(statement)
     .columns.map(({ name, type, nullable }) => `${name} ${typeName(type)}${nullable ? '?' : ''}`)
     .join(', ')
@@ -156,7 +156,7 @@ const TYPES: readonly (readonly [string, string])[] = [
 
 for (const [expression, type] of TYPES) {
   test(`${expression} is ${type}`, () => {
-    assert.equal(columnsOf(`SELECT ${expression} AS x FROM kinds`), `x ${type}`)
+    assert.equal(readColumns(`SELECT ${expression} AS x FROM kinds`), `x ${type}`)
   })
 }
 
@@ -240,7 +240,7 @@ const RESULTS: readonly (readonly [string, string])[] = [
 ]
 
 for (const [statement, columns] of RESULTS) {
-  test(`binds ${statement}`, () => assert.equal(columnsOf(statement), columns))
+  test(`binds ${statement}`, () => assert.equal(readColumns(statement), columns))
 }
 
 /** Parameters take their types from the context. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FOREIGN_SYNTAX } from '../../../packages/iql/src/syntax/foreign-syntax.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 /** The caret marks the position of the error in the statement above it; then what IQL does not have, and a part of the hint. */
 const REFUSED: readonly (readonly [statement: string, caret: string, name: string, hint: RegExp])[] = [
@@ -94,7 +94,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, name: strin
 
 for (const [statement, caret, name, hint] of REFUSED) {
   test(`${statement}: says what to write instead`, () => {
-    const told = refusalOf(() => parse(statement))
+    const told = catchRefusal(() => parse(statement))
     assert.equal(told.code, 'IQL.Syntax')
     assert.equal(told.message, `IQL has no ${name}`)
     assert.equal(told.offset, caret.indexOf('^'))
@@ -126,6 +126,6 @@ const ALLOWED = [
 for (const statement of ALLOWED) test(`${statement}: can be parsed`, () => assert.ok(parse(statement)))
 
 test('a foreign word that is a name does not hide another error', () => {
-  const told = refusalOf(() => parse('SELECT pivot FROM t WHERE a = = 1'))
+  const told = catchRefusal(() => parse('SELECT pivot FROM t WHERE a = = 1'))
   assert.match(told.message, /^Unexpected =/)
 })

@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS } from '../../../packages/iql/src/syntax/limits.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { print } from './print.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 const DEEP = 30_000
 const times = (count: number, text: string) => text.repeat(count)
@@ -58,7 +58,7 @@ const HOSTILE: readonly (readonly [string, string, string])[] = [
 for (const [what, statement, code] of HOSTILE) {
   test(`hostile: ${what}`, () => {
     const start = process.cpuUsage()
-    const told = refusalOf(() => parse(statement))
+    const told = catchRefusal(() => parse(statement))
     assert.equal(told.code, code)
     assertQuick(start, 250)
   })
@@ -70,7 +70,7 @@ test('hostile: stars that double at each level, below a gap fill', () => {
   const statement = `SELECT ${bucket} AS b, (SELECT 1 FROM trades) AS n FROM ${from} GROUP BY b`
   const tree = parse(statement)
   const start = process.cpuUsage()
-  assert.equal(refusalOf(() => bind(tree, statement, marketCatalogue())).code, 'IQL.DuplicateColumn')
+  assert.equal(catchRefusal(() => bind(tree, statement, marketCatalogue())).code, 'IQL.DuplicateColumn')
   assertQuick(start, 250)
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tokenize } from '../../../packages/iql/src/syntax/lexer.ts'
 import { DEFAULT_LIMITS } from '../../../packages/iql/src/syntax/limits.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 /** statement → kind:text@offset of each token */
 const TOKENS: readonly (readonly [string, string])[] = [
@@ -68,7 +68,7 @@ const REFUSED: readonly (readonly [string, string, string, RegExp, RegExp?])[] =
 
 for (const [statement, code, place, message, hint] of REFUSED) {
   test(`refuses ${JSON.stringify(statement)}`, () => {
-    const told = refusalOf(() => tokenize(statement, DEFAULT_LIMITS))
+    const told = catchRefusal(() => tokenize(statement, DEFAULT_LIMITS))
     assert.equal(told.code, code)
     assert.equal(`${told.line}:${told.column}`, place)
     assert.match(told.message, message)
@@ -79,7 +79,7 @@ for (const [statement, code, place, message, hint] of REFUSED) {
 test('the length limit counts UTF-8 bytes', () => {
   const limits = { ...DEFAULT_LIMITS, statementBytes: 10 }
   assert.equal(tokenize("'éééé'", limits).length, 2)
-  assert.equal(refusalOf(() => tokenize("'ééééé'", limits)).code, 'IQL.TooLong')
+  assert.equal(catchRefusal(() => tokenize("'ééééé'", limits)).code, 'IQL.TooLong')
   assert.equal(tokenize("'😀😀'", limits).length, 2)
-  assert.equal(refusalOf(() => tokenize("'😀😀a'", limits)).code, 'IQL.TooLong')
+  assert.equal(catchRefusal(() => tokenize("'😀😀a'", limits)).code, 'IQL.TooLong')
 })

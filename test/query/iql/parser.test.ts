@@ -4,7 +4,7 @@ import { caretPicture, locatePosition } from '../../../packages/iql/src/errors/r
 import { parse, parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
 import { printExpression } from '../../../packages/iql/src/syntax/print-query.ts'
 import { print } from './print.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 /** A statement and its canonical form. */
 const CANONICAL: readonly (readonly [string, string])[] = [
@@ -210,7 +210,7 @@ const REFUSED: readonly (readonly [string, string, RegExp, string?, RegExp?])[] 
 
 for (const [statement, place, message, expected, hint] of REFUSED) {
   test(`refuses ${JSON.stringify(statement)}`, () => {
-    const told = refusalOf(() => parse(statement))
+    const told = catchRefusal(() => parse(statement))
     assert.equal(told.code, 'IQL.Syntax')
     assert.equal(`${told.line}:${told.column}`, place)
     assert.match(told.message, message)

@@ -13,7 +13,7 @@ export interface Told {
 }
 
 /** Runs a function that must be refused, and returns the details of the refusal. */
-export function refusalOf(run: () => unknown): Told {
+export function catchRefusal(run: () => unknown): Told {
   try {
     run()
   } catch (error) {

@@ -4,20 +4,23 @@ import { bind } from '../../../packages/iql/src/bind/binder.ts'
 import type { Bound } from '../../../packages/iql/src/bound/bound.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import { marketCatalogue } from './market-catalogue.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 function bound(statement: string, catalogue = marketCatalogue()): Bound {
   return bind(parse(statement), statement, catalogue)
 }
 
 /** For every use of the table in the tree, whether it has the row filter. */
-function usesOf(tree: unknown, tableName: string): boolean[] {
+function findUses(tree: unknown, tableName: string): boolean[] {
   if (typeof tree !== 'object' || tree === null) return []
-  if (Array.isArray(tree)) return tree.flatMap((item) => usesOf(item, tableName))
+  if (Array.isArray(tree)) return tree.flatMap((item) => findUses(item, tableName))
   const node: Record<string, unknown> = { ...tree }
   const isUse = node.kind === 'table' && JSON.stringify(node.table).startsWith(`{"name":"${tableName}"`)
   const own = isUse ? [hasClaims(node.filter)] : []
-  return [...own, ...Object.entries(node).flatMap(([key, value]) => (key === 'table' ? [] : usesOf(value, tableName)))]
+  return [
+    ...own,
+    ...Object.entries(node).flatMap(([key, value]) => (key === 'table' ? [] : findUses(value, tableName))),
+  ]
 }
 
 function hasClaims(tree: unknown): boolean {
@@ -49,7 +52,7 @@ const READS: readonly (readonly [string, number])[] = [
 for (const [statement, count] of READS) {
   test(`the row filter applies in: ${statement}`, () => {
     const made = bound(statement)
-    assert.deepEqual(usesOf(made.statement, 'orders'), Array(count).fill(true))
+    assert.deepEqual(findUses(made.statement, 'orders'), Array(count).fill(true))
     assert.equal(made.usesClaims, true)
   })
 }
@@ -102,9 +105,9 @@ test('a table that the caller may not read is refused exactly like one that does
     'DROP TABLE orders',
     'CREATE INDEX i ON orders (id)',
   ]) {
-    const told = refusalOf(() => bound(statement, hidden))
+    const told = catchRefusal(() => bound(statement, hidden))
     const unknown = statement.replace('orders', 'ordexx')
-    assert.deepEqual(told, { ...refusalOf(() => bound(unknown, hidden)), message: 'There is no table orders' })
+    assert.deepEqual(told, { ...catchRefusal(() => bound(unknown, hidden)), message: 'There is no table orders' })
   }
 })
 
@@ -122,7 +125,7 @@ test('writing and defining require their scopes, and the error names the missing
     'CREATE INDEX i ON trades (qty)',
     'DROP INDEX trades_ts',
   ]) {
-    const told = refusalOf(() => bound(statement, reader))
+    const told = catchRefusal(() => bound(statement, reader))
     assert.equal(told.code, 'IQL.Forbidden', statement)
     assert.match(told.message, /Platform\/Admin/)
   }

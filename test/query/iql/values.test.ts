@@ -32,7 +32,7 @@ import {
 } from '../../../packages/iql/src/types/types.ts'
 import { readValue, writeValue } from '../../../packages/iql/src/types/values.ts'
 import { marketCatalogue } from './market-catalogue.ts'
-import { refusalOf } from './refusals.ts'
+import { catchRefusal } from './refusals.ts'
 
 const READ: readonly (readonly [IqlType, string, IqlValue])[] = [
   [TEXT, ' a ', ' a '],
@@ -144,13 +144,13 @@ test('Json takes the JSON text, not the content of a string', () => {
 
 test('a missing, an unknown and an invalid value are refused with the name of the parameter', () => {
   const statement = 'SELECT id FROM trades WHERE qty = :quantity'
-  const missing = refusalOf(() => parameters(statement, {}))
+  const missing = catchRefusal(() => parameters(statement, {}))
   assert.deepEqual([missing.code, missing.column], ['IQL.MissingParameter', 35])
-  const unknown = refusalOf(() => parameters(statement, { quantity: null, quantty: null }))
+  const unknown = catchRefusal(() => parameters(statement, { quantity: null, quantty: null }))
   assert.deepEqual([unknown.code, unknown.hint], ['IQL.UnknownParameter', 'did you mean quantity?'])
-  const bad = refusalOf(() => parameters(statement, { quantity: { text: '1.5' } }))
+  const bad = catchRefusal(() => parameters(statement, { quantity: { text: '1.5' } }))
   assert.deepEqual([bad.code, bad.message], ['IQL.BadValue', 'The value of :quantity is not a whole number'])
-  const structured = refusalOf(() => parameters(statement, { quantity: { text: undefined, json: '[1]' } }))
+  const structured = catchRefusal(() => parameters(statement, { quantity: { text: undefined, json: '[1]' } }))
   assert.match(structured.message, /object or an array/)
 })
 

@@ -54,7 +54,7 @@ export class Applier {
     return [...this.#entries.keys()]
   }
 
-  rowOf(key: string): unknown {
+  buildRow(key: string): unknown {
     return this.#entries.get(key)
   }
 

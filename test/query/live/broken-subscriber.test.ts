@@ -8,7 +8,7 @@ import { TurnQueue } from '../../../packages/server/src/lib/turns.ts'
 import type { LiveMessage } from '../../../packages/server/src/query/live/contract.ts'
 import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
 import { Evaluator, type EvaluatorEnv } from '../../../packages/server/src/query/live/evaluate/evaluator.ts'
-import { stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
+import { toState } from '../../../packages/server/src/query/live/results/difference.ts'
 import { LiveResult } from '../../../packages/server/src/query/live/results/live-result.ts'
 import { Subscriber } from '../../../packages/server/src/query/live/subscriber/subscriber.ts'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'
@@ -147,7 +147,7 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
 
 describe('a fault in what subscribers share', () => {
   const read = [{ key: '[1]', route: '[]', row: '{"v":1}' }]
-  const state = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
+  const state = atOnce(toState(read, { hasKeys: true, isOrdered: false }))
 
   test('a snapshot that cannot be encoded ends the subscribers that wait for it, and is encoded again for the next', async () => {
     const target = targetWith(false, ['id'])

@@ -12,12 +12,15 @@ import {
   packPositions,
   unpackPositions,
 } from '../../../packages/server/src/query/engines/live-source.ts'
-import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
+import {
+  comparePositions,
+  writePosition,
+} from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
 import { BY_KEY } from '../../../packages/server/src/query/engines/postgres/live/live-source.ts'
 import { ServerHistory } from '../../../packages/server/src/store/database/servers/history.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
-import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'
+import { committed, findChanged, type LiveEngine, openLiveEngine, readRows } from './live-engine.ts'
 
 /** The first is read on the event loop, the second in a reader process. */
 const STATEMENTS = [
@@ -46,8 +49,8 @@ onEveryEngine('the change log', (place, kind) => {
     assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['Quotes', 'changed']])
     for (const statement of STATEMENTS) {
       const reply = await live.readSince(statement, positions)
-      assert.deepEqual(changedOf(reply), keys)
-      assert.deepEqual(rowsOf(reply), rows)
+      assert.deepEqual(findChanged(reply), keys)
+      assert.deepEqual(readRows(reply), rows)
       assert.equal((await live.engine.live.changedSince(reply.positions)).size, 0)
       const [then, now] = [positions.get('Quotes') ?? '', reply.positions.get('Quotes') ?? '']
       assert.ok(Number(live.engine.live.compare(then, now)) < 0 && live.engine.live.compare(now, now) === 0)
@@ -87,9 +90,9 @@ onEveryEngine('the change log', (place, kind) => {
     const { positions } = await live.read(BY_EVENT_LOOP)
     await live.run('UPDATE quotes SET id = id + 100 WHERE id IN (10, 11)')
     const reply = await live.readSince(BY_EVENT_LOOP, positions)
-    assert.deepEqual(Object.keys(changedOf(reply)).sort(), ['[10]', '[110]', '[111]', '[11]'].sort())
-    assert.equal(changedOf(reply)['[10]'], false)
-    assert.deepEqual(Object.keys(rowsOf(reply)), ['[110]', '[111]'])
+    assert.deepEqual(Object.keys(findChanged(reply)).sort(), ['[10]', '[110]', '[111]', '[11]'].sort())
+    assert.equal(findChanged(reply)['[10]'], false)
+    assert.deepEqual(Object.keys(readRows(reply)), ['[110]', '[111]'])
   })
 
   test('rows as they were, and whole results, are read at any position since', async () => {
@@ -169,7 +172,7 @@ onEveryEngine('the change log', (place, kind) => {
     const { positions } = await live.read(BY_EVENT_LOOP)
     await assert.rejects(live.run("INSERT INTO quotes VALUES (20, 'a', 1)", "INSERT INTO quotes VALUES (20, 'b', 1)"))
     assert.equal((await live.engine.live.changedSince(positions)).size, 0)
-    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), {})
+    assert.deepEqual(findChanged(await live.readSince(BY_EVENT_LOOP, positions)), {})
   })
 
   test('keys of several columns are written as in the rows', async () => {
@@ -182,8 +185,8 @@ onEveryEngine('the change log', (place, kind) => {
     const key =
       '["6f2c1f3a-0000-4000-8000-000000000001","a \\"b\\"","2026-01-02T03:04:05.678901Z","1234567890123456.50"]'
     const reply = await live.readSince(statement, positions)
-    assert.deepEqual(changedOf(reply), { [key]: true })
-    assert.deepEqual(rowsOf(reply), { [key]: { note: 'n' } })
+    assert.deepEqual(findChanged(reply), { [key]: true })
+    assert.deepEqual(readRows(reply), { [key]: { note: 'n' } })
   })
 
   test('a table without a primary key has changed or has not', async () => {
@@ -280,7 +283,9 @@ onEveryEngine('the change log', (place, kind) => {
     )
     const renamed = await live.read('SELECT symbol FROM quotes')
     await live.run("INSERT INTO quotes VALUES (40, 'y', 1, 'n')")
-    assert.deepEqual(changedOf(await live.readSince('SELECT symbol FROM quotes', renamed.positions)), { '[40]': true })
+    assert.deepEqual(findChanged(await live.readSince('SELECT symbol FROM quotes', renamed.positions)), {
+      '[40]': true,
+    })
     await lost('ALTER TABLE quotes DROP COLUMN note', renamed.positions)
     const last = (await live.read('SELECT symbol FROM quotes')).positions
     await lost('DROP TABLE quotes', last)
@@ -293,7 +298,7 @@ onEveryEngine('the change log', (place, kind) => {
     const woken = committed(live.engine, hasChanged)
     await writeFromOutside(place(), "INSERT INTO quotes (id, symbol, price) VALUES (50, 'out', 1)")
     await woken
-    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), { '[50]': true })
+    assert.deepEqual(findChanged(await live.readSince(BY_EVENT_LOOP, positions)), { '[50]': true })
   })
 
   test('a commit of this node wakes', async () => {
@@ -340,7 +345,7 @@ onEveryEngine('the change log', (place, kind) => {
     live = await openLiveEngine(place())
     const { positions } = await live.read(BY_EVENT_LOOP)
     await live.run("INSERT INTO quotes VALUES (60, 'old', 1)")
-    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), { '[60]': true })
+    assert.deepEqual(findChanged(await live.readSince(BY_EVENT_LOOP, positions)), { '[60]': true })
     await live.close()
     live = await openLiveEngine(place())
     assert.deepEqual(
@@ -375,7 +380,7 @@ onEveryEngine('the change log', (place, kind) => {
       for (let id = 110; id < 113; id++) await insert(id)
       await trimmed(other, async () => (await live.engine.live.changedSince(first)).get('Quotes') === 'lost')
       await assert.rejects(live.readSince(BY_EVENT_LOOP, first), LostPosition)
-      assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, second)), {
+      assert.deepEqual(findChanged(await live.readSince(BY_EVENT_LOOP, second)), {
         '[110]': true,
         '[111]': true,
         '[112]': true,
@@ -427,7 +432,7 @@ onEveryEngine('the change log', (place, kind) => {
       assert.deepEqual([...(await live.engine.live.changedSince(lost))], [['Quotes', 'lost']])
       await live.run("INSERT INTO quotes VALUES (201, 'other', 1)")
       assert.deepEqual([...(await live.engine.live.changedSince(lost))], [['Quotes', 'lost']])
-      assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, kept)), { '[201]': true })
+      assert.deepEqual(findChanged(await live.readSince(BY_EVENT_LOOP, kept)), { '[201]': true })
     })
     return
   }
@@ -443,8 +448,8 @@ onEveryEngine('the change log', (place, kind) => {
       await early.query("INSERT INTO quotes VALUES (302, 'early', 1); COMMIT")
       assert.deepEqual([...(await live.engine.live.changedSince(between.positions))], [['Quotes', 'changed']])
       const reply = await live.readSince(BY_EVENT_LOOP, between.positions)
-      assert.deepEqual(changedOf(reply), { '[300]': true, '[302]': true })
-      assert.deepEqual(Object.keys(rowsOf(reply)), ['[300]', '[302]'])
+      assert.deepEqual(findChanged(reply), { '[300]': true, '[302]': true })
+      assert.deepEqual(Object.keys(readRows(reply)), ['[300]', '[302]'])
     } finally {
       await Promise.all([early.end(), late.end()])
     }
@@ -521,7 +526,7 @@ async function trimmed({ engine }: LiveEngine, isDone: () => boolean | Promise<b
 
 test('a snapshot with many running transactions is replaced by an older state', () => {
   const running = Array.from({ length: 60 }, (_entry, index) => String(1_000_000 + 2 * index))
-  const position = positionOf('0123456789ab', 'a0b1c2', `1000000:1000200:${running.join(',')}`)
+  const position = writePosition('0123456789ab', 'a0b1c2', `1000000:1000200:${running.join(',')}`)
   assert.equal(position, '0123456789ab~.a0b1c2-1000000:1000000:')
   const history = new ServerHistory()
   assert.equal(comparePositions(position, '0123456789ab.a0b1c2-1000000:1000200:1000000', history), -1)
@@ -557,7 +562,7 @@ test('the positions of many tables are one text, short if they share a snapshot'
   const tables = Array.from({ length: 10 }, (_table, index) => `t${index}`)
   const snapshot = `100:200:${Array.from({ length: 40 }, (_entry, index) => 100 + index).join(',')}`
   const positions = new Map(
-    tables.map((table, index) => [table, positionOf(`00000000000${index}`, 'a0b1c2', snapshot)]),
+    tables.map((table, index) => [table, writePosition(`00000000000${index}`, 'a0b1c2', snapshot)]),
   )
   positions.set('t3', '#7.0123456789abcdef')
   const text = packPositions(tables, positions)

@@ -5,7 +5,7 @@ import { ADMIN, signIn } from '../../support/demo-user.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { type RunningProcess, serveProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
-import { type Held, ModelClient, openEvents, openStream, type Transport, textOf } from './model-client.ts'
+import { type Held, ModelClient, openEvents, openStream, readText, type Transport } from './model-client.ts'
 import type { ModelStatement } from './model-statements.ts'
 
 const SYMBOLS = Array.from({ length: 20 }, (_symbol, index) => `S${index}`)
@@ -58,7 +58,7 @@ export class Crowd {
   /** Subscribers of statements of every kind but clocks, several on each connection. They continue where `before` left off. */
   async subscribe(count: number, before?: readonly ModelClient[]): Promise<ModelClient[]> {
     const clients = Array.from({ length: count }, (_client, index) => {
-      const statement = before?.[index]?.statement ?? statementOf(index)
+      const statement = before?.[index]?.statement ?? buildStatement(index)
       return new ModelClient(statement, 20, () => {})
     })
     const connections = Math.ceil(count / PER_CONNECTION)
@@ -83,7 +83,7 @@ export class Crowd {
     for (const { statement } of clients) {
       const { text, parameters, isOrdered } = statement
       const sql = text.replace(':s', `'${parameters.s}'`)
-      if (!wanted.has(sql)) wanted.set(sql, textOf(await this.query(sql), isOrdered))
+      if (!wanted.has(sql)) wanted.set(sql, readText(await this.query(sql), isOrdered))
       // Kept under the statement that the client has.
       wanted.set(JSON.stringify([text, parameters]), wanted.get(sql) ?? '')
     }
@@ -186,7 +186,7 @@ function serve({ dataFolder, databaseUrl }: TestPlace, settings: Settings = {}):
   return serveProcess(['--demo', ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`)])
 }
 
-function statementOf(index: number): ModelStatement {
+function buildStatement(index: number): ModelStatement {
   const common = { user: 'admin', tables: ['ticks'], parameters: {}, isOrdered: false } as const
   switch (index % 8) {
     case 0:

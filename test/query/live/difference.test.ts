@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { BACKGROUND, inTurns } from '../../../packages/server/src/lib/turns.ts'
 import { isPosition, PositionSeal } from '../../../packages/server/src/query/live/position.ts'
-import { difference, type LiveState, stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
+import { difference, type LiveState, toState } from '../../../packages/server/src/query/live/results/difference.ts'
 import { LiveResult } from '../../../packages/server/src/query/live/results/live-result.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 import { atOnce } from '../../support/steps.ts'
@@ -18,12 +18,12 @@ const states = fc.array(entries, { minLength: 1, maxLength: 8 })
 
 function liveState(rows: readonly (readonly [number, number])[], isOrdered: boolean): LiveState {
   const read = rows.map(([key, value]) => ({ key: `[${key}]`, route: '[]', row: `{"k":${key},"v":${value}}` }))
-  return atOnce(stateOf(read, { hasKeys: true, isOrdered }))
+  return atOnce(toState(read, { hasKeys: true, isOrdered }))
 }
 
 function wholeRows(values: readonly number[], isOrdered: boolean): LiveState {
   return atOnce(
-    stateOf(
+    toState(
       values.map((value) => ({ key: '', route: '[]', row: `[${value}]` })),
       { hasKeys: false, isOrdered },
     ),
@@ -189,7 +189,7 @@ test('the history of a result is bounded, and says which versions it covers', ()
 test('a change of a thousand times the size of a piece arrives in pieces', async () => {
   const text = 'x'.repeat(3000)
   const read = Array.from({ length: 300 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${text}"}` }))
-  const full = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
+  const full = atOnce(toState(read, { hasKeys: true, isOrdered: false }))
   const result = new LiveResult(targetWith(false, ['k']), liveState([], false), positionsAt(1), SEAL)
   const applier = new Applier()
   for (const message of listed(result.snapshot(false).messages)) applier.apply(message.text)
@@ -263,7 +263,7 @@ test('texts that cannot be a position are recognised', () => {
 test('a snapshot is encoded as it is read, and stays as it was when the result changes', () => {
   const rows = (mark: string) =>
     Array.from({ length: 100 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${mark.repeat(5000)}"}` }))
-  const stateWith = (mark: string) => atOnce(stateOf(rows(mark), { hasKeys: true, isOrdered: false }))
+  const stateWith = (mark: string) => atOnce(toState(rows(mark), { hasKeys: true, isOrdered: false }))
   const result = new LiveResult(targetWith(false, ['k']), stateWith('a'), positionsAt(1), SEAL)
   const { messages, version } = result.snapshot(false)
   messages.open()
@@ -297,8 +297,8 @@ test('long work lets other work in between', async () => {
     if (!isDone) setImmediate(turn)
   }
   turn()
-  const before = await inTurns(stateOf(read, { hasKeys: true, isOrdered: true }), BACKGROUND)
-  const after = await inTurns(stateOf(read.toReversed(), { hasKeys: true, isOrdered: true }, before), BACKGROUND)
+  const before = await inTurns(toState(read, { hasKeys: true, isOrdered: true }), BACKGROUND)
+  const after = await inTurns(toState(read.toReversed(), { hasKeys: true, isOrdered: true }, before), BACKGROUND)
   const afterStates = turns
   const changes = await inTurns(difference(before, after), BACKGROUND)
   const afterDifference = turns
@@ -325,16 +325,16 @@ test('a few long rows let other work in between too', async () => {
     if (!isDone) setImmediate(turn)
   }
   turn()
-  const turnsOf = async <Result>(work: () => Result | Promise<Result>) => {
+  const countTurns = async <Result>(work: () => Result | Promise<Result>) => {
     const before = turns
     const result = await work()
     return { result, turns: turns - before }
   }
-  const first = await turnsOf(() => inTurns(stateOf(rows('a'), { hasKeys: true, isOrdered: false }), BACKGROUND))
+  const first = await countTurns(() => inTurns(toState(rows('a'), { hasKeys: true, isOrdered: false }), BACKGROUND))
   const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
-  const next = atOnce(stateOf(rows('b'), { hasKeys: true, isOrdered: false }))
+  const next = atOnce(toState(rows('b'), { hasKeys: true, isOrdered: false }))
   result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)
-  const change = await turnsOf(() => result.stepFrom(1, false))
+  const change = await countTurns(() => result.stepFrom(1, false))
   isDone = true
   for (const [name, { turns }] of Object.entries({ first, change }))
     assert.ok(turns >= 2, `${turns} turns of others while 60 MB were worked on: ${name}`)

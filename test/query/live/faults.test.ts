@@ -20,7 +20,7 @@ import { createPostgresDatabase, type PostgresServer, startPostgres, stopOwnPost
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, type ServerOptions, startQueryServer } from '../query-server.ts'
-import { type Held, ModelClient, openEvents, type Transport, textOf } from './model-client.ts'
+import { type Held, ModelClient, openEvents, readText, type Transport } from './model-client.ts'
 
 const KILLED = fileURLToPath(new URL('../crash-server.ts', import.meta.url))
 const STATEMENTS = {
@@ -62,7 +62,7 @@ async function agree(url: string, clients: ReadonlyMap<Name, ModelClient>): Prom
   for (const [name, client] of clients) {
     const { status, text } = await post(url, STATEMENTS[name])
     assert.equal(status, 200, text)
-    const wanted = textOf(JSON.parse(text).Rows, false)
+    const wanted = readText(JSON.parse(text).Rows, false)
     await until(`${name} holds the result`, WITHIN_MS, () => client.applier.isWhole && client.text === wanted)
     assert.equal(client.failure, undefined, String(client.failure))
     assert.equal(client.ended, undefined)
@@ -101,7 +101,7 @@ async function must(url: string, ...statements: readonly string[]): Promise<void
   }
 }
 
-const pairOf = (id: number): string =>
+const findPair = (id: number): string =>
   `INSERT INTO log VALUES (${id}, ${id + 1}, ${id % 4 > 1 ? 1 : 0}), (${id + 1}, ${id}, 0)`
 
 async function startKillable({ dataFolder, databaseUrl }: TestPlace): Promise<{ url: string; process: ChildProcess }> {
@@ -126,7 +126,7 @@ onEveryEngineInLongRuns('live statements when something breaks', (place, engine)
         for (;;) {
           next += 2
           if (
-            !(await post(url, pairOf(next)).then(
+            !(await post(url, findPair(next)).then(
               ({ status }) => status === 200,
               () => false,
             ))
@@ -235,14 +235,14 @@ describe('live statements while PostgreSQL is away', () => {
     started.push(stopOwnPostgres, leave, proxy.close)
     url.host = `127.0.0.1:${proxy.port}`
     const server = await startServer({ ...place, databaseUrl: url.href })
-    await must(server.url, CREATE, pairOf(2))
+    await must(server.url, CREATE, findPair(2))
     const clients = await followAll(server.url)
     const other = new pg.Client({ connectionString: place.databaseUrl })
     await other.connect()
     started.push(() => other.end())
     for (let round = 0; round < 2; round++) {
       proxy.cut()
-      await other.query(pairOf(100 + 4 * round).replace('log', `${SCHEMA}.log`))
+      await other.query(findPair(100 + 4 * round).replace('log', `${SCHEMA}.log`))
       await other.query(`DELETE FROM ${SCHEMA}.log WHERE id < 10`)
       await until(
         'the outage is noticed',
@@ -256,7 +256,7 @@ describe('live statements while PostgreSQL is away', () => {
         async () => (await post(server.url, STATEMENTS.rerun)).status === 200,
       )
       await agree(server.url, clients)
-      await other.query(pairOf(102 + 4 * round).replace('log', `${SCHEMA}.log`))
+      await other.query(findPair(102 + 4 * round).replace('log', `${SCHEMA}.log`))
       await agree(server.url, clients)
     }
     for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, [])
@@ -272,11 +272,15 @@ describe('live statements while PostgreSQL is away', () => {
     await (await openDatabase({ dataFolder: place.dataFolder, url: postgres.url, servers })).close()
     await servers.recordHistory()
     const server = await startServer({ ...place, engine: 'postgres', databaseUrl: postgres.url }, { servers })
-    await must(server.url, CREATE, pairOf(2))
+    await must(server.url, CREATE, findPair(2))
     const clients = await followAll(server.url)
     const [held] = clients.get('keys')?.kept ?? []
     await postgres.restart()
-    await until('queries are answered again', WITHIN_MS, async () => (await post(server.url, pairOf(6))).status === 200)
+    await until(
+      'queries are answered again',
+      WITHIN_MS,
+      async () => (await post(server.url, findPair(6))).status === 200,
+    )
     await agree(server.url, clients)
     for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, [])
     const back = await follow(server.url, STATEMENTS.keys, held)

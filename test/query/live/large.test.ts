@@ -42,7 +42,7 @@ inLongRuns('large live results', (place) => {
     assert.equal(ordered.texts.length, ordered.applier.seen.pieces)
     assert.equal(JSON.parse(ordered.texts.at(-1) ?? '').Put.length, 1)
     await run('UPDATE big SET v = 2 WHERE id < 50000')
-    const sum = (): number => keys.applier.rows.reduce((total: number, row) => total + quantityOf(row), 0)
+    const sum = (): number => keys.applier.rows.reduce((total: number, row) => total + readQuantity(row), 0)
     await keys.until('half of the rows change', () => keys.applier.isWhole && sum() === 100_001)
     assert.ok(keys.applier.seen.pieces > 40)
     assert.equal(keys.applier.seen.Reset, 0)
@@ -97,6 +97,6 @@ inLongRuns('large live results', (place) => {
   })
 })
 
-function quantityOf(row: unknown): number {
+function readQuantity(row: unknown): number {
   return typeof row === 'object' && row !== null && 'v' in row ? Number(row.v) : Number.NaN
 }

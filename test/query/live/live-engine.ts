@@ -1,11 +1,11 @@
 /** An engine with its catalogue and planner, without the HTTP service: statements are run, and read as live queries read them. */
 
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
-import { changeOf } from '../../../packages/server/src/query/catalogue/change.ts'
+import { planChange } from '../../../packages/server/src/query/catalogue/change.ts'
 import {
   type Bindable,
+  bindParameters,
   type EmittedSql,
-  parametersOf,
   type RunValues,
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
@@ -73,7 +73,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     milliseconds: Date.now(),
     ...(since === undefined ? {} : { since }),
   })
-  const parameters = (plan: EmittedSql, since?: Positions) => parametersOf(plan, values(since), engine.bind)
+  const parameters = (plan: EmittedSql, since?: Positions) => bindParameters(plan, values(since), engine.bind)
   const request = (live: LivePlan): Omit<LiveReadRequest, 'parameters'> => ({
     owner: 'admin',
     tables: live.tables.map(({ name }) => name),
@@ -107,7 +107,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       const all = statements.map(planned)
       const change = all[0]?.emitted === undefined ? all.map(({ bound }) => bound.statement)[0] : undefined
       if (change !== undefined) {
-        const step = changeOf(change, catalogue.snapshot, BigInt(Date.now()) * 1000n)
+        const step = planChange(change, catalogue.snapshot, BigInt(Date.now()) * 1000n)
         if (step !== undefined) await catalogue.change([{ change: step, fill: null }])
         return
       }
@@ -169,10 +169,10 @@ export function committed(engine: Engine, isSeen: () => Promise<boolean>): Promi
 }
 
 /** Rows by key, in the order of the keys. */
-export function rowsOf({ rows }: LiveReply): Record<string, unknown> {
+export function readRows({ rows }: LiveReply): Record<string, unknown> {
   return Object.fromEntries(rows.map(({ key, row }) => [key, JSON.parse(row)]).sort())
 }
 
-export function changedOf({ changed }: LiveReply): Record<string, boolean> {
+export function findChanged({ changed }: LiveReply): Record<string, boolean> {
   return Object.fromEntries([...(changed ?? [])].map(([key, { wasInserted }]) => [key, wasInserted]).sort())
 }

@@ -41,7 +41,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
   const failures = (): readonly string[] => server.log.filter((line) => line.includes('the query service failed'))
 
   test('texts count as memory holds them: two bytes for a character where one of them is wide', async () => {
-    const bytesOf = async (t: string): Promise<number> => {
+    const toBytes = async (t: string): Promise<number> => {
       await run('DELETE FROM m ALL')
       assert.equal((await server.call('/query/m/insert', [{ id: 1, v: 1, t }])).status, 200)
       const before = metric('gatehouse_live_bytes')
@@ -50,9 +50,9 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
       client.close()
       return bytes
     }
-    const narrow = await bytesOf('e'.repeat(50_000))
-    const latin = await bytesOf('é'.repeat(50_000))
-    const wide = await bytesOf('€'.repeat(50_000))
+    const narrow = await toBytes('e'.repeat(50_000))
+    const latin = await toBytes('é'.repeat(50_000))
+    const wide = await toBytes('€'.repeat(50_000))
     assert.ok(Math.abs(latin - narrow) < 5_000, `${narrow} bytes for e, ${latin} for é`)
     assert.ok(Math.abs(wide - narrow - 50_000) < 5_000, `${narrow} bytes for e, ${wide} for €`)
   })

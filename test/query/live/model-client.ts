@@ -71,7 +71,7 @@ export class ModelClient {
     if (Kind !== 'Change' || this.statement.method === 'keys' || Recovered === true) return
     for (const { Key, Row, Index } of Put) {
       if (Index !== undefined) continue
-      const held = this.applier.rowOf(JSON.stringify(Key))
+      const held = this.applier.buildRow(JSON.stringify(Key))
       assert.notEqual(JSON.stringify(Row), JSON.stringify(held), 'a row that has not changed is put again')
     }
   }
@@ -86,12 +86,12 @@ export class ModelClient {
 
   /** The result as it holds it. */
   get text(): string {
-    return textOf(this.applier.rows, this.statement.isOrdered)
+    return readText(this.applier.rows, this.statement.isOrdered)
   }
 }
 
 /** The rows as one text, to be compared. */
-export function textOf(rows: readonly unknown[], isOrdered: boolean): string {
+export function readText(rows: readonly unknown[], isOrdered: boolean): string {
   const texts = rows.map((row) => JSON.stringify(row))
   return (isOrdered ? texts : texts.sort()).join('\n')
 }

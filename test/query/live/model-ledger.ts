@@ -20,7 +20,7 @@ export interface Ledger {
    * The step that a position shows; `between`: some commits of a step that has several. A position that is sent during a
    * step can be asked for when the step is recorded.
    */
-  stepOf(tables: readonly string[], position: string): number | 'between'
+  buildStep(tables: readonly string[], position: string): number | 'between'
   /** A transaction of another program. False: the database was busy, or refused it; nothing is done. */
   write(statements: readonly string[], end: 'COMMIT' | 'ROLLBACK'): Promise<boolean>
   /** A transaction that commits at the call of what is returned. Undefined where writers are serialised. */
@@ -47,7 +47,7 @@ export async function openLedger(place: TestPlace, tables: readonly string[], de
 function openSqlite({ dataFolder }: TestPlace, tables: readonly string[], tablePositions: TablePositions): Ledger {
   const database = new Database(join(dataFolder, 'query.db'))
   database.pragma('busy_timeout = 0')
-  const headOf = (table: string) =>
+  const readHead = (table: string) =>
     database
       .prepare<[], string>(`SELECT seq || '.' || tag FROM ${logName(table)} ORDER BY seq DESC LIMIT 1`)
       .pluck(true)
@@ -69,7 +69,7 @@ function openSqlite({ dataFolder }: TestPlace, tables: readonly string[], tableP
       if (commits === 'several') several.add(step)
       const changed = new Set<string>()
       for (const table of tables) {
-        const head = headOf(table)
+        const head = readHead(table)
         const known = heads.get(table) ?? []
         if (known.at(-1)?.head === head) continue
         changed.add(table)
@@ -78,7 +78,7 @@ function openSqlite({ dataFolder }: TestPlace, tables: readonly string[], tableP
       }
       return changed
     },
-    stepOf(read, position) {
+    buildStep(read, position) {
       let [first, last] = [0, Number.POSITIVE_INFINITY]
       for (const [table, told] of tablePositions(read, position)) {
         const [seq = '', tag = ''] = told.split('.')
@@ -167,7 +167,7 @@ async function openPostgres(
       }
       return changed
     },
-    stepOf(read, position) {
+    buildStep(read, position) {
       const [first] = tablePositions(read, position).values()
       const snapshot = parsePosition(first ?? '')
       assert.ok(snapshot !== undefined && !snapshot.isOlder)

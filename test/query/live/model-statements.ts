@@ -225,11 +225,11 @@ export function makeWrite(choice: Choice): string {
 
 function transfer(choice: Choice): string {
   const amount = 1 + choice.below(20)
-  return `UPDATE c SET amount = CASE WHEN id % 2 = 0 THEN amount - ${amount} ELSE amount + ${amount} END WHERE id IN (${pairOf(choice)})`
+  return `UPDATE c SET amount = CASE WHEN id % 2 = 0 THEN amount - ${amount} ELSE amount + ${amount} END WHERE id IN (${findPair(choice)})`
 }
 
 /** An even and an odd account, wherever they are. */
-function pairOf(choice: Choice): string {
+function findPair(choice: Choice): string {
   const even = choice.below(6) * 2
   const odd = choice.below(6) * 2 + 1
   return `${even}, ${even + 100}, ${odd}, ${odd + 100}`

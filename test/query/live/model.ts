@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeriveKey } from '../../../packages/server/src/query/live/position.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { Choice } from '../agree/choice.ts'
-import { type Held, ModelClient, openEvents, openStream, type Transport, textOf } from './model-client.ts'
+import { type Held, ModelClient, openEvents, openStream, readText, type Transport } from './model-client.ts'
 import { type Ledger, openLedger } from './model-ledger.ts'
 import {
   DEFINITIONS,
@@ -173,7 +173,7 @@ export class LiveModel {
     const body = JSON.stringify({ Statement: statement.text, Parameters: statement.parameters })
     const reply = await post(this.#choice.of(nodes), tokens[statement.user], body, 'application/json')
     assert.equal(reply.status, 200, `${statement.text}: ${reply.text}`)
-    const text = textOf(JSON.parse(reply.text).Rows, statement.isOrdered)
+    const text = readText(JSON.parse(reply.text).Rows, statement.isOrdered)
     const known = this.#expected.get(key) ?? []
     if (known.at(-1)?.text !== text) known.push({ step, text })
     this.#expected.set(key, known)
@@ -182,7 +182,7 @@ export class LiveModel {
   #compare({ client, position, text, life }: Observation): void {
     const { statement } = client
     if (statement === UNLOGGED) return
-    const step = this.#ledger.stepOf(statement.tables, position)
+    const step = this.#ledger.buildStep(statement.tables, position)
     if (step === 'between') {
       this.report.between++
       return
@@ -191,7 +191,7 @@ export class LiveModel {
       assert.ok(step >= client.step, `${statement.text}: step ${step} after ${client.step}`)
       client.step = step
     }
-    const known = this.#expected.get(keyOf(statement)) ?? []
+    const known = this.#expected.get(rowKey(statement)) ?? []
     // The tables may have been as they were at the first result for some steps before it.
     const wanted = known.findLast((entry) => entry.step <= step) ?? known[0]
     assert.ok(wanted !== undefined)
@@ -266,7 +266,7 @@ export class LiveModel {
         : choice.oneIn(3)
           ? choice.of(this.#known(choice))
           : makeStatement(choice))
-    const key = keyOf(chosen)
+    const key = rowKey(chosen)
     if (!this.#statements.has(key)) {
       this.#statements.set(key, chosen)
       await this.#evaluate(key, chosen, this.#ledger.step)
@@ -331,7 +331,7 @@ export class LiveModel {
     await this.#record('one')
     const end = Date.now() + QUIET_MS
     for (const client of this.#clients()) {
-      const wanted = this.#expected.get(keyOf(client.statement))?.at(-1)?.text
+      const wanted = this.#expected.get(rowKey(client.statement))?.at(-1)?.text
       while (!client.applier.isWhole || client.text !== wanted) {
         this.#checkAlive(client)
         assert.ok(Date.now() < end, `${shown(client.statement)} holds\n${client.text}\ninstead of\n${wanted}`)
@@ -376,7 +376,7 @@ export class LiveModel {
     const end = Date.now() + QUIET_MS
     const wanted = JSON.parse((await post(node, tokens.admin, BIG.text)).text).Rows
     for (const client of clients) {
-      while (!client.applier.isWhole || client.text !== textOf(wanted, false)) {
+      while (!client.applier.isWhole || client.text !== readText(wanted, false)) {
         this.#checkAlive(client)
         assert.ok(Date.now() < end, 'a client that reads again holds the last state')
         await sleep(5)
@@ -428,7 +428,7 @@ const BIG: ModelStatement = {
   isOrdered: false,
 }
 
-function keyOf({ text, parameters, user }: ModelStatement): string {
+function rowKey({ text, parameters, user }: ModelStatement): string {
   return JSON.stringify([text, parameters, user])
 }
 

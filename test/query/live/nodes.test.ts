@@ -121,7 +121,7 @@ describe('live statements on two nodes', () => {
     await there.next()
     const items = (await call('GET', '/admin/queries')).items as Message[]
     const streamed = items.find(
-      ({ user, id, kind }) => kind === 'live' && id !== 'watched-events' && user === userOf(items),
+      ({ user, id, kind }) => kind === 'live' && id !== 'watched-events' && user === readUser(items),
     )
     await call('DELETE', '/admin/queries/watched-events')
     assert.equal((await there.ended()).at(-1)?.data.Code, 'Limit.Cancelled')
@@ -130,7 +130,7 @@ describe('live statements on two nodes', () => {
     assert.deepEqual(await client.next(), { ...about, Action: 'Unsub', Confirm: true })
   })
 
-  function userOf(items: readonly Message[]): unknown {
+  function readUser(items: readonly Message[]): unknown {
     return items.find(({ id }) => id === 'watched-events')?.user
   }
 

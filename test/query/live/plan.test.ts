@@ -18,7 +18,7 @@ onEveryEngine('live plans', (place, engine) => {
   })
   after(() => planning.close())
 
-  const keysOf = async (statement: string) => (await planning.whole(statement)).map(({ key }) => key)
+  const listKeys = async (statement: string) => (await planning.whole(statement)).map(({ key }) => key)
 
   test('every statement has its method, key and reason, and its whole result has the rows of the query', async () => {
     for (const [statement, method, key, reason] of CLASSIFIED) {
@@ -35,7 +35,7 @@ onEveryEngine('live plans', (place, engine) => {
   })
 
   test('a statement over a view that only renames and filters costs as much as one over its table', () => {
-    const costOf = (statement: string) => planning.plan(statement).statement.cost
+    const measureCost = (statement: string) => planning.plan(statement).statement.cost
     for (const [view, table] of [
       ['SELECT amount FROM paid WHERE trade = 1', 'SELECT price * quantity AS amount FROM trades WHERE id = 1'],
       ['SELECT * FROM paid AS p WHERE p.trade = :t', 'SELECT symbol FROM trades WHERE id = :t'],
@@ -44,9 +44,9 @@ onEveryEngine('live plans', (place, engine) => {
       ['SELECT amount FROM paid WHERE amount = 1', 'SELECT price FROM trades WHERE price = 1'],
       ['SELECT id FROM own WHERE id = 1', 'SELECT id FROM orders WHERE id = 1'],
     ] as const)
-      assert.equal(costOf(view), costOf(table), view)
-    assert.equal(costOf('SELECT amount FROM paid WHERE trade = 1'), 'point')
-    assert.equal(costOf('SELECT place FROM ranked WHERE id = 1'), 'unbounded')
+      assert.equal(measureCost(view), measureCost(table), view)
+    assert.equal(measureCost('SELECT amount FROM paid WHERE trade = 1'), 'point')
+    assert.equal(measureCost('SELECT place FROM ranked WHERE id = 1'), 'unbounded')
   })
 
   test('statements over a view are of the family of those over its table', shortOnSqlite(engine), async () => {
@@ -64,27 +64,27 @@ onEveryEngine('live plans', (place, engine) => {
   })
 
   test('keys are those of the rows, also when they are not selected', shortOnSqlite(engine), async () => {
-    assert.deepEqual(await keysOf('SELECT price FROM trades WHERE price > 100'), ['[3]'])
-    assert.deepEqual((await keysOf('SELECT bid FROM quotes')).sort(), [
+    assert.deepEqual(await listKeys('SELECT price FROM trades WHERE price > 100'), ['[3]'])
+    assert.deepEqual((await listKeys('SELECT bid FROM quotes')).sort(), [
       '["BHP","2026-01-30T09:59:00Z"]',
       '["CBA","2026-01-30T10:00:30Z"]',
     ])
-    assert.deepEqual((await keysOf('SELECT count(*) AS n FROM trades GROUP BY symbol, note')).sort(), [
+    assert.deepEqual((await listKeys('SELECT count(*) AS n FROM trades GROUP BY symbol, note')).sort(), [
       '["BHP","block"]',
       '["BHP","open"]',
       '["BHP",null]',
       '["CBA",null]',
     ])
-    assert.deepEqual(await keysOf('SELECT count(*) AS n FROM trades WHERE id > 100'), ['[]'])
+    assert.deepEqual(await listKeys('SELECT count(*) AS n FROM trades WHERE id > 100'), ['[]'])
     assert.equal(planning.plan('SELECT body FROM notes').statement.keyColumns, undefined)
   })
 
   test('rows that tie are ordered by their keys', shortOnSqlite(engine), async () => {
-    assert.deepEqual(await keysOf('SELECT symbol FROM trades ORDER BY symbol'), ['[1]', '[2]', '[4]', '[3]'])
-    assert.deepEqual(await keysOf('SELECT symbol FROM trades ORDER BY symbol DESC'), ['[3]', '[4]', '[2]', '[1]'])
-    assert.deepEqual(await keysOf('SELECT price FROM trades ORDER BY symbol DESC LIMIT 2'), ['[3]', '[4]'])
+    assert.deepEqual(await listKeys('SELECT symbol FROM trades ORDER BY symbol'), ['[1]', '[2]', '[4]', '[3]'])
+    assert.deepEqual(await listKeys('SELECT symbol FROM trades ORDER BY symbol DESC'), ['[3]', '[4]', '[2]', '[1]'])
+    assert.deepEqual(await listKeys('SELECT price FROM trades ORDER BY symbol DESC LIMIT 2'), ['[3]', '[4]'])
     const groups = 'SELECT count(*) AS n FROM trades GROUP BY symbol, id ORDER BY n'
-    assert.deepEqual(await keysOf(groups), ['["BHP",1]', '["BHP",2]', '["BHP",4]', '["CBA",3]'])
+    assert.deepEqual(await listKeys(groups), ['["BHP",1]', '["BHP",2]', '["BHP",4]', '["CBA",3]'])
   })
 
   test('the restricted SQL gives the changed rows alone, with their keys', async () => {
@@ -123,7 +123,7 @@ onEveryEngine('live plans', (place, engine) => {
       return {
         sql: family?.changed.emitted.sql,
         columns: family?.columns,
-        route: planning.routeOf(statement, { parameters }),
+        route: planning.findRoute(statement, { parameters }),
       }
     }
     const bhp = of('symbol = :s', { s: 'BHP' })
@@ -150,7 +150,7 @@ onEveryEngine('live plans', (place, engine) => {
       ['[3]', '["CBA",50]'],
       ['[4]', '["BHP",100]'],
     ])
-    const route = planning.routeOf(statement, { parameters })
+    const route = planning.findRoute(statement, { parameters })
     const own = rows.filter((row) => row.route === route)
     assert.deepEqual(own, [{ row: '["45.0000"]', key: '[4]', route: '["BHP",100]' }])
   })
@@ -171,7 +171,7 @@ onEveryEngine('live plans', (place, engine) => {
 
   test('a statement that cannot be live says which part and what to do', () => {
     for (const [statement, message, hint, at] of REFUSED) {
-      const error = refusalOf(() => planning.plan(statement))
+      const error = catchRefusal(() => planning.plan(statement))
       assert.equal(error?.code, 'IQL.NotLive', statement)
       assert.match(error.message, message, statement)
       assert.match(String(error.details.members?.Hint), hint, statement)
@@ -205,7 +205,7 @@ onEveryEngineInLongRuns('live plans of the corpus', (place) => {
 
   async function classify(statement: string): Promise<void> {
     let plan: LivePlan | undefined
-    const error = refusalOf(() => {
+    const error = catchRefusal(() => {
       plan = planning.plan(statement)
     })
     if (error !== undefined) assert.equal(error.code, 'IQL.NotLive', statement)
@@ -218,7 +218,7 @@ onEveryEngineInLongRuns('live plans of the corpus', (place) => {
   }
 })
 
-function refusalOf(action: () => void): Refusal | undefined {
+function catchRefusal(action: () => void): Refusal | undefined {
   try {
     action()
     return undefined

@@ -6,7 +6,7 @@ import { Availability } from '../../../packages/server/src/lib/availability.ts'
 import { NO_ATTRIBUTES } from '../../../packages/server/src/query/catalogue/attributes.ts'
 import {
   type Bindable,
-  parametersOf,
+  bindParameters,
   type RunValues,
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
@@ -43,7 +43,7 @@ export interface Planning {
   /** The statement as the query service runs it. */
   plain(statement: string, options?: Options): Promise<string[]>
   /** The route of the statement in its family. */
-  routeOf(statement: string, options?: Options): string | undefined
+  findRoute(statement: string, options?: Options): string | undefined
   close(): Promise<void>
 }
 
@@ -79,14 +79,14 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
 
   const planned = (statement: string, options: Options): Planned =>
-    planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)
+    planner.planWithLiterals(createCaller(options), catalogue.snapshot, statement)
   const plan = (statement: string, options: Options = {}): LivePlan => {
     const { changed } = options
     const changedKeys = changed === undefined ? engine.dialect.changedKeys : () => onEngine(changed, engine)
     return planLive(planned(statement, options), { dialect: { ...engine.dialect, changedKeys }, finish: engine.finish })
   }
   const values = (statement: string, options: Options): RunValues => {
-    const { subject, username, clientId, roles, scopes } = callerOf(options)
+    const { subject, username, clientId, roles, scopes } = createCaller(options)
     const inputs = Object.entries(options.parameters ?? {}).map(
       ([name, text]) => [name, text === null ? null : { text }] as const,
     )
@@ -96,14 +96,14 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   return {
     plan,
     async run(statement) {
-      const call = { planned: planned(statement, {}), principal: callerOf({}), requestId: 'setup', address: '' }
+      const call = { planned: planned(statement, {}), principal: createCaller({}), requestId: 'setup', address: '' }
       const running = new AbortController()
       await execute({ ...call, valueSets: [[]], encoding: LINES, limits: LIMITS, running }, env)
     },
     async whole(statement, options = {}) {
       const live = plan(statement, options)
       const { columns, keyColumns = [] } = live.statement
-      const parameters = parametersOf(live.emitted, values(statement, options), engine.bind)
+      const parameters = bindParameters(live.emitted, values(statement, options), engine.bind)
       return split(await read(engine, live.statement.sql, [...columns, ...keyColumns], parameters), live)
     },
     async changes(statement, options) {
@@ -111,17 +111,17 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
       if (live.family === undefined) throw new Error(`${statement} is not read by keys`)
       const { emitted: sql, statement: changed } = live.family.changed
       const { columns, keyColumns = [], routeColumns } = changed
-      const parameters = parametersOf(sql, values(statement, options), engine.bind)
+      const parameters = bindParameters(sql, values(statement, options), engine.bind)
       return split(await read(engine, sql.sql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
     },
     async plain(statement, options = {}) {
       const { emitted: whole, bound } = planned(statement, options)
       if (whole === undefined) throw new Error(`${statement} is not a query`)
-      const parameters = parametersOf(whole, values(statement, options), engine.bind)
+      const parameters = bindParameters(whole, values(statement, options), engine.bind)
       return (await read(engine, whole.sql, bound.columns, parameters)).map((cells) => JSON.stringify(cells))
     },
-    routeOf: (statement, options = {}) =>
-      plan(statement, options).family?.routeOf(values(statement, options), { integers: 'numbers' }),
+    findRoute: (statement, options = {}) =>
+      plan(statement, options).family?.findRoute(values(statement, options), { integers: 'numbers' }),
     async close() {
       catalogue.close()
       await engine.close()
@@ -129,7 +129,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   }
 }
 
-function callerOf({ as = 'admin' }: Options): Principal {
+function createCaller({ as = 'admin' }: Options): Principal {
   const principal = CALLERS[as]
   if (principal === undefined) throw new Error(`There is no caller ${as}`)
   return principal

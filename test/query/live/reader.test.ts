@@ -13,7 +13,7 @@ import { targetWith } from './result-target.ts'
 
 const EMPTY: LiveReply = { positions: new Map(), rows: [], changed: undefined, exceeded: 'no' }
 
-function targetOf(owner: string): LiveTarget {
+function findTarget(owner: string): LiveTarget {
   const target = targetWith(false, null)
   return { ...target, owner, text: owner, read: () => ({ ...target.read(), owner }) }
 }
@@ -50,11 +50,11 @@ test('a read that waits for a process or for the processor is not long, however 
     concurrency: 4,
     catchUpAuditLog: async () => {},
   })
-  const heavy = reader.readWhole(targetOf('heavy'), {})
+  const heavy = reader.readWhole(findTarget('heavy'), {})
   heavy.catch(() => {})
   // The heavy read takes the only slot for long work.
   await sleep(LONG_MS + 200)
-  await reader.readWhole(targetOf('light'), {})
+  await reader.readWhole(findTarget('light'), {})
   assert.equal(reads, 1)
   reader.close()
   await assert.rejects(heavy)

@@ -7,7 +7,7 @@ import { createLocalBus } from '../../support/local-bus.ts'
 import { until } from '../../support/until.ts'
 import { Choice } from '../agree/choice.ts'
 import { CALLERS, caller, type QueryServer, startQueryServer } from '../query-server.ts'
-import { type Held, ModelClient, openEvents, type Transport, textOf } from './model-client.ts'
+import { type Held, ModelClient, openEvents, readText, type Transport } from './model-client.ts'
 
 const OWN = "owner = :username OR 'auditor' IN (:role)"
 const OWN_AND_LARGE = "(owner = :username OR 'auditor' IN (:role)) AND n > 2"
@@ -66,7 +66,7 @@ onEveryEngineInLongRuns('rights of live statements', (place) => {
   const holdsItsResult = async (token: string, client: Reader): Promise<void> => {
     const body = { Statement: client.statement.text, Parameters: client.statement.parameters }
     const reply = await server.call('/query', body, { as: token })
-    const wanted = textOf(reply.json.Rows, false)
+    const wanted = readText(reply.json.Rows, false)
     await until(`${token} holds ${wanted}`, 20_000, () => client.applier.isWhole && client.text === wanted)
     assert.equal(client.failure, undefined, String(client.failure))
   }

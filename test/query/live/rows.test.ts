@@ -49,13 +49,13 @@ test('arrays and integers as strings hold for keys too', () => {
 
 test('a result of one row has an empty key, and rows without a key have none', () => {
   const encoding = { rows: 'objects', integers: 'numbers' } as const
-  const textOf = (keyColumns: [] | undefined) => {
+  const readText = (keyColumns: [] | undefined) => {
     const encoder = createLiveEncoder({ columns: [column('n', INTEGER)], keyColumns, routeColumns: [] }, encoding)
     encoder.add([3])
     return encoder.takeText()
   }
-  assert.deepEqual(rowsIn(textOf([])), [{ key: '[]', route: '[]', row: '{"n":3}' }])
-  assert.deepEqual(rowsIn(textOf(undefined)), [{ key: '', route: '[]', row: '{"n":3}' }])
+  assert.deepEqual(rowsIn(readText([])), [{ key: '[]', route: '[]', row: '{"n":3}' }])
+  assert.deepEqual(rowsIn(readText(undefined)), [{ key: '', route: '[]', row: '{"n":3}' }])
   assert.deepEqual(rowsIn(''), [])
   assert.throws(() => rowsIn('[1]\t[]\t{"n":3}'))
 })

@@ -51,7 +51,7 @@ onEveryEngine('the values of live results', (place) => {
     assert.equal(reply.status, 200, reply.text)
   }
   const at = '2000-01-01T00:00:00Z'
-  const rowsOf = async (statement: string): Promise<readonly unknown[]> => {
+  const readRows = async (statement: string): Promise<readonly unknown[]> => {
     const reply = await server.query(statement.replace(':at', `'${at}'`))
     assert.equal(reply.status, 200, reply.text)
     return reply.json.Rows
@@ -64,7 +64,7 @@ onEveryEngine('the values of live results', (place) => {
       ),
     )
     const agree = async (): Promise<void> => {
-      for (const [index, client] of clients.entries()) await client.holds(await rowsOf(STATEMENTS[index] ?? ''))
+      for (const [index, client] of clients.entries()) await client.holds(await readRows(STATEMENTS[index] ?? ''))
     }
     await agree()
     await insert('odd', [

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { zstdCompressSync } from 'node:zlib'
 import { ParquetError } from '../../../packages/server/src/query/bulk/parquet/file.ts'
 import { readWhole } from './files.ts'
-import { fileOf, fileOfFooter, thenRepeated, varint } from './made-file.ts'
+import { fileOfFooter, filePath, thenRepeated, varint } from './made-file.ts'
 
 const zeros = zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))
 const wide = {
@@ -16,20 +16,20 @@ const entry = { body: zstdCompressSync(Buffer.from([1, 0, 0, 0, 120])), size: 5,
 
 const FILES: Readonly<Record<string, [file: () => Buffer, message: RegExp]>> = {
   'a page that decompresses to more than it says': [
-    () => fileOf({ rows: 10, pages: [{ body: zeros, size: 40, header: {} }] }),
+    () => filePath({ rows: 10, pages: [{ body: zeros, size: 40, header: {} }] }),
     /cannot be decompressed/,
   ],
   'a page that announces gigabytes': [
-    () => fileOf({ rows: 10, pages: [{ body: zeros, size: 2 ** 31 - 1, header: {} }] }),
+    () => filePath({ rows: 10, pages: [{ body: zeros, size: 2 ** 31 - 1, header: {} }] }),
     /A page of "v" has 2147483647 bytes, at most 67108864 are read: write smaller row groups or pages/,
   ],
   'a page that announces two billion values': [
-    () => fileOf({ rows: 10, pages: [{ body: zeros, header: { num_values: 2 ** 31 - 1 } }] }),
+    () => filePath({ rows: 10, pages: [{ body: zeros, header: { num_values: 2 ** 31 - 1 } }] }),
     /at most 4194304 are read/,
   ],
   'billions of rows in one run': [
     () =>
-      fileOf({
+      filePath({
         rows: 4_000_000 * 3,
         pages: [entry, ...Array(3).fill({ ...wide, header: { ...wide.header, num_values: 4_000_000 } })],
       }),
@@ -40,7 +40,7 @@ const FILES: Readonly<Record<string, [file: () => Buffer, message: RegExp]>> = {
       const count = 200_000
       const first = [Buffer.alloc(1_000_000)]
       const body = Buffer.concat([thenRepeated(0, 1_000_000, count), thenRepeated(1_000_000, 0, count), ...first])
-      return fileOf({
+      return filePath({
         rows: count,
         pages: [{ body: zstdCompressSync(body), size: body.length, header: { encoding: 'DELTA_BYTE_ARRAY' } }],
       })
@@ -49,7 +49,7 @@ const FILES: Readonly<Record<string, [file: () => Buffer, message: RegExp]>> = {
   ],
   'a value of fixed length of two gigabytes': [
     () =>
-      fileOf({
+      filePath({
         rows: 1000,
         pages: [{ body: zstdCompressSync(Buffer.alloc(100)), size: 100, header: {} }],
         element: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 2 ** 31 - 1 },
@@ -58,7 +58,7 @@ const FILES: Readonly<Record<string, [file: () => Buffer, message: RegExp]>> = {
   ],
   'more rows than the pages have': [
     () =>
-      fileOf({
+      filePath({
         rows: 2 ** 40,
         pages: [{ body: zstdCompressSync(Buffer.alloc(4)), size: 4, header: { num_values: 1 } }],
       }),

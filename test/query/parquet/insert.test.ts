@@ -57,7 +57,7 @@ onEveryEngine('Parquet inserts', (place) => {
     })
     return { status: response.status, json: (await response.json()) as Record<string, unknown> & { detail?: string } }
   }
-  const rowsOf = async (statement: string) => (await server.query(statement)).json.Rows
+  const readRows = async (statement: string) => (await server.query(statement)).json.Rows
 
   test('what is exported is inserted again, every type exactly', async () => {
     const exported = await fetch(`${server.url}/query`, {
@@ -71,7 +71,10 @@ onEveryEngine('Parquet inserts', (place) => {
       const { status, json } = await insert('copy', file, headers)
       assert.deepEqual([status, json.RowsAffected], [200, 3], `${isReplay} ${JSON.stringify(json)}`)
     }
-    assert.deepEqual(await rowsOf('SELECT * FROM copy ORDER BY id'), await rowsOf('SELECT * FROM every ORDER BY id'))
+    assert.deepEqual(
+      await readRows('SELECT * FROM copy ORDER BY id'),
+      await readRows('SELECT * FROM every ORDER BY id'),
+    )
     const again = await insert('copy', file)
     assert.deepEqual([again.status, again.json.Code], [409, 'Data.UniqueViolation'])
   })
@@ -80,7 +83,7 @@ onEveryEngine('Parquet inserts', (place) => {
     const inserted = async (name: string) => {
       const { status, json } = await insert('fixture', fixture(name))
       assert.equal(status, 200, `${name}: ${JSON.stringify(json)}`)
-      const rows = await rowsOf('SELECT * FROM fixture ORDER BY id')
+      const rows = await readRows('SELECT * FROM fixture ORDER BY id')
       await server.query('DELETE FROM fixture ALL')
       return rows
     }
@@ -94,7 +97,7 @@ onEveryEngine('Parquet inserts', (place) => {
 
   test('values are fitted to the columns of the table', async () => {
     assert.equal((await insert('other', fixture('pyarrow-more-types'))).status, 200)
-    assert.deepEqual((await rowsOf('SELECT * FROM other WHERE half IS NOT NULL'))[0], {
+    assert.deepEqual((await readRows('SELECT * FROM other WHERE half IS NOT NULL'))[0], {
       ns: '2017-07-14T02:40:00Z',
       ms: '2017-07-14T02:40:00.123Z',
       tns: '23:59:59.999999',
@@ -120,7 +123,7 @@ onEveryEngine('Parquet inserts', (place) => {
     )
     const { status, json } = await insert('large', file)
     assert.deepEqual([status, json.RowsAffected], [200, rows], JSON.stringify(json))
-    const [row] = await rowsOf("SELECT * FROM large WHERE c0 LIKE '0-999-%'")
+    const [row] = await readRows("SELECT * FROM large WHERE c0 LIKE '0-999-%'")
     assert.deepEqual(row, Object.fromEntries(columns.map((name, column) => [name, `${column}-999-`.padEnd(4096, 'x')])))
     assert.deepEqual(readdirSync(join(folder, 'bulk')), [])
   })
@@ -143,7 +146,7 @@ onEveryEngine('Parquet inserts', (place) => {
     )
     const unfit = await insert('small', fixture('pyarrow-none'))
     assert.match(unfit.json.detail ?? '', /The column i is Text, and the Parquet file has Integer for it/)
-    assert.deepEqual(await rowsOf('SELECT count(*) AS n FROM narrow'), [{ n: 0 }])
+    assert.deepEqual(await readRows('SELECT count(*) AS n FROM narrow'), [{ n: 0 }])
     assert.deepEqual(readdirSync(join(folder, 'bulk')), [])
   })
 })

@@ -21,7 +21,7 @@ export interface MadeColumn {
 }
 
 /** A file of one column. */
-export function fileOf({ rows, ...column }: { readonly rows: number } & MadeColumn): Buffer {
+export function filePath({ rows, ...column }: { readonly rows: number } & MadeColumn): Buffer {
   return fileOfColumns(rows, [['v', column]])
 }
 

@@ -83,7 +83,7 @@ export function attacksOnScim(server: ScimServer): void {
   test('Identity/Provisioning opens nothing else, and nothing else opens SCIM', async () => {
     assert.equal((await call('GET', '/admin/users', server.token)).status, 403)
     assert.equal((await call('POST', '/query', server.token, { Query: 'SELECT 1 AS x' })).status, 401)
-    for (const token of [admin, await server.tokenOf('plain')])
+    for (const token of [admin, await server.requestToken('plain')])
       assert.equal((await server.scim('GET', '/Users', undefined, { token })).status, 403)
     assert.equal((await fetch(`${server.url}/scim/v2/Users`)).status, 401)
   })

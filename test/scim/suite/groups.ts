@@ -21,8 +21,8 @@ export function groupsOverScim(server: ScimServer): void {
     const text = await reply.text()
     return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) }
   }
-  const rolesOf = async (id: string) => (await administer('GET', `/users/${id}`)).body.roles
-  const membersOf = async (id: string, token = server.token) =>
+  const readRoles = async (id: string) => (await administer('GET', `/users/${id}`)).body.roles
+  const listMembers = async (id: string, token = server.token) =>
     ((await server.scim('GET', `/Groups/${id}`, undefined, { token })).body.members ?? []).map(
       ({ value }: { value: string }) => value,
     )
@@ -45,7 +45,7 @@ export function groupsOverScim(server: ScimServer): void {
     assert.notEqual(renamed.headers.get('etag'), made.headers.get('etag'))
     const user = await server.user('g-renamed')
     await server.patch(path, { op: 'add', path: 'members', value: [{ value: user }] })
-    assert.deepEqual(await rolesOf(user), ['Rates desk'], 'tokens and filters rest on the name')
+    assert.deepEqual(await readRoles(user), ['Rates desk'], 'tokens and filters rest on the name')
     const { body } = await server.scim('GET', `/Users/${user}`)
     assert.partialDeepStrictEqual(body.groups, [{ value: made.body.id, display: 'Rates EMEA', type: 'direct' }])
   })
@@ -73,20 +73,23 @@ export function groupsOverScim(server: ScimServer): void {
     assert.ok(names.includes('desk-fx') && !names.includes('admin') && !names.includes('trader'))
     const { id } = await groupNamed('desk-fx')
     const [mine, theirs, both] = [await server.user('m-1'), await server.user('m-2'), await server.user('m-3')]
-    const token = await server.tokenOf('other-sync')
+    const token = await server.requestToken('other-sync')
     const add = (ids: readonly string[]) => ({
       Operations: [{ op: 'add', path: 'members', value: ids.map((value) => ({ value })) }],
     })
     await administer('PATCH', `/users/${theirs}`, { roles: ['desk-fx'] })
     await server.scim('PATCH', `/Groups/${id}`, add([mine, both]))
     await server.scim('PATCH', `/Groups/${id}`, add([theirs, both]), { token })
-    assert.deepEqual((await membersOf(id)).sort(), [mine, both].sort())
-    assert.deepEqual((await membersOf(id, token)).sort(), [theirs, both].sort())
+    assert.deepEqual((await listMembers(id)).sort(), [mine, both].sort())
+    assert.deepEqual((await listMembers(id, token)).sort(), [theirs, both].sort())
     await server.patch(`/Groups/${id}`, { op: 'remove', path: `members[value eq "${both}"]` })
-    assert.deepEqual(await rolesOf(both), ['desk-fx'], 'a role is held while one source gives it')
+    assert.deepEqual(await readRoles(both), ['desk-fx'], 'a role is held while one source gives it')
     const others = { Operations: [{ op: 'remove', path: 'members' }] }
     await server.scim('PATCH', `/Groups/${id}`, others, { token })
-    assert.deepEqual([await rolesOf(both), await rolesOf(theirs), await rolesOf(mine)], [[], ['desk-fx'], ['desk-fx']])
+    assert.deepEqual(
+      [await readRoles(both), await readRoles(theirs), await readRoles(mine)],
+      [[], ['desk-fx'], ['desk-fx']],
+    )
   })
 
   test('members: added, replaced and removed; unknown users, groups and break-glass users are refused', async () => {
@@ -94,9 +97,9 @@ export function groupsOverScim(server: ScimServer): void {
     const id = await server.group('Members', [a])
     const path = `/Groups/${id}`
     await server.patch(path, { op: 'Add', path: 'members', value: [{ value: b }, { value: a }] })
-    assert.deepEqual((await membersOf(id)).sort(), [a, b].sort())
+    assert.deepEqual((await listMembers(id)).sort(), [a, b].sort())
     await server.patch(path, { op: 'replace', value: { members: [{ value: c }] } })
-    assert.deepEqual(await membersOf(id), [c])
+    assert.deepEqual(await listMembers(id), [c])
     const put = await server.scim('PUT', path, { displayName: 'Members', members: [{ value: a }, { value: b }] })
     assert.deepEqual(put.body.members.map(({ value }: { value: string }) => value).sort(), [a, b].sort())
     const [rescue] = (await server.scim('GET', '/Users?filter=userName%20eq%20%22rescue%22')).body.Resources
@@ -110,9 +113,9 @@ export function groupsOverScim(server: ScimServer): void {
         (await server.patch(path, { op: 'add', path: 'members', value: [{ value: c }, member] })).status,
         status,
       )
-    assert.equal((await membersOf(id)).includes(c), false, 'a refused PATCH changes nothing')
+    assert.equal((await listMembers(id)).includes(c), false, 'a refused PATCH changes nothing')
     assert.equal((await server.scim('DELETE', `/Users/${a}`)).status, 204)
-    assert.deepEqual(await membersOf(id), [b])
+    assert.deepEqual(await listMembers(id), [b])
     const stale = { headers: { 'if-match': put.headers.get('etag') ?? '' } }
     assert.equal(
       (await server.scim('DELETE', path, undefined, stale)).status,
@@ -176,7 +179,7 @@ export function groupsOverScim(server: ScimServer): void {
     await administer('POST', '/roles', { name: 'marked', scopes: ['Platform/News'], provisioned: true })
     const { id } = await groupNamed('marked')
     await server.patch(`/Groups/${id}`, { op: 'add', path: 'members', value: [{ value: user }] })
-    assert.deepEqual(await rolesOf(user), ['marked'])
+    assert.deepEqual(await readRoles(user), ['marked'])
     assert.equal((await server.scim('DELETE', `/Groups/${id}`)).status, 204)
     assert.deepEqual((await administer('GET', '/roles/marked')).body, {
       name: 'marked',
@@ -184,13 +187,13 @@ export function groupsOverScim(server: ScimServer): void {
       require_second_factor: false,
       users: { count: 0, more: false },
     })
-    assert.deepEqual(await rolesOf(user), [])
+    assert.deepEqual(await readRoles(user), [])
   })
 
   test('the group of a client does not exist for another client, which cannot take away an operator’s group either', async () => {
     const [mine, theirs] = [await server.user('own-1'), await server.user('own-2')]
     const made = await server.group('Own group', [mine])
-    const token = await server.tokenOf('other-sync')
+    const token = await server.requestToken('other-sync')
     const add = { Operations: [{ op: 'add', path: 'members', value: [{ value: theirs }] }] }
     const path = `/Groups/${made}`
     for (const [method, body] of [
@@ -206,7 +209,7 @@ export function groupsOverScim(server: ScimServer): void {
     }
     const again = await server.scim('POST', '/Groups', { displayName: 'own GROUP' }, { token })
     assert.equal(again.status, 409)
-    assert.deepEqual([await membersOf(made), await rolesOf(theirs)], [[mine], []])
+    assert.deepEqual([await listMembers(made), await readRoles(theirs)], [[mine], []])
     await administer('POST', '/roles', { name: 'shared', provisioned: true })
     const { id } = await groupNamed('shared')
     assert.equal((await server.scim('PATCH', `/Groups/${id}`, add, { token })).status, 204)
@@ -214,7 +217,7 @@ export function groupsOverScim(server: ScimServer): void {
     const rename = { op: 'replace', path: 'displayName', value: 'Hidden from others' }
     assert.equal((await server.patch(`/Groups/${id}`, rename)).status, 403)
     assert.equal((await groupNamed('shared')).id, id)
-    assert.deepEqual(await rolesOf(theirs), ['shared'])
+    assert.deepEqual(await readRoles(theirs), ['shared'])
     assert.equal((await server.scim('DELETE', `/Groups/${id}`, undefined, { token })).status, 204)
     assert.equal((await server.scim('DELETE', path)).status, 204)
   })
@@ -225,15 +228,15 @@ export function groupsOverScim(server: ScimServer): void {
     const { id } = await groupNamed('ends')
     await server.patch(`/Groups/${id}`, { op: 'add', path: 'members', value: [{ value: a }] })
     await administer('PATCH', '/roles/ends', { provisioned: false })
-    assert.deepEqual([await rolesOf(a), (await server.scim('GET', `/Groups/${id}`)).status], [[], 404])
+    assert.deepEqual([await readRoles(a), (await server.scim('GET', `/Groups/${id}`)).status], [[], 404])
     const client = { client_id: 'short-lived', grant_types: ['client_credentials'], scope: 'Identity/Provisioning' }
     assert.equal((await administer('POST', '/clients', client)).status, 201)
     const issued = await administer('POST', '/scim/short-lived/tokens', {})
     const body = { displayName: 'Of a client', members: [{ value: b }] }
     assert.equal((await server.scim('POST', '/Groups', body, { token: issued.body.token })).status, 201)
-    assert.deepEqual(await rolesOf(b), ['Of a client'])
+    assert.deepEqual(await readRoles(b), ['Of a client'])
     assert.equal((await administer('DELETE', '/clients/short-lived')).status, 204)
-    assert.deepEqual(await rolesOf(b), [])
+    assert.deepEqual(await readRoles(b), [])
     assert.equal((await server.scim('GET', '/Users', undefined, { token: issued.body.token })).status, 401)
     // Nor has a later client of that name its groups, to which an operator may have given rights meanwhile.
     assert.equal((await administer('POST', '/clients', client)).status, 201)

@@ -77,7 +77,7 @@ export function usersOverScim(server: ScimServer): void {
     const same = await server.scim('POST', '/Users', { userName: 'clash2', externalId: 'x-1' })
     assert.deepEqual([same.status, same.body.scimType], [409, 'uniqueness'])
     assert.deepEqual(await find('userName eq "clash2"'), [], 'nothing of a refused request is stored')
-    const token = await server.tokenOf('other-sync')
+    const token = await server.requestToken('other-sync')
     const other = await server.scim('POST', '/Users', { userName: 'clash3', externalId: 'x-1' }, { token })
     assert.equal(other.status, 201)
     assert.deepEqual(await find('externalId eq "x-1"'), ['clash'])

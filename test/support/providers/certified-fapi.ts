@@ -76,7 +76,7 @@ function configuration(plan: Plan, clients: readonly PlanClient[]): Record<strin
   const claims = { ...person.claims, updated_at: Math.floor(Date.now() / 1000) - 1000 }
   const { privateKey, kid } = createSigningKey('PS256')
   return {
-    clients: clients.map((client) => registrationOf(plan, client)),
+    clients: clients.map((client) => buildRegistration(plan, client)),
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'PS256' }] },
     responseTypes: ['code'],
     scopes: ['openid', 'offline_access', 'api'],
@@ -105,7 +105,7 @@ function configuration(plan: Plan, clients: readonly PlanClient[]): Record<strin
   }
 }
 
-function registrationOf(plan: Plan, { id, key, redirectUri }: PlanClient): Record<string, unknown> {
+function buildRegistration(plan: Plan, { id, key, redirectUri }: PlanClient): Record<string, unknown> {
   return {
     client_id: id,
     token_endpoint_auth_method: 'private_key_jwt',

@@ -20,11 +20,11 @@ export async function startFapiServer(
   place: TestPlace,
   { plans, certificate, discovery }: FapiServerOptions,
 ): Promise<Target> {
-  const pairs = new Map(plans.map((plan, index) => [plan, clientsOf(plan, index)]))
+  const pairs = new Map(plans.map((plan, index) => [plan, buildClients(plan, index)]))
   const declaration = {
     roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
     users: [{ username: person.username, password: person.password, ...person.claims, roles: ['trader'] }],
-    clients: plans.flatMap((plan) => pairOf(pairs, plan).map((client) => registrationOf(plan, client))),
+    clients: plans.flatMap((plan) => findPair(pairs, plan).map((client) => buildRegistration(plan, client))),
   }
   const { issuer, metadata, now, elapse, stop } = await startGatehouse(place, {
     // Through JSON: the declaration is a file.
@@ -36,7 +36,7 @@ export async function startFapiServer(
   return {
     name: 'gatehouse',
     issuer,
-    clients: (plan) => pairOf(pairs, plan),
+    clients: (plan) => findPair(pairs, plan),
     resource: ({ openid }) => (openid ? metadata.userinfo_endpoint : `${issuer}/platform/topics`),
     now,
     elapse,
@@ -47,7 +47,7 @@ export async function startFapiServer(
 
 const keys = [createSigningKey('PS256'), createSigningKey('ES256')] as const
 
-function clientsOf({ openid, credentials }: Plan, index: number): ClientPair {
+function buildClients({ openid, credentials }: Plan, index: number): ClientPair {
   const scope = openid ? 'openid offline_access' : credentials ? 'Platform/Market' : 'Platform/Market offline_access'
   const [first, second] = keys
   return [
@@ -56,13 +56,13 @@ function clientsOf({ openid, credentials }: Plan, index: number): ClientPair {
   ]
 }
 
-function pairOf(pairs: ReadonlyMap<Plan, ClientPair>, plan: Plan): ClientPair {
+function findPair(pairs: ReadonlyMap<Plan, ClientPair>, plan: Plan): ClientPair {
   const pair = pairs.get(plan)
   if (pair === undefined) throw new Error(`The server has no clients for ${plan.name}`)
   return pair
 }
 
-function registrationOf({ openid, signed, credentials }: Plan, { id, key, redirectUri, scope }: PlanClient) {
+function buildRegistration({ openid, signed, credentials }: Plan, { id, key, redirectUri, scope }: PlanClient) {
   return {
     client_id: id,
     client_name: id,

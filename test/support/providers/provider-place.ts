@@ -108,7 +108,7 @@ async function operatorToken(issuer: string): Promise<string> {
 }
 
 /** The code that an error page shows. */
-export function codeOf(page: Page | Departure): string | undefined {
+export function readCode(page: Page | Departure): string | undefined {
   return page.kind === 'left' ? undefined : /id="error">([^<]+)</.exec(page.body)?.[1]
 }
 

@@ -19,7 +19,7 @@ const COLUMNS = TYPES.map((type, index) => ({ name: 'abcd'[index] ?? '', type })
 /** The bytes of a packet: a row arrives in many. */
 const PACKET_BYTES = 1024
 
-async function* packetsOf(bytes: Buffer): ByteSource {
+async function* splitPackets(bytes: Buffer): ByteSource {
   for (let start = 0; start < bytes.length; start += PACKET_BYTES) yield bytes.subarray(start, start + PACKET_BYTES)
 }
 
@@ -27,7 +27,7 @@ async function* packetsOf(bytes: Buffer): ByteSource {
 async function readAll(bytes: Buffer, open: (source: ByteSource) => Promise<BulkReader>): Promise<void> {
   for (const columns of [COLUMNS, COLUMNS.slice(0, 1)])
     try {
-      const reader = await open(packetsOf(bytes))
+      const reader = await open(splitPackets(bytes))
       for await (const _ of reader.read(columns));
     } catch {
       // Refused.

@@ -3,13 +3,13 @@ import { useEffect, useState } from 'preact/hooks'
 import { count } from '../ui/index.ts'
 import { rowsAs } from './copy.ts'
 import type { GridParts } from './layout.ts'
-import type { Range } from './selection.ts'
+import type { CellRange } from './selection.ts'
 
 /** More would make a text that no clipboard takes. */
 const MOST_COPIED = 1_000_000
 const SHOWN_MS = 2500
 
-export function useCopying({ model, columns }: GridParts, range: Range | undefined) {
+export function useCopying({ model, columns }: GridParts, range: CellRange | undefined) {
   const [said, setSaid] = useState('')
   useEffect(() => {
     if (said === '') return

@@ -1,14 +1,14 @@
 /** Selecting cells of the grid with the pointer and the keyboard. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { GridParts } from './layout.ts'
-import { type Cell, moved, type Range, type Selection, selectedRange } from './selection.ts'
+import { type Cell, type CellRange, type CellSelection, moved, selectedRange } from './selection.ts'
 import { ROW_HEIGHT, revealRow, rowAt } from './viewport.ts'
 
 export interface Selected {
   /** The cell that keys move. */
   readonly active: Cell | undefined
   readonly activeColumn: number | undefined
-  readonly range: Range | undefined
+  readonly range: CellRange | undefined
   /** Selects a cell and scrolls to it; `extend` keeps the cell where the range began. */
   readonly select: (to: Cell, extend: boolean) => void
   readonly selectAll: () => void
@@ -23,7 +23,7 @@ export function useSelection(
   onMove: () => void,
   onSelect: ((range: { readonly top: number; readonly bottom: number } | undefined) => void) | undefined,
 ): Selected {
-  const [selection, setSelection] = useState<Selection>()
+  const [selection, setSelection] = useState<CellSelection>()
   const isDragging = useRef(false)
   const [rows, last] = [model.size, model.columns.length - 1]
   const { body, headHeight, gutter } = layout

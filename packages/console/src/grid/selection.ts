@@ -6,20 +6,20 @@ export interface Cell {
   readonly place: number
 }
 
-export interface Selection {
+export interface CellSelection {
   /** Where the range began, and the cell that keys move. */
   readonly from: Cell
   readonly to: Cell
 }
 
-export interface Range {
+export interface CellRange {
   readonly top: number
   readonly bottom: number
   readonly left: number
   readonly right: number
 }
 
-export function selectedRange({ from, to }: Selection): Range {
+export function selectedRange({ from, to }: CellSelection): CellRange {
   return {
     top: Math.max(0, Math.min(from.row, to.row)),
     bottom: Math.max(from.row, to.row),

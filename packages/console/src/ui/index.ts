@@ -51,9 +51,9 @@ export { bytes } from './number.ts'
 export { Page, type PageProps, useTitle } from './page.tsx'
 export {
   demandedNumber,
-  demandOf,
   demandText,
   NO_DEMAND,
+  readDemand,
   type SignInDemand,
   SignInDemandFields,
 } from './sign-in-demand.tsx'

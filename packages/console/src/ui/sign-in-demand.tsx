@@ -13,7 +13,7 @@ export const NO_DEMAND: SignInDemand = { acr: '', age: '' }
 
 type Given = number | null | undefined
 
-export function demandOf(acr: Given, age: Given): SignInDemand {
+export function readDemand(acr: Given, age: Given): SignInDemand {
   return { acr: acr === null ? '' : String(acr ?? ''), age: age === null ? '' : String(age ?? '') }
 }
 
@@ -25,7 +25,7 @@ export function demandedNumber(text: string): number | string | null {
 }
 
 export function demandText(acr: Given, age: Given): string {
-  const { acr: level, age: seconds } = demandOf(acr, age)
+  const { acr: level, age: seconds } = readDemand(acr, age)
   if (level === '' && seconds === '') return word('Any')
   const factors = level === '2' ? 'With two factors' : 'Of a user'
   return seconds === '' ? factors : `${factors}, at most ${seconds} seconds ago`

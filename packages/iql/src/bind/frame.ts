@@ -3,7 +3,7 @@
 import type { BoundFrame, BoundFrameBound, BoundOrder } from '../bound/bound-query.ts'
 import type { FunctionDefinition, WindowId } from '../functions/functions.ts'
 import type { Binding } from '../scope/binding.ts'
-import type { Frame, FrameBound, Window } from '../syntax/ast-query.ts'
+import type { Frame, FrameBound, WindowSpec } from '../syntax/ast-query.ts'
 import { MICROS_PER_DAY, readInterval } from '../types/time-values.ts'
 import { FORMS, type TypeKind, typeName } from '../types/types.ts'
 
@@ -11,7 +11,7 @@ import { FORMS, type TypeKind, typeName } from '../types/types.ts'
 export function bindFrame(
   binding: Binding,
   { id }: FunctionDefinition,
-  { frame, at }: Window,
+  { frame, at }: WindowSpec,
   orderBy: readonly BoundOrder[],
 ): BoundFrame | undefined {
   if (!FILLING.has(id)) return frame === undefined ? undefined : new FrameBinding(binding, frame, at, orderBy).bind()

@@ -190,17 +190,17 @@ export interface Call {
   readonly arguments: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
   readonly filter: Expression | undefined
-  readonly over: Window | undefined
+  readonly over: WindowSpec | undefined
 }
 
 /** A window with a name: WINDOW name AS (window) */
 export interface NamedWindow {
   readonly name: Name
-  readonly window: Window
+  readonly window: WindowSpec
 }
 
 /** ([base] [PARTITION BY …] [ORDER BY …] [ROWS | RANGE frame]) */
-export interface Window extends Placed {
+export interface WindowSpec extends Placed {
   /** The named window that it repeats or extends; the parser replaces it at the end of the SELECT. */
   readonly base?: Name
   readonly partitionBy: readonly Expression[]

@@ -1,7 +1,7 @@
 /** WINDOW w AS (…): every OVER that names a window gets its clauses, so that nothing after the parser knows names of windows. */
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { childExpressions, withChildren } from './ast-children.ts'
-import type { Expression, NamedWindow, Window } from './ast-query.ts'
+import type { Expression, NamedWindow, WindowSpec } from './ast-query.ts'
 import { sameName } from './names.ts'
 import { parseWindow } from './parse-call.ts'
 import type { TokenStream } from './token-stream.ts'
@@ -16,7 +16,7 @@ export function parseNamedWindows(tokens: TokenStream): NamedWindow[] {
   return named
 }
 
-/** NamedWindow = Name "AS" Window */
+/** NamedWindow = Name "AS" WindowSpec */
 function parseNamedWindow(tokens: TokenStream, before: readonly NamedWindow[]): NamedWindow {
   const name = tokens.name('the name of a window')
   if (before.some((other) => sameName(other.name.text, name.text)))
@@ -54,7 +54,7 @@ export class NamedWindows {
   }
 
   /** As in PostgreSQL, what names a window in parentheses can add an order and a frame, but change nothing. */
-  resolve({ base, ...window }: Window): Window {
+  resolve({ base, ...window }: WindowSpec): WindowSpec {
     if (base === undefined) return window
     const found = this.#named.find(({ name }) => sameName(name.text, base.text))?.window
     if (found === undefined) {
@@ -78,7 +78,7 @@ export class NamedWindows {
     return { ...window, partitionBy: found.partitionBy, orderBy }
   }
 
-  #count({ partitionBy, orderBy }: Window, at: number): void {
+  #count({ partitionBy, orderBy }: WindowSpec, at: number): void {
     const keys = [...partitionBy, ...orderBy.map(({ expression }) => expression)]
     this.#copied += keys.reduce((sum, key) => sum + countExpressions(key), 1)
     if (this.#copied > MAX_COPIED)

@@ -1,5 +1,5 @@
 /** Parses calls: their arguments in the forms of SQL, FILTER, OVER and windows. */
-import type { Call, Expression, Name, OrderItem, TextLiteral, Window } from './ast-query.ts'
+import type { Call, Expression, Name, OrderItem, TextLiteral, WindowSpec } from './ast-query.ts'
 import { parseFrame } from './parse-frame.ts'
 import { PRECEDENCE } from './precedence.ts'
 import { FINE_PARTS, PART_ALIASES } from './time-parts.ts'
@@ -182,15 +182,15 @@ function parseFilter(tokens: TokenStream): Expression | undefined {
   return tokens.closing(tokens.expression())
 }
 
-/** Over = Name | Window */
-function parseOver(tokens: TokenStream): Window {
+/** Over = Name | WindowSpec */
+function parseOver(tokens: TokenStream): WindowSpec {
   if (tokens.sees('(')) return parseWindow(tokens)
   const base = windowName(tokens)
   return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
 }
 
-/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
-export function parseWindow(tokens: TokenStream): Window {
+/** WindowSpec = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+export function parseWindow(tokens: TokenStream): WindowSpec {
   const at = tokens.expects('(')
   const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: windowName(tokens) }
   const partitionBy = tokens.acceptsBy('partition') ? tokens.shortList('PARTITION BY has', expression) : []

@@ -13,7 +13,7 @@ import type {
   Query,
   SelectItem,
   TypeRef,
-  Window,
+  WindowSpec,
 } from './ast-query.ts'
 import { BARE_CALLS, RESERVED } from './keywords.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
@@ -219,7 +219,7 @@ function printCall({ name, star, distinct, arguments: args, orderBy, filter, ove
   return `${name.text}(${inner})${filtered}${over === undefined ? '' : ` OVER (${printWindow(over)})`}`
 }
 
-function printWindow({ partitionBy, orderBy, frame }: Window): string {
+function printWindow({ partitionBy, orderBy, frame }: WindowSpec): string {
   const parts: string[] = []
   if (partitionBy.length > 0) parts.push(`PARTITION BY ${printList(partitionBy)}`)
   if (orderBy.length > 0) parts.push(printOrderBy(orderBy))

@@ -1,7 +1,7 @@
 /** Administration of what runs on the nodes: the nodes themselves, streaming connections, queries and live statements. */
 import { Refusal } from 'gatehouse-protocol'
 import { subjectNames } from '../store/accounts/subject-names.ts'
-import { connectionRoutes, LIST_REPLY, PAGED_REPLY, pageOf, readFilter } from './connections.ts'
+import { activityPage, connectionRoutes, LIST_REPLY, PAGED_REPLY, readFilter } from './connections.ts'
 import { record } from './request/change.ts'
 import { cursorQuery } from './request/page.ts'
 import { type AdminRoute, notFound, part } from './route.ts'
@@ -57,7 +57,7 @@ export const activityRoutes: readonly AdminRoute[] = [
       const { items, ...rest } = await env.activity.queries(await readFilter(call, env))
       const names = await subjectNames(env.database, [...new Set(items.map(({ user }) => String(user)))])
       const named = items.map((item) => ({ ...item, username: names.get(String(item.user)) ?? null }))
-      return pageOf('/admin/queries', call, { items: named, ...rest })
+      return activityPage('/admin/queries', call, { items: named, ...rest })
     },
   },
   {

@@ -17,7 +17,7 @@ import type { AuditRow } from '../store/database/schema.ts'
 import { record } from './request/change.ts'
 import { readCount, readFlag, readTime } from './request/parameters.ts'
 import type { AdminCall, AdminEnv, AdminReply, AdminRoute } from './route.ts'
-import { requireActor, targetsOf } from './subjects.ts'
+import { findTargets, requireActor } from './subjects.ts'
 
 const FILTERS = {
   event: 'An event name such as token.refused, or its first part, such as token.',
@@ -121,7 +121,7 @@ async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv):
     outcome,
     actor: actor === undefined ? undefined : await requireActor(stores, database, actor),
     client,
-    targets: target === undefined ? undefined : await targetsOf(stores, target),
+    targets: target === undefined ? undefined : await findTargets(stores, target),
     address,
     since: readTime(query.since, 'since'),
     until: readTime(query.until, 'until'),

@@ -1,6 +1,6 @@
 /** Routes that list and close connections on all nodes: of streams, and of tools by PostgreSQL's protocol. */
 import { Refusal } from 'gatehouse-protocol'
-import { cursorOf, readActivityCursor } from './node-activity.ts'
+import { itemCursor, readActivityCursor } from './node-activity.ts'
 import type { ActivityFilter, ActivityItems } from './ports.ts'
 import { record } from './request/change.ts'
 import { cursorQuery, pageReply, readPage } from './request/page.ts'
@@ -36,7 +36,7 @@ export function connectionRoutes({ list, kick, kicked, one, ...summaries }: Conn
       query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
       reply: PAGED_REPLY,
       async run(call, env) {
-        return pageOf(path, call, await env.activity[list](await readFilter(call, env)))
+        return activityPage(path, call, await env.activity[list](await readFilter(call, env)))
       },
     },
     {
@@ -76,8 +76,8 @@ export function connectionRoutes({ list, kick, kicked, one, ...summaries }: Conn
   ]
 }
 
-export function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
-  const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
+export function activityPage(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
+  const { body } = pageReply(path, call, readPage(call), items, { cursorKey: itemCursor, present: (item) => item })
   return { body: { ...body, ...rest } }
 }
 

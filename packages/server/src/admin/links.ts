@@ -1,12 +1,9 @@
 /** Administration of one-time set-up links: invitations of new users, and new passwords for those who forgot theirs. */
+import type { IssuedLink, WantedLink } from '../accounts/set-up-links.ts'
 import { userTarget } from '../declarative/targets.ts'
-import { isMailAddress } from '../lib/mail-address.ts'
-import { newAdministratorLink } from '../store/accounts/administrators.ts'
-import { type LinkOfUser, linkUrl, type SetUpLink } from '../store/accounts/set-up-links.ts'
-import type { User } from '../store/accounts/user.ts'
-import type { MailPort } from '../store/mail/notify.ts'
+import { type LinkOfUser, linkUrl } from '../store/accounts/set-up-links.ts'
 import type { Stores } from '../store/stores.ts'
-import { ADDRESS_FORM, requireMail } from './mail.ts'
+import { requireMail } from './mail.ts'
 import {
   badBody,
   INVITED_SCHEMA,
@@ -16,10 +13,10 @@ import {
   readUser,
   refuseUnknown,
 } from './request/body.ts'
-import { change, record } from './request/change.ts'
+import { changeUsers } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { create as createUser, findUser, knownNames } from './users.ts'
+import { findUser, knownNames } from './users.ts'
 
 const DAY = 86_400
 const LONGEST = 30 * DAY
@@ -38,8 +35,8 @@ export const linkRoutes: readonly AdminRoute[] = [
       const { user } = call.query
       const userId = user === undefined ? undefined : (await findUser(stores, user)).id
       const found = await stores.setUpLinks.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
-      const keyOf = ({ link }: LinkOfUser) => writeTimeCursor(link)
-      return pageReply('/admin/links', call, page, found, { keyOf, present: presentLink })
+      const cursorKey = ({ link }: LinkOfUser) => writeTimeCursor(link)
+      return pageReply('/admin/links', call, page, found, { cursorKey, present: presentLink })
     },
   },
   {
@@ -60,7 +57,8 @@ export const linkRoutes: readonly AdminRoute[] = [
       if (isFirst === true && send)
         throw badBody([{ path: 'send', text: 'is not possible for the first administrator, who has no address yet' }])
       if (isFirst === true) return createForAdministrator(call, env, rest)
-      const wanted = { lifetimeMs, mail: send ? requireMail(env).port : undefined }
+      if (send) requireMail(env)
+      const wanted = { lifetimeMs, isMailed: send }
       return 'user' in rest ? createForExisting(call, env, rest, wanted) : createForNew(call, env, rest, wanted)
     },
   },
@@ -82,94 +80,57 @@ export const linkRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const id = part(call, 'link')
       const { link } = await findLink(env.stores, id)
-      const revoked = await change(env, ({ setUpLinks }) => setUpLinks.revoke(id))
-      if (!revoked) throw conflict(`The link ${id} is not open: it was used or revoked, or has expired`)
-      record(env, call, { event: 'link.revoked', target: link.userId, details: { link: id, kind: link.kind } })
+      if (!(await changeUsers(env, call, (accounts) => accounts.revokeLink(link))))
+        throw conflict(`The link ${id} is not open: it was used or revoked, or has expired`)
     },
   },
 ]
-
-interface Wanted {
-  readonly lifetimeMs: number
-  /** Where the link is mailed. */
-  readonly mail: MailPort | undefined
-}
 
 async function createForExisting(
   call: AdminCall,
   env: AdminEnv,
   body: JsonObject,
-  wanted: Wanted,
+  wanted: WantedLink,
 ): Promise<AdminReply> {
   refuseUnknown(body, ['user'])
   const { user: name } = body
   if (typeof name !== 'string') throw badBody([{ path: 'user', text: 'must be a username or the id of a user' }])
-  const made = await change(env, async (stores) => {
+  const made = await changeUsers(env, call, async (accounts, stores) => {
     const user = await findUser(stores, name)
-    if (user.disabled) throw conflict(`The user ${user.username} is disabled: enable them first`)
-    const kind = user.passwordHash === undefined ? 'invitation' : 'reset'
-    return create(call, stores, user, kind, wanted)
+    return { ...(await accounts.issueLink(user, wanted)), username: user.username }
   })
-  return createdLink(call, env, made)
+  return createdLink(env, made)
 }
 
-/** In a transaction: the link, and where it is mailed its mail. */
-async function create(
-  call: AdminCall,
-  stores: Stores,
-  { id: userId, username, profile, passwordHash }: User,
-  kind: 'invitation' | 'reset',
-  { lifetimeMs, mail }: Wanted,
-) {
-  const { email, email_verified: isVerified } = profile
-  const mailedTo = mail === undefined ? undefined : String(email ?? '')
-  if (mailedTo !== undefined && !isMailAddress(mailedTo))
-    throw conflict(`The user ${username} has no e-mail address that mail is sent to: ${ADDRESS_FORM}`)
-  // Whoever reads the mail of an address that nobody has confirmed must not get an account that is in use.
-  if (mailedTo !== undefined && passwordHash !== undefined && isVerified !== true)
-    throw conflict(
-      `The e-mail address of ${username} is not verified: set email_verified, or pass the link on yourself`,
-    )
-  const made = await stores.setUpLinks.create({ kind, userId, createdBy: call.caller.subject, lifetimeMs, mailedTo })
-  const { expiresAt } = made.link
-  if (mailedTo !== undefined) await mail?.sendLink(stores, { kind, userId, to: mailedTo, token: made.token, expiresAt })
-  return { ...made, username }
-}
-
-async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, wanted: Wanted): Promise<AdminReply> {
+async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, wanted: WantedLink): Promise<AdminReply> {
   const faults = ['password', 'password_hash', 'reset_password', 'must_change_password']
     .filter((path) => Object.hasOwn(body, path))
     .map((path) => ({ path, text: 'is not allowed in an invitation: the person chooses a password with the link' }))
   if (faults.length > 0) throw badBody(faults)
-  const made = await change(env, async (stores) => {
+  const made = await changeUsers(env, call, async (accounts, stores) => {
     const target = userTarget(readUser(body, await knownNames(stores)))
-    const user = await findUser(stores, await createUser(stores, target))
-    return create(call, stores, user, 'invitation', wanted)
+    const user = await findUser(stores, await accounts.createUser(target))
+    return { ...(await accounts.issueLink(user, wanted)), username: user.username }
   })
-  record(env, call, { event: 'user.created', target: made.link.userId, details: { source: 'admin' } })
-  return createdLink(call, env, made)
+  return createdLink(env, made)
 }
 
 async function createForAdministrator(call: AdminCall, env: AdminEnv, body: JsonObject): Promise<AdminReply> {
   refuseUnknown(body, [])
-  const made = await change(env, (stores) => newAdministratorLink(stores, call.caller.subject))
+  const made = await changeUsers(env, call, (accounts) => accounts.issueAdministratorLink())
   if (made === undefined) throw conflict('There is an administrator already: they can invite others')
-  return createdLink(call, env, { ...made, username: undefined })
+  return createdLink(env, { ...made, username: undefined })
 }
 
 function createdLink(
-  call: AdminCall,
   env: AdminEnv,
-  { link, token, username }: { link: SetUpLink; token: string; username: string | undefined },
+  { link, token, username }: IssuedLink & { readonly username: string | undefined },
 ): AdminReply {
-  const { id, kind, userId: target, expiresAt, mailedTo } = link
-  record(env, call, { event: 'link.created', target, details: { link: id, kind, expires: instant(expiresAt) } })
-  if (mailedTo !== undefined) record(env, call, { event: 'mail.queued', target, details: { kind, link: id } })
-  const shown = mailedTo === undefined ? { url: linkUrl(env.issuer, token) } : {}
+  const shown = link.mailedTo === undefined ? { url: linkUrl(env.issuer, token) } : {}
   return {
     status: 201,
     body: { ...presentLink({ link, username }), ...shown },
-    headers: { location: `/admin/links/${id}` },
+    headers: { location: `/admin/links/${link.id}` },
   }
 }
 

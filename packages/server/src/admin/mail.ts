@@ -1,6 +1,6 @@
 /** Administration of e-mail: the queue, and a test of the mail server. */
 import { Refusal } from 'gatehouse-protocol'
-import { isMailAddress } from '../lib/mail-address.ts'
+import { ADDRESS_FORM, isMailAddress } from '../lib/mail-address.ts'
 import { MAIL_STATES, type QueuedMail } from '../store/mail/mail-queue.ts'
 import type { MailAdministration } from './ports.ts'
 import { badBody, instant, type JsonObject, readObject, refuseUnknown } from './request/body.ts'
@@ -23,7 +23,7 @@ export const mailRoutes: readonly AdminRoute[] = [
       if (wanted !== undefined && state === undefined)
         throw new Refusal('admin.bad_parameter', 400, `state must be one of ${MAIL_STATES.join(', ')}`)
       const found = await stores.mailQueue.page({ state, limit: page.limit, after: readTimeCursor(page.after) })
-      return pageReply('/admin/mail', call, page, found, { keyOf: writeTimeCursor, present: presentMail })
+      return pageReply('/admin/mail', call, page, found, { cursorKey: writeTimeCursor, present: presentMail })
     },
   },
   {
@@ -84,8 +84,6 @@ export const mailRoutes: readonly AdminRoute[] = [
   },
 ]
 
-export const ADDRESS_FORM = 'must be an address such as name@example.com, in ASCII'
-
 export function requireMail({ mail }: Pick<AdminEnv, 'mail'>): MailAdministration {
   if (mail === undefined) throw new Refusal('admin.no_mail', 409, 'No mail is set up: set mail_url and mail_from')
   return mail
@@ -116,15 +114,4 @@ function presentMail(mail: QueuedMail): JsonObject {
     expires_at: instant(mail.expiresAt),
     ended_at: instant(mail.endedAt),
   }
-}
-
-/** The notice of a change that an operator made, in its transaction. */
-export type OperatorNotice = Omit<Parameters<MailAdministration['port']['notify']>[1], 'address' | 'userAgent'>
-
-export function noticeOf(
-  env: Pick<AdminEnv, 'mail'>,
-  stores: AdminEnv['stores'],
-  notice: OperatorNotice,
-): Promise<void> | undefined {
-  return env.mail?.port.notify(stores, notice)
 }

@@ -65,26 +65,26 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
 export function createClusterActivity({ callAll, callAny, settle }: ClusterCaller): ClusterActivity {
   return {
     settle,
-    streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
-    wire: async (filter) => itemsOf(await callAll('wire', paramsOf(filter)), 'wire', filter.limit),
+    streams: async (filter) => mergeItems(await callAll('streams', filterParams(filter)), 'streaming', filter.limit),
+    wire: async (filter) => mergeItems(await callAll('wire', filterParams(filter)), 'wire', filter.limit),
     async countStreams(user) {
       const { replies } = await callAll('streams', { user, limit: '0' })
       return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
     },
-    queries: async (filter) => itemsOf(await callAll('queries', paramsOf(filter)), 'query', filter.limit),
+    queries: async (filter) => mergeItems(await callAll('queries', filterParams(filter)), 'query', filter.limit),
     async cancel(query, owner) {
       const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
       return replies.some(({ body }) => body === true)
     },
     nodes: async () => byNode(await callAll('node')),
     figures: async (since) => byNode(await callAll('figures', { since: String(since) })),
-    async tablesOf(user, page) {
+    async listTables(user, page) {
       const reply = await callAny('tables', { user: JSON.stringify(user), page: JSON.stringify(page) })
       return isObject(reply) && isList(reply.items)
         ? { items: reply.items, next: typeof reply.next === 'string' ? reply.next : undefined }
         : undefined
     },
-    async topicsOf(scopes) {
+    async listTopics(scopes) {
       const reply = await callAny('topics', { scopes: JSON.stringify(scopes) })
       return isList(reply) ? reply : undefined
     },
@@ -103,12 +103,12 @@ function listing<Item extends OpenStream | OpenWireConnection | RunningQuery>(
 ): JsonObject {
   const last = readActivityCursor(after)
   const items = found
-    .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
-    .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
+    .filter((item) => last === undefined || newestFirst(last, itemPlace(item)) < 0)
+    .sort((one, other) => newestFirst(itemPlace(one), itemPlace(other)))
   return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
 }
 
-function placeOf(item: OpenStream | OpenWireConnection | RunningQuery): TimeCursor {
+function itemPlace(item: OpenStream | OpenWireConnection | RunningQuery): TimeCursor {
   return 'openedAt' in item
     ? { createdAt: item.openedAt, id: item.connectionId }
     : { createdAt: item.startedAt, id: item.requestId }
@@ -120,7 +120,7 @@ export function readActivityCursor(text: string): TimeCursor | undefined {
 }
 
 /** Where the next page begins. */
-export function cursorOf(item: JsonObject): string {
+export function itemCursor(item: JsonObject): string {
   return writeTimeCursor(placeOfShown(item))
 }
 
@@ -133,12 +133,12 @@ function newestFirst(one: TimeCursor, other: TimeCursor): number {
 }
 
 /** Strings only, see `Params`. */
-function paramsOf({ limit, ...filter }: ActivityFilter): Params {
+function filterParams({ limit, ...filter }: ActivityFilter): Params {
   const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return { ...Object.fromEntries(given), limit: String(limit) }
 }
 
-function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: number): ActivityItems {
+function mergeItems({ replies, timedOut }: ClusterReplies, service: string, limit: number): ActivityItems {
   const lists = replies.flatMap(({ node, body }) =>
     isObject(body) && isList(body.items) ? [{ node, items: body.items, total: Number(body.total) }] : [],
   )

@@ -107,7 +107,7 @@ function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
   return keys.map((key) => ({
     kid: key.kid,
     alg: key.alg,
-    state: stateOf(key, signing.get(key.alg), now),
+    state: keyState(key, signing.get(key.alg), now),
     created_at: instant(key.createdAt),
     active_from: instant(key.activeFrom),
     retired_at: instant(key.retiredAt),
@@ -115,7 +115,7 @@ function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
   }))
 }
 
-function stateOf(key: StoredKey, signing: StoredKey | undefined, now: number): string {
+function keyState(key: StoredKey, signing: StoredKey | undefined, now: number): string {
   if (isWithdrawn(key)) return 'compromised'
   if (key.removedAfter !== undefined && key.removedAfter <= now) return 'removed'
   if (key.retiredAt !== undefined) return 'retired'

@@ -100,9 +100,9 @@ export interface ClusterActivity {
   /** Of each node, after a time. */
   figures(since: number): Promise<ActivityItems>
   /** Undefined where no node runs the query service. */
-  tablesOf(user: UserRights, page: TablePage): Promise<UserTables | undefined>
+  listTables(user: UserRights, page: TablePage): Promise<UserTables | undefined>
   /** Undefined where no node runs the streaming service. */
-  topicsOf(scopes: readonly string[]): Promise<readonly object[] | undefined>
+  listTopics(scopes: readonly string[]): Promise<readonly object[] | undefined>
 }
 
 /** The JSON of the replies. */

@@ -4,6 +4,7 @@ import { type Audit, type Clock, type GateEvent, type Principal, Refusal } from 
 import type { KnownApis } from '../declarative/check-meaning.ts'
 import type { Definitions } from '../declarative/export.ts'
 import type { JsonSchema } from '../http/openapi.ts'
+import type { AuditLog } from '../store/audit/audit.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
@@ -57,7 +58,7 @@ export interface AdminEnv {
   readonly clock: Clock
   /** The address of the pages, for links. */
   readonly issuer: string
-  readonly audit: Audit & { flush(): Promise<void> }
+  readonly audit: Audit & Pick<AuditLog, 'append' | 'flush'>
   publish(event: GateEvent): Promise<unknown>
   /** Takes an event that was recorded in a transaction which has committed. */
   receive(recorded: RecordedEvent): void

@@ -21,9 +21,9 @@ export const signedInRoutes: readonly AdminRoute[] = [
     reply: PAGE_REPLY,
     async run(call, env) {
       const page = readPage(call)
-      const found = await env.stores.sessions.page({ ...(await wantedOf(call, env)), limit: page.limit })
+      const found = await env.stores.sessions.page({ ...(await readWanted(call, env)), limit: page.limit })
       return pageReply('/admin/sessions', call, page, found, {
-        keyOf: ({ session }) => writeTimeCursor(session),
+        cursorKey: ({ session }) => writeTimeCursor(session),
         present: ({ session, username }) => ({
           user: session.userId,
           username: username ?? null,
@@ -41,9 +41,9 @@ export const signedInRoutes: readonly AdminRoute[] = [
     reply: PAGE_REPLY,
     async run(call, env) {
       const page = readPage(call)
-      const found = await env.stores.grants.page({ ...(await wantedOf(call, env)), limit: page.limit })
-      const keyOf = ({ grant }: GrantOfUser) => writeTimeCursor(grant)
-      return pageReply('/admin/grants', call, page, found, { keyOf, present: presentGrant })
+      const found = await env.stores.grants.page({ ...(await readWanted(call, env)), limit: page.limit })
+      const cursorKey = ({ grant }: GrantOfUser) => writeTimeCursor(grant)
+      return pageReply('/admin/grants', call, page, found, { cursorKey, present: presentGrant })
     },
   },
   {
@@ -79,7 +79,7 @@ export const signedInRoutes: readonly AdminRoute[] = [
   },
 ]
 
-async function wantedOf(call: AdminCall, { stores }: AdminEnv) {
+async function readWanted(call: AdminCall, { stores }: AdminEnv) {
   const { user } = call.query
   return {
     userId: user === undefined ? undefined : (await findUser(stores, user)).id,

@@ -24,7 +24,7 @@ export async function requireActor(stores: SubjectStores, { db }: Pick<Database,
 }
 
 /** Rows about a user have its id; others the name of anything that was ever acted on. */
-export async function targetsOf({ users }: Pick<Stores, 'users'>, name: string): Promise<string[]> {
+export async function findTargets({ users }: Pick<Stores, 'users'>, name: string): Promise<string[]> {
   const user = await users.findByUsername(name)
   return user === undefined ? [name] : [name, user.id]
 }

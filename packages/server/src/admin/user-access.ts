@@ -3,12 +3,11 @@
 import { listApplications } from '../store/authorizations/applications.ts'
 import type { Session } from '../store/authorizations/sessions.ts'
 import type { Stores } from '../store/stores.ts'
-import { noticeOf } from './mail.ts'
 import { instant, type JsonObject } from './request/body.ts'
-import { change, type Effects, record } from './request/change.ts'
+import { change, changeUsers, type Effects, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
-import { findUser, requireBreakGlass } from './users.ts'
+import { findUser } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
   listOfUser({
@@ -29,21 +28,11 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Removes a second factor, for a user who has lost it.',
     async run(call, env) {
-      const { id, breakGlass } = await findUser(env.stores, part(call, 'user'))
-      const removal = await change(env, async (stores) => {
-        const result = await stores.factors.remove(id, part(call, 'factor'))
-        if (breakGlass) await requireBreakGlass(env, stores)
-        if (result.outcome === 'removed')
-          await noticeOf(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
-        return result
-      })
-      if (removal.outcome !== 'removed') throw notFound('second factor', part(call, 'factor'))
-      const { factor } = removal
-      record(env, call, {
-        event: 'factor.removed',
-        target: id,
-        details: { kind: factor.kind, factor: factor.id, label: factor.label, reason: 'operator' },
-      })
+      const factor = part(call, 'factor')
+      const outcome = await changeUsers(env, call, async (accounts, stores) =>
+        accounts.removeFactor((await findUser(stores, part(call, 'user'))).id, factor),
+      )
+      if (outcome !== 'removed') throw notFound('second factor', factor)
     },
   },
   {
@@ -59,7 +48,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const found = await stores.sessions.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
       const path = `/admin/users/${encodeURIComponent(part(call, 'user'))}/sessions`
       const sessions = found.map(({ session }) => session)
-      return pageReply(path, call, page, sessions, { keyOf: writeTimeCursor, present: presentSession })
+      return pageReply(path, call, page, sessions, { cursorKey: writeTimeCursor, present: presentSession })
     },
   },
   {

@@ -20,7 +20,7 @@ export const userRightsRoutes: readonly AdminRoute[] = [
       const held = (await stores.roles.list()).filter(({ name }) => roles.includes(name))
       const user: UserRights = { subject: id, username, roles, attributes, scopes: [...rights].sort() }
       const page = { ...readPage(call), prefix: call.query.prefix ?? '' }
-      const tables = await activity.tablesOf(user, page)
+      const tables = await activity.listTables(user, page)
       return {
         body: {
           user: id,
@@ -29,7 +29,7 @@ export const userRightsRoutes: readonly AdminRoute[] = [
           roles: held.map(({ name, scopes }) => ({ name, scopes })),
           scopes: user.scopes,
           tables: tables === undefined ? null : { items: tables.items, next: nextPath(call, tables.next) },
-          topics: (await activity.topicsOf(user.scopes)) ?? null,
+          topics: (await activity.listTopics(user.scopes)) ?? null,
         },
       }
     },

@@ -1,16 +1,15 @@
 /** Administration of users: profile, roles, password, enabled or disabled. */
 import { randomBytes } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from 'gatehouse-protocol'
+import { AccountFault } from '../accounts/account-fault.ts'
+import { requireEmergencyUser } from '../accounts/accounts.ts'
+import { passwordFault } from '../accounts/passwords.ts'
 import { userTarget } from '../declarative/targets.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
 import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
-import { UsernameTaken } from '../store/accounts/users.ts'
-import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
-import { noticeOf } from './mail.ts'
 import {
   badBody,
   instant,
@@ -21,7 +20,7 @@ import {
   refuseUnknown,
   USER_SCHEMA,
 } from './request/body.ts'
-import { change, record, recordPatch } from './request/change.ts'
+import { changeUsers, localSignIn } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -53,7 +52,7 @@ export const userRoutes: readonly AdminRoute[] = [
           ? await stores.users.list({ ...page, prefix: prefix ?? '' })
           : await stores.users.listWith(role, page)
       const present = await listed(stores, users)
-      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present })
+      return pageReply('/admin/users', call, page, users, { cursorKey: ({ username }) => username, present })
     },
   },
   {
@@ -66,14 +65,13 @@ export const userRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const body = readObject(call.body)
-      const passwordHash = await readPassword(body, env)
+      const passwordHash = body.password === undefined ? undefined : await readPassword(body.password, env)
       const mustChangePassword = readMustChange(body) ?? false
-      const user = await change(env, async (stores) => {
-        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await knownNames(stores)))
-        const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
+      const user = await changeUsers(env, call, async (accounts, stores) => {
+        const target = userTarget(readUser(withoutPassword(body), await knownNames(stores)))
+        const id = await accounts.createUser({ ...target, passwordHash, mustChangePassword })
         return findUser(stores, id)
       })
-      record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
       return created(presentUser(user), `/admin/users/${user.id}`)
     },
   },
@@ -98,34 +96,21 @@ export const userRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if ('password' in patch)
         throw badBody([{ path: 'password', text: 'must be set at /admin/users/{user}/password' }])
-      const { before, after } = await change(env, async (stores, effects) => {
+      const after = await changeUsers(env, call, async (accounts, stores) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
         const wanted = withAddress(found, mergePatch(form, withoutPassword(patch)), patch)
-        const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
+        const { roles: listed, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
+        // What only others give is no operator's because it was listed with the rest.
+        const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))
+        const roles = listed.filter((role) => !byOthers.has(role))
         // Removing it sets it to false.
         const mustChangePassword =
           'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
-        if (target.username !== found.username) await refuseTaken(stores, target.username, found.id)
-        // A patch without effect keeps the ETag.
-        if (!isDeepStrictEqual({ ...target, mustChangePassword, roles: [...roles].sort() }, current(found))) {
-          await stores.users.update(found.id, { ...target, mustChangePassword })
-          // What only others give is no operator's because it was listed with the rest.
-          const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))
-          await stores.users.setRoles(
-            found.id,
-            roles.filter((role) => !byOthers.has(role)),
-          )
-        }
-        const changed = await findUser(stores, found.id)
-        await requireBreakGlass(env, stores)
-        await noticeAddress(env, stores, found, changed)
-        await limitTokens(found, changed, effects)
-        return { before: found, after: changed }
+        await accounts.changeUser(found.id, { ...target, roles, mustChangePassword }, Object.keys(patch))
+        return findUser(stores, found.id)
       })
-      const [wasDisabled, isDisabled] = [before.disabled, after.disabled]
-      recordPatch(env, call, 'user', { target: after.id, patch, wasDisabled, isDisabled })
       return tagged(presentUser(after))
     },
   },
@@ -135,15 +120,11 @@ export const userRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Deletes a user with their sessions, consents and second factors, and revokes all tokens.',
     async run(call, env) {
-      const user = await change(env, async (stores, { revocations }) => {
+      await changeUsers(env, call, async (accounts, stores) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
-        await stores.users.remove(found.id)
-        await requireBreakGlass(env, stores)
-        await revocations.revokeUser(found.id)
-        return found
+        await accounts.deleteUser(found)
       })
-      record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
     },
   },
   {
@@ -162,17 +143,12 @@ export const userRoutes: readonly AdminRoute[] = [
       refuseUnknown(body, ['password', 'must_change_password'])
       const mustChange = readMustChange(body)
       const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
-      const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
-      const user = await change(env, async (stores, { revocations }) => {
+      const passwordHash = await readPassword(generated ?? body.password, env)
+      await changeUsers(env, call, async (accounts, stores) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
-        if (passwordHash !== undefined)
-          await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
-        await revocations.revokeUser(found.id)
-        await noticeOf(env, stores, { kind: 'password-changed', userId: found.id })
-        return found
+        await accounts.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
       })
-      record(env, call, { event: 'password.reset', target: user.id })
       return generated === undefined ? undefined : { body: { password: generated } }
     },
   },
@@ -183,13 +159,6 @@ function withAddress(before: User, wanted: JsonObject, patch: JsonObject): JsonO
   if (wanted.email === before.profile.email || 'email_verified' in patch || !('email_verified' in wanted)) return wanted
   const { email_verified, ...rest } = wanted
   return wanted.email === undefined ? rest : { ...rest, email_verified: false }
-}
-
-/** To the old address. */
-async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profile }: User, after: User): Promise<void> {
-  const { email: to } = profile
-  if (typeof to === 'string' && profile.email_verified === true && to !== after.profile.email)
-    await noticeOf(env, stores, { kind: 'address-changed', userId, to })
 }
 
 /** The cursor is opaque: its parts come from people's names. */
@@ -213,13 +182,11 @@ function readHit(cursor: string): SearchHit | undefined {
   throw badCursor()
 }
 
-/** Where only users for emergencies use passwords, one of them must be left who can administer. */
-export async function requireBreakGlass(env: AdminEnv, { users }: Pick<Stores, 'users'>): Promise<void> {
-  const mode = env.settings().find(({ name }) => name === 'local_sign_in')?.value
-  if (mode !== 'break_glass' || (await users.hasBreakGlass())) return
-  throw conflict(
-    'This is the last user who can sign in when all providers fail: with local_sign_in break_glass, an enabled user must have break_glass, Identity/Admin, a password and a second factor',
-  )
+/** For a change of a role, on which the rights of users for emergencies depend. */
+export async function requireBreakGlass(env: AdminEnv, stores: Pick<Stores, 'users'>): Promise<void> {
+  await requireEmergencyUser(stores, localSignIn(env)).catch((error: unknown) => {
+    throw error instanceof AccountFault ? conflict(error.message) : error
+  })
 }
 
 export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {
@@ -253,10 +220,6 @@ function roleSources({ roleSources: sources }: User): JsonObject {
   return byOthers.length === 0 ? {} : { role_sources: Object.fromEntries(byOthers) }
 }
 
-function current({ username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }: User) {
-  return { username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }
-}
-
 /** As in a declarative file. */
 function declaredForm({ username, roles, attributes, breakGlass, disabled, profile }: User): JsonObject {
   return {
@@ -266,23 +229,9 @@ function declaredForm({ username, roles, attributes, breakGlass, disabled, profi
   }
 }
 
-export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
-  try {
-    return await stores.users.create(user)
-  } catch (error) {
-    if (error instanceof UsernameTaken) throw conflict(error.message)
-    throw error
-  }
-}
-
-async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
-  const holder = await users.findByUsername(username)
-  if (holder !== undefined && holder.id !== id) throw conflict(`The username ${username} is taken`)
-}
-
-async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {
-  if (password === undefined) return undefined
-  if (typeof password !== 'string' || password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
+/** The hash of an acceptable password. */
+async function readPassword(password: unknown, env: AdminEnv): Promise<string> {
+  if (typeof password !== 'string' || passwordFault(password) !== undefined)
     throw badBody([{ path: 'password', text: `must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
   const hash = await env.hashPassword(password)
   if (hash === undefined)

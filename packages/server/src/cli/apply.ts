@@ -1,5 +1,7 @@
 /** `gatehouse apply`: applies the declarative file, or shows what that would change. */
+import { chooseIssuer } from '../config/issuer.ts'
 import { findDeclared, reconcile, summarise } from '../declarative/reconcile.ts'
+import { openMailIfSet } from '../server/mail.ts'
 import { withData } from '../server/offline.ts'
 import type { Arguments } from './args.ts'
 import { UsageError } from './errors.ts'
@@ -13,7 +15,10 @@ export async function apply(args: Arguments): Promise<void> {
   const declared = await findDeclared(config)
   if (declared === undefined) throw new UsageError('apply needs a file: name it with --config or GATEHOUSE_CONFIG')
   const dryRun = args.has('--dry-run')
-  const changes = await withData(config, async ({ reconcileEnv, audit, withTables }) => {
+  const changes = await withData(config, async (data) => {
+    const { audit, withTables } = data
+    const mail = dryRun ? undefined : await openMailIfSet(config, chooseIssuer(config), data)
+    const reconcileEnv = { ...data.reconcileEnv, mail: mail?.port }
     const applied =
       (declared.declaration.tables ?? declared.declaration.views) !== undefined && config.services.includes('query')
         ? await withTables((tables) => reconcile(declared, { ...reconcileEnv, tables }, dryRun))

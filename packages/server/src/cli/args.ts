@@ -7,7 +7,7 @@ import { programName } from './program.ts'
 
 export type OptionName = `--${string}`
 
-export interface Option {
+export interface CommandOption {
   /** Placeholder of the value in the help; an option without one is a flag. */
   readonly value?: string
   readonly short?: string
@@ -16,7 +16,7 @@ export interface Option {
   readonly help: string
 }
 
-export type OptionTable = Readonly<Record<OptionName, Option>>
+export type OptionTable = Readonly<Record<OptionName, CommandOption>>
 
 export interface Syntax {
   readonly name: string
@@ -92,7 +92,7 @@ export class Arguments {
 }
 
 export function parseArguments(command: Syntax, args: readonly string[]): Arguments {
-  const options = new Map<string, Option>(Object.entries(command.options ?? {}))
+  const options = new Map<string, CommandOption>(Object.entries(command.options ?? {}))
   const flags = new Map(command.settings ? settingNames().map((name) => [flagName(name), name]) : [])
   const given = new Map<string, string[]>()
   const positionals: string[] = []
@@ -142,7 +142,7 @@ interface OptionToken {
 /** Not strict, because the parser's own messages do not say what to do. */
 function tokenize(
   args: readonly string[],
-  options: ReadonlyMap<string, Option>,
+  options: ReadonlyMap<string, CommandOption>,
   flags: ReadonlyMap<string, SettingName>,
 ) {
   const known = [

@@ -30,10 +30,10 @@ export function scopeRemovalFaults(
   const others = <Item>(
     existing: readonly Item[],
     declared: readonly object[] | undefined,
-    keyOf: (item: Item) => string,
+    readKey: (item: Item) => string,
     keys: readonly string[],
   ): readonly Item[] =>
-    prune === true && declared !== undefined ? [] : existing.filter((item) => !keys.includes(keyOf(item)))
+    prune === true && declared !== undefined ? [] : existing.filter((item) => !keys.includes(readKey(item)))
   const byName = <Item extends { readonly name: string }>(
     existing: Iterable<Item>,
     declared: readonly { readonly name: string }[] | undefined,

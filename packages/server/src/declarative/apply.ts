@@ -1,13 +1,14 @@
 /** Applies a plan: tables and views first, since only they are expected to fail, then all identity data in one transaction; drops tables last. */
 
+import { isDeepStrictEqual } from 'node:util'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import { type AccountsEnv, changeAccounts } from '../accounts/accounts.ts'
 import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { TableTarget } from '../resources/tables.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import { changedAttributes } from '../store/attributes/attribute-values.ts'
-import { createRevocations } from '../store/authorizations/revocations.ts'
+import { rolesByOperator } from '../store/accounts/user.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
@@ -18,7 +19,7 @@ import type { Change, NewPassword } from './plan.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 
-export interface ApplyEnv {
+export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly resources: readonly AnyResource[]
   readonly database: Database
   readonly clock: Clock
@@ -28,9 +29,9 @@ export interface ApplyEnv {
   /** Argon2id, as a PHC string. */
   hashPassword(password: string): Promise<string>
   /** The initial rows of a table. */
-  rowsOf(table: string): AsyncIterable<CsvRow> | undefined
+  initialRows(table: string): AsyncIterable<CsvRow> | undefined
   /** The path of the table in the file, or of its rows if the file names them. */
-  pathOf(table: string): string
+  tablePath(table: string): string
   /** What is wrong if nobody is left who can sign in when all providers fail; undefined where all passwords serve. */
   readonly emergencyUserFaults?: (() => readonly Fault[]) | undefined
 }
@@ -42,13 +43,22 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
-    await transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
-      const revocations = createRevocations({ grants: stores.grants, publish, clock: env.clock })
-      const { emergencyUserFaults } = env
-      const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-      await applyIdentity(changes, hashes, env, { stores, revocations, publish, providerKey: env.providerKey })
-      if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
-    })
+    const accountsEnv = { ...env, receive: () => {}, localSignIn: () => 'all' as const }
+    await changeAccounts(
+      accountsEnv,
+      { source: 'file' },
+      async (accounts, stores, { publish, revocations }) => {
+        const { emergencyUserFaults } = env
+        const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
+        await applyIdentity(changes, hashes, env, {
+          ...{ accounts, stores, publish, revocations },
+          providerKey: env.providerKey,
+        })
+        if (faults !== undefined && !(await stores.users.hasBreakGlass())) throw new BadDeclaration(source, faults())
+      },
+      // By the connection that reconciles.
+      { isLocked: true },
+    )
   } catch (error) {
     await undo()
     throw error
@@ -119,8 +129,8 @@ async function applyTables(
   for (const change of changes) {
     if (change.what !== 'table' || change.action === 'remove') continue
     const { name, target } = change
-    await attempt(env.pathOf(name), () =>
-      change.action === 'update' ? tables.change(target) : createTable(target, env.rowsOf(name), tables),
+    await attempt(env.tablePath(name), () =>
+      change.action === 'update' ? tables.change(target) : createTable(target, env.initialRows(name), tables),
     )
     if (change.action === 'create') undoing.push(() => tables.drop(name))
   }
@@ -128,10 +138,10 @@ async function applyTables(
   if (views.length > 0) {
     const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
     const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
-    const namesOf = (action: Change['action']) =>
+    const changedNames = (action: Change['action']) =>
       views.filter((change) => change.action === action).map(({ name }) => name)
-    await attempt('views', () => tables.changeViews(wanted, namesOf('remove')))
-    undoing.push(() => tables.changeViews(former, namesOf('create')))
+    await attempt('views', () => tables.changeViews(wanted, changedNames('remove')))
+    undoing.push(() => tables.changeViews(former, changedNames('create')))
   }
   return undo
 }
@@ -169,19 +179,11 @@ async function applyIdentity(
   { resources }: Pick<ApplyEnv, 'resources'>,
   inside: ChangeInside,
 ): Promise<void> {
-  const { stores, revocations } = inside
-  const affected = new Set<string>()
-  const cut: string[] = []
   for (const change of changes) {
     switch (change.what) {
-      case 'user': {
-        const applied = await applyUser(change, stores.users, hashes.get(change))
-        if (applied?.isCut === true) cut.push(applied.id)
-        if (applied?.hasOtherRoles === true) affected.add(applied.id)
-        if (applied !== undefined && applied.attributes.length > 0)
-          await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
+      case 'user':
+        await applyUser(change, hashes.get(change), inside)
         break
-      }
       case 'table':
       case 'view':
         break
@@ -189,15 +191,10 @@ async function applyIdentity(
         await applyResource(change, resources, inside)
     }
   }
-  await revocations.revokeUsers(cut)
   for (const resource of resources) {
     const made = changes.filter(({ what }) => what === resource.noun)
     const kind = made.every(({ action }) => action === 'create') ? 'created' : 'changed'
     if (made.length > 0) await settle(resource, kind, inside)
-  }
-  for (const userId of affected) {
-    const user = await stores.users.findById(userId)
-    if (user !== undefined) await revocations.limitUserRights(user)
   }
 }
 
@@ -214,47 +211,35 @@ async function applyResource(
   else if (before !== undefined) await removeItem(resource, change.name, before, inside)
 }
 
-interface AppliedUser {
-  readonly id: string
-  /** All tokens are revoked. */
-  readonly isCut: boolean
-  readonly hasOtherRoles: boolean
-  /** The names of those with other values. */
-  readonly attributes: readonly string[]
-}
-
-/** Undefined if the user is new, or has been removed since the plan was made. */
+/** Nothing if the user has been removed since the plan was made. */
 async function applyUser(
   change: Extract<Change, { what: 'user' }>,
-  users: Stores['users'],
   passwordHash: string | undefined,
-): Promise<AppliedUser | undefined> {
+  { accounts, stores: { users } }: ChangeInside,
+): Promise<void> {
   if (change.action === 'create') {
     const { target, password } = change
-    const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
-    await users.create({ ...target, ...declared })
-    return undefined
+    const declared = {
+      passwordHash,
+      declaredDigest: password?.digest,
+      mustChangePassword: mustChangePassword(password),
+    }
+    await accounts.createUser({ ...target, ...declared })
+    return
   }
   const user = await users.findByUsername(change.name)
-  if (user === undefined) return undefined
-  if (change.action === 'remove') {
-    await users.remove(user.id)
-    return { id: user.id, isCut: true, hasOtherRoles: false, attributes: [] }
-  }
-  const { username, profile, breakGlass, attributes, disabled, roles } = change.target
-  const { password } = change
-  const declared = { username, profile, breakGlass, attributes, disabled }
-  await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
-  const hasOtherRoles = await users.setRoles(user.id, roles)
-  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
-  return {
-    id: user.id,
-    isCut: disabled || passwordHash !== undefined,
-    hasOtherRoles,
-    attributes: changedAttributes(user.attributes, attributes),
-  }
+  if (user === undefined) return
+  if (change.action === 'remove') return accounts.deleteUser(user)
+  const { target, password } = change
+  const before = new Map<string, unknown>(Object.entries({ ...user, roles: rolesByOperator(user) }))
+  const changed = Object.entries(target).flatMap(([name, value]) =>
+    isDeepStrictEqual(before.get(name), value) ? [] : [name],
+  )
+  await accounts.changeUser(user.id, { ...target, ...(password && { declaredDigest: password.digest }) }, changed)
+  if (passwordHash !== undefined)
+    await accounts.setPassword(user.id, passwordHash, { mustChange: mustChangePassword(password) })
 }
 
-function mustChangeOf(password: NewPassword | undefined): boolean {
+function mustChangePassword(password: NewPassword | undefined): boolean {
   return password !== undefined && password.kind !== 'kept' && password.mustChange
 }

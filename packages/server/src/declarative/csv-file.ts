@@ -66,7 +66,7 @@ export async function* splitCsv(
       }
       nextLine++
       if (isQuoted) continue
-      const raw = textOf(pending, from, at, begin === 0)
+      const raw = decodeText(pending, from, at, begin === 0)
       if (raw !== '') yield { raw, line, end: begin + at + 1 - from, nextLine }
       begin += at + 1 - from
       from = at + 1
@@ -77,11 +77,11 @@ export async function* splitCsv(
     pending = pending.subarray(from)
     scanned = at - from
   }
-  const raw = textOf(pending, 0, pending.length, begin === 0)
+  const raw = decodeText(pending, 0, pending.length, begin === 0)
   if (raw !== '') yield { raw, line, end: begin + pending.length, nextLine: nextLine + 1 }
 }
 
-function textOf(bytes: Buffer, from: number, to: number, isFirst: boolean): string {
+function decodeText(bytes: Buffer, from: number, to: number, isFirst: boolean): string {
   const end = to > from && bytes[to - 1] === CARRIAGE_RETURN ? to - 1 : to
   const text = bytes.toString('utf8', from, end)
   return isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text

@@ -69,7 +69,7 @@ export function priceText(ticks: number): string {
 }
 
 /** The ticks of a price as it is stored. */
-export function ticksOf(price: string): number {
+export function toTicks(price: string): number {
   return Math.round(Number(price) / TICK)
 }
 
@@ -111,7 +111,7 @@ export function* demoQuotes(): Generator<CsvRow> {
   yield ['symbol', 'quoted_at', 'bid', 'ask', 'bid_size', 'ask_size']
   const prices = new Map(tradedInstruments().map(({ symbol, opening }) => [symbol, opening]))
   for (const [, symbol, , , price] of demoTrades())
-    if (prices.has(symbol ?? '')) prices.set(symbol ?? '', ticksOf(price ?? ''))
+    if (prices.has(symbol ?? '')) prices.set(symbol ?? '', toTicks(price ?? ''))
   const closing = new Date(FIRST_DAY + (DAYS - 1) * DAY_MS + SESSION_MS).toISOString()
   for (const { symbol, lot } of tradedInstruments()) {
     const price = prices.get(symbol) ?? 2

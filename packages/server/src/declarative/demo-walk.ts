@@ -50,7 +50,7 @@ export function createWalk(instruments: readonly Instrument[], seed: number) {
     },
     /** A quote of each instrument, at the prices of now. */
     open: (): readonly Quote[] =>
-      instruments.map((instrument) => quoteOf(instrument, prices.get(instrument.symbol) ?? 0, random)),
+      instruments.map((instrument) => createQuote(instrument, prices.get(instrument.symbol) ?? 0, random)),
     next(): Move {
       const instrument = pick(random() < BUSY_SHARE ? busy : instruments, random)
       const { symbol, opening, lot } = instrument
@@ -58,13 +58,13 @@ export function createWalk(instruments: readonly Instrument[], seed: number) {
       const step = (random() + random() - 1) * Math.max(2, before * STEP) + (opening - before) * REVERSION
       const price = Math.max(LEAST, Math.round(before + step))
       prices.set(symbol, price)
-      const quote = quoteOf(instrument, price, random)
+      const quote = createQuote(instrument, price, random)
       return { quote, trade: random() < TRADE_SHARE ? tradeIn(quote, price, lot, random) : undefined }
     },
   }
 }
 
-function quoteOf({ symbol, lot }: Instrument, price: number, random: () => number): Quote {
+function createQuote({ symbol, lot }: Instrument, price: number, random: () => number): Quote {
   const half = 1 + Math.floor(random() * Math.max(1, price * HALF_SPREAD))
   const size = (): number => lot * (1 + Math.floor(random() ** 2 * 50))
   return { symbol, bid: priceText(price - half), ask: priceText(price + half), bidSize: size(), askSize: size() }

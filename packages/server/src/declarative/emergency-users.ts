@@ -16,12 +16,12 @@ export function emergencyUserFaults(
   )
   const concerned = ofUsers.length > 0 ? ofUsers : changes.filter(({ what }) => what === 'role')
   return concerned.map((change) => ({
-    path: pathOf(change, declaration),
+    path: changePath(change, declaration),
     text: `${change.what} "${change.name}": this leaves nobody who can sign in when all providers fail. Keep an enabled user with break_glass, a role with Identity/Admin, a password and a second factor, or set local_sign_in to all first`,
   }))
 }
 
-function pathOf({ what, action, name }: Change, { users = [], roles = [] }: Declaration): string {
+function changePath({ what, action, name }: Change, { users = [], roles = [] }: Declaration): string {
   if (action === 'remove') return 'prune'
   if (what === 'role') return `roles[${roles.findIndex((role) => role.name === name)}]`
   return `users[${users.findIndex(({ username }) => usernameKey(username) === usernameKey(name))}]`

@@ -120,6 +120,6 @@ function variableFor(clientId: string, used: Set<string>): string {
   return name
 }
 
-function by<T>(keyOf: (item: T) => string): (a: T, b: T) => number {
-  return (a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)
+function by<T>(readKey: (item: T) => string): (a: T, b: T) => number {
+  return (a, b) => (readKey(a) < readKey(b) ? -1 : 1)
 }

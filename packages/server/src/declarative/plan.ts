@@ -196,7 +196,7 @@ export function droppedViews(
   return prune === true
     ? absentFrom(
         existing,
-        namesOf(views)?.map((name) => name.toLowerCase()),
+        listNames(views)?.map((name) => name.toLowerCase()),
       )
     : []
 }
@@ -209,12 +209,12 @@ export function droppedTables(
   return prune === true
     ? absentFrom(
         existing,
-        namesOf(tables)?.map((name) => name.toLowerCase()),
+        listNames(tables)?.map((name) => name.toLowerCase()),
       )
     : []
 }
 
-function namesOf(declared: readonly { readonly name: string }[] | undefined): readonly string[] | undefined {
+function listNames(declared: readonly { readonly name: string }[] | undefined): readonly string[] | undefined {
   return declared?.map(({ name }) => name)
 }
 

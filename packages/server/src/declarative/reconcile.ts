@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
+import type { AccountsEnv } from '../accounts/accounts.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { readAllClients } from '../resources/client-lists.ts'
@@ -59,7 +60,7 @@ export interface Declared {
   readonly hasTicker?: boolean
 }
 
-export interface ReconcileEnv {
+export interface ReconcileEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly database: Database
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -96,7 +97,11 @@ export async function findDeclared(
   const demo = config.demo ? await import('./demo.ts') : undefined
   if (demo === undefined) return file && { ...file, rows: new Map() }
   const { DEMO_DOCUMENTS: documents } = await import('./demo-documents.ts')
-  const taken = [...loadedControllers, ...namesOf(file?.declaration.controllers), ...namesOf(file?.declaration.feeds)]
+  const taken = [
+    ...loadedControllers,
+    ...listNames(file?.declaration.controllers),
+    ...listNames(file?.declaration.feeds),
+  ]
   const feeds = config.demoMarket === true && !taken.includes(TICKER.name) ? [TICKER] : []
   const market = { ...demo.DEMO, ...(feeds.length > 0 && { feeds }) }
   if (file === undefined)
@@ -206,15 +211,15 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
   const { tables, ...withoutTables } = resolved
   const changes =
     env.tables === undefined
-      ? plan(withoutTables, state, rulesOf(env), [], resources)
-      : plan(resolved, state, rulesOf(env), await checkCatalogue(declared, env.tables, state), resources)
+      ? plan(withoutTables, state, planRules(env), [], resources)
+      : plan(resolved, state, planRules(env), await checkCatalogue(declared, env.tables, state), resources)
   if (!dryRun)
     await apply(source, changes, {
       ...env,
       resources,
       hashPassword,
-      rowsOf: (table) => rowsOf(table, declared),
-      pathOf: (table) => pathOf(table, declaration),
+      initialRows: (table) => initialRows(table, declared),
+      tablePath: (table) => tablePath(table, declaration),
       ...(env.localSignIn === 'break_glass' && {
         emergencyUserFaults: () => emergencyUserFaults(changes, declaration, state),
       }),
@@ -277,7 +282,7 @@ export function summarise(changes: readonly Change[]): { created: number; change
 }
 
 /** The file takes precedence over demonstration data of the same name. */
-function namesOf(declared: readonly { readonly name: string }[] = []): readonly string[] {
+function listNames(declared: readonly { readonly name: string }[] = []): readonly string[] {
   return declared.map(({ name }) => name)
 }
 
@@ -295,10 +300,10 @@ function merge(demo: Declaration, file: Declaration): Declaration {
 function without<Item>(
   items: readonly Item[] = [],
   taken: readonly Item[] = [],
-  keyOf: (item: Item) => string,
+  readKey: (item: Item) => string,
 ): Item[] {
-  const keys = new Set(taken.map(keyOf))
-  return items.filter((item) => !keys.has(keyOf(item)))
+  const keys = new Set(taken.map(readKey))
+  return items.filter((item) => !keys.has(readKey(item)))
 }
 
 function refuse(source: string, faults: readonly Fault[]): void {
@@ -349,17 +354,17 @@ function fileFaults(file: string, path: string): Fault[] {
   }
 }
 
-function pathOf(name: string, { tables = [] }: Declaration): string {
+function tablePath(name: string, { tables = [] }: Declaration): string {
   const index = tables.findIndex((candidate) => candidate.name === name)
   return `tables[${index}]${tables[index]?.csv === undefined ? '' : '.csv'}`
 }
 
-function rowsOf(name: string, { declaration, folder, rows }: Declared): AsyncIterable<CsvRow> | undefined {
+function initialRows(name: string, { declaration, folder, rows }: Declared): AsyncIterable<CsvRow> | undefined {
   const table = declaration.tables?.find((candidate) => candidate.name === name)
   return table?.csv === undefined ? rows.get(name)?.() : readCsvFile(resolve(folder, table.csv))
 }
 
-function rulesOf({ digestKey }: ReconcileEnv): PlanRules {
+function planRules({ digestKey }: ReconcileEnv): PlanRules {
   return {
     foldUsername: usernameKey,
     passwordDigest: (username, value) =>

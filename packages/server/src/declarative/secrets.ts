@@ -26,9 +26,9 @@ export function resolveSecrets(
   resources: readonly AnySection[] = listResources(),
 ): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
-  const value = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined): string => {
+  const value = (path: string, secret: DeclaredSecret, findFault?: (text: string) => string | undefined): string => {
     const found = findSecret(secret, sources)
-    const fault = 'fault' in found ? found.fault : faultOf?.(found.text)
+    const fault = 'fault' in found ? found.fault : findFault?.(found.text)
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
   }

@@ -64,9 +64,9 @@ export function togetherFaults<Item extends object>(
   const declared = declaredIn(declaration, resource) ?? []
   if (resource.faultsTogether === undefined || declared.length === 0) return []
   const index = new Map(declared.map((each, at) => [readKey(resource, each), at]))
-  const pathOf = (key: string) => (index.has(key) ? `${section}[${index.get(key)}].` : `${section}.`)
+  const memberPath = (key: string) => (index.has(key) ? `${section}[${index.get(key)}].` : `${section}.`)
   const after = [...wantedItems(resource, declaration, existing.values()).values()]
-  return resource.faultsTogether(after, existing, pathOf).map(({ path, text }) => ({ path: path || section, text }))
+  return resource.faultsTogether(after, existing, memberPath).map(({ path, text }) => ({ path: path || section, text }))
 }
 
 /** What is wrong with the secret of each declaration, whatever there is. */
@@ -127,12 +127,12 @@ export function planSection(
     const secret = resource.secret?.plan(declared, before, digests)
     const others = secret === undefined ? [] : [`${resource.secret?.member}: changed`]
     const name = readKey(resource, target)
-    const change = upsert(nounOf(resource), name, before && compared(before), compared(target), others)
+    const change = upsert(sectionNoun(resource), name, before && compared(before), compared(target), others)
     return change === undefined ? [] : [{ ...change, target, secret }]
   })
 }
 
-function nounOf({ noun }: AnyResource): ResourceNoun {
+function sectionNoun({ noun }: AnyResource): ResourceNoun {
   if (noun === 'user') throw new Error(`The kind ${noun} is planned by itself`)
   return noun
 }
@@ -166,7 +166,7 @@ export function planSectionRemovals(
   const kept = new Set(declared.map((each) => foldedKey(resource, each)))
   return [...existing]
     .filter(([key]) => !kept.has(key))
-    .map(([, item]) => ({ action: 'remove', what: nounOf(resource), name: readKey(resource, item) }))
+    .map(([, item]) => ({ action: 'remove', what: sectionNoun(resource), name: readKey(resource, item) }))
 }
 
 export function within(path: string, faults: readonly Fault[]): Fault[] {

@@ -5,7 +5,6 @@ import { readResources } from '../resources/resources.ts'
 import type { TableTarget } from '../resources/tables.ts'
 import type { BoundView } from '../resources/views.ts'
 import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
-import type { Users } from '../store/accounts/users.ts'
 import type { Stores } from '../store/stores.ts'
 import type { CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
@@ -39,7 +38,7 @@ export async function existingViews(tables: TableChecks): Promise<Map<string, Bo
   return new Map((await tables.listViews()).map((view) => [view.name.toLowerCase(), view]))
 }
 
-async function readUsers(declaration: Declaration, users: Users): Promise<User[]> {
+async function readUsers(declaration: Declaration, users: Stores['users']): Promise<User[]> {
   if (declaration.prune !== true) {
     const named = await Promise.all((declaration.users ?? []).map(({ username }) => users.findByUsername(username)))
     return named.filter((user) => user !== undefined)

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
-import { type Instrument, ticksOf } from '../declarative/demo-market.ts'
+import { type Instrument, toTicks } from '../declarative/demo-market.ts'
 import { createWalk, type Quote, type Trade, type Walk } from '../declarative/demo-walk.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { FeedService } from '../feeds/feeds.ts'
@@ -224,7 +224,7 @@ class Market {
       const [row] = (await this.#query(LAST_QUOTE, { symbol })).rows
       const { time, bid, ask } = { time: String(row?.quoted_at), bid: String(row?.bid), ask: String(row?.ask) }
       if (row === undefined || Date.parse(time) === this.#quotedAt.get(symbol)) continue
-      this.#walk.resume(symbol, Math.round((ticksOf(bid) + ticksOf(ask)) / 2))
+      this.#walk.resume(symbol, Math.round((toTicks(bid) + toTicks(ask)) / 2))
       this.#quotedAt.set(symbol, Date.parse(time))
     }
   }

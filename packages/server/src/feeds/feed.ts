@@ -1,7 +1,7 @@
 /** What follows from the definition of a feed, and what its topics are. */
 import type { Feed } from '../store/feeds/feeds.ts'
 
-export type { DroppedFeed, Feed, History } from '../store/feeds/feeds.ts'
+export type { DroppedFeed, Feed, FeedHistory } from '../store/feeds/feeds.ts'
 
 /** Whether anything of a feed is stored. Without state and history a message reaches those who listen, and is gone. */
 export function isStored({ keep, history }: Pick<Feed, 'keep' | 'history'>): boolean {

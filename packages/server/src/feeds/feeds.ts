@@ -140,12 +140,12 @@ function countUsage(service: FeedService, metrics: Metrics, onError: (error: unk
   metrics.watch('gatehouse_feed_topics', () => usages.map(({ feed, topics }) => [{ feed }, topics]))
   metrics.watch('gatehouse_feed_bytes', () => usages.map(({ feed, bytes }) => [{ feed }, bytes]))
   const count = async (): Promise<void> => {
-    usages = await Promise.all(service.list().map(({ name }) => usageOf(service, name)))
+    usages = await Promise.all(service.list().map(({ name }) => readUsage(service, name)))
   }
   return setInterval(() => void count().catch(onError), COUNT_MS).unref()
 }
 
-async function usageOf(service: FeedService, feed: string) {
+async function readUsage(service: FeedService, feed: string) {
   const { topics, bytes } = (await service.usage(feed)) ?? { topics: 0, bytes: 0 }
   return { feed, topics, bytes }
 }

@@ -98,7 +98,7 @@ export class LiveFeed implements Follower {
     const [first] = messages
     const isOneTopic = messages.every(({ topic }) => topic === first?.topic)
     const key = isOneTopic && first !== undefined ? first.topic : '*'
-    return this.positionsOf(key).write(this.store.epoch, seq)
+    return this.findOrAddPositions(key).write(this.store.epoch, seq)
   }
 
   /** Between what the subscription reads and what it is passed on, nothing is lost. */
@@ -109,7 +109,7 @@ export class LiveFeed implements Follower {
     principal: Principal,
     sink: UrgentSink<FeedMessage>,
   ): Promise<FeedSubscription> {
-    const group = this.#groupOf(key, choice)
+    const group = this.#findOrAddGroup(key, choice)
     const subscription = new FeedSubscription(key, choice, options, group.seen, principal, sink)
     group.subscriptions.add(subscription)
     try {
@@ -125,10 +125,10 @@ export class LiveFeed implements Follower {
 
   /** That of message `seq`, or of a later one of another topic. */
   newestPosition(key: string, seq = 0): string {
-    return this.positionsOf(key).write(this.store.epoch, Math.max(seq, this.#through))
+    return this.findOrAddPositions(key).write(this.store.epoch, Math.max(seq, this.#through))
   }
 
-  positionsOf(key: string): Positions {
+  findOrAddPositions(key: string): Positions {
     let positions = this.#positions.get(key)
     if (positions === undefined) {
       positions = new Positions(this.#definition.name, key)
@@ -177,7 +177,7 @@ export class LiveFeed implements Follower {
     const deliver = (group: Group | undefined): void => {
       if (group === undefined) return
       if (message.data !== undefined) data ??= new JsonText(message.data)
-      const shared = this.#messageOf(message, data, group)
+      const shared = this.#createMessage(message, data, group)
       for (const subscription of group.subscriptions) this.#deliverTo(subscription, message, shared)
     }
     deliver(this.#topics.get(topic))
@@ -198,7 +198,7 @@ export class LiveFeed implements Follower {
     }
   }
 
-  #messageOf(
+  #createMessage(
     { topic, seq, data: text }: StoredMessage,
     data: JsonText | undefined,
     { pattern, positions }: Group,
@@ -214,16 +214,16 @@ export class LiveFeed implements Follower {
     }
   }
 
-  #groupOf(key: string, choice: TopicChoice): Group {
+  #findOrAddGroup(key: string, choice: TopicChoice): Group {
     const [groups, name] =
       choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
     const pattern = choice.kind === 'prefix' ? key : undefined
     const known = groups.get(name)
     if (known !== undefined) return known
-    const positions = this.positionsOf(key)
+    const positions = this.findOrAddPositions(key)
     const group = { pattern, positions, seen: this.#seenBy(positions), subscriptions: new Set<FeedSubscription>() }
     groups.set(name, group)
-    this.#wantedOf(choice).add(name)
+    this.#wantedNames(choice).add(name)
     return group
   }
 
@@ -244,7 +244,7 @@ export class LiveFeed implements Follower {
       },
       readAfter: (choice, after, options) => feed.store.readAfter(choice, after, options),
       readLast: (choice, count) => feed.store.readLast(choice, count),
-      positionOf: (seq) => positions.write(feed.store.epoch, seq),
+      writePosition: (seq) => positions.write(feed.store.epoch, seq),
       mayRead: (principal) => mayRead(feed.#definition, principal),
       get need() {
         return feed.#definition.stepUp?.read
@@ -262,10 +262,10 @@ export class LiveFeed implements Follower {
     const group = groups.get(name)
     if (!group?.subscriptions.delete(subscription) || group.subscriptions.size > 0) return
     groups.delete(name)
-    this.#wantedOf(choice).delete(name)
+    this.#wantedNames(choice).delete(name)
   }
 
-  #wantedOf({ kind }: TopicChoice): Set<string> {
+  #wantedNames({ kind }: TopicChoice): Set<string> {
     return kind === 'topic' ? this.wanted.topics : this.wanted.prefixes
   }
 

@@ -47,7 +47,7 @@ export class RateGate {
     }
     if (nextAt === undefined) this.#due.add(topic)
     this.#held.set(topic, { seq, message })
-    this.#heldBytes += bytesOf(message)
+    this.#heldBytes += messageBytes(message)
     if (this.#heldBytes > MAX_HELD_BYTES) this.#giveUp()
     else this.#schedule(now)
   }
@@ -113,7 +113,7 @@ export class RateGate {
     this.#due.delete(topic)
     if (held === undefined) return
     this.#held.delete(topic)
-    this.#heldBytes -= bytesOf(held.message)
+    this.#heldBytes -= messageBytes(held.message)
   }
 
   #giveUp(): void {
@@ -137,6 +137,6 @@ export class RateGate {
   }
 }
 
-function bytesOf({ data }: FeedMessage): number {
+function messageBytes({ data }: FeedMessage): number {
   return TOPIC_BYTES + 2 * (data?.text.length ?? 0)
 }

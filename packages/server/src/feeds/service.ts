@@ -172,7 +172,7 @@ export class FeedService {
       if (resume !== undefined) throw refuse('feed.no_history', `The feed ${name} has no history to resume from`)
       if ((last ?? 0) > 0) throw refuse('feed.no_last', `The feed ${name} has no history, and so no last messages`)
     }
-    const start = startOf(feed, topic, resume, last)
+    const start = chooseStart(feed, topic, resume, last)
     return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
   }
 
@@ -321,8 +321,9 @@ function checkMessage({ name, messageBytes }: Feed, { topic, data }: NewMessage)
     throw refuse('feed.message_too_large', `A message of the feed ${name} has at most ${messageBytes} bytes of Data`)
 }
 
-function startOf(feed: LiveFeed, topic: string, resume: string | undefined, last: number | undefined): Start {
-  if (resume !== undefined) return { kind: 'resume', seq: feed.positionsOf(topic).read(resume, feed.store.epoch) }
+function chooseStart(feed: LiveFeed, topic: string, resume: string | undefined, last: number | undefined): Start {
+  if (resume !== undefined)
+    return { kind: 'resume', seq: feed.findOrAddPositions(topic).read(resume, feed.store.epoch) }
   if (last !== undefined && feed.definition.history !== undefined)
     return last === 0 ? { kind: 'now' } : { kind: 'last', count: last }
   return feed.definition.keep === 'latest' ? { kind: 'state' } : { kind: 'now' }

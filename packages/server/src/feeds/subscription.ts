@@ -34,7 +34,7 @@ export interface SubscribedFeed {
   readonly through: number
   readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page>
   readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]>
-  positionOf(seq: number): string
+  writePosition(seq: number): string
   /** By its current definition. */
   mayRead(principal: Principal): boolean
   /** What the sign-in of subscribers must be like. */
@@ -308,7 +308,7 @@ export class FeedSubscription implements RunningSubscription {
     oldestHeld: number | undefined
   }): void {
     const isFirst = oldestHeld === undefined || oldestHeld > seq || message.position === undefined
-    this.#sink.send(isFirst ? message : { ...message, position: this.#feed.positionOf(oldestHeld - 1) })
+    this.#sink.send(isFirst ? message : { ...message, position: this.#feed.writePosition(oldestHeld - 1) })
   }
 
   #message(topic: string, data: string | undefined, seq: number, isRemoved: boolean): FeedMessage {
@@ -318,7 +318,7 @@ export class FeedSubscription implements RunningSubscription {
       topic,
       pattern: this.choice.kind === 'prefix' ? this.key : undefined,
       data: data === undefined ? undefined : new JsonText(data),
-      position: this.#feed.hasHistory ? this.#feed.positionOf(seq) : undefined,
+      position: this.#feed.hasHistory ? this.#feed.writePosition(seq) : undefined,
       isRemoved,
       isRecovered,
     }

@@ -20,7 +20,7 @@ const NO_LIMITS: readonly LimitState[] = []
 /** Shorter bodies are left to the buffers of the operating system. */
 const LEAST_UNREAD_BYTES = 16 * 1024
 
-export type Headers = Readonly<Record<string, string>>
+export type HeaderFields = Readonly<Record<string, string>>
 
 export type ProblemPage = (context: Context, problem: Problem) => void
 
@@ -156,7 +156,7 @@ export class Context {
     return this.#headers?.includes(name) === true
   }
 
-  setHeaders(headers: Headers): void {
+  setHeaders(headers: HeaderFields): void {
     for (const name in headers) this.setHeader(name, headers[name] ?? '')
   }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Authenticate, Principal } from 'gatehouse-protocol'
-import type { Context, Headers } from './context.ts'
+import type { Context, HeaderFields } from './context.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { LimitGroup } from './limits/rate-limits.ts'
 
@@ -46,7 +46,7 @@ export interface RouteGroup {
   /** Whose rate limits requests are counted against; absent where they are not limited. */
   readonly limit?: LimitGroup
   /** On every reply of the group, errors included. */
-  readonly headers?: Headers
+  readonly headers?: HeaderFields
   readonly cors?: CorsPolicy
   /** A DPoP proof is accepted once on all nodes, instead of once on each. */
   readonly sharesProofs?: true

@@ -1,6 +1,6 @@
 /** The errors of the OAuth endpoints (RFC 6749 §5.2 and extensions), what a client can do about each, and the error reply. */
 import { Refusal } from 'gatehouse-protocol'
-import type { Context, Headers } from '../http/context.ts'
+import type { Context, HeaderFields } from '../http/context.ts'
 import { outageRefusal } from '../http/problem.ts'
 
 export interface OAuthError {
@@ -119,7 +119,7 @@ export function repeatedText(repeated: ReadonlySet<string>): string {
 }
 
 /** Exactly what the contract shows on token responses. */
-export const OAUTH_HEADERS: Headers = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' }
+export const OAUTH_HEADERS: HeaderFields = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' }
 
 /** RFC 6750 §3.1: a request without a token gets a challenge without an error code. */
 export const TOKEN_NEEDED = 'token_needed'

@@ -1,5 +1,6 @@
 /** Every route group of the identity service, on one screen. Pages, and sign-ins through other providers, are loaded on first use. */
 import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Accounts } from '../accounts/accounts.ts'
 import type { Bus } from '../events/bus.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import type { RateLimits } from '../http/limits/rate-limits.ts'
@@ -34,6 +35,7 @@ export interface IdentityRoutesOptions {
   readonly loadPages: () => Promise<PageSettings>
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
+  readonly loadAccounts: () => Promise<Accounts>
 }
 
 export function identityGroups(
@@ -112,11 +114,9 @@ async function loadBrowserGroups(options: IdentityRoutesOptions): Promise<readon
 
 async function loadProviderGroups(options: IdentityRoutesOptions): Promise<readonly RouteGroup[]> {
   const { providerGroups } = await import('./providers/routes.ts')
-  const { identity, database, stores, bus, metrics, providerKey } = options
+  const { identity, stores, metrics, providerKey } = options
   return providerGroups({
     ...(await browserEnv(options)),
-    database,
-    receive: bus.receive,
     metrics,
     remoteKeys: identity.remoteKeys,
     providerKey,
@@ -130,6 +130,7 @@ async function browserEnv(options: IdentityRoutesOptions): Promise<Omit<BrowserE
   const { identity, database, stores, bus, audit, clock, metrics, rateLimits, mail, factorKey, providerKey } = options
   const flows = createInteractions<Flow>(database, clock)
   return {
+    accounts: await options.loadAccounts(),
     users: stores.users,
     roles: stores.roles,
     grants: stores.grants,

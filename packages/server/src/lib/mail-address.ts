@@ -7,6 +7,9 @@ const LONGEST_LOCAL = 64
 const LONGEST_ADDRESS = 254
 const LONGEST_DOMAIN = 253
 
+/** What is said to somebody who has given another one. */
+export const ADDRESS_FORM = 'must be an address such as name@example.com, in ASCII'
+
 /**
  * Whether the text is one. No quoted local parts, comments, source routes, address literals or text outside ASCII: what programs on the
  * way read in different ways is not mailed to.

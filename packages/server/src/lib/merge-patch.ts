@@ -6,13 +6,13 @@ export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   const result = new Map(Object.entries(target))
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) result.delete(name)
-    else if (isObject(value)) result.set(name, mergePatch(objectOf(result.get(name)), value))
+    else if (isObject(value)) result.set(name, mergePatch(asObject(result.get(name)), value))
     else result.set(name, value)
   }
   return Object.fromEntries(result)
 }
 
-function objectOf(value: unknown): JsonObject {
+function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 

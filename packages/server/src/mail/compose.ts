@@ -43,7 +43,7 @@ const WORDS = new Map<string, Words>([
 ])
 
 export function compose(mail: QueuedMail, { to, user, payload, link }: Ready, env: ComposeEnv): Message {
-  const { template, language } = env.templates.find(mail.kind, languagesOf(user, mail.language))
+  const { template, language } = env.templates.find(mail.kind, chooseLanguages(user, mail.language))
   const words = WORDS.get(language) ?? WORDS.get('en')
   const values = {
     brand: env.style.brand,
@@ -60,7 +60,7 @@ export function compose(mail: QueuedMail, { to, user, payload, link }: Ready, en
 }
 
 /** The language of the profile, then that of the page on which the mail was asked for. */
-function languagesOf({ profile }: User, ofPage: string): string[] {
+function chooseLanguages({ profile }: User, ofPage: string): string[] {
   const ofProfile = typeof profile.locale === 'string' ? profile.locale.toLowerCase().split('-', 1) : []
   return [...ofProfile, ...(ofPage === '' ? [] : [ofPage])]
 }

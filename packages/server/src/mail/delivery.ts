@@ -6,14 +6,14 @@ import { newId } from '../store/keys/opaque.ts'
 import type { EndState, MailQueue, QueuedMail } from '../store/mail/mail-queue.ts'
 import type { MailStores } from '../store/mail/notify.ts'
 import { type ComposeEnv, compose } from './compose.ts'
-import { type PrepareEnv, prepare } from './prepare.ts'
+import { type IssueLink, type PrepareEnv, prepare } from './prepare.ts'
 import { NotSent, type Transport } from './transport.ts'
 
 export type Outcome = 'sent' | 'postponed' | 'refused' | 'expired' | 'dropped' | 'throttled'
 
 export interface DeliveryEnv extends PrepareEnv {
   readonly queue: Pick<MailQueue, 'claim' | 'renew' | 'postpone' | 'end'>
-  readonly transact: <T>(work: (stores: MailStores) => Promise<T>) => Promise<T>
+  readonly transact: <T>(work: (stores: MailStores, issueLink: IssueLink) => Promise<T>) => Promise<T>
   readonly composing: ComposeEnv
   readonly transport: Pick<Transport, 'send'>
   readonly audit: { record(event: AuditEvent): void }
@@ -75,7 +75,7 @@ async function deliver(mail: QueuedMail, node: string, env: DeliveryEnv): Promis
   const end = (state: EndState, outcome: Outcome, reason?: string) =>
     endMail(mail, { node, state, outcome, reason }, env)
   if (mail.expiresAt <= env.clock()) return end('failed', 'expired', mail.lastError ?? 'it was too late to send it')
-  const prepared = await env.transact((stores) => prepare(mail, node, stores, env))
+  const prepared = await env.transact((stores, issueLink) => prepare(mail, node, { stores, issueLink }, env))
   switch (prepared.outcome) {
     case 'lost':
       return

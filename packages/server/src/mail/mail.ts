@@ -7,6 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { ComposeEnv } from './compose.ts'
 import { startDelivery } from './delivery.ts'
 import { payloadSealing } from './payload.ts'
+import type { IssueLink } from './prepare.ts'
 import { createMailPort } from './queueing.ts'
 import { createTransport, type MailServerOptions, type Sender } from './transport.ts'
 
@@ -24,8 +25,8 @@ export interface MailOptions {
   /** What the texts of mails are made of. */
   readonly composing: ComposeEnv
   readonly queue: MailQueue
-  /** Runs the work in one transaction of the identity database, with the stores of that transaction. */
-  readonly transact: <T>(work: (stores: MailStores) => Promise<T>) => Promise<T>
+  /** Runs the work in one transaction of the identity database, with the stores of that transaction, and links that it issues. */
+  readonly transact: <T>(work: (stores: MailStores, issueLink: IssueLink) => Promise<T>) => Promise<T>
   readonly audit: Audit
   readonly clock: Clock
 }

@@ -20,12 +20,12 @@ export interface PayloadSealing {
 }
 
 export function payloadSealing(key: Buffer): PayloadSealing {
-  const purposeOf = (id: string) => `mail ${id}`
+  const sealPurpose = (id: string) => `mail ${id}`
   return {
-    seal: (id, payload) => seal(Buffer.from(JSON.stringify(payload)), key, purposeOf(id)),
+    seal: (id, payload) => seal(Buffer.from(JSON.stringify(payload)), key, sealPurpose(id)),
     open(id, sealed) {
       try {
-        return JSON.parse(unseal(sealed, key, purposeOf(id)).toString())
+        return JSON.parse(unseal(sealed, key, sealPurpose(id)).toString())
       } catch {
         return undefined
       }

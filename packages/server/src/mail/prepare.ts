@@ -7,7 +7,7 @@ import { MAIL_KINDS } from '../store/mail/kinds.ts'
 import type { QueuedMail } from '../store/mail/mail-queue.ts'
 import type { MailStores } from '../store/mail/notify.ts'
 import type { Payload, PayloadSealing } from './payload.ts'
-import { addressOf, verifiedAddress } from './queueing.ts'
+import { mailAddress, verifiedAddress } from './queueing.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -37,6 +37,9 @@ export interface Ready {
   readonly link: string | undefined
 }
 
+/** Issues a link with which a user who has forgotten the password chooses another one, in the transaction. Returns its token. */
+export type IssueLink = (user: User, to: string, lifetimeMs: number) => Promise<string>
+
 export interface PrepareEnv {
   readonly issuer: string
   readonly clock: Clock
@@ -45,7 +48,12 @@ export interface PrepareEnv {
 }
 
 /** In a transaction: what it makes and counts is there if the attempt is. */
-export async function prepare(mail: QueuedMail, node: string, stores: MailStores, env: PrepareEnv): Promise<Prepared> {
+export async function prepare(
+  mail: QueuedMail,
+  node: string,
+  { stores, issueLink }: { readonly stores: MailStores; readonly issueLink: IssueLink },
+  env: PrepareEnv,
+): Promise<Prepared> {
   const { mailQueue } = stores
   await mailQueue.lock()
   if (mail.sealed === undefined) return { outcome: 'lost' }
@@ -61,10 +69,10 @@ export async function prepare(mail: QueuedMail, node: string, stores: MailStores
       if ((await mailQueue.countTried(now - withinMs, { mailbox, except: mail.id })) >= most)
         return { outcome: 'throttled', reason: `the mailbox has got ${most} mails within ${withinMs / HOUR} h` }
   const { to, user } = addressee
-  const withLink = await makeLink(mail, payload, addressee, stores, now)
+  const withLink = await makeLink(mail, payload, addressee, issueLink, now)
   const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
   if (!(await mailQueue.begin(mail.id, node, attempt))) return { outcome: 'lost' }
-  return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
+  return { outcome: 'ready', ready: { to, user, payload: withLink, link: mailLink(mail, withLink, env.issuer) } }
 }
 
 interface Addressee {
@@ -108,7 +116,7 @@ async function reasonAgainst(
   if (kind === 'verification')
     return (await addressLinks.find(token ?? '')) === undefined ? 'the link is void' : undefined
   const link = await setUpLinks.find(token ?? '')
-  return link?.state === 'open' && addressOf(user) === to ? undefined : 'the link is void'
+  return link?.state === 'open' && mailAddress(user) === to ? undefined : 'the link is void'
 }
 
 /** The link of a forgotten password is made when its user has been found. It voids earlier ones. */
@@ -116,13 +124,11 @@ async function makeLink(
   mail: QueuedMail,
   payload: Payload,
   { user, to }: Addressee,
-  { setUpLinks }: MailStores,
+  issueLink: IssueLink,
   now: number,
 ): Promise<Payload> {
   if (mail.kind !== 'forgot-password' || payload.token !== undefined) return payload
-  const lifetimeMs = mail.expiresAt - now
-  const link = { kind: 'reset', userId: user.id, createdBy: user.id, lifetimeMs, mailedTo: to } as const
-  return { token: (await setUpLinks.create(link)).token }
+  return { token: await issueLink(user, to, mail.expiresAt - now) }
 }
 
 /** Where the link of a verification leads. */
@@ -130,7 +136,7 @@ export function verificationUrl(issuer: string, token: string): string {
   return `${issuer}/verify-email?token=${token}`
 }
 
-function linkOf({ kind }: QueuedMail, { token }: Payload, issuer: string): string | undefined {
+function mailLink({ kind }: QueuedMail, { token }: Payload, issuer: string): string | undefined {
   if (token === undefined) return undefined
   return kind === 'verification' ? verificationUrl(issuer, token) : linkUrl(issuer, token)
 }

@@ -47,7 +47,7 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
     async notify(stores, notice) {
       const { kind, subject, address, userAgent } = notice
       const expiresAt = clock() + NOTICE_MS
-      for (const { userId, to } of await recipientsOf(stores, notice))
+      for (const { userId, to } of await findRecipients(stores, notice))
         await add(stores, { kind, userId, recipient: to, language: '', expiresAt }, { subject, address, userAgent })
     },
 
@@ -69,7 +69,7 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
       const user = await stores.users.findById(userId)
       if (user === undefined) return
       const expiresAt = clock() + VERIFICATION_MS
-      const token = await stores.addressLinks.create({ userId, address: to, replaces: addressOf(user), expiresAt })
+      const token = await stores.addressLinks.create({ userId, address: to, replaces: mailAddress(user), expiresAt })
       await add(stores, { kind: 'verification', userId, recipient: to, origin, language, expiresAt }, { token })
     },
   }
@@ -81,7 +81,7 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
 }
 
 /** Whom a notice goes to. The address is looked up when it is sent, unless it is no longer that of the user. */
-async function recipientsOf(
+async function findRecipients(
   { users, roles }: MailStores,
   { kind, userId, to }: Notice,
 ): Promise<{ userId: string; to?: string | undefined }[]> {
@@ -100,12 +100,12 @@ async function recipientsOf(
 
 const MOST_ADMINISTRATORS = 100
 
-export function addressOf({ profile }: Pick<User, 'profile'>): string | undefined {
+export function mailAddress({ profile }: Pick<User, 'profile'>): string | undefined {
   return typeof profile.email === 'string' && profile.email !== '' ? profile.email : undefined
 }
 
 /** The address that notices and links for forgotten passwords go to. */
 export function verifiedAddress(user: Pick<User, 'profile'>): string | undefined {
-  const address = addressOf(user)
+  const address = mailAddress(user)
   return address !== undefined && user.profile.email_verified === true && isMailAddress(address) ? address : undefined
 }

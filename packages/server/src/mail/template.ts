@@ -24,7 +24,7 @@ const COMMON = ['brand', 'contact', 'username'] as const
 const WITH_LINK = [...COMMON, 'link', 'expires'] as const
 const NOTICE = [...COMMON, 'name', 'time', 'origin'] as const
 
-export function placeholdersOf(kind: MailKind): readonly Placeholder[] {
+export function allowedPlaceholders(kind: MailKind): readonly Placeholder[] {
   switch (kind) {
     case 'verification':
       return WITH_LINK
@@ -50,9 +50,9 @@ export function readTemplate(kind: MailKind, text: string, html?: string): Templ
   const [, subject = '', body = ''] = /^Subject: ([^\r\n]+)\r?\n\r?\n(.+)$/s.exec(text) ?? []
   if (subject === '') throw new BadTemplate('the first line must be "Subject: …", the second empty')
   const template = {
-    subject: partsOf(kind, subject),
-    text: partsOf(kind, body.replaceAll('\r\n', '\n').trimEnd()),
-    html: html === undefined ? undefined : partsOf(kind, html),
+    subject: splitParts(kind, subject),
+    text: splitParts(kind, body.replaceAll('\r\n', '\n').trimEnd()),
+    html: html === undefined ? undefined : splitParts(kind, html),
   }
   if (MAIL_KINDS[kind].link && !(hasLink(template.text) && (template.html === undefined || hasLink(template.html))))
     throw new BadTemplate('it must contain {{link}}')
@@ -64,8 +64,8 @@ function hasLink(parts: readonly Part[]): boolean {
   return parts.some((part) => 'placeholder' in part && part.placeholder === 'link')
 }
 
-function partsOf(kind: MailKind, text: string): Part[] {
-  const known = placeholdersOf(kind)
+function splitParts(kind: MailKind, text: string): Part[] {
+  const known = allowedPlaceholders(kind)
   return text.split(/(\{\{.*?\}\})/s).map((part): Part => {
     if (!part.startsWith('{{')) {
       if (/\{\{|\}\}/.test(part)) throw new BadTemplate('a placeholder is written like {{name}}')

@@ -59,7 +59,7 @@ function readNames(folder: string): string[] {
   try {
     return readdirSync(folder).filter((name) => !name.startsWith('.'))
   } catch (error) {
-    throw new BadTemplate(`The folder ${folder} cannot be read: ${reasonOf(error)}`)
+    throw new BadTemplate(`The folder ${folder} cannot be read: ${errorReason(error)}`)
   }
 }
 
@@ -72,7 +72,7 @@ function readFiles(folder: string, kind: MailKind, file: string, html: string | 
     )
   } catch (error) {
     const which = html === undefined ? join(folder, file) : `${join(folder, file)} or ${html}`
-    throw new BadTemplate(`${which} cannot be used: ${reasonOf(error)}`)
+    throw new BadTemplate(`${which} cannot be used: ${errorReason(error)}`)
   }
 }
 
@@ -82,6 +82,6 @@ function readText(path: string): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
 }
 
-function reasonOf(error: unknown): string {
+function errorReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

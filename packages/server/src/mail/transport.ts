@@ -112,12 +112,12 @@ const OF_MAIL: ReadonlySet<string> = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
 const LONGEST_REASON = 300
 
 function notSent(error: unknown): NotSent {
-  const { message = String(error), responseCode, command } = error instanceof Error ? membersOf(error) : {}
+  const { message = String(error), responseCode, command } = error instanceof Error ? errorMembers(error) : {}
   const isFinal = typeof responseCode === 'number' && responseCode >= 500 && OF_MAIL.has(command ?? '')
   return new NotSent(message.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, LONGEST_REASON), isFinal)
 }
 
-function membersOf(error: Error): { message: string; responseCode?: unknown; command?: string } {
+function errorMembers(error: Error): { message: string; responseCode?: unknown; command?: string } {
   const code = 'responseCode' in error ? error.responseCode : undefined
   const command = 'command' in error && typeof error.command === 'string' ? { command: error.command } : {}
   // What the server said, where it said something, is all that an operator needs.

@@ -6,7 +6,7 @@ import { openDataFolder } from '../store/database/data-folder.ts'
 import { type Database, type DataLocation, openUnmigrated } from '../store/database/database.ts'
 import { explainMark, MARK_TABLE, type MoveMark, readMoveMark, writeMoveMark } from '../store/database/move-mark.ts'
 import { nameOfPlace } from './places.ts'
-import { fileOf, PARTS } from './sqlite-rows.ts'
+import { databaseFile, PARTS } from './sqlite-rows.ts'
 import { MoveRefused } from './table.ts'
 
 export interface Agreement {
@@ -49,8 +49,8 @@ async function lookAt(place: DataLocation): Promise<Occupancy> {
       content: await firstTable(database),
     }))
   }
-  const content = PARTS.map((part) => fileOf(place.dataFolder, part)).find((file) => existsSync(file))
-  const hasIdentity = existsSync(fileOf(place.dataFolder, 'identity'))
+  const content = PARTS.map((part) => databaseFile(place.dataFolder, part)).find((file) => existsSync(file))
+  const hasIdentity = existsSync(databaseFile(place.dataFolder, 'identity'))
   return { mark: hasIdentity ? await withDatabase(place, readMoveMark) : undefined, content }
 }
 

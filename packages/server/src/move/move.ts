@@ -11,7 +11,7 @@ import { removeMoveMark, writeMoveMark } from '../store/database/move-mark.ts'
 import { type Agreement, agree } from './agreement.ts'
 import { provideMasterKey } from './key-file.ts'
 import { checkPlaces, lockPlaces, nameOfPlace } from './places.ts'
-import { labelOf, type MovedTable, MoveRefused, type Source, type Target } from './table.ts'
+import { type MovedTable, MoveRefused, type Source, type Target, tableLabel } from './table.ts'
 import { verifyTable } from './verify.ts'
 
 export { reopen } from './reopen.ts'
@@ -109,7 +109,7 @@ async function refuseUnmovable(
     )
   const problems: string[] = []
   for (const table of tables) {
-    progress('checking', labelOf(table), 0)
+    progress('checking', tableLabel(table), 0)
     problems.push(...(await source.unmovable(table, MOST_PROBLEMS - problems.length)))
     if (problems.length >= MOST_PROBLEMS) break
   }
@@ -131,14 +131,14 @@ async function copyAndVerify(
     await target.prepare(tables.some(({ part }) => part === 'query'))
     const progress = await target.progress()
     for (const table of tables) {
-      const copying = copyTable(source, target, table, progress.get(labelOf(table)), report)
+      const copying = copyTable(source, target, table, progress.get(tableLabel(table)), report)
       await copying.catch((error: unknown) => {
         throw explainFailure(error, table, target)
       })
     }
     const verified: { name: string; rows: number }[] = []
     for (const table of tables) {
-      const name = labelOf(table)
+      const name = tableLabel(table)
       const before = progress.get(name)
       const rows = before?.state === 'verified' ? before.rows : await compareTable(source, target, table, report)
       verified.push({ name, rows })
@@ -160,12 +160,12 @@ async function copyTable(
   if (before !== undefined && before.state !== 'copying') return
   if (before === undefined) await target.begin(table)
   let total = before?.rows ?? 0
-  report.progress('copying', labelOf(table), total)
+  report.progress('copying', tableLabel(table), total)
   // The next rows are read while these are written.
   let written = Promise.resolve()
   for await (const rows of source.rows(table, 'stored', total)) {
     await written
-    report.progress('copying', labelOf(table), total)
+    report.progress('copying', tableLabel(table), total)
     total += rows.length
     written = target.append(table, rows, total)
     // Awaited above or below; until then a failure must not end the process.
@@ -182,13 +182,13 @@ function explainFailure(error: unknown, table: MovedTable, { location }: Target)
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (!(error instanceof Error) || code.length !== 5 || !REFUSED_VALUES.includes(code.slice(0, 2))) return error
   return new MoveRefused(
-    `${location} refuses rows of the table ${labelOf(table)}: ${error.message}. Give the move up with "gatehouse move --reopen", change these rows, remove what the target holds, and move again.`,
+    `${location} refuses rows of the table ${tableLabel(table)}: ${error.message}. Give the move up with "gatehouse move --reopen", change these rows, remove what the target holds, and move again.`,
     { cause: error },
   )
 }
 
 async function compareTable(source: Source, target: Target, table: MovedTable, report: Report): Promise<number> {
-  const onRows = (rows: number): void => report.progress('comparing', labelOf(table), rows)
+  const onRows = (rows: number): void => report.progress('comparing', tableLabel(table), rows)
   const rows = await verifyTable(table, source, target, onRows)
   await target.verified(table)
   return rows

@@ -5,14 +5,14 @@ import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { POSTGRES_SCHEMA } from '../store/database/database.ts'
 import { openServers } from '../store/database/servers/one-connection.ts'
 import {
-  batchRowsOf,
-  labelOf,
   type MovedTable,
   MoveRefused,
+  maxBatchRows,
   type Order,
   type Part,
   type Row,
   sortColumns,
+  tableLabel,
   type Value,
 } from './table.ts'
 import { fromPostgresText } from './values.ts'
@@ -55,7 +55,7 @@ export function openPool(url: string, dataFolder: string): { pool: Pool; close: 
 
 export const SCHEMAS: Readonly<Record<Part, string>> = { identity: POSTGRES_SCHEMA, query: POSTGRES_STORAGE.schema }
 
-export function nameOf({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
+export function qualifiedName({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
   return `${SCHEMAS[part]}.${POSTGRES_STORAGE.identifier(name)}`
 }
 
@@ -78,7 +78,7 @@ const BATCH_BYTES = 8 * 1024 * 1024
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
 /** `onProblem` is called for a row with a value that SQLite cannot hold; the row is left out. */
-export async function* rowsOf(
+export async function* readRows(
   pool: Pool,
   table: MovedTable,
   order: Order,
@@ -93,7 +93,7 @@ export async function* rowsOf(
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     const count = await batchRows(client, table)
     await client.query(
-      `DECLARE moved NO SCROLL CURSOR FOR SELECT ${columns} FROM ${nameOf(table)} ORDER BY ${orderOf(table, order)} OFFSET ${offset}`,
+      `DECLARE moved NO SCROLL CURSOR FOR SELECT ${columns} FROM ${qualifiedName(table)} ORDER BY ${orderColumns(table, order)} OFFSET ${offset}`,
     )
     for (;;) {
       const { rows } = await client.query<(string | null)[]>({
@@ -116,16 +116,16 @@ async function batchRows(client: ClientBase, table: MovedTable): Promise<number>
   const lengths = table.columns
     .filter(({ type }) => isLongType(type))
     .map(({ name }) => `coalesce(octet_length(${POSTGRES_STORAGE.identifier(name)}), 0)::bigint`)
-  const most = batchRowsOf(table)
+  const most = maxBatchRows(table)
   if (lengths.length === 0) return most
   const { rows } = await client.query<{ longest: string | null }>(
-    `SELECT max(${lengths.join(' + ')}) AS longest FROM ${nameOf(table)}`,
+    `SELECT max(${lengths.join(' + ')}) AS longest FROM ${qualifiedName(table)}`,
   )
   return Math.max(1, Math.min(most, Math.floor(BATCH_BYTES / Math.max(1, Number(rows[0]?.longest ?? 0)))))
 }
 
 /** Texts are sorted by their bytes, as SQLite does. */
-function orderOf(table: MovedTable, order: Order): string {
+function orderColumns(table: MovedTable, order: Order): string {
   if (order === 'stored' && table.key.length === 0) return 'ctid'
   return sortColumns(table)
     .map(({ name, type, nullable }) => {
@@ -159,7 +159,7 @@ function describe(table: MovedTable, texts: readonly (string | null)[], index: n
   const names = new Set(sortColumns(table).map(({ name }) => name))
   const key = table.columns.flatMap(({ name }, at) => (names.has(name) ? [`${name} = ${texts[at] ?? 'NULL'}`] : []))
   const { name = '', type } = table.columns[index] ?? {}
-  return `${labelOf(table)} (${key.join(', ')}): ${name} is ${texts[index]}, which is outside the range of ${type?.kind}`
+  return `${tableLabel(table)} (${key.join(', ')}): ${name} is ${texts[index]}, which is outside the range of ${type?.kind}`
 }
 
 function refuse(problem: string): never {

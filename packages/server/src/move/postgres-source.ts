@@ -2,8 +2,8 @@
 import type { ClientBase } from 'pg'
 import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { withoutCredentials } from '../store/database/servers/addresses.ts'
-import { nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
-import { labelOf, type MovedTable, type Part, type Source } from './table.ts'
+import { openPool, qualifiedName, readRows, SCHEMAS } from './postgres-rows.ts'
+import { type MovedTable, type Part, type Source, tableLabel } from './table.ts'
 import { type FindColumns, identityTables, isLeftOut, queryTables } from './tables.ts'
 
 export function openPostgresSource(url: string, dataFolder: string): Source {
@@ -19,7 +19,7 @@ export function openPostgresSource(url: string, dataFolder: string): Source {
   }
   return {
     location: withoutCredentials(url),
-    rows: (table, order, offset) => rowsOf(pool, table, order, offset),
+    rows: (table, order, offset) => readRows(pool, table, order, offset),
     async tables() {
       known = [
         ...(await identityTables(find)),
@@ -28,14 +28,14 @@ export function openPostgresSource(url: string, dataFolder: string): Source {
       return known
     },
     async foreignTables(tables) {
-      const names = new Set(tables.map(labelOf))
+      const names = new Set(tables.map(tableLabel))
       const { rows } = await pool.query<{ schema: string; name: string }>(
         'SELECT schemaname AS schema, tablename AS name FROM pg_tables WHERE schemaname = ANY($1) ORDER BY 1, 2',
         [Object.values(SCHEMAS)],
       )
       return rows.flatMap(({ schema, name }) => {
         const part: Part = schema === SCHEMAS.identity ? 'identity' : 'query'
-        return isLeftOut(part, name) || names.has(labelOf({ part, name })) ? [] : [`${schema}.${name}`]
+        return isLeftOut(part, name) || names.has(tableLabel({ part, name })) ? [] : [`${schema}.${name}`]
       })
     },
     async lastEvent() {
@@ -47,7 +47,7 @@ export function openPostgresSource(url: string, dataFolder: string): Source {
     async unmovable(table, limit) {
       const found: string[] = []
       const add = (problem: string): void => void found.push(problem)
-      for await (const _rows of rowsOf(pool, table, 'stored', 0, add)) if (found.length >= limit) break
+      for await (const _rows of readRows(pool, table, 'stored', 0, add)) if (found.length >= limit) break
       return found.slice(0, limit)
     },
     /** Tables of callers are not locked: there may be more of them than a transaction can lock. */
@@ -55,7 +55,7 @@ export function openPostgresSource(url: string, dataFolder: string): Source {
       held = await pool.connect()
       await held.query('BEGIN')
       const own = known.filter(({ definition }) => definition === undefined)
-      await held.query(`LOCK TABLE ${own.map(nameOf).join(', ')} IN SHARE MODE`)
+      await held.query(`LOCK TABLE ${own.map(qualifiedName).join(', ')} IN SHARE MODE`)
     },
     async close() {
       held?.release(true)

@@ -3,8 +3,8 @@ import type { ClientBase, Pool } from 'pg'
 import { POSTGRES_STORAGE } from '../query/storage.ts'
 import { openDatabase } from '../store/database/database.ts'
 import { withoutCredentials } from '../store/database/servers/addresses.ts'
-import { inTransaction, nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
-import { labelOf, type MovedTable, type Progress, type Row, type Target } from './table.ts'
+import { inTransaction, openPool, qualifiedName, readRows, SCHEMAS } from './postgres-rows.ts'
+import { type MovedTable, type Progress, type Row, type Target, tableLabel } from './table.ts'
 import { PROGRESS } from './tables.ts'
 import { toPostgresText } from './values.ts'
 
@@ -16,7 +16,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
   const write = (work: (client: ClientBase) => Promise<void>): Promise<void> => inTransaction(pool, work)
   return {
     location: withoutCredentials(url),
-    rows: (table, order, offset) => rowsOf(pool, table, order, offset),
+    rows: (table, order, offset) => readRows(pool, table, order, offset),
     async prepare(hasQuery) {
       const { rows } = await pool.query('SELECT to_regclass($1) AS found', [PROGRESS_TABLE])
       if (rows[0]?.found !== null) return
@@ -39,7 +39,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
       write(async (client) => {
         const { definition } = table
         await client.query(
-          definition === undefined ? `DELETE FROM ${nameOf(table)}` : POSTGRES_STORAGE.createTable(definition),
+          definition === undefined ? `DELETE FROM ${qualifiedName(table)}` : POSTGRES_STORAGE.createTable(definition),
         )
         await note(client, table, 0, 'copying')
       }),
@@ -55,7 +55,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
     async finish(tables, lastEvent) {
       if (lastEvent > 0)
         await pool.query(`SELECT setval(pg_get_serial_sequence('${SCHEMAS.identity}.events', 'seq'), $1)`, [lastEvent])
-      for (const table of tables) await pool.query(`ANALYZE ${nameOf(table)}`)
+      for (const table of tables) await pool.query(`ANALYZE ${qualifiedName(table)}`)
       await pool.query(`DROP TABLE ${PROGRESS_TABLE}`)
     },
     close,
@@ -71,7 +71,7 @@ async function note(
   await client.query(
     `INSERT INTO ${PROGRESS_TABLE} AS p (name, rows, state) VALUES ($1, coalesce($2, 0), $3)
      ON CONFLICT (name) DO UPDATE SET rows = coalesce($2, p.rows), state = excluded.state`,
-    [labelOf(table), rows ?? null, state],
+    [tableLabel(table), rows ?? null, state],
   )
 }
 
@@ -88,8 +88,8 @@ async function insertAll(pool: Pool, table: MovedTable, rows: readonly Row[], to
     })
   })
   await pool.query(
-    `WITH moved AS (INSERT INTO ${nameOf(table)} (${names}) SELECT * FROM unnest(${arrays}))
+    `WITH moved AS (INSERT INTO ${qualifiedName(table)} (${names}) SELECT * FROM unnest(${arrays}))
      UPDATE ${PROGRESS_TABLE} SET rows = $${columns.length + 1} WHERE name = $${columns.length + 2}`,
-    [...values, total, labelOf(table)],
+    [...values, total, tableLabel(table)],
   )
 }

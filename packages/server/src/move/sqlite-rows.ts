@@ -3,32 +3,34 @@ import { join } from 'node:path'
 import type { Database, Statement } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
 import { SQLITE_STORAGE } from '../query/storage.ts'
-import { batchRowsOf, type MovedTable, type Order, type Part, type Row, sortColumns, type Value } from './table.ts'
+import { type MovedTable, maxBatchRows, type Order, type Part, type Row, sortColumns, type Value } from './table.ts'
 
 /** A batch ends when the texts in it are longer. */
 const BATCH_LENGTH = 4 * 1024 * 1024
 
 export const PARTS: readonly Part[] = ['identity', 'query']
 
-export function fileOf(dataFolder: string, part: Part): string {
+export function databaseFile(dataFolder: string, part: Part): string {
   return join(dataFolder, `${part}.db`)
 }
 
-export async function* rowsOf(
+export async function* readRows(
   database: Database,
   table: MovedTable,
   order: Order,
   offset: number,
 ): AsyncGenerator<readonly Row[]> {
   const long = table.columns.flatMap(({ type }, index) => (isLongType(type) ? [index] : []))
-  const most = batchRowsOf(table)
+  const most = maxBatchRows(table)
   let batch: Row[] = []
   let length = 0
-  for (const row of select(database, table, `ORDER BY ${orderOf(database, table, order)} LIMIT -1 OFFSET ?`).iterate(
-    offset,
-  )) {
+  for (const row of select(
+    database,
+    table,
+    `ORDER BY ${orderColumns(database, table, order)} LIMIT -1 OFFSET ?`,
+  ).iterate(offset)) {
     batch.push(row)
-    for (const index of long) length += lengthOf(row[index] ?? null)
+    for (const index of long) length += valueLength(row[index] ?? null)
     if (batch.length < most && length < BATCH_LENGTH) continue
     yield batch
     batch = []
@@ -40,17 +42,17 @@ export async function* rowsOf(
 export function select(database: Database, table: MovedTable, rest: string): Statement<unknown[], Row> {
   const columns = table.columns.map(({ name }) => SQLITE_STORAGE.identifier(name)).join(', ')
   return database
-    .prepare<unknown[], Row>(`SELECT ${columns} FROM ${nameOf(table)} ${rest}`)
+    .prepare<unknown[], Row>(`SELECT ${columns} FROM ${qualifiedName(table)} ${rest}`)
     .safeIntegers(true)
     .raw(true)
 }
 
-export function nameOf({ name }: MovedTable): string {
+export function qualifiedName({ name }: MovedTable): string {
   return `main.${SQLITE_STORAGE.identifier(name)}`
 }
 
 /** Rows are stored in the order of their identifier, which tables WITHOUT ROWID do not have. */
-function orderOf(database: Database, table: MovedTable, order: Order): string {
+function orderColumns(database: Database, table: MovedTable, order: Order): string {
   const id = order === 'stored' ? SQLITE_STORAGE.rowId(table.columns.map(({ name }) => name)) : undefined
   if (id !== undefined && hasRowId(database, table)) return id
   return sortColumns(table)
@@ -62,7 +64,7 @@ function hasRowId(database: Database, { name }: MovedTable): boolean {
   return database.prepare(`SELECT wr FROM pragma_table_list(?) WHERE schema = 'main'`).pluck().get(name) === 0
 }
 
-export function lengthOf(value: Value): number {
+export function valueLength(value: Value): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0
 }
 

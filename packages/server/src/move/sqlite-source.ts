@@ -3,8 +3,17 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { longestValue, SQLITE_STORAGE } from '../query/storage.ts'
-import { fileOf, lengthOf, namesIn, PARTS, rowsOf, select } from './sqlite-rows.ts'
-import { labelOf, type MovedTable, nameRow, type Part, type Row, type Source, showValue, type Value } from './table.ts'
+import { databaseFile, namesIn, PARTS, readRows, select, valueLength } from './sqlite-rows.ts'
+import {
+  type MovedTable,
+  nameRow,
+  type Part,
+  type Row,
+  type Source,
+  showValue,
+  tableLabel,
+  type Value,
+} from './table.ts'
 import { type FindColumns, identityTables, isLeftOut, queryTables } from './tables.ts'
 import { problemFinder } from './values.ts'
 
@@ -23,7 +32,7 @@ export function openSqliteSource(dataFolder: string): Source {
   const held: Database[] = []
   return {
     location: dataFolder,
-    rows: (table, order, offset) => rowsOf(fileIn(files, table.part), table, order, offset),
+    rows: (table, order, offset) => readRows(fileIn(files, table.part), table, order, offset),
     async tables() {
       const find = finder(files)
       const query = files.get('query')
@@ -31,10 +40,10 @@ export function openSqliteSource(dataFolder: string): Source {
       return [...(await identityTables(find)), ...(await queryTables(definitions, find))]
     },
     async foreignTables(tables) {
-      const known = new Set(tables.map(labelOf))
+      const known = new Set(tables.map(tableLabel))
       return [...files].flatMap(([part, database]) =>
         namesIn(database)
-          .filter((name) => !isLeftOut(part, name) && !known.has(labelOf({ part, name })))
+          .filter((name) => !isLeftOut(part, name) && !known.has(tableLabel({ part, name })))
           .map((name) => `${part}.db: ${name}`),
       )
     },
@@ -45,7 +54,7 @@ export function openSqliteSource(dataFolder: string): Source {
     unmovable: (table, limit) => unmovable(fileIn(files, table.part), table, limit),
     async hold() {
       for (const part of files.keys()) {
-        const database = new Sqlite(fileOf(dataFolder, part), { timeout: BUSY_MS })
+        const database = new Sqlite(databaseFile(dataFolder, part), { timeout: BUSY_MS })
         held.push(database)
         database.exec('BEGIN IMMEDIATE')
       }
@@ -59,8 +68,8 @@ export function openSqliteSource(dataFolder: string): Source {
 }
 
 function openFiles(dataFolder: string, open: (file: string) => Database): Files {
-  const existing = PARTS.filter((part) => existsSync(fileOf(dataFolder, part)))
-  return new Map(existing.map((part) => [part, open(fileOf(dataFolder, part))]))
+  const existing = PARTS.filter((part) => existsSync(databaseFile(dataFolder, part)))
+  return new Map(existing.map((part) => [part, open(databaseFile(dataFolder, part))]))
 }
 
 function fileIn(files: Files, part: Part): Database {
@@ -89,18 +98,18 @@ function finder(files: Files): FindColumns {
 async function unmovable(database: Database, table: MovedTable, limit: number): Promise<readonly string[]> {
   const checks = table.columns.map(({ name, type }) => ({
     name,
-    problemOf: problemFinder(type),
+    findProblem: problemFinder(type),
     longest: longestIn(table, name),
   }))
   const found: string[] = []
   /** Columns with the character that stands for bytes that are not UTF-8. */
   const suspicious = new Set<string>()
-  for await (const rows of rowsOf(database, table, 'stored', 0)) {
+  for await (const rows of readRows(database, table, 'stored', 0)) {
     for (const row of rows)
-      for (const [index, { name, problemOf, longest }] of checks.entries()) {
+      for (const [index, { name, findProblem, longest }] of checks.entries()) {
         const value = row[index] ?? null
         if (value === null) continue
-        const problem = problemOf(value) ?? problemOfLength(value, longest)
+        const problem = findProblem(value) ?? problemOfLength(value, longest)
         if (problem !== undefined) found.push(describe(table, row, name, problem))
         if (found.length >= limit) return found
         if (typeof value === 'string' && value.includes('\ufffd')) suspicious.add(name)
@@ -116,7 +125,7 @@ function longestIn({ definition }: MovedTable, column: string): number {
 }
 
 function problemOfLength(value: Value, longest: number): string | undefined {
-  const bytes = typeof value === 'string' ? Buffer.byteLength(value) : lengthOf(value)
+  const bytes = typeof value === 'string' ? Buffer.byteLength(value) : valueLength(value)
   return bytes > longest ? `has ${bytes} bytes, and ${longest} are the most in a key or an index` : undefined
 }
 
@@ -133,5 +142,5 @@ function invalidUtf8(database: Database, table: MovedTable, column: string): str
 
 function describe(table: MovedTable, row: Row, column: string, problem: string): string {
   const value = row[table.columns.findIndex(({ name }) => name === column)] ?? null
-  return `${labelOf(table)} (${nameRow(table, row)}): ${column} ${problem}: ${showValue(value)}`
+  return `${tableLabel(table)} (${nameRow(table, row)}): ${column} ${problem}: ${showValue(value)}`
 }

@@ -2,8 +2,8 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { SQLITE_STORAGE } from '../query/storage.ts'
 import { openDatabase } from '../store/database/database.ts'
-import { fileOf, nameOf, namesIn, PARTS, rowsOf } from './sqlite-rows.ts'
-import { labelOf, type MovedTable, type Part, type Progress, type Target } from './table.ts'
+import { databaseFile, namesIn, PARTS, qualifiedName, readRows } from './sqlite-rows.ts'
+import { type MovedTable, type Part, type Progress, type Target, tableLabel } from './table.ts'
 import { PROGRESS } from './tables.ts'
 
 /** The file of identity data has the mark of the move already. */
@@ -11,7 +11,7 @@ export function openSqliteTarget(dataFolder: string): Target {
   const files = new Map<Part, Database>()
   let insert: { readonly table: MovedTable; readonly statement: Statement } | undefined
   const opened = (part: Part): Database => {
-    const database = files.get(part) ?? SQLITE_STORAGE.openForWriting(fileOf(dataFolder, part))
+    const database = files.get(part) ?? SQLITE_STORAGE.openForWriting(databaseFile(dataFolder, part))
     // A commit that a power failure undoes takes its record of the progress with it.
     if (!files.has(part)) database.pragma('synchronous = NORMAL')
     files.set(part, database)
@@ -22,12 +22,12 @@ export function openSqliteTarget(dataFolder: string): Target {
       ON CONFLICT (name) DO UPDATE SET "rows" = coalesce(?, "rows"), state = excluded.state`
     opened(table.part)
       .prepare(set)
-      .run(labelOf(table), rows ?? 0, state, rows ?? null)
+      .run(tableLabel(table), rows ?? 0, state, rows ?? null)
   }
   const inTransaction = (part: Part, work: () => void): void => opened(part).transaction(work).immediate()
   return {
     location: dataFolder,
-    rows: (table, order, offset) => rowsOf(opened(table.part), table, order, offset),
+    rows: (table, order, offset) => readRows(opened(table.part), table, order, offset),
     async prepare(hasQuery) {
       await (await openDatabase({ dataFolder, url: '' })).close()
       for (const part of hasQuery ? PARTS : PARTS.slice(0, 1)) {
@@ -48,7 +48,7 @@ export function openSqliteTarget(dataFolder: string): Target {
       const { definition } = table
       inTransaction(table.part, () => {
         opened(table.part).exec(
-          definition === undefined ? `DELETE FROM ${nameOf(table)}` : SQLITE_STORAGE.createTable(definition),
+          definition === undefined ? `DELETE FROM ${qualifiedName(table)}` : SQLITE_STORAGE.createTable(definition),
         )
         note(table, 0, 'copying')
       })
@@ -93,6 +93,6 @@ export function openSqliteTarget(dataFolder: string): Target {
 function insertInto(database: Database, table: MovedTable): Statement {
   const names = table.columns.map(({ name }) => SQLITE_STORAGE.identifier(name))
   return database.prepare(
-    `INSERT INTO ${nameOf(table)} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
+    `INSERT INTO ${qualifiedName(table)} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`,
   )
 }

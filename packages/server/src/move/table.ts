@@ -38,12 +38,12 @@ const MOST_ROWS = 5000
 const MOST_VALUES = 50_000
 
 /** The most rows of a batch, which is fewer for a table with many columns: a batch is held in memory. */
-export function batchRowsOf({ columns }: MovedTable): number {
+export function maxBatchRows({ columns }: MovedTable): number {
   return Math.max(1, Math.min(MOST_ROWS, Math.floor(MOST_VALUES / columns.length)))
 }
 
 /** The name of a table in messages and in the record of the progress. */
-export function labelOf({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
+export function tableLabel({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
   return `${part}.${name}`
 }
 

@@ -23,17 +23,17 @@ type Stored = Exclude<Value, null>
 export function toPostgresText(type: IqlType): (value: Stored) => string {
   switch (type.kind) {
     case 'Decimal':
-      return (value) => writeDecimal(unscaledOf(value), type.scale)
+      return (value) => writeDecimal(toUnscaled(value), type.scale)
     case 'Double':
       return (value) => (Object.is(value, -0) ? '-0' : String(value))
     case 'Boolean':
       return (value) => (value === 1n ? 't' : 'f')
     case 'Timestamp':
-      return (value) => writeTimestamp(integerOf(value)).slice(0, -1)
+      return (value) => writeTimestamp(toInteger(value)).slice(0, -1)
     case 'Date':
-      return (value) => writeDate(integerOf(value))
+      return (value) => writeDate(toInteger(value))
     case 'Time':
-      return (value) => writeTime(integerOf(value))
+      return (value) => writeTime(toInteger(value))
     case 'Binary':
       return (value) => (value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : '')
     default:
@@ -123,12 +123,12 @@ function isBetween(least: bigint, most: bigint): (value: Stored) => boolean {
   return (value) => typeof value === 'bigint' && value >= least && value <= most
 }
 
-function integerOf(value: Stored): bigint {
+function toInteger(value: Stored): bigint {
   return typeof value === 'bigint' ? value : 0n
 }
 
-function unscaledOf(value: Stored): bigint {
-  return value instanceof Uint8Array ? fromWide(value) : integerOf(value)
+function toUnscaled(value: Stored): bigint {
+  return value instanceof Uint8Array ? fromWide(value) : toInteger(value)
 }
 
 /** Whether both databases hold the same value. IQL does not distinguish the two zeros of a Double, nor can SQLite. */

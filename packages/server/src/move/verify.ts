@@ -1,5 +1,5 @@
 /** Compares a table in both databases row by row, in the order of its key. */
-import { labelOf, type MovedTable, MoveRefused, nameRow, type Reader, type Row, showValue } from './table.ts'
+import { type MovedTable, MoveRefused, nameRow, type Reader, type Row, showValue, tableLabel } from './table.ts'
 import { isSame } from './values.ts'
 
 /** Returns the number of rows. Throws MoveRefused at the first difference. */
@@ -15,7 +15,7 @@ export async function verifyTable(
       const expected = sources.next() ?? (await sources.fetch())
       const found = targets.next() ?? (await targets.fetch())
       if (expected === undefined && found === undefined) return count
-      const difference = differenceOf(table, expected, found)
+      const difference = describeDifference(table, expected, found)
       if (difference !== undefined) throw differs(table, difference, source, target)
       if (count % ROWS_PER_REPORT === 0) onRows(count)
     }
@@ -66,7 +66,7 @@ class RowCursor {
   }
 }
 
-function differenceOf(table: MovedTable, expected: Row | undefined, found: Row | undefined): string | undefined {
+function describeDifference(table: MovedTable, expected: Row | undefined, found: Row | undefined): string | undefined {
   if (expected === undefined) return `it has a row that the source does not have (${nameRow(table, found ?? [])})`
   if (found === undefined) return `it lacks a row of the source (${nameRow(table, expected)})`
   for (let index = 0; index < table.columns.length; index++) {
@@ -79,6 +79,6 @@ function differenceOf(table: MovedTable, expected: Row | undefined, found: Row |
 
 function differs(table: MovedTable, difference: string, source: Reader, target: Reader): MoveRefused {
   return new MoveRefused(
-    `The table ${labelOf(table)} in ${target.location} differs from that in ${source.location}: ${difference}. Another program has changed one of them during the move. Stop it, give the move up with "gatehouse move --reopen", remove what the target holds, and move again.`,
+    `The table ${tableLabel(table)} in ${target.location} differs from that in ${source.location}: ${difference}. Another program has changed one of them during the move. Stop it, give the move up with "gatehouse move --reopen", remove what the target holds, and move again.`,
   )
 }

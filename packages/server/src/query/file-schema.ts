@@ -7,7 +7,7 @@ import { requireUncompressed } from './bulk/arrow/arrays.ts'
 import { readFields } from './bulk/arrow/fields.ts'
 import { MESSAGE, readMessages } from './bulk/arrow/messages.ts'
 import { type FileBytes, readFooter } from './bulk/parquet/footer.ts'
-import { columnTypeOf } from './bulk/parquet/values.ts'
+import { readColumnType } from './bulk/parquet/values.ts'
 import type { ArrowType } from './types/arrow-type.ts'
 
 export interface FileSchemaColumn {
@@ -17,7 +17,7 @@ export interface FileSchemaColumn {
 
 export async function readParquetSchema(file: FileBytes): Promise<FileSchemaColumn[]> {
   const { fields } = await readFooter(file)
-  return fields.map((field) => ({ name: field.name, type: storable(columnTypeOf(field).type) }))
+  return fields.map((field) => ({ name: field.name, type: storable(readColumnType(field).type) }))
 }
 
 export async function readArrowSchema(file: FileBytes): Promise<FileSchemaColumn[]> {

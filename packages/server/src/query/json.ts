@@ -139,7 +139,7 @@ export function isObject(value: Json): value is { readonly [member: string]: Jso
 }
 
 /** Member names in requests are case-insensitive and must be unique. */
-export function membersOf(object: { readonly [member: string]: Json }): ReadonlyMap<string, Json> {
+export function membersByName(object: { readonly [member: string]: Json }): ReadonlyMap<string, Json> {
   const members = new Map<string, Json>()
   for (const [name, value] of Object.entries(object)) {
     if (members.has(name.toLowerCase())) throw refuse('Request.BadBody', `The member ${shown(name)} appears twice`)
@@ -149,7 +149,7 @@ export function membersOf(object: { readonly [member: string]: Json }): Readonly
 }
 
 /** The text that a value is read from; undefined for objects and arrays. */
-export function textOf(value: NonNullable<Json>): string | undefined {
+export function inputText(value: NonNullable<Json>): string | undefined {
   return typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
 }
 
@@ -161,7 +161,7 @@ export function readColumnValue(column: string, type: IqlType, value: Json): Iql
     if (type.kind === 'Double') return value + 0
     if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
   }
-  const read = type.kind === 'Json' ? jsonValue(value) : readText(type, textOf(value))
+  const read = type.kind === 'Json' ? jsonValue(value) : readText(type, inputText(value))
   if ('value' in read) return read.value
   const text = shown(value)
   throw refuse('Data.BadValue', `The value ${text} of the column ${column} (${typeName(type)}) ${read.problem}`, {

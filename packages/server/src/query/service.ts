@@ -226,7 +226,7 @@ export class QueryService {
   }
 
   /** The tables that a user could use. */
-  tablesOf(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser> {
+  listUserTables(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser> {
     return tablesOfUser(this.#catalogue.snapshot, user, page)
   }
 

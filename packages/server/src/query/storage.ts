@@ -7,7 +7,7 @@ import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
 import type { PostgresPlace } from '../store/database/servers/one-connection.ts'
 import { readDefinition, type TableDefinition } from './catalogue/definition.ts'
-import { keyLimitOf } from './catalogue/key-limit.ts'
+import { findKeyLimit } from './catalogue/key-limit.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
 import * as postgres from './engines/postgres/catalogue.ts'
@@ -24,7 +24,7 @@ export type { TableDefinition } from './catalogue/definition.ts'
 export { fromWide, toWide } from './engines/sqlite/representation.ts'
 
 export const SQLITE_STORAGE = {
-  ...sqlOf(sqlite.CATALOGUE),
+  ...storageSql(sqlite.CATALOGUE),
   openForWriting,
   /** Creates the service's own tables. */
   prepare: sqlite.prepareCatalogue,
@@ -38,7 +38,7 @@ export const SQLITE_STORAGE = {
 }
 
 export const POSTGRES_STORAGE = {
-  ...sqlOf(postgres.CATALOGUE),
+  ...storageSql(postgres.CATALOGUE),
   schema: SCHEMA,
   /** The type of a column. */
   columnType: sqlType,
@@ -54,7 +54,7 @@ export const POSTGRES_STORAGE = {
   },
 }
 
-function sqlOf(dialect: TableDialect) {
+function storageSql(dialect: TableDialect) {
   return {
     identifier: dialect.identifier,
     createTable: (definition: TableDefinition) => createTable(definition, dialect),
@@ -66,7 +66,7 @@ function sqlOf(dialect: TableDialect) {
 /** The most bytes of a value in the column, if it is in a key or an index. */
 export function longestValue(definition: TableDefinition, column: string): number {
   const indexes = definition.indexes.map(({ columns }) => columns.map(({ name }) => name))
-  return keyLimitOf(definition, indexes, column) ?? Number.POSITIVE_INFINITY
+  return findKeyLimit(definition, indexes, column) ?? Number.POSITIVE_INFINITY
 }
 
 export interface OwnTable {

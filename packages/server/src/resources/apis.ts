@@ -152,7 +152,7 @@ const LANGUAGE = /^[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
 const MOST_LISTED = 20
 
 /** About a scope that is not allowed. */
-export function notOneOf(name: string, allowed: readonly string[]): string {
+export function describeUnknownScope(name: string, allowed: readonly string[]): string {
   const near = nearest(name, allowed)
   const listed = [...allowed.slice(0, MOST_LISTED), ...(allowed.length > MOST_LISTED ? ['…'] : [])].join(', ')
   return `${JSON.stringify(name)} is not one of ${listed}${near === undefined ? '' : `; did you mean ${near}?`}`
@@ -194,7 +194,7 @@ function isWebAddress(resource: string): boolean {
   )
 }
 
-function apisFaults(after: readonly Api[], _before: unknown, pathOf: (resource: string) => string): Fault[] {
+function apisFaults(after: readonly Api[], _before: unknown, memberPath: (resource: string) => string): Fault[] {
   const faults: Fault[] = []
   if (after.length > MOST_APIS)
     faults.push({ path: 'apis', text: `there can be at most ${MOST_APIS} APIs, not ${after.length}` })
@@ -208,7 +208,7 @@ function apisFaults(after: readonly Api[], _before: unknown, pathOf: (resource: 
       if (holder === undefined) holders.set(name.toLowerCase(), resource)
       else
         faults.push({
-          path: `${pathOf(resource)}scopes[${index}].name`,
+          path: `${memberPath(resource)}scopes[${index}].name`,
           text: `"${name}" is a scope of ${holder} already; upper and lower case are the same`,
         })
     }

@@ -172,7 +172,7 @@ function isOwnScimPath(path: string): boolean {
 function attributesFaults(
   after: readonly AttributeDefinition[],
   before: ReadonlyMap<string, AttributeDefinition>,
-  pathOf: (name: string) => string,
+  memberPath: (name: string) => string,
 ): Fault[] {
   const faults: Fault[] = []
   if (after.length > MOST_ATTRIBUTES)
@@ -185,7 +185,10 @@ function attributesFaults(
       const holder = holders.get(value)
       if (holder === undefined) holders.set(value, attribute.name)
       else
-        faults.push({ path: `${pathOf(attribute.name)}${member}`, text: `is that of the attribute ${holder} already` })
+        faults.push({
+          path: `${memberPath(attribute.name)}${member}`,
+          text: `is that of the attribute ${holder} already`,
+        })
     }
   }
   for (const attribute of after) {
@@ -194,7 +197,7 @@ function attributesFaults(
     for (const member of ['type', 'many'] as const)
       if (former[member] !== attribute[member])
         faults.push({
-          path: `${pathOf(attribute.name)}${member}`,
+          path: `${memberPath(attribute.name)}${member}`,
           text: `cannot be changed from ${former[member]}: declare another attribute`,
         })
   }

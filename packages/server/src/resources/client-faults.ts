@@ -44,7 +44,7 @@ export function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[
     ...repeated('redirect_uris', client.redirect_uris),
     ...repeated('grant_types', client.grant_types),
     ...repeated('response_types', client.response_types),
-    ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
+    ...ADDRESSES.flatMap(([name, findFault]) => addressFaults(name, client[name], findFault)),
     ...assertionFaults(client),
     ...exchangeFaults(client, known),
     ...profileFaults(client),
@@ -74,7 +74,7 @@ const ADDRESSES = [
 function addressFaults(
   name: string,
   value: string | readonly string[] | undefined,
-  faultOf: (text: string) => string | undefined,
+  findFault: (text: string) => string | undefined,
 ): Fault[] {
   if (value === undefined) return []
   const entries =
@@ -82,7 +82,7 @@ function addressFaults(
       ? [[name, value] as const]
       : value.map((text, index) => [`${name}[${index}]`, text] as const)
   return entries.flatMap(([path, address]) => {
-    const text = faultOf(address)
+    const text = findFault(address)
     return text === undefined ? [] : [{ path, text: `"${address}": ${text}` }]
   })
 }

@@ -6,6 +6,7 @@
  * The command line loads all definitions with its table of commands: a definition imports nothing large.
  */
 import type { AuditEvent, AuditEventName } from 'gatehouse-protocol'
+import type { AccountsInside } from '../accounts/accounts.ts'
 import { type Fault, findFaults } from '../schema/check-schema.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
@@ -47,10 +48,14 @@ export interface Section<Item extends object, Declared extends object> {
   /** What is wrong with one declaration that has the schema. */
   faults?(declared: Declared, known: Known): Fault[]
   /**
-   * What all of them cannot be together `after` a change. `before` are those in the database; `pathOf` gives the path of one in the file,
+   * What all of them cannot be together `after` a change. `before` are those in the database; `memberPath` gives the path of one in the file,
    * with a dot.
    */
-  faultsTogether?(after: readonly Item[], before: ReadonlyMap<string, Item>, pathOf: (key: string) => string): Fault[]
+  faultsTogether?(
+    after: readonly Item[],
+    before: ReadonlyMap<string, Item>,
+    memberPath: (key: string) => string,
+  ): Fault[]
   readonly secret?: SecretMember<Item, Declared>
   /** Whether an exported file has the section only if there is one. */
   readonly isExportedIfAny?: true
@@ -128,6 +133,7 @@ export interface SecretDigests {
 
 /** What a change can use. */
 export interface ChangeInside {
+  readonly accounts: AccountsInside
   readonly stores: Stores
   readonly revocations: RevocationsInside
   readonly publish: PublishInside

@@ -5,7 +5,7 @@ import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { FeedDefinition } from '../store/feeds/feeds.ts'
-import { LONGEST_SCOPE, notOneOf } from './apis.ts'
+import { describeUnknownScope, LONGEST_SCOPE } from './apis.ts'
 import { CONTROLLER_NAME_PATTERN, DURATION_PATTERN, nameFault } from './controller-names.ts'
 import type { JsonObject, Known, Resource } from './define-resource.ts'
 import { declaredStepUp, STEP_UP_MEMBERS, stepUpTarget, WRITE_STEP_UP_MEMBERS } from './step-up-members.ts'
@@ -240,7 +240,7 @@ function feedFaults(feed: DeclaredFeed, { scopes, controllers }: Pick<Known, 'sc
 
 function scopeFault(name: string | undefined, allowed: readonly string[]): string | undefined {
   if (name === undefined || allowed.includes(name)) return undefined
-  return notOneOf(name, allowed)
+  return describeUnknownScope(name, allowed)
 }
 
 function timeFault(text: string | undefined, longest: number): string | undefined {

@@ -155,18 +155,18 @@ function issuerFault({ issuer, private: isPrivate }: DeclaredProvider): string |
   return undefined
 }
 
-/** What several providers cannot be together. `pathOf` gives the path of one in the file. */
+/** What several providers cannot be together. `memberPath` gives the path of one in the file. */
 export function providersFaults(
   all: readonly Provider[],
   before: ReadonlyMap<string, Provider>,
-  pathOf: (id: string) => string,
+  memberPath: (id: string) => string,
 ): Fault[] {
   const faults = all.flatMap(({ id, issuer }): Fault[] =>
     (before.get(id)?.issuer ?? issuer) === issuer
       ? []
       : [
           {
-            path: `${pathOf(id)}issuer`,
+            path: `${memberPath(id)}issuer`,
             text: 'cannot be changed: linked identities are of it; declare another provider',
           },
         ],
@@ -182,12 +182,12 @@ export function providersFaults(
     const names = [issuer, ...tenants.map((tenant) => issuer.replace(TEMPLATE, tenant))]
     const holder = names.map((name) => issuers.get(name)).find((other) => other !== undefined)
     if (holder !== undefined)
-      faults.push({ path: `${pathOf(id)}issuer`, text: `is that of the provider ${holder} already` })
+      faults.push({ path: `${memberPath(id)}issuer`, text: `is that of the provider ${holder} already` })
     for (const name of names) issuers.set(name, id)
     for (const domain of own) {
       const other = domains.get(domain)
       if (other !== undefined)
-        faults.push({ path: `${pathOf(id)}domains`, text: `${domain} leads to the provider ${other} already` })
+        faults.push({ path: `${memberPath(id)}domains`, text: `${domain} leads to the provider ${other} already` })
       domains.set(domain, id)
     }
   }

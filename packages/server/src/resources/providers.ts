@@ -194,29 +194,9 @@ async function replaceKey({ sealed: _, ...provider }: ProviderItem, { stores, pr
 }
 
 /** Its sessions end, and the roles that its rules gave are taken. */
-async function removeProvider({ id }: ProviderItem, change: ChangeInside): Promise<void> {
-  const { stores } = change
-  await endSessions(await stores.providerSignIns.sessionsOfProvider(id), change)
+async function removeProvider({ id }: ProviderItem, { accounts, stores }: ChangeInside): Promise<void> {
+  await accounts.endProvider(id)
   await stores.providers.remove(id)
-  for (const userId of await stores.users.listBySource(`provider:${id}`)) await takeRoles(userId, id, change)
-}
-
-export async function endSessions(
-  ids: readonly string[],
-  { stores, revocations }: Pick<ChangeInside, 'stores' | 'revocations'>,
-): Promise<void> {
-  for (const id of ids) if ((await stores.sessions.end(id)) !== undefined) await revocations.revokeSession(id)
-}
-
-export async function takeRoles(
-  userId: string,
-  provider: string,
-  { stores, publish, revocations }: Pick<ChangeInside, 'stores' | 'publish' | 'revocations'>,
-): Promise<void> {
-  if (!(await stores.users.setRoles(userId, [], `provider:${provider}`))) return
-  const user = await stores.users.findById(userId)
-  await publish({ kind: 'user-changed', subject: userId })
-  if (user !== undefined) await revocations.limitUserRights(user)
 }
 
 /** With the addresses that are registered at the provider. */

@@ -6,7 +6,7 @@ import { closed, flag, list, shortList, text, words } from '../schema/builders.t
 import type { Fault } from '../schema/check-schema.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import { putRole } from '../store/scim/provisioned-roles.ts'
-import { APIS, LONGEST_SCOPE, notOneOf, SCOPE_NAME } from './apis.ts'
+import { APIS, describeUnknownScope, LONGEST_SCOPE, SCOPE_NAME } from './apis.ts'
 import type { Known, Resource } from './define-resource.ts'
 
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -113,7 +113,7 @@ function roleFaults({ scopes = [] }: DeclaredRole, { scopes: known }: Pick<Known
     const path = `scopes[${index}]`
     if (scope === PROVISIONING_SCOPE)
       return [{ path, text: `${scope} cannot be given by a role: register the client for it` }]
-    return known.has(scope) ? [] : [{ path, text: notOneOf(scope, known.scopes()) }]
+    return known.has(scope) ? [] : [{ path, text: describeUnknownScope(scope, known.scopes()) }]
   })
 }
 
@@ -127,9 +127,11 @@ function toRole(role: DeclaredRole): Role {
   }
 }
 
-/** Whether it is a group of SCIM stays as it is unless the file says so. */
-function keepProvisioned({ provisioned, ...role }: Role, before: Role | undefined): Role {
-  const is = before?.provisioned ?? false
+/** Whether it is a group of SCIM stays as it is unless the file says so. A patch has been applied to what was before. */
+function keepProvisioned(declared: Role, before: Role | undefined): Role {
+  if (before === undefined) return declared
+  const { provisioned, ...role } = declared
+  const is = before.provisioned ?? false
   if (provisioned === false && is) return { ...role, provisioned }
   return provisioned === true || is ? { ...role, provisioned: true } : role
 }

@@ -29,13 +29,13 @@ export interface DeclaredStepUp {
 
 /** Undefined if nothing is demanded. The declaration has no faults. */
 export function stepUpTarget(declared: DeclaredStepUp): StepUpRules | undefined {
-  const read = readStepUpNeed(levelOf(declared.require_acr), declared.require_age)
-  const write = readStepUpNeed(levelOf(declared.write_require_acr), declared.write_require_age)
+  const read = readStepUpNeed(findLevel(declared.require_acr), declared.require_age)
+  const write = readStepUpNeed(findLevel(declared.write_require_acr), declared.write_require_age)
   if (read === undefined && write === undefined) return undefined
   return { ...(read && { read }), ...(write && { write }) }
 }
 
-function levelOf(declared: number | undefined): AcrLevel | undefined {
+function findLevel(declared: number | undefined): AcrLevel | undefined {
   return ACR_LEVELS.find((known) => known === declared)
 }
 

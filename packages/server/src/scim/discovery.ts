@@ -42,7 +42,7 @@ export function serviceProviderConfig(base: string): JsonObject {
 }
 
 export function resourceTypes(base: string, attributes: readonly ScimAttribute[]): JsonObject[] {
-  const extensions = [...extensionsOf(attributes).keys()]
+  const extensions = [...groupExtensions(attributes).keys()]
   const type = (id: string, endpoint: string, description: string, schema: string, others: readonly string[]) => ({
     schemas: [TYPE_SCHEMA],
     id,
@@ -72,14 +72,14 @@ export function schemas(base: string, attributes: readonly ScimAttribute[]): Jso
   return [
     schema(USER_SCHEMA, 'User', 'A user', [...userAttributes(), ...describe(core)]),
     schema(GROUP_SCHEMA, 'Group', 'A role that is provisioned', GROUP_ATTRIBUTES),
-    ...[...extensionsOf(attributes)].map(([urn, own]) =>
-      schema(urn, nameOf(urn), 'Attributes that operators have declared', describe(own)),
+    ...[...groupExtensions(attributes)].map(([urn, own]) =>
+      schema(urn, schemaName(urn), 'Attributes that operators have declared', describe(own)),
     ),
   ]
 }
 
 /** The schemas of operators' attributes outside of the core. */
-function extensionsOf(attributes: readonly ScimAttribute[]): ReadonlyMap<string, ScimAttribute[]> {
+function groupExtensions(attributes: readonly ScimAttribute[]): ReadonlyMap<string, ScimAttribute[]> {
   const placed = attributes.flatMap((attribute) => {
     const urn = attribute.scim === undefined ? undefined : spelledPath(attribute.scim).urn
     return urn === undefined ? [] : [{ urn, attribute }]
@@ -89,7 +89,7 @@ function extensionsOf(attributes: readonly ScimAttribute[]): ReadonlyMap<string,
 }
 
 /** `urn:…:extension:enterprise:2.0:User` is EnterpriseUser. */
-function nameOf(urn: string): string {
+function schemaName(urn: string): string {
   const words = urn
     .split(':')
     .slice(2)

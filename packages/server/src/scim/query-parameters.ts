@@ -54,7 +54,7 @@ function listQuery(find: (name: string) => string | undefined): ListQuery {
 
 /** The end of a page. It is good for the same filter only. */
 export function writeCursor(lastId: string, filter: string | undefined): string {
-  return Buffer.from(JSON.stringify([digestOf(filter), lastId])).toString('base64url')
+  return Buffer.from(JSON.stringify([filterDigest(filter), lastId])).toString('base64url')
 }
 
 function readCursor(text: string, filter: string | undefined): string {
@@ -62,14 +62,14 @@ function readCursor(text: string, filter: string | undefined): string {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
     const [digest, id]: unknown[] = Array.isArray(value) ? value : []
-    if (digest === digestOf(filter) && typeof id === 'string' && /^\w{3}_[\w-]{1,64}$/.test(id)) return id
+    if (digest === filterDigest(filter) && typeof id === 'string' && /^\w{3}_[\w-]{1,64}$/.test(id)) return id
   } catch {
     // Refused below.
   }
   throw badRequest('invalidCursor', 'The cursor is not one of this server, or belongs to another filter')
 }
 
-function digestOf(filter = ''): string {
+function filterDigest(filter = ''): string {
   return hash('sha256', filter, 'base64url').slice(0, 8)
 }
 

@@ -26,9 +26,9 @@ export function sendResource(
   resource: JsonObject,
   { status = 200, projection, core }: { status?: number; projection: Projection; core: string },
 ): void {
-  const version = versionOf(resource)
+  const version = readVersion(resource)
   context.setHeader('etag', version)
-  if (status === 201) context.setHeader('location', locationOf(resource))
+  if (status === 201) context.setHeader('location', readLocation(resource))
   const known = context.headers['if-none-match']
   if (status === 200 && context.method === 'GET' && known !== undefined && isListed(known, version)) context.end(304)
   else send(context, project(resource, projection, core), status)
@@ -42,7 +42,7 @@ export function send(context: Context, body: object, status: number): void {
 /** If-Match is optional. Weak tags match: they stand for what is shown. */
 export function checkVersion({ headers }: Context, resource: JsonObject): void {
   const wanted = headers['if-match']
-  const version = versionOf(resource)
+  const version = readVersion(resource)
   if (wanted === undefined || isListed(wanted, version)) return
   throw new Refusal('scim.changed_meanwhile', 412, 'The resource was changed in the meantime: read it again', {
     headers: { etag: version },
@@ -54,10 +54,10 @@ function isListed(header: string, version: string): boolean {
   return header.trim() === '*' || header.split(',').some((tag) => opaque(tag) === opaque(version))
 }
 
-function versionOf({ meta }: JsonObject): string {
+function readVersion({ meta }: JsonObject): string {
   return isObject(meta) ? String(meta.version) : ''
 }
 
-function locationOf({ meta }: JsonObject): string {
+function readLocation({ meta }: JsonObject): string {
   return isObject(meta) ? String(meta.location) : ''
 }

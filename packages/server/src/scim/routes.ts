@@ -1,11 +1,12 @@
-/** `/scim/v2/`: every SCIM endpoint, on one screen. */
+/** `/scim/v2/`, the entry of this folder: every SCIM endpoint, on one screen. */
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../http/context.ts'
+import type { ApiRoute } from '../http/openapi.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { Method, Route, RouteGroup } from '../http/route.ts'
 import { type ScimAuthenticationOptions, scimAuthentication } from './authentication.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
-import { PROVISIONING, type ScimEnv } from './environment.ts'
+import { PROVISIONING, SCIM_PATH, type ScimEnv } from './environment.ts'
 import type { JsonObject } from './filter/match.ts'
 import { createGroup, deleteGroup, getGroup, patchGroup, replaceGroup } from './groups/groups.ts'
 import { listGroups } from './groups/list-groups.ts'
@@ -16,11 +17,18 @@ import { notFound, replyWithScimError, SCIM_TYPE } from './scim-error.ts'
 import { listUsers } from './users/list-users.ts'
 import { createUser, deleteUser, getUser, patchUser, replaceUser } from './users/users.ts'
 
-export const SCIM_PATH = '/scim/v2'
+export { SCIM_PATH }
+
 const BODY = { limit: 1024 * 1024, types: [SCIM_TYPE, 'application/json'] }
 const SEARCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 
 type Handle = (context: Context, env: ScimEnv) => void | Promise<void>
+
+/** The routes in the OpenAPI document. */
+export async function describeRoutes(): Promise<ApiRoute[]> {
+  const { describeScim } = await import('./openapi.ts')
+  return describeScim()
+}
 
 export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): RouteGroup {
   const seen = new Map<string, number>()
@@ -60,14 +68,14 @@ export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): Rout
     routes: [
       route('GET', '/Users', (context) => listUsers(context, env, readListQuery(context))),
       route('POST', '/Users', createUser),
-      route('POST', '/Users/.search', (context) => listUsers(context, env, searchOf(context))),
+      route('POST', '/Users/.search', (context) => listUsers(context, env, readSearchBody(context))),
       route('GET', '/Users/:id', getUser),
       route('PUT', '/Users/:id', replaceUser),
       route('PATCH', '/Users/:id', patchUser),
       route('DELETE', '/Users/:id', deleteUser),
       route('GET', '/Groups', (context) => listGroups(context, env, readListQuery(context))),
       route('POST', '/Groups', createGroup),
-      route('POST', '/Groups/.search', (context) => listGroups(context, env, searchOf(context))),
+      route('POST', '/Groups/.search', (context) => listGroups(context, env, readSearchBody(context))),
       route('GET', '/Groups/:id', getGroup),
       route('PUT', '/Groups/:id', replaceGroup),
       route('PATCH', '/Groups/:id', patchGroup),
@@ -99,7 +107,7 @@ export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): Rout
 const NOTED_EVERY_MS = 60_000
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-function searchOf(context: Context): ListQuery {
+function readSearchBody(context: Context): ListQuery {
   const body: JsonObject = readBody(context.body, SEARCH_SCHEMA)
   return readSearch(body)
 }

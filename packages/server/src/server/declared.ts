@@ -2,15 +2,22 @@
 import type { DeclaredDocument } from '../declarative/demo-documents.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
+import type { Mail } from '../mail/mail.ts'
 import type { Documents } from '../query/index.ts'
 import type { Base } from './base.ts'
 import type { Resources } from './resources.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 
+interface DeclaringServices {
+  readonly query: { readonly tables: TablesPort; readonly documents: Documents } | undefined
+  /** Tells users what the file has changed of their accounts. */
+  readonly mail: Pick<Mail, 'port'> | undefined
+}
+
 export async function reconcileDeclared(
   declared: Declared | undefined,
   { config, resources, loadedControllers, logger }: Pick<Base, 'config' | 'resources' | 'loadedControllers' | 'logger'>,
-  query: { readonly tables: TablesPort; readonly documents: Documents } | undefined,
+  { query, mail }: DeclaringServices,
   cleanup: Cleanup,
 ): Promise<void> {
   stopRetry(resources)
@@ -21,13 +28,16 @@ export async function reconcileDeclared(
   const digestKey = masterKey.derive('declared passwords')
   const onDeferred = (sections: readonly string[], olderNodes: readonly string[]) => {
     logger.warn({ sections, olderNodes }, 'parts of the declaration wait until all nodes are upgraded')
-    const again = () => reconcileDeclared(declared, { config, resources, loadedControllers, logger }, query, cleanup)
+    const again = () =>
+      reconcileDeclared(declared, { config, resources, loadedControllers, logger }, { query, mail }, cleanup)
     retryWhenUpgraded(resources, again, cleanup, (error) => logger.error({ err: error }, 'declaration not applied'))
   }
   const provisioning = config.scim
   const env = {
     database,
     clock,
+    audit,
+    mail: mail?.port,
     environment: process.env,
     tables,
     digestKey,

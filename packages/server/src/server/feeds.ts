@@ -16,7 +16,7 @@ export function openFeedsOnStreams(
   const { config, resources, bus, clock, logger } = base
   const patterns = new WeakMap<Caller, number>()
   const feeds: Feeds = openFeeds({
-    place: feedPlaceOf(base),
+    place: chooseFeedPlace(base),
     definitions: resources.stores.feeds,
     bus,
     authenticate: identity.authenticate,
@@ -35,7 +35,7 @@ export function openFeedsOnStreams(
   return feeds
 }
 
-function feedPlaceOf({ config, resources, worker }: Base): FeedPlace {
+function chooseFeedPlace({ config, resources, worker }: Base): FeedPlace {
   if (config.natsUrl !== '') {
     const { natsUrl: url, natsCredentials, natsTlsCa, natsReplicas: replicas, natsAtomicBatches: isAtomic } = config
     const credentials = natsCredentials === '' ? undefined : natsCredentials

@@ -1,5 +1,5 @@
 /** The one-time link for the first administrator of an installation. */
-import { newAdministratorLink } from '../store/accounts/administrators.ts'
+import { hasAdministrator } from '../store/accounts/administrators.ts'
 import { linkUrl } from '../store/accounts/set-up-links.ts'
 import type { Resources } from './resources.ts'
 
@@ -10,12 +10,12 @@ export interface AdministratorLink {
 
 /** Replaces the link of an earlier start; undefined where there is an administrator. */
 export async function offerAdministrator(
-  { stores, audit, node }: Resources,
+  { stores, database, clock, audit, node }: Resources,
   issuer: string,
 ): Promise<AdministratorLink | undefined> {
-  const made = await newAdministratorLink(stores, `node:${node}`)
-  if (made === undefined) return undefined
-  const { id: link, kind, expiresAt } = made.link
-  audit.record({ event: 'link.created', details: { link, kind, expires: new Date(expiresAt).toISOString() } })
-  return { url: linkUrl(issuer, made.token), expiresAt }
+  if (await hasAdministrator(stores)) return undefined
+  const { changeAccounts } = await import('../accounts/accounts.ts')
+  const env = { database, clock, audit, receive: () => {}, mail: undefined, localSignIn: () => 'all' as const }
+  const made = await changeAccounts(env, { source: `node:${node}` }, (accounts) => accounts.issueAdministratorLink())
+  return made && { url: linkUrl(issuer, made.token), expiresAt: made.link.expiresAt }
 }

@@ -1,10 +1,12 @@
 /** Opens e-mail where `mail_url` is set; nothing of it is loaded otherwise. */
+import type { AccountsInside } from '../accounts/accounts.ts'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { describeBrowser } from '../identity/browser/browser-name.ts'
 import { chooseDisplayName } from '../identity/tokens/claims.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail, MailSettings, Templates } from '../mail/mail.ts'
+import type { User } from '../store/accounts/user.ts'
 import { transact } from '../store/database/transaction.ts'
 import { createStores } from '../store/stores.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -50,10 +52,30 @@ export async function openMailIfSet(
       describeBrowser: describeBrowser,
     },
     queue: stores.mailQueue,
-    transact: (work) => transact(database.db, (db) => work(createStores({ ...database, db }, clock))),
+    transact: (work) =>
+      transact(database.db, (db) => {
+        const inside = { ...database, db }
+        return work(createStores(inside, clock), (user, to, lifetimeMs) =>
+          issueForgottenLink(user, to, lifetimeMs, { database: inside, clock, audit }),
+        )
+      }),
     audit,
     clock,
   })
+}
+
+/** It publishes nothing, so that it can be a part of the transaction of the mail. */
+async function issueForgottenLink(
+  user: User,
+  to: string,
+  lifetimeMs: number,
+  { database, clock, audit }: Pick<Resources, 'database' | 'clock' | 'audit'>,
+): Promise<string> {
+  const { changeAccounts } = await import('../accounts/accounts.ts')
+  const env = { database, clock, audit, receive: () => {}, mail: undefined, localSignIn: () => 'all' as const }
+  const author = { source: 'mail', actor: user.id } as const
+  const work = (accounts: AccountsInside) => accounts.issueForgottenLink(user, to, lifetimeMs)
+  return (await changeAccounts(env, author, work, { isLocked: true })).token
 }
 
 /** Connects and authenticates. Rejects with the reason. */

@@ -38,6 +38,8 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
       reconcileEnv: {
         database,
         clock,
+        audit: resources.audit,
+        mail: undefined,
         environment: process.env,
         tables: undefined,
         digestKey: masterKey.derive('declared passwords'),

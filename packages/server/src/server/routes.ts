@@ -1,6 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { VERSION } from 'gatehouse-protocol'
+import type { Accounts } from '../accounts/accounts.ts'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
@@ -132,25 +133,32 @@ function identityRoutes(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
     providerKey: masterKey.derive('providers'),
     loadPages: async () => (await pages.load()).settings,
     mail: mail?.port,
+    loadAccounts: () => loadAccounts(parts),
   }
   return identityGroups(options, cors)
 }
 
-function scimRoutes({ resources, identity, bus, metrics, mail }: RouteParts): LazyRouteGroups {
-  const { database, stores, clock, audit } = resources
+/** The account service, for the pages and SCIM. */
+async function loadAccounts({ resources, identity, bus, mail }: RouteParts): Promise<Accounts> {
+  const { openAccounts } = await import('../accounts/accounts.ts')
+  const { database, clock, audit } = resources
+  const localSignIn = () => identity.providers.localSignIn
+  return openAccounts({ database, clock, audit, receive: bus.receive, mail: mail?.port, localSignIn })
+}
+
+function scimRoutes(parts: RouteParts): LazyRouteGroups {
+  const { resources, identity, metrics } = parts
+  const { stores, clock } = resources
   return {
     at: ['/scim/v2'],
     limit: 'scim',
     async load() {
       const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
       const env = {
-        database,
+        accounts: await loadAccounts(parts),
         stores,
         clock,
-        audit,
-        receive: bus.receive,
         metrics,
-        mail: mail?.port,
         base: identity.issuer.name + SCIM_PATH,
         attributes: {
           definitions: async () => [...identity.attributes.definitions.values()],
@@ -258,6 +266,6 @@ async function loadOpenApi({ identity, query, streaming, feeds, scim }: RoutePar
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
   if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
-  if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())
+  if (scim) described.push(...(await (await import('../scim/routes.ts')).describeRoutes()))
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

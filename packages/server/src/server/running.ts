@@ -120,7 +120,7 @@ function reload(
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
     async applyDeclared() {
-      await reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query, cleanup)
+      await reconcileDeclared(await readDeclared(config, base.loadedControllers), base, { query, mail }, cleanup)
       await identity.apis.reload()
     },
   })

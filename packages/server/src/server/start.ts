@@ -114,7 +114,7 @@ function answerOtherNodes(
     streams: gateway && { list: () => gateway.connections() },
     wire: wire && { list: () => wire.connections() },
     queries: query?.activity,
-    listTables: query && ((user, page) => query.tablesOf(user, page)),
+    listTables: query && ((user, page) => query.listUserTables(user, page)),
     listTopics: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
     node: status,
     figures,
@@ -124,11 +124,11 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { identity, query, streaming, feeds, window, metrics }: Services,
+  { identity, query, streaming, feeds, mail, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query, cleanup)
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, { query, mail }, cleanup)
   await Promise.all([identity.apis.reload(), identity.providers.load(), streaming?.loadDeclared(), feeds?.load()])
   await checkBreakGlass(config.localSignIn, resources.stores)
   await cluster.registered

@@ -71,26 +71,18 @@ export async function openWire(
   if (query === undefined) return undefined
   const { config, issuer, bus, clock, cluster, logger, tracing } = base
   const { audit } = base.resources
-  const [{ Wire: WireServer }, { createSessions }, { openCatalogue }] = await Promise.all([
-    import('../wire/wire.ts'),
-    import('../wire/session/session.ts'),
-    import('../wire/catalogue/catalogue.ts'),
-  ])
-  const systemCatalogue = openCatalogue({
-    version: `15.0 (Gatehouse ${VERSION})`,
-    startedAt: clock(),
-    dataFolder: config.data,
-  })
-  cleanup.add(() => systemCatalogue.close())
-  const openSession = createSessions({
-    ...query.sessionParts,
+  const { openSessions, Wire: WireServer } = await import('../wire/wire.ts')
+  const sessions = openSessions({
+    query: query.sessionParts,
     rateLimits,
     trace: tracing,
-    systemCatalogue,
     allowsWrites: () => config.wireWrites,
     version: VERSION,
+    startedAt: clock(),
+    dataFolder: config.data,
     onError: (error, requestId) => logger.error({ err: error, reqId: requestId }, 'failed'),
   })
+  cleanup.add(() => sessions.close())
   const wire = new WireServer(
     {
       issuer,
@@ -100,7 +92,7 @@ export async function openWire(
       audit,
       metrics,
       logger,
-      openSession,
+      openSession: sessions.openSession,
       authenticate: identity.authenticate,
       checkSecret: await createCheckSecret(base, identity, rateLimits),
       findUsername: async (subject) => (await identity.users.findById(subject))?.username,

@@ -31,7 +31,22 @@ import { createProviderSignIns } from './providers/provider-sign-ins.ts'
 import { createProviders } from './providers/providers.ts'
 import { createScim } from './scim/scim.ts'
 
-export type Stores = ReturnType<typeof createStores>
+/** Every store, with what writes accounts: for the account service, and for nobody else. */
+export type WritableStores = ReturnType<typeof createStores>
+
+/** As all others see them: they read accounts, and have the account service change them. */
+export type Stores = Omit<WritableStores, keyof ReadAccounts> & ReadAccounts
+
+interface ReadAccounts {
+  readonly users: Omit<WritableStores['users'], 'create' | 'update' | 'setRoles' | 'remove' | 'setPassword'>
+  readonly factors: Omit<WritableStores['factors'], 'add' | 'remove' | 'replaceRecoveryCodes'>
+  readonly identities: Omit<WritableStores['identities'], 'add' | 'remove' | 'markUsed'>
+  readonly setUpLinks: Omit<WritableStores['setUpLinks'], 'create' | 'spend' | 'revoke'>
+  readonly scim: Omit<WritableStores['scim'], 'setExternalId' | 'members' | 'groups'> & {
+    readonly members: Omit<WritableStores['scim']['members'], 'add' | 'remove'>
+    readonly groups: WritableStores['scim']['groups']
+  }
+}
 
 export function createStores(
   { db, engine }: Database,

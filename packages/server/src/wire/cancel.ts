@@ -21,7 +21,7 @@ export interface CancelEnv {
   /** The same for a connection of the subject. */
   readonly passOwnOn: (processId: number, subject: string) => Promise<boolean>
   /** The network that an address is counted as. */
-  readonly networkOf: (address: string) => string
+  readonly addressNetwork: (address: string) => string
   readonly monotonic: () => number
 }
 
@@ -46,7 +46,7 @@ export class CancelKeys {
     let processId = randomInt(1, 2 ** 31 - 1)
     while (this.#entries.has(processId)) processId = randomInt(1, 2 ** 31 - 1)
     const key = randomBytes(minor >= NEWEST_MINOR ? LONG_KEY_BYTES : SHORT_KEY_BYTES)
-    this.#entries.set(processId, { subject, digest: digestOf(key), cancel })
+    this.#entries.set(processId, { subject, digest: digestKey(key), cancel })
     return { processId, key }
   }
 
@@ -56,9 +56,9 @@ export class CancelKeys {
 
   /** A request from a client. The other nodes get a digest of the key only. */
   async request(processId: number, key: Uint8Array, address: string): Promise<void> {
-    const network = this.#env.networkOf(address)
+    const network = this.#env.addressNetwork(address)
     if (this.#isBlocked(network)) return
-    const digest = digestOf(key)
+    const digest = digestKey(key)
     if (this.#cancel(processId, digest)) return
     // Counted before the answer, so that many at once cannot pass.
     this.#count(network, 1)
@@ -112,6 +112,6 @@ export class CancelKeys {
   }
 }
 
-function digestOf(key: Uint8Array): Buffer {
+function digestKey(key: Uint8Array): Buffer {
   return hash('sha256', key, 'buffer')
 }

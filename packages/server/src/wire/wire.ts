@@ -1,4 +1,4 @@
-/** The server of PostgreSQL's protocol: accepts connections, signs them in, and keeps track of the open ones. */
+/** The server of PostgreSQL's protocol, the entry of this folder: accepts connections, signs them in, and keeps track of the open ones. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,9 +24,11 @@ import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
 import type { OpenSession } from './session/contract.ts'
 import { ConnectionGone, SignInChannel } from './sign-in/channel.ts'
-import { Limited, NotAccepted, refusalOf, TOO_MANY } from './sign-in/refusal.ts'
+import { Limited, NotAccepted, TOO_MANY, toSignInRefusal } from './sign-in/refusal.ts'
 import { mayUsePlatform, type SignInEnv, type SignInResult, signIn } from './sign-in/sign-in.ts'
 import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-up.ts'
+
+export { openSessions } from './session/sessions.ts'
 
 export interface WireSettings {
   readonly statementBytes: number
@@ -110,7 +112,7 @@ export class Wire {
     this.#cancelKeys = new CancelKeys({
       passOn: env.passCancelOn,
       passOwnOn: env.passOwnCancelOn,
-      networkOf: (address) => addressNetwork(bareAddress(address)),
+      addressNetwork: (address) => addressNetwork(bareAddress(address)),
       monotonic,
     })
     this.#unsubscribe = bus.subscribe((event) => this.#onEvent(event))
@@ -143,7 +145,7 @@ export class Wire {
         subject: principal.subject,
         username: principal.username,
         clientId: principal.clientId,
-        application: applicationOf(connection.startup) ?? '',
+        application: applicationName(connection.startup) ?? '',
         ...{ address, openedAt, expiresAt, isIdle },
       }
     }
@@ -192,11 +194,11 @@ export class Wire {
       return
     }
     socket.once('close', () => this.#admission.leave(socket))
-    new Negotiation(socket, this.#negotiationOf(socket))
+    new Negotiation(socket, this.#createNegotiation(socket))
   }
 
   /** `accepted` is the socket that is counted; under TLS, messages come on another one. */
-  #negotiationOf(accepted: Socket): NegotiationEnv {
+  #createNegotiation(accepted: Socket): NegotiationEnv {
     const fail = (socket: Socket, fields: Omit<ErrorFields, 'severity'>): void => {
       this.#env.metrics.count('gatehouse_wire_refused_total', { reason: 'protocol' })
       this.#refuse(socket, fields)
@@ -273,9 +275,9 @@ export class Wire {
       metrics.count('gatehouse_wire_signins_total', { method })
       audit.record({
         event: 'wire.opened',
-        ...callerOf(principal),
+        ...auditCaller(principal),
         ...{ address, requestId: connectionId },
-        details: { method, application: applicationOf(startup) },
+        details: { method, application: applicationName(startup) },
       })
       connection.begin(Buffer.concat([AUTHENTICATION_OK, backendKeyData(processId, key)]))
       for (const event of events) connection.onEvent(event)
@@ -297,7 +299,7 @@ export class Wire {
   }
 
   #onRefused(error: unknown, socket: Socket, address: string, requestId: string): void {
-    const refusal = refusalOf(error)
+    const refusal = toSignInRefusal(error)
     if (refusal === undefined) throw error
     const { fields, reason, detail } = refusal
     this.#env.metrics.count('gatehouse_wire_refused_total', { reason })
@@ -338,7 +340,7 @@ export class Wire {
     this.#env.metrics.count('gatehouse_wire_closes_total', { reason })
     this.#env.audit.record({
       event: 'wire.closed',
-      ...callerOf(principal),
+      ...auditCaller(principal),
       ...{ address, requestId: id },
       details: { reason },
     })
@@ -374,11 +376,11 @@ function requireSecure(socket: Socket, address: string): void {
 }
 
 /** As PostgreSQL shows it: what clients call themselves can be long. */
-function applicationOf(startup: ReadonlyMap<string, string>): string | undefined {
+function applicationName(startup: ReadonlyMap<string, string>): string | undefined {
   return startup.get('application_name')?.slice(0, LONGEST_NAME)
 }
 
-function callerOf({ kind, subject, clientId }: WireConnection['principal']) {
+function auditCaller({ kind, subject, clientId }: WireConnection['principal']) {
   return { ...(kind === 'user' && { actor: subject }), client: clientId }
 }
 

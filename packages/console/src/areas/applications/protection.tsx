@@ -2,8 +2,8 @@
 import {
   Checkbox,
   demandedNumber,
-  demandOf,
   demandText,
+  readDemand,
   type SignInDemand,
   SignInDemandFields,
 } from '../../ui/index.ts'
@@ -25,7 +25,7 @@ export function readProtection(client: Application): Protection {
     isBound: client.dpop_bound_access_tokens === true,
     isPushed: client.require_pushed_authorization_requests === true,
     isSigned: client.require_signed_request_object === true,
-    signIn: demandOf(client.require_acr, client.require_age),
+    signIn: readDemand(client.require_acr, client.require_age),
   }
 }
 

@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals'
 import { server } from '../../server.ts'
 import { Code, Dialog, Segments } from '../../ui/index.ts'
-import { type CodeLanguage, codeFor, LANGUAGES, type Parameters } from './copy-as.ts'
+import { type CodeLanguage, codeFor, type GivenParameters, LANGUAGES } from './copy-as.ts'
 
 export interface CodeDialogProps {
   readonly text: string
-  readonly parameters: Parameters
+  readonly parameters: GivenParameters
   readonly onClose: () => void
 }
 

@@ -1,7 +1,7 @@
 /** A statement as the code that runs it: curl, TypeScript, Python. The token is left to the reader. */
 
 /** Values by name, as they are typed; null is NULL. */
-export type Parameters = Readonly<Record<string, string | null>>
+export type GivenParameters = Readonly<Record<string, string | null>>
 
 export type CodeLanguage = 'curl' | 'typescript' | 'python'
 
@@ -11,7 +11,7 @@ export const LANGUAGES: readonly { readonly value: CodeLanguage; readonly title:
   { value: 'python', title: 'Python' },
 ]
 
-export function codeFor(language: CodeLanguage, url: string, text: string, parameters: Parameters): string {
+export function codeFor(language: CodeLanguage, url: string, text: string, parameters: GivenParameters): string {
   const statement = text.trim()
   switch (language) {
     case 'curl':
@@ -23,7 +23,7 @@ export function codeFor(language: CodeLanguage, url: string, text: string, param
   }
 }
 
-function curl(url: string, statement: string, parameters: Parameters): string {
+function curl(url: string, statement: string, parameters: GivenParameters): string {
   const body = JSON.stringify({ Statement: statement, ...(hasAny(parameters) && { Parameters: parameters }) })
   return [
     `curl ${shellQuoted(`${url}/query`)}`,
@@ -40,7 +40,7 @@ function shellQuoted(text: string): string {
 
 const PACKAGE = "'gatehouse-client'"
 
-function typescript(url: string, statement: string, parameters: Parameters): string {
+function typescript(url: string, statement: string, parameters: GivenParameters): string {
   const given = hasAny(parameters) ? `, ${JSON.stringify(parameters, null, 2)}` : ''
   return `import { Gatehouse, getToken, statement } from ${PACKAGE}
 
@@ -54,7 +54,7 @@ function templateLiteral(text: string): string {
   return `\`${text.replace(/[\\`]|\$\{/g, '\\$&')}\``
 }
 
-function python(url: string, statement: string, parameters: Parameters): string {
+function python(url: string, statement: string, parameters: GivenParameters): string {
   const given = hasAny(parameters) ? `, "Parameters": ${pythonObject(parameters)}` : ''
   return `import json, os, urllib.request
 
@@ -69,7 +69,7 @@ with urllib.request.urlopen(request) as response:
 `
 }
 
-function pythonObject(parameters: Parameters): string {
+function pythonObject(parameters: GivenParameters): string {
   const members = Object.entries(parameters).map(
     ([name, value]) => `${pythonText(name)}: ${value === null ? 'None' : pythonText(value)}`,
   )
@@ -84,6 +84,6 @@ function pythonText(text: string): string {
   return `"""${shown.join('\n')}"""`
 }
 
-function hasAny(parameters: Parameters): boolean {
+function hasAny(parameters: GivenParameters): boolean {
   return Object.keys(parameters).length > 0
 }

@@ -5,7 +5,7 @@ import { scan } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
 import type { GridModel } from '../../grid/model.ts'
-import type { Parameters } from './copy-as.ts'
+import type { GivenParameters } from './copy-as.ts'
 
 export type LiveState =
   | { readonly kind: 'opening' }
@@ -18,7 +18,7 @@ const CHANGES_PER_SECOND = 10
 /** Opens it; `close` ends it here and on the server. */
 export function openLive(
   text: string,
-  parameters: Parameters,
+  parameters: GivenParameters,
 ): { readonly state: Signal<LiveState>; readonly close: () => void } {
   const state = signal<LiveState>({ kind: 'opening' })
   const live = gate.live<Row>(statementOf(text, parameters as Readonly<Record<string, string>>), {

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Catalogue } from '../../editor/catalogue.ts'
 import { findTables, isName, parameterNames, scan, unquoteName } from '../../editor/scan.ts'
 import { Button, Select, TextField } from '../../ui/index.ts'
-import type { Parameters } from './copy-as.ts'
+import type { GivenParameters } from './copy-as.ts'
 
 export function ParameterForm({
   text,
@@ -15,8 +15,8 @@ export function ParameterForm({
   onRun,
 }: {
   readonly text: string
-  readonly values: Parameters
-  readonly onValues: (values: Parameters) => void
+  readonly values: GivenParameters
+  readonly onValues: (values: GivenParameters) => void
   readonly catalogue: Catalogue
   readonly onRun: () => void
 }) {
@@ -100,13 +100,13 @@ function exampleText(kind: string): string {
 }
 
 /** Names are case-insensitive; the text may have been typed again. */
-export function valueFor(values: Parameters, name: string): string | null {
+export function valueFor(values: GivenParameters, name: string): string | null {
   const known = Object.keys(values).find((key) => key.toLowerCase() === name.toLowerCase())
   return known === undefined ? '' : (values[known] ?? null)
 }
 
 /** Only the parameters in the text, spelled as they are there. */
-export function valuesFor(text: string, values: Parameters): Parameters {
+export function valuesFor(text: string, values: GivenParameters): GivenParameters {
   return Object.fromEntries(parameterNames(text).map((name) => [name, valueFor(values, name)]))
 }
 

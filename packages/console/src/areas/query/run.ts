@@ -7,7 +7,7 @@ import { type Part, parameterNames, scan, splitStatements } from '../../editor/s
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
 import { GridModel } from '../../grid/model.ts'
-import type { Parameters } from './copy-as.ts'
+import type { GivenParameters } from './copy-as.ts'
 import { addToHistory } from './history.ts'
 
 export type OutcomeState =
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly text: string
   /** Its position in the text of the tab. */
   readonly from: number
-  readonly parameters: Parameters
+  readonly parameters: GivenParameters
   readonly kind: StatementKind
   readonly startedAt: number
   readonly state: Signal<OutcomeState>
@@ -65,7 +65,7 @@ export const MOST_ROWS = 1_000_000
 let lastId = 0
 
 /** Runs the statements of a part of a text until one fails. Resolves when the last has ended. */
-export async function runPart(tabId: string, part: Part, parameters: Parameters): Promise<void> {
+export async function runPart(tabId: string, part: Part, parameters: GivenParameters): Promise<void> {
   const run = tabRun(tabId)
   run.value.cancel()
   const abort = new AbortController()
@@ -84,7 +84,7 @@ export async function runPart(tabId: string, part: Part, parameters: Parameters)
   if (run.value.outcomes[0] === started[0]) update(false)
 }
 
-function begin(text: string, from: number, given: Parameters): Outcome {
+function begin(text: string, from: number, given: GivenParameters): Outcome {
   const names = new Set(parameterNames(text).map((name) => name.toLowerCase()))
   const used = Object.entries(given).filter(([name]) => names.has(name.toLowerCase()))
   return {

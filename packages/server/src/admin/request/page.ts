@@ -56,9 +56,9 @@ export function pageReply<Item>(
   { query }: Pick<AdminCall, 'query'>,
   { limit }: Page,
   items: readonly Item[],
-  { keyOf, present }: { readonly keyOf: (item: Item) => string; readonly present: (item: Item) => object },
+  { cursorKey, present }: { readonly cursorKey: (item: Item) => string; readonly present: (item: Item) => object },
 ): AdminReply & { readonly body: object } {
   const last = items.length === limit ? items.at(-1) : undefined
-  const search = last && new URLSearchParams({ ...query, after: keyOf(last), limit: String(limit) })
+  const search = last && new URLSearchParams({ ...query, after: cursorKey(last), limit: String(limit) })
   return { body: { items: items.map(present), next: search === undefined ? null : `${path}?${search}` } }
 }

@@ -4,15 +4,15 @@ import { asObject, type JsonObject } from '../output/json.ts'
 import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
 
 type Run = AdminCommand['run']
-type PathOf = (args: Arguments) => string
+type RequestPath = (args: Arguments) => string
 
 /** The path of the resource that the first argument names, or of something that belongs to it. */
-export function named(collection: string, ...parts: readonly string[]): PathOf {
+export function named(collection: string, ...parts: readonly string[]): RequestPath {
   return ({ positionals: [name] }) => [collection, segment(name), ...parts].join('/')
 }
 
 /** A table of everything at a path. */
-export function list(path: string | PathOf, columns: readonly string[]): Run {
+export function list(path: string | RequestPath, columns: readonly string[]): Run {
   return async ({ args, request }) => {
     const { body } = await request('GET', typeof path === 'string' ? path : path(args))
     return { kind: 'table', columns, body }
@@ -25,43 +25,43 @@ export function listPage(path: string, columns: readonly string[], filter?: (arg
 }
 
 /** Of a collection the one that the first argument names. */
-function oneOf(path: string | PathOf, args: Arguments): string {
+function oneOf(path: string | RequestPath, args: Arguments): string {
   return (typeof path === 'string' ? named(path) : path)(args)
 }
 
-export function show(path: string | PathOf): Run {
+export function show(path: string | RequestPath): Run {
   return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', oneOf(path, args))).body })
 }
 
-type BodyOf = (call: AdminCommandCall) => JsonObject | Promise<JsonObject>
+type BuildBody = (call: AdminCommandCall) => JsonObject | Promise<JsonObject>
 
-export function create(path: string | PathOf, bodyOf: BodyOf): Run {
+export function create(path: string | RequestPath, buildBody: BuildBody): Run {
   return async (call) => {
     const { args, request } = call
-    const given = await bodyOf(call)
+    const given = await buildBody(call)
     const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: given })
     return { kind: 'object', body }
   }
 }
 
 /** Creates a resource or replaces it as a whole. */
-export function replace(path: string | PathOf, bodyOf: BodyOf): Run {
+export function replace(path: string | RequestPath, buildBody: BuildBody): Run {
   return async (call) => {
-    const given = await bodyOf(call)
+    const given = await buildBody(call)
     return { kind: 'object', body: (await call.request('PUT', oneOf(path, call.args), { body: given })).body }
   }
 }
 
 /** Changes a resource. A given list replaces the previous one; the removed entries are printed. */
-export function change(path: string | PathOf, bodyOf: BodyOf): Run {
+export function change(path: string | RequestPath, buildBody: BuildBody): Run {
   return async (call) => {
-    const body = await bodyOf(call)
+    const body = await buildBody(call)
     const before = new Map(Object.entries(asObject((await call.request('GET', oneOf(path, call.args))).body)))
     const changed = await patch(call, path, body)
     const after = new Map(Object.entries(asObject(changed)))
     const removed = Object.keys(body).flatMap((name) => {
-      const kept = wordsOf(name, after.get(name))
-      const gone = wordsOf(name, before.get(name)).filter((word) => !kept.includes(word))
+      const kept = listedWords(name, after.get(name))
+      const gone = listedWords(name, before.get(name)).filter((word) => !kept.includes(word))
       return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
     })
     return { kind: 'object', body: changed, removed }
@@ -69,12 +69,12 @@ export function change(path: string | PathOf, bodyOf: BodyOf): Run {
 }
 
 /** The words of a list, or of the scopes of a client, which are one text. */
-function wordsOf(name: string, value: unknown): readonly string[] {
+function listedWords(name: string, value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.map(String)
   return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
 }
 
-export function setDisabled(path: string | PathOf, noun: string, disabled: boolean): Run {
+export function setDisabled(path: string | RequestPath, noun: string, disabled: boolean): Run {
   return async (call) => {
     const body = await patch(call, path, { disabled })
     const text = `The ${noun} ${call.args.positionals[0]} is ${disabled ? 'disabled' : 'enabled'}.`
@@ -82,7 +82,7 @@ export function setDisabled(path: string | PathOf, noun: string, disabled: boole
   }
 }
 
-export function remove(path: string | PathOf, text: (name: string) => string): Run {
+export function remove(path: string | RequestPath, text: (name: string) => string): Run {
   return async ({ args, request }) => {
     await request('DELETE', oneOf(path, args))
     return { kind: 'text', text: text(args.positionals[0] ?? '') }
@@ -92,7 +92,7 @@ export function remove(path: string | PathOf, text: (name: string) => string): R
 /** Deletes the item of a list that `option` names. Without that option, does `otherwise`. */
 export function removeOr(
   option: OptionName,
-  listPath: string | PathOf,
+  listPath: string | RequestPath,
   text: (id: string, args: Arguments) => string,
   otherwise: Run,
 ): Run {
@@ -105,6 +105,10 @@ export function removeOr(
   }
 }
 
-async function patch({ args, request }: AdminCommandCall, path: string | PathOf, body: JsonObject): Promise<unknown> {
+async function patch(
+  { args, request }: AdminCommandCall,
+  path: string | RequestPath,
+  body: JsonObject,
+): Promise<unknown> {
   return (await request('PATCH', oneOf(path, args), { body, ifMatch: '*' })).body
 }

@@ -24,12 +24,12 @@ export const CONFIG_COMMANDS: readonly AdminCommand[] = [
       for (const what of Array.isArray(omitted) ? omitted : [])
         process.stderr.write(`gatehouse: not in the file, which cannot describe it: ${printable(String(what))}\n`)
       // As lines: what goes into a file is not changed for the display on a terminal.
-      return { kind: 'lines', lines: textOf(declaration, args.has('--json')) }
+      return { kind: 'lines', lines: writeText(declaration, args.has('--json')) }
     },
   },
 ]
 
-async function* textOf(declaration: unknown, isJson: boolean): AsyncGenerator<string> {
+async function* writeText(declaration: unknown, isJson: boolean): AsyncGenerator<string> {
   if (isJson) return yield `${JSON.stringify(declaration, null, 2)}\n`
   const { stringify } = await import('yaml')
   yield HEADER + stringify(declaration, { lineWidth: 130 })

@@ -51,9 +51,9 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
   },
 ]
 
-function createLink(bodyOf: (args: Arguments) => JsonObject): AdminCommand['run'] {
+function createLink(buildBody: (args: Arguments) => JsonObject): AdminCommand['run'] {
   return async ({ args, request }) => {
-    const { body } = await request('POST', '/admin/links', { body: bodyOf(args) })
+    const { body } = await request('POST', '/admin/links', { body: buildBody(args) })
     const { url, username, expires_at: expiresAt, sent_to: sentTo } = asObject(body)
     if (typeof sentTo === 'string')
       return { kind: 'text', text: `A link for ${username}, valid until ${expiresAt}, is mailed to ${sentTo}.`, body }

@@ -246,12 +246,12 @@ function filter(args: Arguments, more: readonly OptionName[] = []): URLSearchPar
 /** From the row that is the last one now. */
 async function* followLog({ args, request }: AdminCommandCall): AsyncGenerator<string> {
   const { body: newest } = await request('GET', '/admin/audit?limit=1')
-  const [last] = itemsOf(newest)
+  const [last] = readItems(newest)
   const query = new URLSearchParams([...filter(args), ['after', String(last?.seq ?? 0)], ['wait', '20']])
   let path = `/admin/audit?${query}`
   for (;;) {
     const { body } = await request('GET', path)
-    for (const item of itemsOf(body)) yield `${JSON.stringify(item)}\n`
+    for (const item of readItems(body)) yield `${JSON.stringify(item)}\n`
     path = String(asObject(body).next)
   }
 }
@@ -269,7 +269,7 @@ async function verify(request: AdminRequest, path: string): Promise<JsonObject> 
   }
 }
 
-function itemsOf(body: unknown): readonly JsonObject[] {
+function readItems(body: unknown): readonly JsonObject[] {
   const { items } = asObject(body)
   return Array.isArray(items) ? items.map(asObject) : []
 }

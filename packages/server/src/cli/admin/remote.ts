@@ -15,7 +15,7 @@ export function connectRemotely(address: string): { request: AdminRequest; close
     async request(method, target, { body, ifMatch } = {}) {
       const response = await send(gate, method, target, { body, headers: { 'if-match': ifMatch } })
       if (response.headers.get('content-type')?.startsWith('application/x-ndjson') === true)
-        return { body: undefined, lines: linesOf(response) }
+        return { body: undefined, lines: readText(response) }
       const text = await response.text()
       const reply = parseJson(text)
       // For example the page of a proxy whose server is down.
@@ -37,7 +37,7 @@ async function send(gate: Gate, method: string, target: string, options: object)
   }
 }
 
-async function* linesOf(response: Response): AsyncGenerator<string> {
+async function* readText(response: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) yield decoder.decode(chunk, { stream: true })
 }

@@ -96,7 +96,7 @@ export class FeedEndpoints {
   }
 
   #publishOne(context: Context): Promise<void> {
-    return this.#publish(context, readData(context, topicOf(context)))
+    return this.#publish(context, readData(context, readTopic(context)))
   }
 
   #publishMany(context: Context): void | Promise<void> {
@@ -106,22 +106,22 @@ export class FeedEndpoints {
 
   async #publish(context: Context, read: MessagesToPublish): Promise<void> {
     const { messages } = read
-    const once = onceOf(context, read)
+    const once = readIdempotencyKey(context, read)
     const position = await this.#env.feeds.publish(
       context.param('feed'),
       messages,
       context.principal,
       once,
-      originOf(context),
+      requestOrigin(context),
     )
     context.json({ Published: messages.length, ...(position === undefined ? {} : { Position: position }) })
   }
 
   async #remove(context: Context): Promise<void> {
-    const topic = topicOf(context)
+    const topic = readTopic(context)
     // A caller who may not remove a topic does not learn whether it exists.
-    const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, originOf(context))
-    const once = onceOf(context)
+    const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, requestOrigin(context))
+    const once = readIdempotencyKey(context)
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined) {
       if (once === undefined || !(await feed.store.wasAppended(once)))
         throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
@@ -129,7 +129,7 @@ export class FeedEndpoints {
       return
     }
     const { name } = feed.definition
-    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, once, originOf(context))
+    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, once, requestOrigin(context))
     context.end(204)
   }
 
@@ -149,7 +149,7 @@ export class FeedEndpoints {
   }
 
   #findToRead(context: Context): LiveFeed {
-    return this.#env.feeds.findToRead(context.param('feed'), context.principal, originOf(context))
+    return this.#env.feeds.findToRead(context.param('feed'), context.principal, requestOrigin(context))
   }
 
   /** GET /feeds/{feed}/{topic}: events, the state, or with `last` the history. */
@@ -159,7 +159,7 @@ export class FeedEndpoints {
 
   async #show(context: Context): Promise<void> {
     const feed = this.#findToRead(context)
-    const topic = topicOf(context)
+    const topic = readTopic(context)
     const count = integer(context, 'last', 0, MAX_LAST)
     const choice = topicChoice(topic)
     if (choice === undefined)
@@ -169,7 +169,7 @@ export class FeedEndpoints {
     if (count === undefined && choice.kind === 'prefix')
       throw refuse('feed.bad_parameter', 'A pattern has no state: ask for events, or for the last messages with last=')
     const messages = await feed.store.readLast(choice, count ?? 1)
-    const positions = feed.positionsOf(topic)
+    const positions = feed.findOrAddPositions(topic)
     const shown = messages.map((message) =>
       messageText(message, feed.definition.history && positions.write(feed.store.epoch, message.seq)),
     )
@@ -186,7 +186,7 @@ export class FeedEndpoints {
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const feed = this.#findToRead(context)
     const request = {
-      topic: topicOf(context),
+      topic: readTopic(context),
       maxRate: rate(context),
       // The feed may have had a history when the client received it.
       resume: feed.definition.history && lastEventId(context),
@@ -197,7 +197,7 @@ export class FeedEndpoints {
       request,
       context.principal,
       response,
-      originOf(context),
+      requestOrigin(context),
     )
     try {
       response.begin(subscription, await feeds.startPosition(feed.definition.name, request))
@@ -225,13 +225,13 @@ export class FeedEndpoints {
 }
 
 /** The pipeline escapes a path again that is not text: it must not become the name of a topic. */
-function topicOf(context: Context): string {
+function readTopic(context: Context): string {
   const { url = '' } = context.request
   if (url.includes('%') && !isText(targetPath(url))) throw refuse('feed.bad_topic', 'The topic is not text in UTF-8')
   return context.param('topic')
 }
 
-function originOf({ address, id: requestId }: Context): RequestOrigin {
+function requestOrigin({ address, id: requestId }: Context): RequestOrigin {
   return { address, requestId }
 }
 
@@ -245,14 +245,14 @@ function describe(feed: Feed, principal: Principal) {
     Keep: keep,
     MayRead: mayRead(feed, principal),
     MayPublish: mayWrite(feed, principal),
-    ...membersOf('', stepUp?.read),
-    ...membersOf('Write', stepUp?.write),
+    ...stepUpMembers('', stepUp?.read),
+    ...stepUpMembers('Write', stepUp?.write),
     ...(history === undefined ? {} : { History: { Messages: history.messages, Seconds: history.time / 1000 } }),
   }
 }
 
 /** What the sign-in must be like. */
-function membersOf(prefix: '' | 'Write', need: StepUpNeed | undefined): object {
+function stepUpMembers(prefix: '' | 'Write', need: StepUpNeed | undefined): object {
   return {
     ...(need?.acr !== undefined && { [`${prefix}RequireAcr`]: need.acr }),
     ...(need?.age !== undefined && { [`${prefix}RequireAge`]: need.age }),
@@ -272,7 +272,7 @@ function messageText({ topic, time, data }: StoredMessage, position: string | un
 /** As for writes of the query service: 1 to 200 visible characters. */
 const KEY = /^[\x21-\x7e]{1,200}$/
 
-function onceOf(context: Context, read?: MessagesToPublish): PublishOnce | undefined {
+function readIdempotencyKey(context: Context, read?: MessagesToPublish): PublishOnce | undefined {
   const { headers, path, principal, body } = context
   const key = headers['idempotency-key']
   if (key !== undefined && (typeof key !== 'string' || !KEY.test(key)))

@@ -53,7 +53,7 @@ export function describeFeeds(): ApiRoute[] {
       path: '/feeds',
       summary: 'Lists the feeds that you may use.',
       replies: {
-        200: { description: 'The feeds.', content: { [JSON_BODY]: listOf(FEED) } },
+        200: { description: 'The feeds.', content: { [JSON_BODY]: listSchema(FEED) } },
         ...refusals(401, 403),
       },
     },
@@ -68,7 +68,7 @@ export function describeFeeds(): ApiRoute[] {
         integer('limit', 'Topics per page. Default: 100.', 1, 1000),
       ],
       replies: {
-        200: { description: 'The feed and its topics.', content: { [JSON_BODY]: listOf(TOPIC) } },
+        200: { description: 'The feed and its topics.', content: { [JSON_BODY]: listSchema(TOPIC) } },
         ...refusals(400, 401, 403, 404),
       },
     },
@@ -128,7 +128,7 @@ export function describeFeeds(): ApiRoute[] {
   ]
 }
 
-function listOf(items: JsonSchema): JsonSchema {
+function listSchema(items: JsonSchema): JsonSchema {
   return { type: 'object', properties: { items: { type: 'array', items }, next: TEXT } }
 }
 

@@ -25,12 +25,12 @@ export interface MessagesToPublish {
 
 /** The body of `POST /feeds/{feed}/{topic}`: any JSON value. */
 export function readData({ body }: Pick<Context, 'body'>, topic: string): MessagesToPublish {
-  return { messages: [{ topic, data: checkedData(textOf(body), 'The body') }] }
+  return { messages: [{ topic, data: checkedData(decodeBody(body), 'The body') }] }
 }
 
 /** The body of `POST /feeds/{feed}`. */
 export function readMessages(context: Pick<Context, 'body'>, type: string): Steps<MessagesToPublish> {
-  const text = textOf(context.body)
+  const text = decodeBody(context.body)
   if (type === CLOUD_EVENT) return readEvent(text)
   return type === NDJSON ? readLines(text) : readArray(text)
 }
@@ -49,10 +49,10 @@ function* readArray(text: string): Steps<MessagesToPublish> {
 }
 
 function* readLines(text: string): Steps<MessagesToPublish> {
-  return { messages: yield* readAll(linesOf(text), 'Line') }
+  return { messages: yield* readAll(splitLines(text), 'Line') }
 }
 
-function* linesOf(text: string): Generator<string> {
+function* splitLines(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = text.indexOf('\n', start)
     const line = text.slice(start, end < 0 ? text.length : end).trim()
@@ -90,7 +90,7 @@ function readOne(text: string, where: string): NewMessage {
     if (text.endsWith('}') && !isDeeperThan(data, MAX_DEPTH) && isJson(data)) return { topic: usual[1] ?? '', data }
   }
   checkedData(text, where)
-  const { Topic: topic, Data: data } = membersOf(parseJson(text), where)
+  const { Topic: topic, Data: data } = requireObject(parseJson(text), where)
   if (typeof topic !== 'string') throw refuse('feed.bad_message', `${where} has no "Topic", which is a text`)
   if (data === undefined) throw refuse('feed.bad_message', `${where} has no "Data"; null is a value`)
   return { topic, data: memberText(text, 'Data') }
@@ -100,7 +100,7 @@ function readOne(text: string, where: string): NewMessage {
 function* readEvent(text: string): Steps<MessagesToPublish> {
   if (text.length > MAX_LENGTH) throw refuse('feed.message_too_large', 'The event is longer than a message can be')
   checkedData(text, 'The event')
-  const event = membersOf(parseJson(text), 'The event')
+  const event = requireObject(parseJson(text), 'The event')
   const { specversion, id, source, type, subject, data, data_base64: base64 } = event
   if (specversion !== '1.0') throw refuse('feed.bad_message', 'The event has no "specversion" of "1.0"')
   for (const [name, value] of Object.entries({ id, source, type }))
@@ -112,7 +112,7 @@ function* readEvent(text: string): Steps<MessagesToPublish> {
   return { messages: [message], eventKey: JSON.stringify([source, id]) }
 }
 
-function textOf(body: Buffer): string {
+function decodeBody(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
   } catch {
@@ -141,7 +141,7 @@ function isJson(text: string): boolean {
   }
 }
 
-function membersOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
+function requireObject(value: unknown, what: string): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw refuse('feed.bad_message', `${what} is not an object`)
   return { ...value }

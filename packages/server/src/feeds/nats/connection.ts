@@ -55,7 +55,9 @@ export class Nats {
     try {
       connection = await core.connect(await connectionOptions(options, core))
     } catch (error) {
-      throw new NatsUnavailable(`NATS at ${hostsOf(options.url)} cannot be used: ${wordsOf(error)}`, { cause: error })
+      throw new NatsUnavailable(`NATS at ${listHosts(options.url)} cannot be used: ${errorText(error)}`, {
+        cause: error,
+      })
     }
     const manager = await jetstreamManager(connection, { checkAPI: false, timeout: REQUEST_MS })
     const nats = new Nats(connection, manager, core.headers, core.createInbox)
@@ -102,7 +104,7 @@ export class Nats {
     try {
       return await act()
     } catch (error) {
-      throw outageOf(error)
+      throw asOutage(error)
     }
   }
 
@@ -181,7 +183,7 @@ async function connectionOptions(
   }
 }
 
-export function hostsOf(url: string): string {
+export function listHosts(url: string): string {
   return url
     .split(',')
     .map((text) => URL.parse(text.trim())?.host ?? 'an address that is no URL')
@@ -200,15 +202,15 @@ const OUTAGES: ReadonlySet<string> = new Set([
   ...['JetStreamNotEnabled', 'RequestError'],
 ])
 
-function outageOf(error: unknown): unknown {
+function asOutage(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof NatsUnavailable) return error
   const isOutage =
     OUTAGES.has(error.name) ||
     (error.cause instanceof Error && OUTAGES.has(error.cause.name)) ||
     PASSING_CODES.has(apiCode(error))
-  return isOutage ? new NatsUnavailable(`NATS: ${wordsOf(error)}`, { cause: error }) : error
+  return isOutage ? new NatsUnavailable(`NATS: ${errorText(error)}`, { cause: error }) : error
 }
 
-export function wordsOf(error: unknown): string {
+export function errorText(error: unknown): string {
   return error instanceof Error ? error.message.toLowerCase() : String(error)
 }

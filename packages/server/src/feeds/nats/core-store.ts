@@ -14,7 +14,7 @@ import type {
 } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
-import { messageOf, REMOVED_HEADER, TIME_HEADER, timeOf } from './delivered.ts'
+import { REMOVED_HEADER, readMessage, readTime, TIME_HEADER } from './delivered.ts'
 import { checkTopics } from './publish.ts'
 import type { StoreEnv } from './stream-store.ts'
 import type { Subjects } from './subjects.ts'
@@ -98,7 +98,7 @@ export class CoreStore implements FeedStore {
       if (this.#subscription !== undefined) follower.deliver(messages, 0)
     }
     const receive = (message: Msg): void => {
-      const topic = this.#subjects.topicOf(message.subject)
+      const topic = this.#subjects.readTopic(message.subject)
       if (topic !== undefined && !wanted.has(topic)) return
       const received = this.#read(message)
       if (received !== undefined && waiting.push(received) === 1) queueMicrotask(passOn)
@@ -125,9 +125,9 @@ export class CoreStore implements FeedStore {
   }
 
   #read({ subject, headers, data }: Msg): StoredMessage | undefined {
-    const time = timeOf(headers?.get(TIME_HEADER) || undefined, this.#env.clock())
+    const time = readTime(headers?.get(TIME_HEADER) || undefined, this.#env.clock())
     const isRemoval = headers?.has(REMOVED_HEADER) ?? false
-    return messageOf(
+    return readMessage(
       { subject, seq: 0, time, isRemoval, payload: data },
       this.#subjects,
       this.#feed.messageBytes,

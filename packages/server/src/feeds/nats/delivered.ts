@@ -39,7 +39,7 @@ export function delivered({ subject, reply, headers, data }: Msg): Delivered | u
     seq: Number(tokens[at + 1]),
     count: Number(tokens[at + 2]),
     pending: Number(tokens[at + 4]),
-    time: timeOf(headers?.get(TIME_HEADER), Math.floor(Number(tokens[at + 3]) / 1e6)),
+    time: readTime(headers?.get(TIME_HEADER), Math.floor(Number(tokens[at + 3]) / 1e6)),
     bytes: size ? Number(size) : data.length,
     isRemoval: headers?.has(REMOVED_HEADER) ?? false,
     purged: headers?.get(PURGED_HEADER) || undefined,
@@ -51,13 +51,13 @@ export function delivered({ subject, reply, headers, data }: Msg): Delivered | u
 export function storedAs({ subject, seq, header, data, timestamp }: StoredMsg): Delivered {
   return {
     ...{ subject, seq, count: 0, pending: 0, purged: undefined, bytes: data.length, payload: data },
-    time: timeOf(header?.get(TIME_HEADER) || undefined, Date.parse(timestamp)),
+    time: readTime(header?.get(TIME_HEADER) || undefined, Date.parse(timestamp)),
     isRemoval: header?.has(REMOVED_HEADER) ?? false,
   }
 }
 
 /** Programs that publish to NATS themselves do not say when. */
-export function timeOf(header: string | undefined, received: number): number {
+export function readTime(header: string | undefined, received: number): number {
   return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : received
 }
 
@@ -65,13 +65,13 @@ export function timeOf(header: string | undefined, received: number): number {
 export type Skipped = (reason: 'subject' | 'not_json' | 'too_large') => void
 
 /** Undefined for what is no message of the feed. */
-export function messageOf(
+export function readMessage(
   { subject, seq, time, isRemoval, payload }: Pick<Delivered, 'subject' | 'seq' | 'time' | 'isRemoval' | 'payload'>,
   subjects: Subjects,
   messageBytes: number,
   skipped: Skipped,
 ): StoredMessage | undefined {
-  const topic = subjects.topicOf(subject)
+  const topic = subjects.readTopic(subject)
   if (topic === undefined) {
     if (subject !== subjects.prefix) skipped('subject')
     return undefined

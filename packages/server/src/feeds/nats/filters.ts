@@ -6,10 +6,10 @@ import { covers, type Subjects } from './subjects.ts'
 const MOST_FILTERS = 100
 
 /** Subjects that do not overlap; undefined for all of the feed. */
-export function filtersOf({ topics, prefixes }: Wanted, subjects: Subjects): ReadonlySet<string> | undefined {
+export function chooseFilters({ topics, prefixes }: Wanted, subjects: Subjects): ReadonlySet<string> | undefined {
   if (topics.size + prefixes.size > MOST_FILTERS) return undefined
   const wanted = new Set([
-    ...[...prefixes].map((prefix) => subjects.filterOf({ kind: 'prefix', prefix })),
+    ...[...prefixes].map((prefix) => subjects.writeFilter({ kind: 'prefix', prefix })),
     ...[...topics].map((topic) => subjects.ofTopic(topic)),
   ])
   if (wanted.has(subjects.all)) return undefined

@@ -4,8 +4,8 @@ import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Follower, Following, StoredMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'
-import { type Delivered, delivered, messageOf, type Skipped } from './delivered.ts'
-import { filtersOf } from './filters.ts'
+import { type Delivered, delivered, readMessage, type Skipped } from './delivered.ts'
+import { chooseFilters } from './filters.ts'
 import type { FeedStream, Head } from './stream.ts'
 import { WantedTopics } from './wanted-topics.ts'
 
@@ -102,7 +102,7 @@ export class StreamFollower implements Following {
   /** Versions before 2.10 have one filter at most. */
   #wantedFilters(): ReadonlySet<string> | undefined {
     const { nats, stream } = this.#feed
-    return nats.isAtLeast(2, 10) ? filtersOf(this.#follower.wanted, stream.subjects) : undefined
+    return nats.isAtLeast(2, 10) ? chooseFilters(this.#follower.wanted, stream.subjects) : undefined
   }
 
   /** Another consumer goes on where the one before was, if that did not deliver all that is wanted now. */
@@ -133,7 +133,7 @@ export class StreamFollower implements Following {
       if (filters === undefined || consumer === undefined || consumer.name === '') return
       const { last } = await stream.head()
       if (last <= this.#through) return
-      const newest = await Promise.all(this.#subjectsOf(filters).map((subject) => stream.newest(subject)))
+      const newest = await Promise.all(this.#followedSubjects(filters).map((subject) => stream.newest(subject)))
       if (consumer !== this.#consumer || this.#waiting.length > 0) continue
       if (last <= this.#through) return
       if (newest.every((message) => message === undefined || message.seq <= this.#through)) {
@@ -175,12 +175,12 @@ export class StreamFollower implements Following {
 
   #filterConfig() {
     const { isOurs, subjects } = this.#feed.stream
-    if (this.#filters !== undefined) return { filter_subjects: this.#subjectsOf(this.#filters) }
+    if (this.#filters !== undefined) return { filter_subjects: this.#followedSubjects(this.#filters) }
     return isOurs ? {} : { filter_subject: subjects.all }
   }
 
   /** The prefix alone is the subject of purges. */
-  #subjectsOf(filters: ReadonlySet<string>): string[] {
+  #followedSubjects(filters: ReadonlySet<string>): string[] {
     const { isOurs, subjects } = this.#feed.stream
     return isOurs ? [...filters, subjects.prefix] : [...filters]
   }
@@ -223,9 +223,9 @@ export class StreamFollower implements Following {
         this.#purged(one.purged)
         continue
       }
-      const topic = this.#feed.stream.subjects.topicOf(one.subject)
+      const topic = this.#feed.stream.subjects.readTopic(one.subject)
       if (topic !== undefined && !this.#wanted.has(topic)) continue
-      const message = messageOf(one, this.#feed.stream.subjects, messageBytes, this.#feed.skipped)
+      const message = readMessage(one, this.#feed.stream.subjects, messageBytes, this.#feed.skipped)
       if (message !== undefined) messages.push(message)
     }
     if (!this.#isStopped) this.#follower.deliver(messages, this.#through)

@@ -47,7 +47,7 @@ export class Keys {
 
   async begin(generation: string, { owner, key, fingerprint }: PublishOnce, time: number): Promise<Begun> {
     await this.#create()
-    const { id, subject } = placeOf(generation, owner, key)
+    const { id, subject } = keyPlace(generation, owner, key)
     const begun = (start: number, isTakenOver: boolean): Begun => ({
       kind: 'begun',
       request: { subject, id, fingerprint, time: start, isTakenOver },
@@ -68,7 +68,7 @@ export class Keys {
   /** The fingerprint of the request that has used the key; undefined if there was none. */
   async fingerprint(generation: string, { owner, key }: PublishOnce): Promise<string | undefined> {
     await this.#create()
-    return (await this.#read(placeOf(generation, owner, key).subject))?.fingerprint
+    return (await this.#read(keyPlace(generation, owner, key).subject))?.fingerprint
   }
 
   async finish({ subject, fingerprint, time }: KeyedRequest, seq: number): Promise<void> {
@@ -89,13 +89,13 @@ export class Keys {
     const found = await this.#nats
       .run(() => this.#nats.streams.getMessage(STREAM, { last_by_subj: subject }))
       .catch(unless(NO_MESSAGE))
-    return found ? entryOf(found.json()) : undefined
+    return found ? readEntry(found.json()) : undefined
   }
 
   async #write(subject: string, entry: Entry, { isNew }: { isNew: boolean }): Promise<boolean> {
     const headers = isNew ? this.#nats.headers({ 'Nats-Expected-Last-Subject-Sequence': '0' }) : undefined
     const reply: unknown = (await this.#nats.request(subject, JSON.stringify(entry), headers)).json()
-    const error = errorOf(reply)
+    const error = readError(reply)
     if (error === undefined) return true
     if (error.code === WRONG_LAST_SEQUENCE) return false
     throw new Error(`JetStream does not store an idempotency key: ${error.description}`)
@@ -125,7 +125,7 @@ export class Keys {
   }
 }
 
-function placeOf(generation: string, owner: string, key: string): { readonly id: string; readonly subject: string } {
+function keyPlace(generation: string, owner: string, key: string): { readonly id: string; readonly subject: string } {
   const id = createHash('sha256')
     .update(JSON.stringify([generation, owner, key]))
     .digest('base64url')
@@ -133,7 +133,7 @@ function placeOf(generation: string, owner: string, key: string): { readonly id:
 }
 
 /** The error in the reply to a published message; undefined if it is stored. */
-export function errorOf(reply: unknown): { readonly code: number; readonly description: string } | undefined {
+export function readError(reply: unknown): { readonly code: number; readonly description: string } | undefined {
   if (typeof reply !== 'object' || reply === null || !('error' in reply)) return undefined
   const { error } = reply
   if (typeof error !== 'object' || error === null) return undefined
@@ -141,7 +141,7 @@ export function errorOf(reply: unknown): { readonly code: number; readonly descr
   return { code, description: 'description' in error ? String(error.description) : 'an unknown error' }
 }
 
-function entryOf(value: unknown): Entry | undefined {
+function readEntry(value: unknown): Entry | undefined {
   if (typeof value !== 'object' || value === null || !('fingerprint' in value) || !('time' in value)) return undefined
   const seq = 'seq' in value && value.seq !== null ? Number(value.seq) : undefined
   return { fingerprint: String(value.fingerprint), time: Number(value.time), seq }

@@ -7,7 +7,7 @@ import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
 import { type Nats, NatsUnavailable } from './connection.ts'
 import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
-import { errorOf } from './keys.ts'
+import { readError } from './keys.ts'
 import type { FeedStream } from './stream.ts'
 import type { Subjects } from './subjects.ts'
 
@@ -96,9 +96,9 @@ class Publishing {
       return committed
     })
     const ack: unknown = reply?.json()
-    const error = errorOf(ack)
+    const error = readError(ack)
     if (error !== undefined && DUPLICATE_IN_BATCH.has(error.code)) return undefined
-    const { seq } = this.#ackOf(ack)
+    const { seq } = this.#readAck(ack)
     return { seqs: messages.map((_, index) => seq - last + index), isRepeated: false }
   }
 
@@ -109,7 +109,7 @@ class Publishing {
       const part = messages.slice(at, at + MOST_AT_ONCE)
       const results = await Promise.allSettled(part.map((message, index) => this.#one(message, at + index)))
       for (const result of results) {
-        if (result.status === 'rejected') throw this.#faultOf(result.reason, messages.length, seqs.length)
+        if (result.status === 'rejected') throw this.#toFault(result.reason, messages.length, seqs.length)
         seqs.push(result.value.seq)
         isRepeated &&= result.value.isDuplicate
       }
@@ -121,7 +121,7 @@ class Publishing {
     const subject = this.#stream.subjects.ofTopic(message.topic)
     const reply = await this.#nats.run(() => this.#send(message, subject, this.#headers(message, index)))
     const ack: unknown = reply.json()
-    return this.#ackOf(ack)
+    return this.#readAck(ack)
   }
 
   #send({ data = '' }: NewMessage, subject: string, headers: MsgHdrs): Promise<Msg> {
@@ -135,9 +135,9 @@ class Publishing {
     return headers
   }
 
-  #ackOf(ack: unknown): { seq: number; isDuplicate: boolean } {
-    const error = errorOf(ack)
-    if (error !== undefined) throw this.#refusalOf(error)
+  #readAck(ack: unknown): { seq: number; isDuplicate: boolean } {
+    const error = readError(ack)
+    if (error !== undefined) throw this.#toRefusal(error)
     if (typeof ack !== 'object' || ack === null || !('seq' in ack) || !('stream' in ack))
       throw new Error('JetStream acknowledged a message without its number')
     if (ack.stream !== this.#stream.name)
@@ -145,14 +145,14 @@ class Publishing {
     return { seq: Number(ack.seq), isDuplicate: 'duplicate' in ack && ack.duplicate === true }
   }
 
-  #refusalOf({ code, description }: { code: number; description: string }): Error {
+  #toRefusal({ code, description }: { code: number; description: string }): Error {
     if (/maximum (bytes|messages)|insufficient/i.test(description)) return refuseAppend('bytes', this.#feed)
     if (code === TOO_LARGE || /size exceeds/i.test(description))
       return refuse('feed.message_too_large', `A message is longer than NATS allows: ${description}`)
     return new Error(`JetStream does not store a message: ${description}`)
   }
 
-  #faultOf(error: unknown, all: number, stored: number): unknown {
+  #toFault(error: unknown, all: number, stored: number): unknown {
     if (error instanceof Error && /max_payload/i.test(error.message))
       return refuse('feed.message_too_large', 'A message is longer than the max_payload of NATS')
     if (error instanceof NatsUnavailable && all > 1)

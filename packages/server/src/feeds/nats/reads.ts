@@ -4,9 +4,9 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Page, ReadOptions, StoredMessage } from '../engine.ts'
 import { chooses, type Feed, type TopicChoice } from '../feed.ts'
 import { type Nats, NatsUnavailable } from './connection.ts'
-import { type Delivered, messageOf, type Skipped } from './delivered.ts'
+import { type Delivered, readMessage, type Skipped } from './delivered.ts'
 import { type Consumer, closeConsumer, openConsumer, type PullOptions, pull, pullAll } from './pull.ts'
-import { type FeedStream, type Head, rulesOf } from './stream.ts'
+import { type FeedStream, type Head, retentionRules } from './stream.ts'
 
 /** Consumers between two pages. JetStream removes them a little later. */
 const MOST_OPEN = 200
@@ -42,7 +42,7 @@ export class StreamReads {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const head = await this.#stream.head()
       if (after > head.last) return { messages: [], through: after, isLast: true, hasGap: true }
-      const page = await this.#pageOf(feed, choice, after, options, head)
+      const page = await this.#readPage(feed, choice, after, options, head)
       if (page !== undefined) return page
       await sleep(TRY_MS)
     }
@@ -52,11 +52,11 @@ export class StreamReads {
   async last(feed: Feed, choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
     if (count === 0) return []
     const { first, last } = await this.#stream.head()
-    const newest = await this.#stream.newest(this.#stream.subjects.filterOf(choice))
+    const newest = await this.#stream.newest(this.#stream.subjects.writeFilter(choice))
     if (newest === undefined) return []
     const end = newest.seq
     for (let wanted = count + 1; ; wanted *= 4) {
-      const start = await this.#startOf(choice, wanted, first, last)
+      const start = await this.#findStart(choice, wanted, first, last)
       const found: Delivered[] = []
       const consumer = await this.#consumer(choice, { deliver_policy: 'by_start_sequence', opt_start_seq: start })
       for await (const page of pullAll(this.#env.nats, this.#stream.name, consumer, { end })) found.push(...page)
@@ -67,8 +67,8 @@ export class StreamReads {
   }
 
   /** Undefined where the consumer has nothing to deliver although there is something: it was removed, or is not replicated yet. */
-  async #pageOf(feed: Feed, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, head: Head) {
-    const newest = await this.#stream.newest(this.#stream.subjects.filterOf(choice))
+  async #readPage(feed: Feed, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, head: Head) {
+    const newest = await this.#stream.newest(this.#stream.subjects.writeFilter(choice))
     const end = { through: Math.max(after, head.last), isLast: true }
     const hasGap = await this.#isCut(choice, after, head)
     if (newest === undefined || newest.seq <= after) return { ...end, messages: [], hasGap }
@@ -83,7 +83,7 @@ export class StreamReads {
     const isLast = last.seq >= newest.seq
     const through = isLast ? Math.max(last.seq, head.last) : last.seq
     if (isLast) closeConsumer(this.#env.nats, this.#stream.name, consumer)
-    else this.#keep(`${isByTopic} ${this.#stream.subjects.filterOf(choice)} ${through}`, consumer)
+    else this.#keep(`${isByTopic} ${this.#stream.subjects.writeFilter(choice)} ${through}`, consumer)
     if (kind === 'newest') return { through, isLast, messages: this.#states(feed, choice, after, found), hasGap }
     const { messages, isCut } = await this.#visible(feed, choice, found)
     return { through, isLast, messages, hasGap: hasGap || isCut }
@@ -92,7 +92,7 @@ export class StreamReads {
   /** The next messages after a number; `isByTopic`: the newest of each topic. */
   async #read(choice: TopicChoice, after: number, options: PullOptions, isByTopic: boolean) {
     const { nats } = this.#env
-    const key = `${isByTopic} ${this.#stream.subjects.filterOf(choice)} ${after}`
+    const key = `${isByTopic} ${this.#stream.subjects.writeFilter(choice)} ${after}`
     const kept = this.#open.get(key)
     this.#open.delete(key)
     if (kept !== undefined && this.#env.clock() - kept.time < OPEN_MS) {
@@ -123,7 +123,7 @@ export class StreamReads {
 
   /** States of topics. Somebody who has seen a topic is told of its removal. */
   #states(feed: Feed, choice: TopicChoice, after: number, found: readonly Delivered[]): StoredMessage[] {
-    const { topicTime } = rulesOf(feed)
+    const { topicTime } = retentionRules(feed)
     const oldest = topicTime === undefined ? 0 : this.#env.clock() - topicTime
     return found
       .filter(({ time, isRemoval }) => (isRemoval ? after > 0 : time >= oldest))
@@ -133,7 +133,7 @@ export class StreamReads {
 
   /** The history within its bounds. `isCut`: some of these messages are beyond the bounds, or were removed. */
   async #visible(feed: Feed, choice: TopicChoice, found: readonly Delivered[]) {
-    const { perTopic, historyTime } = rulesOf(feed)
+    const { perTopic, historyTime } = retentionRules(feed)
     const oldest = historyTime === undefined ? 0 : this.#env.clock() - historyTime
     const beyond = await this.#beyondBounds(found, perTopic)
     let messages: StoredMessage[] = []
@@ -177,7 +177,7 @@ export class StreamReads {
   }
 
   /** A number from which on there are so many messages of the choice, or few more; or the first of all. */
-  async #startOf(choice: TopicChoice, wanted: number, first: number, last: number): Promise<number> {
+  async #findStart(choice: TopicChoice, wanted: number, first: number, last: number): Promise<number> {
     let few = last + 1
     for (let span = wanted; ; span *= 8) {
       const start = Math.max(first, last + 1 - span)
@@ -206,11 +206,11 @@ export class StreamReads {
   #consumer(choice: TopicChoice, config: Omit<Parameters<typeof openConsumer>[2], 'filter'>): Promise<Consumer> {
     return openConsumer(this.#env.nats, this.#stream.name, {
       ...config,
-      filter: this.#stream.subjects.filterOf(choice),
+      filter: this.#stream.subjects.writeFilter(choice),
     })
   }
 
   #message(feed: Feed, one: Delivered): StoredMessage | undefined {
-    return messageOf(one, this.#stream.subjects, feed.messageBytes, this.#env.skipped)
+    return readMessage(one, this.#stream.subjects, feed.messageBytes, this.#env.skipped)
   }
 }

@@ -21,7 +21,7 @@ import { Bounds } from './bounds.ts'
 import { NatsUnavailable } from './connection.ts'
 import { PURGED_HEADER } from './delivered.ts'
 import { StreamFollower } from './follower.ts'
-import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
+import { type KeyedRequest, type Keys, readError } from './keys.ts'
 import { checkTopics, type Published, type PublishOptions, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
 import { type FeedStream, newEpoch, type OwnStreamOptions, openOwnStream } from './stream.ts'
@@ -195,7 +195,7 @@ export class StreamStore implements FeedStore {
     const ack: unknown = (
       await nats.request(this.#stream.subjects.prefix, '', nats.headers({ [PURGED_HEADER]: epoch }))
     ).json()
-    const error = errorOf(ack)
+    const error = readError(ack)
     if (error !== undefined || typeof ack !== 'object' || ack === null || !('seq' in ack))
       throw new Error(`JetStream does not store a purge: ${error?.description ?? 'an unknown reply'}`)
     const seq = Number(ack.seq)

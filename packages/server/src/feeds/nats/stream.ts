@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
 import type { DroppedFeed, Feed } from '../feed.ts'
-import { apiCode, type Nats, NatsUnavailable, UnfitNats, wordsOf } from './connection.ts'
+import { apiCode, errorText, type Nats, NatsUnavailable, UnfitNats } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
 import { covers, Subjects, streamName } from './subjects.ts'
 
@@ -26,7 +26,7 @@ export interface Rules {
   readonly topicTime: number | undefined
 }
 
-export function rulesOf({ keep, history, stateTime, natsSubject }: Feed): Rules {
+export function retentionRules({ keep, history, stateTime, natsSubject }: Feed): Rules {
   return {
     perTopic: natsSubject === undefined && history !== undefined ? history.messages : Number.POSITIVE_INFINITY,
     historyTime: history?.time ?? stateTime,
@@ -75,17 +75,17 @@ export class FeedStream {
 
   async head(): Promise<Head> {
     const found = await findStream(this.#nats, this.name)
-    if (found !== undefined) return headOf(found)
+    if (found !== undefined) return readHead(found)
     await this.restore?.()
     const restored = await findStream(this.#nats, this.name)
     if (restored === undefined) throw new NatsUnavailable(`NATS has no stream ${this.name}`)
-    return headOf(restored)
+    return readHead(restored)
   }
 
   async setMark(change: Partial<Mark>): Promise<void> {
     const info = await this.#nats.run(() => this.#nats.streams.info(this.name))
-    const { epoch, cut } = headOf(info)
-    const { generation } = markOf(info)
+    const { epoch, cut } = readHead(info)
+    const { generation } = readMark(info)
     const mark = { epoch, generation, ...change, cut: Math.max(cut, change.cut ?? 0) }
     await this.#nats.run(() => this.#nats.streams.update(this.name, { description: describe(mark) }))
   }
@@ -143,7 +143,7 @@ export async function openOwnStream(
 ): Promise<FeedStream> {
   const name = streamName(feed.name)
   const subjects = Subjects.ofFeed(feed.name)
-  const config = configOf(feed, name, subjects, nats, replicas)
+  const config = buildConfig(feed, name, subjects, nats, replicas)
   const stream = new FeedStream(nats, name, subjects, true)
   const existing = await findOfGeneration(nats, feed, isDeclared)
   if (existing === undefined) {
@@ -192,7 +192,7 @@ async function findOfGeneration(
 
 /** Streams from before there were generations have the name of their feed. */
 function readGeneration(info: StreamInfo, { name }: DroppedFeed): string {
-  return markOf(info).generation ?? name
+  return readMark(info).generation ?? name
 }
 
 async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefined> {
@@ -206,8 +206,8 @@ async function findStream(nats: Nats, name: string): Promise<StreamInfo | undefi
 
 type OwnConfig = Partial<StreamConfig> & Pick<StreamConfig, 'name' | 'subjects'>
 
-function configOf(feed: Feed, name: string, subjects: Subjects, nats: Nats, replicas: number): OwnConfig {
-  const { topicTime, historyTime = 0, perTopic } = rulesOf(feed)
+function buildConfig(feed: Feed, name: string, subjects: Subjects, nats: Nats, replicas: number): OwnConfig {
+  const { topicTime, historyTime = 0, perTopic } = retentionRules(feed)
   const age = topicTime === undefined ? 0 : Math.max(topicTime, historyTime) + UNATTENDED_MS
   return {
     name,
@@ -235,13 +235,13 @@ async function withBytesIfPossible(config: OwnConfig, act: (config: OwnConfig) =
     const code = error instanceof Error && error.cause !== undefined ? apiCode(error.cause) : apiCode(error)
     if (NO_ROOM_FOR_BYTES.has(code)) await act({ ...config, max_bytes: -1 })
     else if (code === 0) throw error
-    else throw new UnfitNats(`NATS refuses the stream ${config.name} of a feed: ${wordsOf(error)}`, { cause: error })
+    else throw new UnfitNats(`NATS refuses the stream ${config.name} of a feed: ${errorText(error)}`, { cause: error })
   }
 }
 
 /** A longer history does not bring back what readers could not see any more. */
 async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo): Promise<void> {
-  const { perTopic } = rulesOf(feed)
+  const { perTopic } = retentionRules(feed)
   const before = config.max_msgs_per_subject - 1
   if (before < 1 || !Number.isFinite(perTopic) || perTopic <= before) return
   let cut = 0
@@ -258,7 +258,7 @@ async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo
 async function markUnattended(stream: FeedStream, info: StreamInfo): Promise<void> {
   const { config, created, state } = info
   const isOldEnough = config.max_age > 0 && Date.now() - Date.parse(created) > config.max_age / NANOSECONDS
-  if (isOldEnough && headOf(info).cut < state.first_seq - 1) await stream.setMark({ cut: state.first_seq - 1 })
+  if (isOldEnough && readHead(info).cut < state.first_seq - 1) await stream.setMark({ cut: state.first_seq - 1 })
 }
 
 export function newEpoch(): string {
@@ -271,7 +271,7 @@ function describe({ epoch, cut, generation }: Mark): string {
   return `A feed of Gatehouse. Epoch ${epoch}, cut up to ${cut}${generation === undefined ? '' : `, generation ${generation}`}`
 }
 
-function markOf({ config }: StreamInfo): Partial<Mark> {
+function readMark({ config }: StreamInfo): Partial<Mark> {
   const [, epoch, cut, generation] = DESCRIPTION.exec(config.description ?? '') ?? []
   return { ...(epoch !== undefined && { epoch }), ...(cut !== undefined && { cut: Number(cut) }), generation }
 }
@@ -281,9 +281,9 @@ function unknownCut({ max_msgs_per_subject }: StreamConfig, { first_seq, last_se
   return max_msgs_per_subject > 0 || num_deleted > 0 ? last_seq : first_seq - 1
 }
 
-function headOf(info: StreamInfo): Head {
+function readHead(info: StreamInfo): Head {
   const { config, created, state } = info
-  const { epoch, cut = 0 } = markOf(info)
+  const { epoch, cut = 0 } = readMark(info)
   return {
     first: state.first_seq,
     firstTime: Date.parse(state.first_ts),

@@ -50,7 +50,7 @@ export class Subjects {
   }
 
   /** Undefined for a subject that no topic is written as. */
-  topicOf(subject: string): string | undefined {
+  readTopic(subject: string): string | undefined {
     if (!subject.startsWith(this.#base) || !(this.#isWhole || covers(this.all, subject))) return undefined
     const tokens = subject.slice(this.#base.length)
     if (!tokens.includes('%')) return tokens.includes('/') || tokens === '' ? undefined : tokens.replaceAll('.', '/')
@@ -59,7 +59,7 @@ export class Subjects {
   }
 
   /** Matches at least the topics of the choice. */
-  filterOf(choice: TopicChoice): string {
+  writeFilter(choice: TopicChoice): string {
     if (choice.kind === 'topic') return this.ofTopic(choice.topic)
     const folder = choice.prefix.slice(0, choice.prefix.lastIndexOf('/') + 1)
     return folder === '' ? this.all : `${this.ofTopic(folder.slice(0, -1))}.>`
@@ -67,7 +67,7 @@ export class Subjects {
 }
 
 export function streamName(feed: string): string {
-  return `gatehouse_feed_${feed.replace(UNFIT_IN_STREAM, (character) => bytesOf(character, '-'))}`
+  return `gatehouse_feed_${feed.replace(UNFIT_IN_STREAM, (character) => escapeBytes(character, '-'))}`
 }
 
 /** Whether every subject that matches the second pattern matches the first. */
@@ -82,7 +82,7 @@ export function covers(pattern: string, other: string): boolean {
 }
 
 export function encodeToken(text: string): string {
-  return text === '' ? EMPTY : text.replace(UNFIT, (character) => bytesOf(character, '%'))
+  return text === '' ? EMPTY : text.replace(UNFIT, (character) => escapeBytes(character, '%'))
 }
 
 function decodeToken(token: string): string {
@@ -94,6 +94,6 @@ function decodeToken(token: string): string {
   }
 }
 
-function bytesOf(character: string, mark: string): string {
+function escapeBytes(character: string, mark: string): string {
   return [...Buffer.from(character)].map((byte) => mark + byte.toString(16).toUpperCase().padStart(2, '0')).join('')
 }

@@ -3,9 +3,9 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'
 import { type Delivered, REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
-import { errorOf } from './keys.ts'
+import { readError } from './keys.ts'
 import { openConsumer, pullAll } from './pull.ts'
-import { type FeedStream, rulesOf } from './stream.ts'
+import { type FeedStream, retentionRules } from './stream.ts'
 import type { StreamTopics } from './topics.ts'
 
 /** How long a removal is kept for readers that come back. After it they see a gap instead. */
@@ -49,7 +49,7 @@ export class Sweeper {
   start(feed: Feed): void {
     clearTimeout(this.#timer)
     if (this.#isStopped) return
-    const { topicTime = REMOVED_MS } = rulesOf(feed)
+    const { topicTime = REMOVED_MS } = retentionRules(feed)
     const interval = Math.min(Math.max(Math.min(topicTime, REMOVED_MS) / 4, SHORTEST_MS), LONGEST_MS)
     // Nodes that start together do not all sweep at the same time.
     this.#timer = setTimeout(() => void this.#run(feed), interval * (0.8 + 0.4 * Math.random()))
@@ -73,7 +73,7 @@ export class Sweeper {
 
   async sweep(feed: Feed): Promise<void> {
     const now = this.#clock()
-    const { topicTime } = rulesOf(feed)
+    const { topicTime } = retentionRules(feed)
     const expired = topicTime === undefined ? 0 : now - topicTime
     const forgotten = now < this.#removalsUntil ? now - REMOVED_MS : 0
     // Topics come in the order of their newest messages: where nothing is old enough, nothing is read.
@@ -99,7 +99,7 @@ export class Sweeper {
       'Nats-Expected-Last-Subject-Sequence': String(seq),
     })
     const ack: unknown = (await this.#nats.request(subject, '', headers)).json()
-    const error = errorOf(ack)
+    const error = readError(ack)
     if (error?.code === WRONG_LAST_SEQUENCE) return
     this.removed()
     if (error !== undefined) throw new Error(`JetStream does not store the removal of a topic: ${error.description}`)

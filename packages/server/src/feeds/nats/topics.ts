@@ -5,7 +5,7 @@ import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'
 import type { Delivered } from './delivered.ts'
 import { openConsumer, pullAll } from './pull.ts'
-import { type FeedStream, type Head, rulesOf } from './stream.ts'
+import { type FeedStream, type Head, retentionRules } from './stream.ts'
 
 /** Streams with more messages are not read to count their bytes. */
 const MOST_COUNTED = 20_000
@@ -74,21 +74,21 @@ export class StreamTopics {
     const consumer = await openConsumer(this.#nats, this.#stream.name, config)
     for await (const page of pullAll(this.#nats, this.#stream.name, consumer, { end: newest.seq }))
       for (const { subject, bytes, time, isRemoval } of page) {
-        const topic = this.#stream.subjects.topicOf(subject)
+        const topic = this.#stream.subjects.readTopic(subject)
         if (topic !== undefined) holdings.add(topic, isRemoval ? undefined : bytes, time)
       }
     return holdings
   }
 
   async #all(feed: Feed, prefix: string): Promise<readonly StoredTopic[]> {
-    const { topicTime, perTopic } = rulesOf(feed)
+    const { topicTime, perTopic } = retentionRules(feed)
     const oldest = topicTime === undefined ? 0 : this.#clock() - topicTime
-    const filter = this.#stream.subjects.filterOf({ kind: 'prefix', prefix })
+    const filter = this.#stream.subjects.writeFilter({ kind: 'prefix', prefix })
     const counts = await this.#stream.counts(filter)
     const topics: StoredTopic[] = []
     for await (const page of this.newest(filter))
       for (const { subject, time, isRemoval } of page) {
-        const topic = this.#stream.subjects.topicOf(subject)
+        const topic = this.#stream.subjects.readTopic(subject)
         if (topic === undefined || !topic.startsWith(prefix) || isRemoval || time < oldest) continue
         topics.push({ topic, time, messages: Math.min(counts.get(subject) ?? 1, perTopic) })
       }
@@ -110,7 +110,7 @@ export class Holdings {
 
   /** Undefined bytes: the topic is removed. */
   add(topic: string, bytes: number | undefined, time: number): void {
-    const { perTopic } = rulesOf(this.#feed)
+    const { perTopic } = retentionRules(this.#feed)
     if (bytes === undefined) {
       this.#topics.delete(topic)
       return
@@ -131,7 +131,7 @@ export class Holdings {
   }
 
   get usage(): Usage {
-    const { topicTime } = rulesOf(this.#feed)
+    const { topicTime } = retentionRules(this.#feed)
     const oldest = topicTime === undefined ? 0 : this.#now - topicTime
     let [topics, bytes] = [0, 0]
     for (const { sizes, time } of this.#topics.values()) {

@@ -6,7 +6,7 @@ import type { Feed } from '../feed.ts'
 import { PublisherTurns, type QueuedRequest } from '../publisher-turns.ts'
 import { refuseAppend } from '../refusals.ts'
 import { TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
-import { codeOf, type FeedDatabase } from './database.ts'
+import { errorCode, type FeedDatabase } from './database.ts'
 import { SCHEMA } from './tables.ts'
 
 export interface AppendQueueOptions {
@@ -99,7 +99,7 @@ export class AppendQueue {
     try {
       await this.#append(group)
     } catch (error) {
-      const isRefused = codeOf(error) === TOO_MANY_TOPICS || codeOf(error) === TOO_MANY_BYTES
+      const isRefused = errorCode(error) === TOO_MANY_TOPICS || errorCode(error) === TOO_MANY_BYTES
       if (isRefused && group.length > 1) {
         const half = group.length >> 1
         await this.#run(group.slice(0, half))

@@ -55,12 +55,12 @@ export class FeedDatabase {
     this.#clock = clock
     const { types } = loadPg()
     /** Our numbers are below 2^53. */
-    const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
+    const findParser = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
       oid === INT8 ? Number : types.getTypeParser(oid, format === 'binary' ? 'text' : format)
     this.#pool = servers.createPool({
       max: CONNECTIONS,
       settings: SETTINGS,
-      types: { getTypeParser: parserOf },
+      types: { getTypeParser: findParser },
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: REPLY_MS,
       idleTimeoutMillis: 60_000,
@@ -111,7 +111,7 @@ export class FeedDatabase {
         await client.query('commit')
       } catch (error) {
         await client.query('rollback')
-        if (!NOT_NOW.has(codeOf(error))) throw error
+        if (!NOT_NOW.has(errorCode(error))) throw error
       }
     })
   }
@@ -124,18 +124,18 @@ export class FeedDatabase {
     } catch (error) {
       // Only after an error that the server has answered with, the connection is known to be in order.
       isBroken = !(error instanceof loadPg().DatabaseError) || isUnreplicated(client)
-      throw codeOf(error) === '57014' ? new StatementTimeout(STATEMENT_MS) : error
+      throw errorCode(error) === '57014' ? new StatementTimeout(STATEMENT_MS) : error
     } finally {
       client.release(isBroken)
     }
   }
 
   async #run<Row extends object>(client: PoolClient, text: string, values: readonly Value[]): Promise<readonly Row[]> {
-    const { rows } = await client.query<Row>({ name: this.#nameOf(text), text, values: [...values] })
+    const { rows } = await client.query<Row>({ name: this.#statementName(text), text, values: [...values] })
     return rows
   }
 
-  #nameOf(sql: string): string {
+  #statementName(sql: string): string {
     let name = this.#names.get(sql)
     if (name === undefined) {
       name = `gatehouse_feeds_${this.#names.size}`
@@ -149,6 +149,6 @@ export class FeedDatabase {
   }
 }
 
-export function codeOf(error: unknown): unknown {
+export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }

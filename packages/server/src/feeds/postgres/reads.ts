@@ -36,7 +36,7 @@ const MOST_BYTES = 4 << 20
 /** Messages that have expired, and that the sweep has not seen yet: more than it leaves in a second. */
 const MOST_UNSWEPT = 20_000
 
-export function kindOf({ keep, history }: Pick<Feed, 'keep' | 'history'>): number {
+export function storageKind({ keep, history }: Pick<Feed, 'keep' | 'history'>): number {
   return !isStored({ keep, history }) ? KIND.notStored : history === undefined ? KIND.states : KIND.history
 }
 
@@ -65,14 +65,14 @@ class Values {
   choose(column: string, choice: TopicChoice): string {
     if (choice.kind === 'topic') return `${column} = ${this.add(choice.topic)}`
     if (choice.prefix === '') return 'true'
-    const end = endOf(choice.prefix)
+    const end = prefixEnd(choice.prefix)
     const isBefore = end === undefined ? '' : ` and ${column} < ${this.add(end)}`
     return `${column} >= ${this.add(choice.prefix)}${isBefore}`
   }
 }
 
 /** The first text after all that begin with the prefix, by code points; undefined if there is none. */
-export function endOf(prefix: string): string | undefined {
+export function prefixEnd(prefix: string): string | undefined {
   const codes = Array.from(prefix, (character) => character.codePointAt(0) ?? 0)
   while (codes.at(-1) === 0x10ffff) codes.pop()
   const last = codes.pop()
@@ -100,12 +100,12 @@ const KEPT = `${SCHEMA}.messages m ${TOPIC_OF_MESSAGE}`
 /** Of one topic: its messages after the trimmed ones, by the index on their count. */
 const KEPT_OF_TOPIC = `${SCHEMA}.topics t join ${SCHEMA}.messages m on m.topic = t.topic and m.n > t.trimmed_n`
 
-function keptOf({ kind }: TopicChoice): string {
+function keptTables({ kind }: TopicChoice): string {
   return kind === 'topic' ? `${KEPT_OF_TOPIC} and t.feed = $1` : KEPT
 }
 
 /** In one topic both are the same order. */
-function orderOf({ kind }: TopicChoice): string {
+function orderColumn({ kind }: TopicChoice): string {
   return kind === 'topic' ? 'm.n' : 'm.seq'
 }
 
@@ -121,24 +121,24 @@ export function readHistory(
   const isChosen = values.choose('t.topic', choice)
   const states = (isDue: string): string =>
     `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.state_seq > $3 and ${isDue} and ${isChosen} order by t.state_seq limit $4`
-  const messages = `select m.seq, m.time, m.topic, m.data from ${keptOf(choice)}
-    where m.feed = $1 and m.class = f.class and m.seq > $3 and ${IN_TIME} and ${isChosen} order by ${orderOf(choice)} limit $4`
+  const messages = `select m.seq, m.time, m.topic, m.data from ${keptTables(choice)}
+    where m.feed = $1 and m.class = f.class and m.seq > $3 and ${IN_TIME} and ${isChosen} order by ${orderColumn(choice)} limit $4`
   // A state stays when its message is too old for the history.
   const old = states(`t.is_live and t.last_time <= f.now - f.history_time and ${STATE_IN_TIME}`)
   const source =
-    kindOf(feed) === KIND.states
+    storageKind(feed) === KIND.states
       ? states(`(not t.is_live and $3 > 0 or t.is_live and ${STATE_IN_TIME})`)
       : feed.keep === 'all'
         ? messages
         : `select * from ((${messages}) union all (${old})) both_kinds order by seq limit $4`
-  return { sql: `with ${FEED} ${page(source, 'asc', gapOf(feed, choice, isChosen))}`, values: values.list }
+  return { sql: `with ${FEED} ${page(source, 'asc', gapCondition(feed, choice, isChosen))}`, values: values.list }
 }
 
 /** Whether a message after $3 was removed, also by a bound of time that the sweep has not applied yet. */
-function gapOf(feed: Feed, choice: TopicChoice, isChosen: string): string {
+function gapCondition(feed: Feed, choice: TopicChoice, isChosen: string): string {
   const isOld = 'm.time <= f.now - f.history_time'
   const isNoState = feed.keep === 'latest' ? 'm.n < t.last_n' : 'true'
-  const hasHistory = kindOf(feed) === KIND.history
+  const hasHistory = storageKind(feed) === KIND.history
   if (choice.kind === 'topic') {
     const expired = `coalesce((select ${isOld} and ${isNoState} from ${SCHEMA}.messages m where m.feed = $1 and m.class = f.class
       and m.topic = t.topic and m.n > t.trimmed_n and m.seq > $3 order by m.n limit 1), false)`
@@ -169,7 +169,7 @@ export function readNewest(
   const isChosen = values.choose('t.topic', choice)
   const isInTime = feed.keep === 'latest' ? STATE_IN_TIME : 't.last_time > f.now - f.history_time'
   const isShown = `(not t.is_live and $3 > 0 or t.is_live and ${isInTime})`
-  const gap = gapOf(feed, choice, isChosen)
+  const gap = gapCondition(feed, choice, isChosen)
   // With `all` the numbers of topics have no index: publishing is faster without it.
   const seq = feed.keep === 'latest' ? 't.state_seq' : 't.last_seq'
   const topics = `select t.* from ${SCHEMA}.topics t where t.feed = $1 and ${seq} > $3 and ${isShown} and ${isChosen} order by ${seq} limit $4`
@@ -195,10 +195,10 @@ export function readLast(
   const states = (isDue: string): string =>
     `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.is_live and t.state_seq is not null and ${STATE_IN_TIME} and ${isDue} and ${isChosen}
      order by t.state_seq desc limit $3`
-  const messages = `select m.seq, m.time, m.topic, m.data from ${keptOf(choice)} and m.n > t.removed_n and t.is_live
-    where m.feed = $1 and m.class = f.class and ${IN_TIME} and ${isChosen} order by ${orderOf(choice)} desc limit $3`
+  const messages = `select m.seq, m.time, m.topic, m.data from ${keptTables(choice)} and m.n > t.removed_n and t.is_live
+    where m.feed = $1 and m.class = f.class and ${IN_TIME} and ${isChosen} order by ${orderColumn(choice)} desc limit $3`
   const source =
-    kindOf(feed) === KIND.states
+    storageKind(feed) === KIND.states
       ? states('true')
       : feed.keep === 'all'
         ? messages
@@ -243,7 +243,7 @@ export function readNews(
   // Times do not go back: older partitions are not searched.
   values.list.push(throughTime)
   const source =
-    kindOf(feed) === KIND.states
+    storageKind(feed) === KIND.states
       ? `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.state_seq > $3 and t.last_time >= $5 and ${wants('t.topic')}
          order by t.state_seq limit $4`
       : `select m.seq, m.time, m.topic, m.data from ${SCHEMA}.messages m

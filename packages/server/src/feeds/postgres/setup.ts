@@ -62,7 +62,7 @@ async function addMissing(client: ClientBase): Promise<void> {
 
 /** Partitions for messages from this time on, in milliseconds. */
 export async function createPartitions(database: FeedDatabase, classIndex: number, now: number): Promise<void> {
-  const { partitionMs } = partitionsOf(classIndex)
+  const { partitionMs } = classPartitions(classIndex)
   await database.write(`select ${SCHEMA}.create_partitions_1($1::smallint, $2, $3, $4)`, [
     classIndex,
     partitionMs,
@@ -76,7 +76,7 @@ const AHEAD = 2
 /** Messages are readable for at least so long, for nodes that are behind. */
 const SHORTEST_MS = 120_000
 
-export function partitionsOf(classIndex: number) {
+export function classPartitions(classIndex: number) {
   const found = CLASSES[classIndex]
   if (found === undefined) throw new Error(`There is no class ${classIndex}`)
   return found
@@ -105,7 +105,7 @@ export async function maintainPartitions(database: FeedDatabase): Promise<void> 
   )
   const now = await database.time()
   for (const { class: classIndex, feeds, kept, last } of used) {
-    const { partitionMs } = partitionsOf(classIndex)
+    const { partitionMs } = classPartitions(classIndex)
     if (feeds > 0) await createPartitions(database, classIndex, Math.max(now, last))
     const before = Math.floor((now - Math.max(kept, SHORTEST_MS) - SHORTEST_MS) / partitionMs)
     const partitions = await database.read<PartitionRow>(

@@ -18,20 +18,20 @@ import { chooses, type Feed, type TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
 import { NO_FEED, TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
 import { type AppendedGroup, AppendQueue } from './append-queue.ts'
-import { codeOf, type FeedDatabase } from './database.ts'
+import { errorCode, type FeedDatabase } from './database.ts'
 import { FeedFollowing, type News, type Seen } from './following.ts'
 import {
   type HeaderRow,
-  kindOf,
   type PageRow,
   readHistory,
   readLast,
   readNewest,
   readNews,
   readTopics,
+  storageKind,
 } from './reads.ts'
-import { createPartitions, partitionsOf } from './setup.ts'
-import { classOf, KIND, SCHEMA } from './tables.ts'
+import { classPartitions, createPartitions } from './setup.ts'
+import { historyClass, KIND, SCHEMA } from './tables.ts'
 
 export interface StoreOptions {
   readonly database: FeedDatabase
@@ -69,7 +69,7 @@ export class PostgresFeedStore implements FeedStore {
       database: options.database,
       feedId: () => this.#id,
       feed: () => this.#feed,
-      isStored: () => kindOf(this.#feed) !== KIND.notStored,
+      isStored: () => storageKind(this.#feed) !== KIND.notStored,
       makeRoom: (error) => this.#makeRoom(error),
       explain: (error) => this.#explain(error),
       onAppended: (group) => this.#onAppended(group),
@@ -91,14 +91,14 @@ export class PostgresFeedStore implements FeedStore {
   async update(feed: Feed): Promise<void> {
     const { database } = this.#options
     const { history, stateTime, topics, bytes, keep } = feed
-    const historyMs = historyMsOf(feed)
-    const classIndex = classOf(historyMs)
+    const historyMs = storedHistoryMs(feed)
+    const classIndex = historyClass(historyMs)
     await this.#createPartitions(feed)
-    const { partitionMs } = partitionsOf(classIndex)
+    const { partitionMs } = classPartitions(classIndex)
     const [row] = await database.write<{ id: number }>(
       `select o_id as id from ${SCHEMA}.define_1($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9, $10::smallint, $11) as o_id`,
       [
-        ...[feed.generation, newEpoch(), kindOf(feed), keep === 'latest', history?.messages ?? 0, historyMs],
+        ...[feed.generation, newEpoch(), storageKind(feed), keep === 'latest', history?.messages ?? 0, historyMs],
         ...[stateTime ?? null, topics, bytes, classIndex, partitionMs],
       ],
     )
@@ -123,7 +123,7 @@ export class PostgresFeedStore implements FeedStore {
   }
 
   async readAfter(choice: TopicChoice, after: number, { kind, limit }: ReadOptions): Promise<Page> {
-    if (kindOf(this.#feed) === KIND.notStored) return { messages: [], through: after, isLast: true, hasGap: false }
+    if (storageKind(this.#feed) === KIND.notStored) return { messages: [], through: after, isLast: true, hasGap: false }
     const read = kind === 'newest' ? readNewest : readHistory
     const { database } = this.#options
     // One more shows whether anything follows.
@@ -139,7 +139,7 @@ export class PostgresFeedStore implements FeedStore {
   }
 
   async readLast(choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
-    if (kindOf(this.#feed) === KIND.notStored || count === 0) return []
+    if (storageKind(this.#feed) === KIND.notStored || count === 0) return []
     const { database } = this.#options
     const { sql, values } = readLast(this.#feed, this.#id, database.now(), choice, count)
     return messagesIn(await database.read<PageRow>(sql, values)).toReversed()
@@ -190,7 +190,7 @@ export class PostgresFeedStore implements FeedStore {
     let isDone = false
     for (let isMore = true; isMore; ) {
       const [swept] = await this.#sweepOnce().catch(async (error) => {
-        if (codeOf(error) !== NO_PARTITION) throw error
+        if (errorCode(error) !== NO_PARTITION) throw error
         await this.#createPartitions()
         return this.#sweepOnce()
       })
@@ -274,7 +274,7 @@ export class PostgresFeedStore implements FeedStore {
 
   /** Topics that have expired make room for others, before the next sweep. */
   async #makeRoom(error: unknown): Promise<boolean> {
-    const code = codeOf(error)
+    const code = errorCode(error)
     if (code === TOO_MANY_TOPICS || code === TOO_MANY_BYTES) return this.sweep()
     if (code !== NO_PARTITION) return false
     await this.#createPartitions()
@@ -283,11 +283,11 @@ export class PostgresFeedStore implements FeedStore {
 
   async #createPartitions(feed = this.#feed): Promise<void> {
     const { database } = this.#options
-    await createPartitions(database, classOf(historyMsOf(feed)), await database.time())
+    await createPartitions(database, historyClass(storedHistoryMs(feed)), await database.time())
   }
 
   #explain(error: unknown): unknown {
-    switch (codeOf(error)) {
+    switch (errorCode(error)) {
       case TOO_MANY_TOPICS:
         return refuseAppend('topics', this.#feed)
       case TOO_MANY_BYTES:
@@ -300,8 +300,8 @@ export class PostgresFeedStore implements FeedStore {
   }
 }
 
-function historyMsOf(feed: Feed): number {
-  return feed.history?.time ?? (kindOf(feed) === KIND.notStored ? NOT_STORED_MS : 0)
+function storedHistoryMs(feed: Feed): number {
+  return feed.history?.time ?? (storageKind(feed) === KIND.notStored ? NOT_STORED_MS : 0)
 }
 
 /** At most 16 letters and digits. */

@@ -108,7 +108,7 @@ export const CLASSES: readonly RetentionClass[] = [
   { longestMs: Number.POSITIVE_INFINITY, partitionMs: 30 * DAY },
 ]
 
-export function classOf(historyMs: number): number {
+export function historyClass(historyMs: number): number {
   return CLASSES.findIndex(({ longestMs }) => historyMs <= longestMs)
 }
 

@@ -100,14 +100,14 @@ export class Appender {
       topic.removed = Number(text === null)
       if (text === null) bytes -= this.removeUpTo(topic, seq)
       if (keep === 'latest') {
-        bytes += bytesOf(text) - bytesOf(topic.data)
+        bytes += textBytes(text) - textBytes(topic.data)
         topic.data = text
       }
       if (history === undefined) continue
       this.#sql.addMessage.run(feed.id, seq, topic.id, time, text)
       if (text === null) continue
       topic.messages++
-      bytes += bytesOf(text)
+      bytes += textBytes(text)
     }
     for (const topic of touched.values()) {
       if (history !== undefined && topic.messages > history.messages)
@@ -145,6 +145,6 @@ export class Appender {
 }
 
 /** In UTF-8. */
-export function bytesOf(text: string | null): number {
+export function textBytes(text: string | null): number {
   return text === null ? 0 : Buffer.byteLength(text)
 }

@@ -6,7 +6,7 @@ import type { FeedEngine, NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { Reads } from './reads.ts'
 import { FEEDS_FILE, openForReading } from './schema.ts'
-import { rulesOf, SqliteFeedStore } from './store.ts'
+import { feedRules, SqliteFeedStore } from './store.ts'
 import { Writer } from './writer.ts'
 
 export interface SqliteFeedsOptions {
@@ -44,7 +44,17 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   const stopListening = shared?.onCommit(() => {
     for (const store of stores.values()) store.readNew()
   })
-  const sweeping = setInterval(() => void sweep().catch(onError), sweepMs)
+  let isSweeping = false
+  const sweeping = setInterval(() => {
+    // Where one takes longer than the interval, they would fill the queue of the writer.
+    if (isSweeping) return
+    isSweeping = true
+    sweep()
+      .catch(onError)
+      .finally(() => {
+        isSweeping = false
+      })
+  }, sweepMs)
   sweeping.unref()
 
   /** What has expired, idempotency keys too; the removals reach the followers like any message. */
@@ -63,7 +73,7 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   return {
     name: 'sqlite',
     async open(feed: Feed) {
-      await writer.run({ kind: 'define', feed: rulesOf(feed) })
+      await writer.run({ kind: 'define', feed: feedRules(feed) })
       const store = new SqliteFeedStore(feed, env)
       stores.set(feed.generation, store)
       return store

@@ -1,5 +1,5 @@
 /** What the server tells the thread that writes feeds.db, and what it answers. */
-import type { Feed, History } from '../feed.ts'
+import type { Feed, FeedHistory } from '../feed.ts'
 import type { QueuedRequest } from '../publisher-turns.ts'
 import type { AppendFault } from '../refusals.ts'
 
@@ -14,7 +14,7 @@ export type Job =
 
 /** What a definition says about what is kept. */
 export interface FeedRules extends Pick<Feed, 'generation' | 'keep' | 'topics' | 'bytes' | 'stateTime'> {
-  readonly history: History | undefined
+  readonly history: FeedHistory | undefined
 }
 
 /** Topics and data in lists of their own: these are copied to the thread in a third of the time that objects take. */

@@ -98,7 +98,7 @@ export class Reads {
   }
 
   page(head: Head, rules: Rules, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, now: number): Page {
-    const oldest = oldestOf(rules, kind, now)
+    const oldest = oldestTime(rules, kind, now)
     const messages: StoredMessage[] = []
     let [rows, bytes, through, hasGap] = [0, 0, after, after > head.last]
     for (const row of this.#rows(head.id, choice, kind, after)) {
@@ -125,7 +125,7 @@ export class Reads {
 
   /** The oldest first. A topic whose history has expired still has its state. */
   last(head: Head, rules: Rules, topic: string, count: number, now: number): readonly StoredMessage[] {
-    const oldest = oldestOf(rules, 'history', now)
+    const oldest = oldestTime(rules, 'history', now)
     const found: StoredMessage[] = []
     let bytes = 0
     if (rules.history !== undefined)
@@ -136,7 +136,7 @@ export class Reads {
       }
     if (found.length === 0 && count > 0 && rules.keep === 'latest') {
       const row = this.#sql.newestOfTopic.get(head.id, topic, 0)
-      if (row !== undefined && row.data !== null && row.time >= oldestOf(rules, 'newest', now))
+      if (row !== undefined && row.data !== null && row.time >= oldestTime(rules, 'newest', now))
         found.push(storedMessage(row))
     }
     return found.reverse()
@@ -147,7 +147,7 @@ export class Reads {
    * of the messages so far.
    */
   lastOfPrefix(head: Head, rules: Rules, prefix: string, from: { before: number; bytes: number }, now: number) {
-    const oldest = oldestOf(rules, rules.history === undefined ? 'newest' : 'history', now)
+    const oldest = oldestTime(rules, rules.history === undefined ? 'newest' : 'history', now)
     const sql = rules.history === undefined ? this.#sql.newestFirst : this.#sql.lastOfFeed
     const messages: StoredMessage[] = []
     let { before: seq, bytes } = from
@@ -185,7 +185,7 @@ export class Reads {
 }
 
 /** Messages from before have expired, whether they are removed already or not. */
-export function oldestOf({ keep, history, stateTime }: Rules, kind: ReadOptions['kind'], now: number): number {
+export function oldestTime({ keep, history, stateTime }: Rules, kind: ReadOptions['kind'], now: number): number {
   const lifetime = kind === 'newest' && keep === 'latest' ? stateTime : history?.time
   return lifetime === undefined ? 0 : now - lifetime
 }

@@ -18,7 +18,7 @@ import type {
 import { type Feed, isStored, type TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
 import type { AppendResult, FeedRules } from './jobs.ts'
-import { type Head, oldestOf, type Reads } from './reads.ts'
+import { type Head, oldestTime, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 
 export interface StoreEnv {
@@ -55,11 +55,11 @@ export class SqliteFeedStore implements FeedStore {
   }
 
   get rules(): FeedRules {
-    return rulesOf(this.#feed)
+    return feedRules(this.#feed)
   }
 
   async update(feed: Feed): Promise<void> {
-    await this.#env.writer.run({ kind: 'define', feed: rulesOf(feed) })
+    await this.#env.writer.run({ kind: 'define', feed: feedRules(feed) })
     this.#feed = feed
     this.#env.committed()
   }
@@ -111,7 +111,7 @@ export class SqliteFeedStore implements FeedStore {
 
   async listTopics({ prefix, after, limit }: TopicPage): Promise<readonly StoredTopic[]> {
     const head = this.#head()
-    const oldest = oldestOf(this.#feed, 'newest', this.#env.clock())
+    const oldest = oldestTime(this.#feed, 'newest', this.#env.clock())
     const found: StoredTopic[] = []
     for (let last = after; found.length < limit; await nextTurn()) {
       const { topics, hasMore } = this.#env.reads.topics(head, { prefix, after: last })
@@ -222,6 +222,6 @@ export class SqliteFeedStore implements FeedStore {
   }
 }
 
-export function rulesOf({ generation, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
+export function feedRules({ generation, keep, topics, bytes, stateTime, history }: Feed): FeedRules {
   return { generation, keep, topics, bytes, stateTime, history }
 }

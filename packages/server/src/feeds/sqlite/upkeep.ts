@@ -1,6 +1,6 @@
 /** Changes of whole feeds in feeds.db: definitions, purges, and the removal of what has expired. */
 import type { Database } from 'better-sqlite3'
-import { type Appender, bytesOf } from './append.ts'
+import { type Appender, textBytes } from './append.ts'
 import type { FeedRules } from './jobs.ts'
 import { newEpoch } from './schema.ts'
 
@@ -151,7 +151,7 @@ export class Upkeep {
     for (const { seq, topic, data } of expired) {
       remove.run(feed, seq)
       if (data !== null) trim.run(seq, topic)
-      bytes += bytesOf(data)
+      bytes += textBytes(data)
     }
     this.#database.prepare('update feeds set bytes = bytes - ? where id = ?').run(bytes, feed)
     return expired.length === oldest.length

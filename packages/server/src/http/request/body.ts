@@ -109,7 +109,7 @@ function tooMuchAtOnce(): Refusal {
 /** The body rule of routes that take forms. */
 export const FORM: BodyRule = { limit: 64 * 1024, types: ['application/x-www-form-urlencoded'] }
 
-export interface Parameters {
+export interface FormParameters {
   /** Empty values count as absent (RFC 6749 §3.1). */
   get(name: string): string | undefined
   /** Names that occur more than once. */
@@ -121,7 +121,7 @@ export interface Parameters {
 
 const MOST_PARAMETERS = 200
 
-export function readParameters(encoded: string): Parameters {
+export function readParameters(encoded: string): FormParameters {
   const values = new Map<string, string>()
   const repeated = new Map<string, string[]>()
   let count = 0
@@ -143,7 +143,7 @@ export function readParameters(encoded: string): Parameters {
 }
 
 /** The query string of a request, read like a form. */
-export function queryParameters({ target }: Pick<Context, 'target'>): Parameters {
+export function queryParameters({ target }: Pick<Context, 'target'>): FormParameters {
   return readParameters(targetQuery(target))
 }
 
@@ -154,7 +154,7 @@ export function isForm({ headers }: Context): boolean {
 }
 
 /** The body of a request, which must be a form. */
-export function formParameters(context: Context): Parameters {
+export function formParameters(context: Context): FormParameters {
   if (!isForm(context)) throw new Refusal('invalid_request', 400, 'The body must be a form')
   return readParameters(String(context.body))
 }

@@ -1,6 +1,6 @@
 /** `/connect/authorize`: checks the client, its redirect URI and the request, then continues with the pages. */
 import type { Context } from '../../http/context.ts'
-import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/body.ts'
+import { FORM, type FormParameters, formParameters, queryParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { type AuthorizationError, isAuthorizationError, refuse } from '../authorize/authorization-error.ts'
@@ -21,7 +21,7 @@ export function authorizeRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-async function authorize(http: Context, parameters: Parameters, env: BrowserEnv): Promise<void> {
+async function authorize(http: Context, parameters: FormParameters, env: BrowserEnv): Promise<void> {
   const client = await readClient(parameters, env.clients)
   http.identify({ client: client.id })
   env.rateLimits.countCaller('pages', http.address, { client: client.id })
@@ -54,7 +54,7 @@ interface ClientRefusal {
 }
 
 /** Throws errors that are shown on an error page; returns refusals that go to the client. */
-async function check(outer: Parameters, client: Client, env: BrowserEnv): Promise<Checked> {
+async function check(outer: FormParameters, client: Client, env: BrowserEnv): Promise<Checked> {
   if (isPushed(outer)) return { request: await openPushed(outer, client, env) }
   const received = mustPush(client, env.pushed) ? notPushed(outer, client) : await readRequest(outer, client, env)
   if ('request' in received) return received
@@ -72,7 +72,7 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
   }
 }
 
-function notPushed(outer: Parameters, client: Client): Received {
+function notPushed(outer: FormParameters, client: Client): Received {
   const refusal = refuse('invalid_request', 'The request must be pushed to /connect/par first')
   return { refusal, target: registeredTarget(outer, client) }
 }

@@ -3,7 +3,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/body.ts'
+import { FORM, type FormParameters, formParameters, queryParameters } from '../../http/request/body.ts'
 import { readCookie, setCookie } from '../../http/request/cookies.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
@@ -22,7 +22,7 @@ export interface BrowserContext {
   /** Bound to the browser on pages before the sign-in, which stay open in other tabs; else to one session. */
   formToken(boundTo: 'browser' | 'session'): string
   /** Throws unless the form carries the token of this browser (C-02). */
-  checkForm(form: Parameters, boundTo: 'browser' | 'session'): void
+  checkForm(form: FormParameters, boundTo: 'browser' | 'session'): void
   proof(amr: readonly string[]): SignIn
   /** The same request in the new session. */
   signedIn(opened: OpenedSession, user: User): SignedInBrowser
@@ -56,7 +56,7 @@ export function openAnonymousContext(http: Context, env: BrowserContextEnv): Bro
 /** A page: its context, and the query string as parameters. */
 export function pageRoute<Env extends BrowserContextEnv>(
   path: string,
-  show: (context: BrowserContext, query: Parameters, env: Env) => void | Promise<void>,
+  show: (context: BrowserContext, query: FormParameters, env: Env) => void | Promise<void>,
   env: Env,
 ): Route {
   return {
@@ -70,7 +70,7 @@ export function pageRoute<Env extends BrowserContextEnv>(
 export function formRoute<Env extends BrowserContextEnv>(
   path: string,
   boundTo: 'browser' | 'session',
-  take: (context: BrowserContext, form: Parameters, env: Env) => void | Promise<void>,
+  take: (context: BrowserContext, form: FormParameters, env: Env) => void | Promise<void>,
   env: Env,
 ): Route {
   return {

@@ -1,5 +1,5 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
@@ -104,7 +104,7 @@ const decide: FlowAction = async (context, flow, form, env) => {
 }
 
 /** Whether the page showed all of these scopes: the person may have been given more since. */
-export function namesAll(form: Parameters, scopes: readonly string[]): boolean {
+export function namesAll(form: FormParameters, scopes: readonly string[]): boolean {
   const named = (form.get('scope') ?? '').split(' ')
   return scopes.every((scope) => named.includes(scope))
 }

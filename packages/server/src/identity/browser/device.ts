@@ -1,7 +1,7 @@
 /** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
 
 import type { Context } from '../../http/context.ts'
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { addressNetwork } from '../../lib/network.ts'
 import type { ThrottlePolicy } from '../../store/accounts/throttles.ts'
@@ -23,8 +23,10 @@ const GUESSES: ThrottlePolicy = { free: 5, firstWaitMs: 2000, longestWaitMs: 15 
 
 export function deviceRoutes(env: BrowserEnv): readonly Route[] {
   const whenSignedIn =
-    (act: (context: SignedInBrowser, userCode: string | undefined, parameters: Parameters) => void | Promise<void>) =>
-    async (context: BrowserContext, parameters: Parameters) => {
+    (
+      act: (context: SignedInBrowser, userCode: string | undefined, parameters: FormParameters) => void | Promise<void>,
+    ) =>
+    async (context: BrowserContext, parameters: FormParameters) => {
       const userCode = parameters.get('user_code')?.slice(0, 40)
       if (await redirectedFirst(context, { name: 'device', userCode }, {}, env)) return
       if (isSignedIn(context)) await act(context, userCode, parameters)
@@ -131,7 +133,12 @@ function askToConfirm(context: SignedInBrowser, userCode: string, { client, scop
   sendPage(context.http, page)
 }
 
-async function decide(context: SignedInBrowser, userCode: string, form: Parameters, env: BrowserEnv): Promise<void> {
+async function decide(
+  context: SignedInBrowser,
+  userCode: string,
+  form: FormParameters,
+  env: BrowserEnv,
+): Promise<void> {
   const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
   const found = await find(context, userCode, env)
   if (found === undefined) return

@@ -1,6 +1,7 @@
 /** What the pages and browser endpoints use of the rest of the server. */
 
 import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Accounts } from '../../accounts/accounts.ts'
 import type { Bus } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
@@ -44,6 +45,7 @@ type UsedStores = Pick<
 >
 
 export interface BrowserEnv extends UsedStores {
+  readonly accounts: Accounts
   readonly clients: Pick<ClientDirectory, 'find'>
   /** The public keys of a client, for its request objects. */
   readonly clientKeys: ClientKeys

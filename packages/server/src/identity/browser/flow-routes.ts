@@ -1,5 +1,5 @@
 /** The pages and forms of an interaction, which the parameter `flow` names. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
@@ -8,7 +8,7 @@ import { claimFlow, type FlowInteraction } from './flow.ts'
 export type FlowAction = (
   context: BrowserContext,
   flow: FlowInteraction,
-  parameters: Parameters,
+  parameters: FormParameters,
   env: BrowserEnv,
 ) => Promise<void>
 
@@ -21,6 +21,6 @@ export function flowForm(path: string, boundTo: 'browser' | 'session', take: Flo
 }
 
 function inFlow(act: FlowAction) {
-  return async (context: BrowserContext, parameters: Parameters, env: BrowserEnv) =>
+  return async (context: BrowserContext, parameters: FormParameters, env: BrowserEnv) =>
     act(context, await claimFlow(parameters.get('flow'), context, env.flows), parameters, env)
 }

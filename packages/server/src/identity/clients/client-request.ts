@@ -6,7 +6,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import { isForm, type Parameters, readParameters } from '../../http/request/body.ts'
+import { type FormParameters, isForm, readParameters } from '../../http/request/body.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
@@ -37,7 +37,7 @@ interface Credentials {
 }
 
 /** C-41, C-43: the body is a form, and each parameter occurs once, except `resource` where the endpoint has it (RFC 8707 §2). */
-export function readForm(context: Context, repeatable?: 'resource'): Parameters {
+export function readForm(context: Context, repeatable?: 'resource'): FormParameters {
   if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
   const form = readParameters(String(context.body))
   const repeated = new Set([...form.repeated].filter((name) => name !== repeatable))
@@ -45,7 +45,7 @@ export function readForm(context: Context, repeatable?: 'resource'): Parameters 
   return form
 }
 
-export function required(form: Parameters, name: string): string {
+export function required(form: FormParameters, name: string): string {
   const value = form.get(name)
   if (value === undefined) throw refuse('invalid_request', `The parameter ${name} is missing`)
   return value
@@ -53,7 +53,7 @@ export function required(form: Parameters, name: string): string {
 
 export async function authenticateClient(
   request: ClientRequest,
-  form: Parameters,
+  form: FormParameters,
   env: ClientAuthEnv,
 ): Promise<Client> {
   const credentials = readCredentials(request.headers.authorization, form)
@@ -105,7 +105,7 @@ async function findFault(
 }
 
 /** Which client the request is of, and how it authenticates; throws if it says neither. */
-export function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
+export function readCredentials(authorization: string | undefined, form: FormParameters): Credentials {
   const clientId = form.get('client_id')
   const secret = form.get('client_secret')
   const assertion = form.get('client_assertion')
@@ -129,7 +129,7 @@ export function readCredentials(authorization: string | undefined, form: Paramet
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 /** RFC 7521 §4.2: without a client_id the client is the subject. */
-function readAssertion(text: string, form: Parameters): Credentials {
+function readAssertion(text: string, form: FormParameters): Credentials {
   if (form.get('client_assertion_type') !== JWT_BEARER)
     throw refuse('invalid_request', `client_assertion_type must be ${JWT_BEARER}`)
   const named = form.get('client_id')

@@ -1,6 +1,6 @@
 /** The DPoP proof of a request to an OAuth endpoint (RFC 9449 §5, §10.1), which comes before the client is authenticated. */
 import { readProof } from '../../http/request/authentication.ts'
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import { type ClientAuthEnv, type ClientRequest, readCredentials } from '../clients/client-request.ts'
 import type { Dpop, GoodProof } from '../dpop/dpop.ts'
 
@@ -10,7 +10,7 @@ export interface ProofEnv extends Pick<ClientAuthEnv, 'clients'> {
 
 /** Undefined without a proof. It is not used up yet: a request that is answered with a nonce is repeated with the same assertion. */
 export async function checkProof(
-  form: Parameters,
+  form: FormParameters,
   caller: ClientRequest,
   env: ProofEnv,
 ): Promise<GoodProof | undefined> {

@@ -2,7 +2,7 @@
 import { type Audit, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { SlidingWindow } from '../../http/limits/sliding-window.ts'
-import { FORM, type Parameters } from '../../http/request/body.ts'
+import { FORM, type FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { addressNetwork } from '../../lib/network.ts'
 import type { PushedRequests } from '../../store/authorizations/pushed-requests.ts'
@@ -45,7 +45,7 @@ interface PushEnv extends PushedAuthorizationEnv {
   readonly networks: SlidingWindow
 }
 
-async function push(form: Parameters, caller: ClientRequest, env: PushEnv): Promise<object> {
+async function push(form: FormParameters, caller: ClientRequest, env: PushEnv): Promise<object> {
   // First: a request that is answered with a nonce is repeated with the same assertion.
   const proof = await checkProof(form, caller, env)
   const client = await authenticateClient(caller, form, env)
@@ -66,7 +66,7 @@ async function push(form: Parameters, caller: ClientRequest, env: PushEnv): Prom
 }
 
 /** RFC 9126 §2.1: as the authorization endpoint would check it. The client is the one that has authenticated. */
-async function check(form: Parameters, client: Client, env: PushedAuthorizationEnv): Promise<AuthorizationRequest> {
+async function check(form: FormParameters, client: Client, env: PushedAuthorizationEnv): Promise<AuthorizationRequest> {
   if (form.get('request_uri') !== undefined)
     throw refuse('invalid_request', 'request_uri cannot be pushed: send the parameters themselves, or request')
   const outer: RequestParameters = {
@@ -103,7 +103,7 @@ function tooMany({ pushed }: PushedAuthorizationEnv): Refusal {
 
 function recordRefusal(
   error: unknown,
-  form: Parameters,
+  form: FormParameters,
   client: Client,
   caller: ClientRequest,
   { audit, metrics }: PushedAuthorizationEnv,

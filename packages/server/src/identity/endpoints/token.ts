@@ -1,7 +1,7 @@
 /** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { FORM, type Parameters } from '../../http/request/body.ts'
+import { FORM, type FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
 import { type Client, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
@@ -69,7 +69,7 @@ interface Answer extends Pick<Redeemed, 'noteUndelivered'> {
   readonly reply: TokenReply
 }
 
-async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<Answer> {
+async function token(form: FormParameters, caller: ClientRequest, env: TokenEnv): Promise<Answer> {
   const grantType = required(form, 'grant_type')
   // First: a request that is answered with a nonce is repeated with the same assertion and code.
   const proof = await checkProof(form, caller, env)
@@ -120,7 +120,7 @@ function isTokenGrant(name: string): name is TokenGrantType {
 
 /** RFC 8707 §2.2. */
 function requestedAudience(
-  form: Parameters,
+  form: FormParameters,
   grantType: string,
   client: Client,
   { issuer, apis }: TokenEnv,

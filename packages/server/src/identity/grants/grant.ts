@@ -2,7 +2,7 @@
 
 import type { Actor, AncestorToken, Audit, Authenticate, Clock } from 'gatehouse-protocol'
 import type { RevocationList } from '../../events/revocation-list.ts'
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
 import type { Undelivered } from '../../store/authorizations/refresh-tokens.ts'
@@ -38,7 +38,7 @@ export interface TokenLifetimes {
 }
 
 export interface GrantRequest {
-  readonly form: Parameters
+  readonly form: FormParameters
   readonly client: Client
   readonly caller: ClientRequest
   /** The thumbprint of the key that the request proved (RFC 9449). */

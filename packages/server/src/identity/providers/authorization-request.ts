@@ -15,13 +15,13 @@ export interface Asked {
 }
 
 /** Derived from the state with the server's key: nothing of it is stored, and it cannot be computed from the state alone. */
-export function secretsOf(state: string, { providerKey }: Pick<ProvidersEnv, 'providerKey'>) {
+export function deriveSecrets(state: string, { providerKey }: Pick<ProvidersEnv, 'providerKey'>) {
   const derive = (purpose: string) =>
     createHmac('sha256', providerKey).update(`${purpose} ${state}`).digest('base64url')
   return { verifier: derive('code verifier'), nonce: derive('nonce') }
 }
 
-export function callbackOf(id: string, issuer: string): string {
+export function callbackUrl(id: string, issuer: string): string {
   return `${issuer}/external/${encodeURIComponent(id)}/callback`
 }
 
@@ -32,12 +32,12 @@ export function authorizationUrl(
   asked: Asked,
   env: ProvidersEnv,
 ): string {
-  const { verifier, nonce } = secretsOf(state, env)
+  const { verifier, nonce } = deriveSecrets(state, env)
   const url = new URL(authorizationEndpoint)
   const parameters = {
     response_type: 'code',
     client_id: provider.clientId,
-    redirect_uri: callbackOf(provider.id, env.issuer.name),
+    redirect_uri: callbackUrl(provider.id, env.issuer.name),
     scope: provider.scopes.join(' '),
     state,
     nonce,

@@ -1,5 +1,5 @@
 /** `/external/{id}/callback`: the answer of a provider becomes a session, a linked identity, or a page that says why not. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import { seal } from '../../store/keys/opaque.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { type BrowserContext, isSignedIn } from '../browser/browser-context.ts'
@@ -11,14 +11,14 @@ import { isMultiFactor } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { answeringFaults } from './error-page.ts'
 import { providerFault } from './faults.ts'
-import { findPerson, labelOf } from './person.ts'
+import { findPerson, identityLabel } from './person.ts'
 import { checkAllowed, type Proof, prove } from './proof.ts'
 import { settle } from './settle.ts'
 import { LOGOUT_SEAL } from './sign-out.ts'
 import { type StartedSignIn, spendStarted } from './started-sign-in.ts'
 import { showTrial } from './trial.ts'
 
-export async function takeAnswer(context: BrowserContext, answer: Parameters, env: ProvidersEnv): Promise<void> {
+export async function takeAnswer(context: BrowserContext, answer: FormParameters, env: ProvidersEnv): Promise<void> {
   const id = context.http.param('id')
   const provider = env.providers.findAny(id)
   if (provider === undefined) throw providerFault('provider.state', 'The provider has been removed')
@@ -35,7 +35,7 @@ export async function takeAnswer(context: BrowserContext, answer: Parameters, en
 }
 
 async function proveTimed(
-  answer: Parameters,
+  answer: FormParameters,
   state: string,
   { maxAge }: StartedSignIn,
   provider: StoredProvider,
@@ -87,16 +87,16 @@ async function signIn(
   const person = await findPerson(proof, invitation, env)
   if (person.kind === 'unknown') {
     // The page offers a local sign-in; its user is then asked whether to link the identity.
-    await noteProgress(flow, { identity: pendingOf(proof, env) }, env.flows)
+    await noteProgress(flow, { identity: pendingLink(proof, env) }, env.flows)
     throw providerFault('identity.not_linked', 'The identity is not linked, and the definition does not create users')
   }
   const user = await settle(context, proof, person, env)
   env.metrics.count('gatehouse_provider_signins_total', { provider: provider.id, outcome: 'good' })
   const amr = isMultiFactor(provider, proof.idToken.claims) ? [FEDERATED, 'mfa'] : [FEDERATED]
-  return passFirstFactor(context, flow, user, amr, env, externalOf(proof, env))
+  return passFirstFactor(context, flow, user, amr, env, externalSignIn(proof, env))
 }
 
-function externalOf({ provider, idToken, metadata, rawIdToken }: Proof, env: ProvidersEnv): ExternalSignIn {
+function externalSignIn({ provider, idToken, metadata, rawIdToken }: Proof, env: ProvidersEnv): ExternalSignIn {
   const { issuer, subject, sid, authTime } = idToken
   const { endSessionEndpoint: endpoint } = metadata
   const logout =
@@ -107,9 +107,9 @@ function externalOf({ provider, idToken, metadata, rawIdToken }: Proof, env: Pro
   return { provider: provider.id, issuer, subject, sid, logout, authTime, boundedUntil }
 }
 
-function pendingOf(proof: Proof, { clock }: ProvidersEnv, session?: string) {
+function pendingLink(proof: Proof, { clock }: ProvidersEnv, session?: string) {
   const { issuer, subject } = proof.idToken
-  const pending = { provider: proof.provider.id, issuer, subject, label: labelOf(proof), at: clock() }
+  const pending = { provider: proof.provider.id, issuer, subject, label: identityLabel(proof), at: clock() }
   return session === undefined ? pending : { ...pending, session }
 }
 
@@ -127,6 +127,6 @@ async function offerLink(
   if (known !== undefined && known.userId !== context.user.id)
     throw providerFault('identity.linked_elsewhere', 'The identity is linked to another user')
   if (known !== undefined) return proceed(context, flow, env)
-  const noted = await noteProgress(flow, { identity: pendingOf(proof, env, session) }, env.flows)
+  const noted = await noteProgress(flow, { identity: pendingLink(proof, env, session) }, env.flows)
   return proceed(context, noted, env)
 }

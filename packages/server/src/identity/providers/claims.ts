@@ -4,15 +4,15 @@ import type { Provider } from '../../store/providers/providers.ts'
 import type { Claims } from '../tokens/jwt.ts'
 
 /** The values of a claim: one, or those of an array. The claim is a name, or a JSON Pointer (RFC 6901). */
-export function valuesOf(claims: Claims, claim: string): readonly unknown[] {
+export function claimValues(claims: Claims, claim: string): readonly unknown[] {
   const value = claim.startsWith('/') ? pointed(claims, claim) : own(claims, claim)
   if (value === undefined || value === null) return []
   return Array.isArray(value) ? value : [value]
 }
 
 /** The texts among the values; numbers and booleans as JSON writes them. */
-export function textsOf(claims: Claims, claim: string): readonly string[] {
-  return valuesOf(claims, claim).flatMap((value) =>
+export function claimTexts(claims: Claims, claim: string): readonly string[] {
+  return claimValues(claims, claim).flatMap((value) =>
     typeof value === 'string'
       ? [value]
       : typeof value === 'number' || typeof value === 'boolean'
@@ -21,15 +21,15 @@ export function textsOf(claims: Claims, claim: string): readonly string[] {
   )
 }
 
-export function textOf(claims: Claims, claim: string): string | undefined {
-  const [text, ...others] = valuesOf(claims, claim)
+export function claimText(claims: Claims, claim: string): string | undefined {
+  const [text, ...others] = claimValues(claims, claim)
   return typeof text === 'string' && text !== '' && others.length === 0 ? text : undefined
 }
 
 /** Whether every claim of `require` has one of its values. */
 export function meetsRequire({ require }: Pick<Provider, 'require'>, claims: Claims): boolean {
   return Object.entries(require).every(([claim, accepted]) =>
-    textsOf(claims, claim).some((value) => accepted.includes(value)),
+    claimTexts(claims, claim).some((value) => accepted.includes(value)),
   )
 }
 
@@ -44,8 +44,9 @@ export function applyRules({ rules }: Pick<Provider, 'rules'>, claims: Claims): 
   const attributes = new Map<string, readonly unknown[]>()
   for (const rule of rules) {
     if ('role' in rule) {
-      if (textsOf(claims, rule.claim).includes(rule.value)) roles.add(rule.role)
-    } else attributes.set(rule.attribute, [...(attributes.get(rule.attribute) ?? []), ...valuesOf(claims, rule.claim)])
+      if (claimTexts(claims, rule.claim).includes(rule.value)) roles.add(rule.role)
+    } else
+      attributes.set(rule.attribute, [...(attributes.get(rule.attribute) ?? []), ...claimValues(claims, rule.claim)])
   }
   return { roles: [...roles], attributes }
 }
@@ -74,8 +75,8 @@ export function leftOut(claims: Claims): ReadonlySet<string> {
 
 /** Whether a value that counts as two factors is among `amr` and `acr`. */
 export function isMultiFactor({ trustMfa }: Pick<Provider, 'trustMfa'>, claims: Claims): boolean {
-  const amr = textsOf(claims, 'amr')
-  const acr = textOf(claims, 'acr')
+  const amr = claimTexts(claims, 'amr')
+  const acr = claimText(claims, 'acr')
   return trustMfa.amr.some((value) => amr.includes(value)) || (acr !== undefined && trustMfa.acr.includes(acr))
 }
 

@@ -1,7 +1,5 @@
 /** What sign-ins through other providers use of the rest of the server. */
-import type { Bus } from '../../events/bus.ts'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
-import type { Database } from '../../store/database/database.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
@@ -9,8 +7,6 @@ import type { BrowserEnv } from '../browser/env.ts'
 import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
 
 export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
-  readonly database: Database
-  readonly receive: Bus['receive']
   readonly metrics: Pick<Metrics, 'count' | 'observe'>
   readonly remoteKeys: () => Promise<RemoteKeys>
   /** Seals secrets at rest, and derives what a sign-in must remember. */

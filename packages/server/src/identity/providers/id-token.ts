@@ -6,7 +6,7 @@ import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
 import type { Claims } from '../tokens/jwt.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
-import { fetchOptions, issuersOf, isTemplate, type ProviderMetadata } from './metadata.ts'
+import { fetchOptions, isTemplate, listIssuers, type ProviderMetadata } from './metadata.ts'
 
 const ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 /** Clocks may differ by this much, in seconds. */
@@ -78,7 +78,7 @@ export async function verified(
 /** `iss` by character, `aud` this client alone, `azp` too if it is there. Returns the issuer. */
 export function checkParties(claims: Claims, provider: StoredProvider): string {
   const { iss, aud, azp, tid } = claims
-  const issuer = issuersOf(provider).find((each) => each === iss)
+  const issuer = listIssuers(provider).find((each) => each === iss)
   if (issuer === undefined) throw badAnswer(`The token is of the issuer ${String(iss)}`)
   // The tenant is in the issuer; a token whose tid differs contradicts itself.
   if (isTemplate(provider) && (typeof tid !== 'string' || issuer !== provider.issuer.replace('{tenantid}', tid)))

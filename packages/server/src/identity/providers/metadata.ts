@@ -24,7 +24,7 @@ export function isTemplate({ issuer }: Pick<StoredProvider, 'issuer'>): boolean 
 }
 
 /** The issuers that the provider may have: of a template, one for each listed tenant. */
-export function issuersOf({ issuer, tenants }: Pick<StoredProvider, 'issuer' | 'tenants'>): readonly string[] {
+export function listIssuers({ issuer, tenants }: Pick<StoredProvider, 'issuer' | 'tenants'>): readonly string[] {
   return issuer.includes(TENANT) ? tenants.map((tenant) => issuer.replace(TENANT, tenant)) : [issuer]
 }
 

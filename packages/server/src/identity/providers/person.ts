@@ -1,10 +1,10 @@
-/** The user of an external identity: one that is linked to it, one that is linked or created now, or none. Users are never found by name or e-mail address. */
-import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
+/** Who an identity is here: a linked user, one that is linked or created now, or nobody. Names and e-mail addresses find nobody. */
+import { readUsername } from '../../accounts/usernames.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
-import { type Profile, USER_ID_PREFIX, type User } from '../../store/accounts/user.ts'
+import type { Profile, User } from '../../store/accounts/user.ts'
 import type { Identity } from '../../store/providers/identities.ts'
-import { textOf } from './claims.ts'
+import { claimText } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 import type { Proof } from './proof.ts'
@@ -32,7 +32,7 @@ export async function findPerson(proof: Proof, invitation: string | undefined, e
   const provisioned = await findProvisioned(proof, env)
   if (provisioned !== undefined) return { kind: 'linked-now', user: enabled(provisioned), reason: 'scim' }
   if (provider.provision !== 'create') return { kind: 'unknown' }
-  return { kind: 'new', username: usernameOf(proof), profile: profileOf(claims, provider.trustEmail) }
+  return { kind: 'new', username: requireUsername(proof), profile: readProfile(claims, provider.trustEmail) }
 }
 
 function enabled(user: User): User {
@@ -51,26 +51,25 @@ async function findInvited(token: string, { provider }: Proof, env: ProvidersEnv
 
 /** The user whose `externalId` the SCIM client has set to the value of the claim; never an administrator or a break-glass user. */
 async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): Promise<User | undefined> {
-  const value = provider.link === undefined ? undefined : textOf(claims, provider.link.claim)
+  const value = provider.link === undefined ? undefined : claimText(claims, provider.link.claim)
   if (provider.link === undefined || value === undefined) return undefined
   const user = await env.scim.userByExternalId(provider.link.scim, value)
   // A client that may write externalId must not become an administrator by it.
   return user === undefined || user.breakGlass || user.rights.has('Identity/Admin') ? undefined : user
 }
 
-function usernameOf({ provider, claims }: Proof): string {
-  const username = textOf(claims, provider.usernameClaim)?.normalize('NFKC').trim() ?? ''
-  if (!NAME.test(username) || username.length > LONGEST_NAME || username.startsWith(USER_ID_PREFIX))
-    throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
+function requireUsername({ provider, claims }: Proof): string {
+  const username = readUsername(claimText(claims, provider.usernameClaim))
+  if (username === undefined) throw badAnswer(`The claim ${provider.usernameClaim} is no username`)
   return username
 }
 
 const LONGEST_TEXT = 200
 
 /** What the provider says about a new user. */
-function profileOf(claims: Proof['claims'], trustEmail: boolean): Profile {
+function readProfile(claims: Proof['claims'], trustEmail: boolean): Profile {
   const text = (name: string, isFit: (value: string) => boolean = () => true) => {
-    const value = textOf(claims, name)?.trim()
+    const value = claimText(claims, name)?.trim()
     return value !== undefined && value !== '' && value.length <= LONGEST_TEXT && isFit(value) ? { [name]: value } : {}
   }
   const email = text('email', (value) => /^[^\s@]+@[^\s@]+$/.test(value))
@@ -86,6 +85,11 @@ function profileOf(claims: Proof['claims'], trustEmail: boolean): Profile {
 }
 
 /** What the person recognises the identity by. */
-export function labelOf({ claims, idToken }: Proof): string {
-  return textOf(claims, 'email') ?? textOf(claims, 'preferred_username') ?? textOf(claims, 'name') ?? idToken.subject
+export function identityLabel({ claims, idToken }: Proof): string {
+  return (
+    claimText(claims, 'email') ??
+    claimText(claims, 'preferred_username') ??
+    claimText(claims, 'name') ??
+    idToken.subject
+  )
 }

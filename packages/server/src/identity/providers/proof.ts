@@ -1,13 +1,13 @@
 /** The answer of a provider, checked: who authenticated there, with the claims that we read. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import type { Claims } from '../tokens/jwt.ts'
-import { secretsOf } from './authorization-request.ts'
+import { deriveSecrets } from './authorization-request.ts'
 import { claimsRead, leftOut, meetsRequire, topLevel } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 import { checkIdToken, type IdToken } from './id-token.ts'
-import { issuersOf, type ProviderMetadata, readMetadata } from './metadata.ts'
+import { listIssuers, type ProviderMetadata, readMetadata } from './metadata.ts'
 import { readUserinfo, redeemCode } from './token-request.ts'
 
 export interface Proof {
@@ -24,7 +24,7 @@ export interface Proof {
 const DESCRIBING = ['name', 'email']
 
 export async function prove(
-  answer: Parameters,
+  answer: FormParameters,
   state: string,
   maxAge: number | undefined,
   provider: StoredProvider,
@@ -33,7 +33,7 @@ export async function prove(
   const metadata = await readMetadata(provider, env)
   const code = readAnswer(answer, provider, metadata)
   const tokens = await redeemCode(code, state, provider, metadata, env)
-  const { nonce } = secretsOf(state, env)
+  const { nonce } = deriveSecrets(state, env)
   const expected = { nonce, accessToken: tokens.accessToken, maxAge }
   const idToken = await checkIdToken(tokens.idToken, provider, metadata, expected, env)
   const missing = neededClaims(provider).filter((name) => !Object.hasOwn(idToken.claims, name))
@@ -46,13 +46,13 @@ export async function prove(
 }
 
 /** RFC 6749 §4.1.2, RFC 9207 §2.4. The state has been checked. */
-function readAnswer(answer: Parameters, provider: StoredProvider, { sendsIssuer }: ProviderMetadata): string {
+function readAnswer(answer: FormParameters, provider: StoredProvider, { sendsIssuer }: ProviderMetadata): string {
   if (answer.repeated.size > 0) throw badAnswer(`Parameters occur twice: ${[...answer.repeated].join(', ')}`)
   const issuer = answer.get('iss')
-  if (issuer === undefined ? sendsIssuer : !issuersOf(provider).includes(issuer))
+  if (issuer === undefined ? sendsIssuer : !listIssuers(provider).includes(issuer))
     throw badAnswer(issuer === undefined ? 'The answer lacks iss' : `The answer is of the issuer ${issuer}`)
   const error = answer.get('error')
-  if (error !== undefined) throw errorOf(error, answer.get('error_description'))
+  if (error !== undefined) throw toProviderFault(error, answer.get('error_description'))
   const code = answer.get('code')
   if (code === undefined) throw badAnswer('The answer has no code')
   return code
@@ -69,7 +69,7 @@ const WRONG_REQUEST = [
   'registration_not_supported',
 ]
 
-function errorOf(error: string, description = '') {
+function toProviderFault(error: string, description = '') {
   const reason = `The provider answered ${error}: ${description}`.slice(0, 500)
   if (UNAVAILABLE.includes(error)) return providerFault('provider.unavailable', reason)
   return WRONG_REQUEST.includes(error) ? badAnswer(reason) : providerFault('provider.refused', reason)

@@ -1,23 +1,26 @@
 /** Makes a proven person a user who can sign in: creates or links the user where the definition says so, and applies its rules. */
-import type { AttributeValue, RoleSource, User } from '../../store/accounts/user.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { AccountsInside } from '../../accounts/accounts.ts'
+import {
+  type AttributeValue,
+  type AttributeValues,
+  type Profile,
+  rolesBySource,
+  type User,
+} from '../../store/accounts/user.ts'
 import { UsernameTaken } from '../../store/accounts/users.ts'
 import { parseAttributeValues } from '../../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
-import { change, type Effects } from '../../store/authorizations/change.ts'
 import type { Stores } from '../../store/stores.ts'
+import { personAsAuthor } from '../browser/account-author.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
-import { readOrigin } from '../browser/sign-in/known-browser.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
-import { findPerson, labelOf, type Person } from './person.ts'
+import { findPerson, identityLabel, type Person } from './person.ts'
 import type { Proof } from './proof.ts'
 
 export type SettledPerson = Exclude<Person, { kind: 'unknown' }>
-
-export function sourceOf(provider: string): RoleSource {
-  return `provider:${provider}`
-}
 
 /** The user as the rules have made them, in one change: an operator or SCIM may be changing the same user. */
 export async function settle(
@@ -26,18 +29,15 @@ export async function settle(
   person: SettledPerson,
   env: ProvidersEnv,
 ): Promise<User> {
+  const actor = person.kind === 'new' ? undefined : person.user.id
+  const author = personAsAuthor(context, { source: `provider:${proof.provider.id}`, actor })
   try {
-    const userId = await change(env, async (stores, effects) => {
-      const id = await userOf(proof, person, stores)
-      if (person.kind === 'linked-now' || person.kind === 'invited')
-        await env.mail?.notify(stores, {
-          ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
-          ...readOrigin(context),
-        })
-      await follow(proof, id, stores, effects)
-      return id
+    const userId = await env.accounts.change(author, async (accounts, stores) => {
+      if (person.kind === 'new') return create(proof, person, accounts, stores)
+      await recognise(proof, person, accounts)
+      await follow(proof, person.user.id, accounts, stores)
+      return person.user.id
     })
-    record(context, proof, person, userId, env)
     const user = await env.users.findById(userId)
     if (user === undefined || user.disabled) throw providerFault('identity.disabled', 'The user was disabled meanwhile')
     return user
@@ -54,82 +54,76 @@ export async function settle(
 
 class TakenMeanwhile extends Error {}
 
-async function userOf(proof: Proof, person: SettledPerson, stores: Stores): Promise<string> {
+async function create(
+  proof: Proof,
+  { username, profile }: Extract<SettledPerson, { kind: 'new' }>,
+  accounts: AccountsInside,
+  stores: Stores,
+): Promise<string> {
+  const { roles, attributes } = await outcomeFor(proof, {}, stores)
+  const userId = await accounts.createUser({ username, profile, roles, attributes })
+  await link(proof, userId, 'created', accounts)
+  return userId
+}
+
+async function recognise(
+  proof: Proof,
+  person: Exclude<SettledPerson, { kind: 'new' }>,
+  accounts: AccountsInside,
+): Promise<void> {
   switch (person.kind) {
     case 'known':
-      await stores.identities.markUsed(person.identity.id)
-      return person.user.id
+      return accounts.markIdentityUsed(person.identity.id)
     case 'linked-now':
-      return linked(person.user.id)
+      return link(proof, person.user.id, person.reason, accounts)
     case 'invited':
-      if ((await stores.setUpLinks.spend(person.token)) === undefined)
+      if ((await accounts.spendLink(person.token)) === undefined)
         throw providerFault('identity.not_linked', 'The set-up link was used meanwhile')
-      return linked(person.user.id)
-    case 'new': {
-      const { username, profile } = person
-      return linked(await stores.users.create({ username, profile, roleSource: sourceOf(proof.provider.id) }))
-    }
-  }
-
-  async function linked(userId: string): Promise<string> {
-    const { issuer, subject } = proof.idToken
-    const added = await stores.identities.add({
-      ...{ issuer, subject, userId },
-      provider: proof.provider.id,
-      label: labelOf(proof),
-    })
-    if (added === undefined) throw new TakenMeanwhile('The identity was linked meanwhile')
-    return userId
+      return link(proof, person.user.id, 'invitation', accounts)
   }
 }
 
-/** Applies the rules at every sign-in. They do not change users for emergencies. */
-async function follow(
-  { provider, claims }: Proof,
+async function link(
+  proof: Proof,
   userId: string,
-  stores: Stores,
-  { publish, revocations }: Effects,
+  reason: 'created' | 'scim' | 'invitation',
+  accounts: AccountsInside,
 ): Promise<void> {
-  const before = await stores.users.findById(userId)
-  if (before === undefined || before.breakGlass) return
+  const { issuer, subject } = proof.idToken
+  const identity = { issuer, subject, userId, provider: proof.provider.id, label: identityLabel(proof) }
+  if ((await accounts.linkIdentity(identity, reason)) === undefined)
+    throw new TakenMeanwhile('The identity was linked meanwhile')
+}
+
+/** The rules, at every sign-in. Users for emergencies are nobody else's to change. */
+async function follow(proof: Proof, userId: string, accounts: AccountsInside, stores: Stores): Promise<void> {
+  const user = await stores.users.findById(userId)
+  if (user === undefined || user.breakGlass) return
+  const { roles, attributes } = await outcomeFor(proof, user.attributes, stores)
+  const profile = believeEmail(user.profile, proof)
+  const isOther = (one: unknown, other: unknown) => !isDeepStrictEqual(one, other)
+  const changed = [
+    ...(isOther(roles, rolesBySource(user, `provider:${proof.provider.id}`)) ? ['roles'] : []),
+    ...(isOther(attributes, user.attributes) ? ['attributes'] : []),
+    ...(isOther(profile, user.profile) ? ['email_verified'] : []),
+  ]
+  await accounts.changeUser(userId, { roles, attributes, profile }, changed)
+}
+
+/** What the rules give, of the roles that exist and of values that the attributes can have. A claim that is absent now removes what it gave. */
+async function outcomeFor({ provider, claims }: Proof, held: AttributeValues, stores: Stores) {
   const { roles, attributes } = applyRules(provider, claims)
   const existing = new Set((await stores.roles.list()).map(({ name }) => name))
-  const hasOtherRoles = await stores.users.setRoles(
-    userId,
-    roles.filter((role) => existing.has(role)),
-    sourceOf(provider.id),
-  )
-  const changedAttributes = await setAttributes(before, attributes, stores)
-  const isVerified = await believeEmail(before, { provider, claims }, stores)
-  if (changedAttributes.length > 0 || isVerified || hasOtherRoles)
-    await publish({
-      kind: 'user-changed',
-      subject: userId,
-      ...(changedAttributes.length > 0 && { attributes: changedAttributes }),
-    })
-  const after = hasOtherRoles ? await stores.users.findById(userId) : undefined
-  if (after !== undefined) await revocations.limitUserRights(after)
-}
-
-/** A claim that is absent now removes what it gave. Returns the names of the attributes that have changed. */
-async function setAttributes(
-  { id, attributes: held }: User,
-  given: ReadonlyMap<string, readonly unknown[]>,
-  { users, attributes: definitions }: Stores,
-): Promise<string[]> {
-  if (given.size === 0) return []
-  const known = new Map((await definitions.list()).map((definition) => [definition.name, definition]))
+  const given = roles.filter((role) => existing.has(role)).sort()
+  if (attributes.size === 0) return { roles: given, attributes: held }
+  const definitions = new Map((await stores.attributes.list()).map((definition) => [definition.name, definition]))
   const next = new Map(Object.entries(held))
-  const changed: string[] = []
-  for (const [name, values] of given) {
-    const read = readValues(known.get(name), values)
-    if (JSON.stringify(read) === JSON.stringify(next.get(name) ?? [])) continue
-    changed.push(name)
+  for (const [name, values] of attributes) {
+    const read = readValues(definitions.get(name), values)
     if (read.length === 0) next.delete(name)
     else next.set(name, read)
   }
-  if (changed.length > 0) await users.update(id, { attributes: Object.fromEntries(next) })
-  return changed
+  return { roles: given, attributes: Object.fromEntries(next) }
 }
 
 /** Values that the attribute cannot have are none, like those of an attribute that was removed. */
@@ -142,28 +136,9 @@ export function readValues(
 }
 
 /** A trusted provider verifies the address that the user has, and no other. */
-async function believeEmail(
-  { id, profile }: User,
-  { provider, claims }: Pick<Proof, 'provider' | 'claims'>,
-  { users }: Stores,
-): Promise<boolean> {
+function believeEmail(profile: Profile, { provider, claims }: Pick<Proof, 'provider' | 'claims'>): Profile {
   const isSame = typeof profile.email === 'string' && profile.email === claims.email
-  if (!provider.trustEmail || claims.email_verified !== true || !isSame || profile.email_verified === true) return false
-  await users.update(id, { profile: { ...profile, email_verified: true } })
-  return true
-}
-
-function record(
-  { http }: BrowserContext,
-  { provider }: Proof,
-  person: SettledPerson,
-  userId: string,
-  { audit }: ProvidersEnv,
-): void {
-  const facts = { actor: userId, target: userId, address: http.address, requestId: http.id }
-  if (person.kind === 'known') return
-  if (person.kind === 'new')
-    audit.record({ event: 'user.created', ...facts, details: { source: sourceOf(provider.id) } })
-  const reason = person.kind === 'new' ? 'created' : person.kind === 'invited' ? 'invitation' : person.reason
-  audit.record({ event: 'identity.linked', ...facts, details: { provider: provider.id, reason } })
+  return provider.trustEmail && claims.email_verified === true && isSame
+    ? { ...profile, email_verified: true }
+    : profile
 }

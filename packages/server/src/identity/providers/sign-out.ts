@@ -1,5 +1,5 @@
 /** Signing out at a provider after a sign-out here (OpenID Connect RP-Initiated Logout), and the way back. */
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import { unseal } from '../../store/keys/opaque.ts'
 import { addParameters } from '../authorize/response.ts'
@@ -45,7 +45,11 @@ function readSealed(value: unknown): { endpoint: string; idToken: string } {
 }
 
 /** `/external/{id}/signed-out`: continues to the application that asked for the sign-out. */
-export async function backFromSignOut(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
+export async function backFromSignOut(
+  context: BrowserContext,
+  query: FormParameters,
+  env: ProvidersEnv,
+): Promise<void> {
   const handle = query.get('state')
   const flow = handle === undefined ? undefined : await env.flows.find(handle)
   const isFirst = handle !== undefined && (await env.flows.finish(handle))

@@ -1,6 +1,6 @@
 /** `/external/{id}/start`, and the other ways to a provider: sends the browser there. */
 import { Refusal } from 'gatehouse-protocol'
-import type { Parameters } from '../../http/request/body.ts'
+import type { FormParameters } from '../../http/request/body.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { type BrowserContext, isSignedIn } from '../browser/browser-context.ts'
 import { beginFlow, claimFlow, type Flow, type FlowInteraction } from '../browser/flow.ts'
@@ -15,14 +15,14 @@ import { answeringFaults } from './error-page.ts'
 import { readMetadata } from './metadata.ts'
 import { keepStarted, type Purpose } from './started-sign-in.ts'
 
-export async function startSignIn(context: BrowserContext, query: Parameters, env: ProvidersEnv): Promise<void> {
+export async function startSignIn(context: BrowserContext, query: FormParameters, env: ProvidersEnv): Promise<void> {
   const provider = findProvider(context, env)
   const flow = await claimFlow(query.get('flow'), context, env.flows)
-  return leave(context, provider, flow, purposeOf(flow, context), query.get('login_hint'), env)
+  return leave(context, provider, flow, readPurpose(flow, context), query.get('login_hint'), env)
 }
 
 /** The form on the page of a set-up link: an address that somebody merely follows takes up nothing. */
-export async function startInvitation(context: BrowserContext, form: Parameters, env: ProvidersEnv): Promise<void> {
+export async function startInvitation(context: BrowserContext, form: FormParameters, env: ProvidersEnv): Promise<void> {
   const provider = findProvider(context, env)
   const flow = await beginFlow(TO_ACCOUNT, context, env.flows)
   const purpose: Purpose = { kind: 'invitation', token: form.get('token') ?? '' }
@@ -34,14 +34,14 @@ export async function startInvitation(context: BrowserContext, form: Parameters,
 
 const TO_ACCOUNT: Flow = { kind: 'own', page: { name: 'account' }, progress: {} }
 
-function purposeOf({ details }: FlowInteraction, { session }: BrowserContext): Purpose {
+function readPurpose({ details }: FlowInteraction, { session }: BrowserContext): Purpose {
   const { linking } = details.progress
   if (linking === undefined || session === undefined || linking !== session.id) return { kind: 'sign-in' }
   return { kind: 'link', session: session.id }
 }
 
 /** The form on the account page. An unattended browser must not be enough to add a way in. */
-export async function startLinking(context: BrowserContext, _form: Parameters, env: ProvidersEnv): Promise<void> {
+export async function startLinking(context: BrowserContext, _form: FormParameters, env: ProvidersEnv): Promise<void> {
   const { id, name } = findProvider(context, env)
   const needs = { fresh: !isFresh(context, env), secondFactor: context.user?.hasSecondFactor === true }
   if (await redirectedFirst(context, { name: 'security' }, needs, env)) return
@@ -59,7 +59,7 @@ export async function startLinking(context: BrowserContext, _form: Parameters, e
 }
 
 /** For administrators, also while the provider is disabled for everybody else. */
-export async function startTrial(context: BrowserContext, _query: Parameters, env: ProvidersEnv): Promise<void> {
+export async function startTrial(context: BrowserContext, _query: FormParameters, env: ProvidersEnv): Promise<void> {
   const provider = env.providers.findAny(context.http.param('id')) ?? notFound()
   if (await redirectedFirst(context, { name: 'console' }, {}, env)) return
   if (!isSignedIn(context) || !context.user.rights.has('Identity/Admin'))

@@ -23,7 +23,7 @@ export interface StartedSignIn {
 
 export async function keepStarted(started: StartedSignIn, owner: StateOwner, env: ProvidersEnv): Promise<string> {
   const state = newSecret()
-  const sealed = seal(Buffer.from(JSON.stringify(started)), env.providerKey, purposeOf(state))
+  const sealed = seal(Buffer.from(JSON.stringify(started)), env.providerKey, sealPurpose(state))
   await env.providerSignIns.begin(state, owner, sealed)
   return state
 }
@@ -37,10 +37,10 @@ export async function spendStarted(
   const sealed = state === undefined ? undefined : await env.providerSignIns.spend(state, owner)
   if (state === undefined || sealed === undefined)
     throw providerFault('provider.state', 'The state is unknown, spent, too old, or of another browser or provider')
-  const started: StartedSignIn = JSON.parse(unseal(sealed, env.providerKey, purposeOf(state)).toString())
+  const started: StartedSignIn = JSON.parse(unseal(sealed, env.providerKey, sealPurpose(state)).toString())
   return started
 }
 
-function purposeOf(state: string): string {
+function sealPurpose(state: string): string {
   return `sign-in ${digestSecret(state)}`
 }

@@ -6,7 +6,7 @@ import { isObject, type Jwk } from '../../store/keys/foreign-keys.ts'
 import { newId } from '../../store/keys/opaque.ts'
 import { openClientSecret, openPrivateKey } from '../../store/providers/provider-secrets.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
-import { callbackOf, secretsOf } from './authorization-request.ts'
+import { callbackUrl, deriveSecrets } from './authorization-request.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 import { fetchOptions, type ProviderMetadata } from './metadata.ts'
@@ -31,13 +31,13 @@ export async function redeemCode(
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
     code,
-    redirect_uri: callbackOf(provider.id, env.issuer.name),
-    code_verifier: secretsOf(state, env).verifier,
+    redirect_uri: callbackUrl(provider.id, env.issuer.name),
+    code_verifier: deriveSecrets(state, env).verifier,
     ...parameters,
   }).toString()
   const reply = await request(metadata.tokenEndpoint, { method: 'POST', headers, body }, provider, env)
-  if (reply.status !== 200) throw badAnswer(`The token endpoint answered ${reply.status}: ${errorOf(reply)}`)
-  const { id_token: idToken, access_token: accessToken } = jsonOf(reply)
+  if (reply.status !== 200) throw badAnswer(`The token endpoint answered ${reply.status}: ${errorExcerpt(reply)}`)
+  const { id_token: idToken, access_token: accessToken } = readJsonObject(reply)
   if (typeof idToken !== 'string') throw badAnswer('The token endpoint returned no ID token')
   return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : undefined }
 }
@@ -53,7 +53,7 @@ export async function readUserinfo(
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
   const reply = await request(endpoint, { method: 'GET', headers }, provider, env)
   if (reply.status !== 200) throw badAnswer(`Userinfo answered ${reply.status}`)
-  const claims = jsonOf(reply)
+  const claims = readJsonObject(reply)
   if (claims.sub !== subject) throw badAnswer('Userinfo is about another sub than the ID token')
   return claims
 }
@@ -125,7 +125,7 @@ async function request(
   }
 }
 
-function jsonOf({ body }: GuardedReply): Jwk {
+function readJsonObject({ body }: GuardedReply): Jwk {
   try {
     const value: unknown = parseJson(body.toString())
     if (isObject(value)) return value
@@ -136,6 +136,6 @@ function jsonOf({ body }: GuardedReply): Jwk {
 }
 
 /** For the log only. */
-function errorOf(reply: GuardedReply): string {
+function errorExcerpt(reply: GuardedReply): string {
   return reply.body.toString().slice(0, 300)
 }

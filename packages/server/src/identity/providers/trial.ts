@@ -18,7 +18,7 @@ export async function showTrial(
   const isOperator = isSignedIn(context) && context.session.id === session && context.user.rights.has('Identity/Admin')
   if (!isOperator) throw providerFault('provider.state', 'The session that wanted a trial has ended')
   const { roles, attributes } = applyRules(proof.provider, proof.claims)
-  const outcome = await outcomeOf(proof, env)
+  const outcome = await tryOutcome(proof, env)
   const page = trialPage(frameFor(env.pages, context), {
     id: proof.provider.id,
     provider: proof.provider.name,
@@ -36,7 +36,7 @@ export async function showTrial(
 
 type Outcome = { readonly username: string; readonly isNew: boolean } | { readonly code: string }
 
-async function outcomeOf(proof: Proof, env: ProvidersEnv): Promise<Outcome> {
+async function tryOutcome(proof: Proof, env: ProvidersEnv): Promise<Outcome> {
   try {
     checkAllowed(proof)
     return describe(await findPerson(proof, undefined, env), env)

@@ -13,13 +13,13 @@ import type { DuplicateRows, Duplicates, IdempotencyKey, Stoppable } from '../en
 import { refuse } from '../errors.ts'
 import { shown } from '../json.ts'
 import type { Planned } from '../plan/planner.ts'
-import { type ExecutionEnv, ownerOf } from '../run/call.ts'
+import { callOwner, type ExecutionEnv } from '../run/call.ts'
 import { insertRows, permitRows, type RowsCall } from '../run/insert-rows.ts'
 import { type RunEnv, runWork, type Work } from '../run/run.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { type CheckedColumn, checkBatch } from './check-batch.ts'
 import { otherDelimiter } from './csv.ts'
-import { type BulkFormat, namesOf, openReader } from './formats.ts'
+import { type BulkFormat, chooseNames, openReader } from './formats.ts'
 import { keepBody } from './kept-body.ts'
 import { type BulkPlan, planBulk } from './plan.ts'
 import type { BodyStore, BulkReader, ByteSource } from './reader.ts'
@@ -79,7 +79,7 @@ export function runBulk(call: BulkRun, env: BulkEnv & RunEnv): Promise<BulkOutco
 async function bulkInsert(call: BulkCall, env: BulkEnv): Promise<BulkOutcome> {
   // Before a byte is read.
   refuseUnfit(findTable(call, env), call)
-  const spool = await env.spools.open(ownerOf(call.principal))
+  const spool = await env.spools.open(callOwner(call.principal))
   try {
     const received = await receive(call, env, spool)
     const principal = (await call.recheck?.()) ?? call.principal
@@ -100,7 +100,7 @@ export function checkBulk(call: Omit<BulkCall, 'source' | 'running'>, env: BulkE
   const table = findTable(call, env)
   refuseUnfit(table, call)
   if (call.columns === undefined) return table
-  const { planned } = planOf(call, table, columnsOf(table, call.columns, call, env), env)
+  const { planned } = planInsert(call, table, checkColumns(table, call.columns, call, env), env)
   permitRows(rowsCall(call, planned), env)
   return table
 }
@@ -117,7 +117,7 @@ interface Received {
 async function receive(call: BulkCall, env: BulkEnv, spool: Spool): Promise<Received> {
   const hash = call.idempotencyKey === undefined ? undefined : createHash('sha256')
   const source = bounded(call, env.spools.importBytes, (part) => hash?.update(part))
-  const owner = ownerOf(call.principal)
+  const owner = callOwner(call.principal)
   const memory = env.spools.memory.open(owner)
   const files: Spool[] = []
   const openFile = async (): Promise<Spool> => {
@@ -145,9 +145,9 @@ async function readRows(
   reader: BulkReader,
 ): Promise<Omit<Received, 'digest'>> {
   const table = findTable(call, env)
-  const columns = columnsOf(table, namesOf(reader, call.columns), call, env)
+  const columns = checkColumns(table, chooseNames(reader, call.columns), call, env)
   // Rights, before more is read.
-  const { planned } = planOf(call, table, columns, env)
+  const { planned } = planInsert(call, table, columns, env)
   permitRows(rowsCall(call, planned), env)
   const rows = new SpoolRows(spool, env.engine.spoolEncoder(columns))
   for await (const batch of reader.read(columns)) {
@@ -169,7 +169,7 @@ async function insert(
   const table = findTable(call, env)
   if (!isSameForm(table, definition, columns))
     throw refuse('Data.Conflict', `The table ${table.name} was changed while the rows arrived; nothing was inserted`)
-  const plan = planOf(call, table, columns, env)
+  const plan = planInsert(call, table, columns, env)
   const keyColumns = table.primaryKey.map((name) => columns.findIndex((column) => column.name === name))
   const { signal } = call.running
   const request = {
@@ -226,7 +226,7 @@ function refuseUnfit(table: TableView, { duplicates, format }: Pick<BulkCall, 'd
     throw refuse('Request.BadParameter', `duplicates=replace needs a primary key, and ${table.name} has none`)
 }
 
-function columnsOf(
+function checkColumns(
   table: TableView,
   names: readonly string[],
   call: Pick<BulkCall, 'format' | 'fillsDefaults'>,
@@ -240,7 +240,7 @@ function columnsOf(
     if (column === undefined) throw new Error(`${table.name} has no column ${name}`)
     const { type, nullable, hasDefault } = column
     const isRequired = !nullable && !(hasDefault && call.fillsDefaults !== 'never')
-    return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimitOf(table, name) }
+    return { name, type, isRequired, maxBytes: env.catalogue.snapshot.keyLimit(table, name) }
   })
 }
 
@@ -260,7 +260,7 @@ function findColumns(table: TableView, names: readonly string[], { format }: Pic
   }
 }
 
-function planOf(
+function planInsert(
   call: Pick<BulkCall, 'principal' | 'duplicates' | 'fillsDefaults'>,
   table: TableView,
   columns: readonly CheckedColumn[],
@@ -280,11 +280,11 @@ function rowsCall(
 /** Whether the rows that were read for one definition fit the other. */
 function isSameForm(now: TableView, before: TableView, columns: readonly CheckedColumn[]): boolean {
   if (now === before) return true
-  const formOf = (table: TableView): string =>
+  const tableForm = (table: TableView): string =>
     JSON.stringify([
       table.primaryKey,
       table.uniques,
       columns.map(({ name }) => table.columns.find((one) => one.name === name)),
     ])
-  return formOf(now) === formOf(before)
+  return tableForm(now) === tableForm(before)
 }

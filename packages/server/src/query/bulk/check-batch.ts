@@ -19,7 +19,7 @@ export function checkBatch(
   columns: readonly CheckedColumn[],
   before: number,
 ): void {
-  const placeOf = (row: number): Place => {
+  const rowPlace = (row: number): Place => {
     const line = lines?.[row]
     return line === undefined ? { row: before + row + 1 } : { line }
   }
@@ -28,22 +28,22 @@ export function checkBatch(
     const vector = vectors[index]
     if (vector === undefined) throw new Error('A batch without a column')
     const missing = isRequired ? firstNull(vector.nulls) : -1
-    if (missing >= 0) throw atPlace(notNullError(name), placeOf(missing))
+    if (missing >= 0) throw atPlace(notNullError(name), rowPlace(missing))
     if (vector.kind !== 'bytes') continue
     longest += vector.data.length
     const long = maxBytes === undefined ? -1 : vector.lengths.findIndex((length) => length > maxBytes)
-    if (long >= 0) throw atPlace(keyTooLongError(name, maxBytes ?? 0), placeOf(long))
+    if (long >= 0) throw atPlace(keyTooLongError(name, maxBytes ?? 0), rowPlace(long))
   }
   if (longest <= MAX_RESULT_ROW_BYTES) return
   for (let row = 0; row < rows; row++)
-    if (bytesOf(vectors, row) > MAX_RESULT_ROW_BYTES)
-      throw atPlace(refuse('Limit.Value', `The row has more than ${MAX_RESULT_ROW_BYTES} bytes`), placeOf(row))
+    if (rowBytes(vectors, row) > MAX_RESULT_ROW_BYTES)
+      throw atPlace(refuse('Limit.Value', `The row has more than ${MAX_RESULT_ROW_BYTES} bytes`), rowPlace(row))
 }
 
 function firstNull(nulls: Nulls): number {
   return nulls === undefined ? -1 : nulls.indexOf(1)
 }
 
-function bytesOf(vectors: readonly Vector[], row: number): number {
+function rowBytes(vectors: readonly Vector[], row: number): number {
   return vectors.reduce((sum, vector) => sum + (vector.kind === 'bytes' ? (vector.lengths[row] ?? 0) : 0), 0)
 }

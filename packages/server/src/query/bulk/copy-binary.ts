@@ -1,6 +1,6 @@
 /** Reads the binary format of PostgreSQL's COPY: a signature, then rows of fields with their lengths. */
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
-import { builderOf, type ColumnBuilder } from '../columns/batch.ts'
+import { type ColumnBuilder, createBuilder } from '../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
 import type { BinaryRead } from '../types/representation.ts'
 import { representation } from '../types/types.ts'
@@ -41,7 +41,7 @@ class BinaryRows {
 
   constructor(columns: readonly NamedColumn[]) {
     this.#columns = columns
-    this.#builders = columns.map(({ type }) => builderOf(type))
+    this.#builders = columns.map(({ type }) => createBuilder(type))
     this.#readers = columns.map(({ type }) => representation(type).wire.readBinary)
   }
 
@@ -67,7 +67,7 @@ class BinaryRows {
       }
       if (fields !== this.#columns.length)
         throw badBody(`The row has ${fields} fields, not ${this.#columns.length}`, { row: this.row })
-      const end = this.#endOf(bytes, at + 2, fields)
+      const end = this.#rowEnd(bytes, at + 2, fields)
       if (end === -1) break
       this.#add(bytes, at + 2)
       this.#bytes += end - at
@@ -89,7 +89,7 @@ class BinaryRows {
   }
 
   /** -1 if the row is not whole. */
-  #endOf(bytes: Buffer, start: number, fields: number): number {
+  #rowEnd(bytes: Buffer, start: number, fields: number): number {
     let at = start
     for (let field = 0; field < fields; field++) {
       if (at + 4 > bytes.length) return -1

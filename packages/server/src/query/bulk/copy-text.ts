@@ -13,7 +13,12 @@ export interface CopyTextOptions {
 }
 
 export async function openCopyCsv(source: ByteSource, options: CsvOptions): Promise<BulkReader> {
-  const reader = await openCsv(source, { ...options, skipsEmptyLines: false, hasEndMark: true, cellOf: postgresColumn })
+  const reader = await openCsv(source, {
+    ...options,
+    skipsEmptyLines: false,
+    hasEndMark: true,
+    chooseColumn: postgresColumn,
+  })
   // The header is left out; the statement names the columns.
   return { names: undefined, read: (columns) => reader.read(columns) }
 }
@@ -119,16 +124,16 @@ function unescaped(field: Buffer, line: number): Buffer {
       continue
     }
     const code = field[at++] ?? 0
-    const isHex = code === LETTER_X && digitOf(field[at], 16) >= 0
+    const isHex = code === LETTER_X && readDigit(field[at], 16) >= 0
     const [base, most] = isHex ? [16, 2] : [8, 3]
-    if (!isHex && digitOf(code, 8) < 0) {
+    if (!isHex && readDigit(code, 8) < 0) {
       bytes[length++] = ESCAPES.get(code) ?? code
       continue
     }
     if (!isHex) at--
     let value = 0
-    for (let count = 0; count < most && digitOf(field[at], base) >= 0; count++)
-      value = value * base + digitOf(field[at++], base)
+    for (let count = 0; count < most && readDigit(field[at], base) >= 0; count++)
+      value = value * base + readDigit(field[at++], base)
     bytes[length++] = value & 0xff
   }
   const whole = bytes.subarray(0, length)
@@ -137,7 +142,7 @@ function unescaped(field: Buffer, line: number): Buffer {
 }
 
 /** -1 if it is none. */
-function digitOf(byte: number | undefined, base: number): number {
+function readDigit(byte: number | undefined, base: number): number {
   if (byte === undefined) return -1
   const lower = byte | 0x20
   const digit = byte >= 48 && byte <= 57 ? byte - 48 : lower >= 97 && lower <= 102 ? lower - 87 : -1

@@ -19,7 +19,7 @@ export interface CsvOptions {
   /** Whether the line `\.` ends the rows; what follows it is not read. */
   readonly hasEndMark?: boolean | undefined
   /** How values are written, where that is not as IQL does. */
-  readonly cellOf?: ((column: NamedColumn) => TextColumn) | undefined
+  readonly chooseColumn?: ((column: NamedColumn) => TextColumn) | undefined
 }
 
 export const CSV: CsvOptions = {
@@ -53,7 +53,7 @@ export async function openCsv(source: ByteSource, options: CsvOptions): Promise<
   return {
     names: names?.map((name) => name.trim()),
     async *read(columns) {
-      const rows = new TextRows(columns, options.cellOf)
+      const rows = new TextRows(columns, options.chooseColumn)
       const add = (fields: CsvFields): boolean => {
         fields.addTo(rows)
         return !rows.isFull

@@ -43,7 +43,7 @@ function needed(store: BodyStore | undefined): BodyStore {
 }
 
 /** The columns of the rows: those of the body, or those of the request. */
-export function namesOf({ names }: BulkReader, given: readonly string[] | undefined): readonly string[] {
+export function chooseNames({ names }: BulkReader, given: readonly string[] | undefined): readonly string[] {
   const all = names ?? given
   if (all === undefined || all.length === 0)
     throw badBody('The body does not name its columns: add the query parameter columns')

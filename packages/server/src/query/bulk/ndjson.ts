@@ -32,7 +32,7 @@ export async function openNdjson(
         end = lineEnd(bytes, start, isLast)
       }
       if (end === -1 || start === bytes.length) return start
-      names = lines.namesOf(bytes.subarray(start, end), end - start)
+      names = lines.readNames(bytes.subarray(start, end), end - start)
       lines.first = Buffer.from(bytes.subarray(start, end))
       return Math.min(end + 1, bytes.length)
     }, place)
@@ -77,7 +77,7 @@ class JsonLines {
   }
 
   /** The members of the object, whose values are read later. */
-  namesOf(bytes: Buffer, end: number): string[] {
+  readNames(bytes: Buffer, end: number): string[] {
     const names: string[] = []
     let at = skipSpace(bytes, 0, end)
     if (bytes[at] !== OPEN) throw this.#notAnObject()

@@ -34,20 +34,20 @@ export function planBulk(request: PlanRequest, env: ExecutionEnv): BulkPlan {
   if (env.engine.kind === 'postgres') {
     const conflict = duplicates === 'skip' ? skip : duplicates === 'replace' ? (replace ?? skip) : undefined
     const insert = plan(request, env, true, conflict)
-    return planOf(insert, (given) => ({ insert: statementOf(insert, given, env) }))
+    return toBulkPlan(insert, (given) => ({ insert: buildStatement(insert, given, env) }))
   }
   const [insert, insertOne] = [plan(request, env, true, undefined), plan(request, env, false, undefined)]
   const unlessTaken = duplicates === 'reject' ? undefined : plan(request, env, false, skip)
   const replaceOne = replace === undefined ? undefined : plan(request, env, false, replace)
-  return planOf(insert, (given) => ({
-    insert: statementOf(insert, given, env),
-    insertOne: statementOf(insertOne, given, env),
-    unlessTaken: unlessTaken && statementOf(unlessTaken, given, env),
-    replace: replaceOne && statementOf(replaceOne, given, env),
+  return toBulkPlan(insert, (given) => ({
+    insert: buildStatement(insert, given, env),
+    insertOne: buildStatement(insertOne, given, env),
+    unlessTaken: unlessTaken && buildStatement(unlessTaken, given, env),
+    replace: replaceOne && buildStatement(replaceOne, given, env),
   }))
 }
 
-function planOf(planned: Planned, statements: BulkPlan['statements']): BulkPlan {
+function toBulkPlan(planned: Planned, statements: BulkPlan['statements']): BulkPlan {
   const { statement } = planned.bound
   if (statement.kind !== 'insert') throw new Error('A bulk insert that is none')
   const constraints = isChecked(statement) ? statement.constraints.map(({ name, text }) => ({ name, text })) : undefined
@@ -75,7 +75,7 @@ function replacing(table: TableView, columns: readonly string[]): Conflict {
   return { target: table.primaryKey.map(buildName), action: { kind: 'update', set, where: undefined }, ...AT }
 }
 
-function statementOf({ emitted }: Planned, given: RunValues, env: ExecutionEnv): BulkStatement {
+function buildStatement({ emitted }: Planned, given: RunValues, env: ExecutionEnv): BulkStatement {
   if (emitted === undefined) throw new Error('A bulk insert without a plan')
   const { sql, parameters, shared } = emitted
   const bind = (parameter: PlanParameter) => boundParameter(parameter, given, env.engine.bind)

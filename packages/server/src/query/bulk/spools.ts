@@ -103,7 +103,7 @@ export class Spool {
 
   async write(...parts: readonly Uint8Array[]): Promise<void> {
     const start = this.#bytes
-    const length = lengthOf(parts)
+    const length = totalLength(parts)
     this.#bytes += length
     this.#count(length)
     await this.#writeAt(parts, start)
@@ -120,7 +120,7 @@ export class Spool {
         const { bytesWritten } = await this.#file.writev(left, at)
         at += bytesWritten
         // Rarely, not all is written at once.
-        left = bytesWritten === lengthOf(left) ? [] : [Buffer.concat(left).subarray(bytesWritten)]
+        left = bytesWritten === totalLength(left) ? [] : [Buffer.concat(left).subarray(bytesWritten)]
       }
     } catch (error) {
       throw asFull(error)
@@ -193,7 +193,7 @@ export class SpoolRows {
   }
 }
 
-function lengthOf(parts: readonly Uint8Array[]): number {
+function totalLength(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0)
 }
 

@@ -78,9 +78,9 @@ export class TextRows {
   #bytes = 0
   rows = 0
 
-  constructor(columns: readonly NamedColumn[], cellOf: (column: NamedColumn) => TextColumn = columnOf) {
+  constructor(columns: readonly NamedColumn[], chooseColumn: (column: NamedColumn) => TextColumn = plainColumn) {
     this.columns = columns
-    this.#cells = columns.map(cellOf)
+    this.#cells = columns.map(chooseColumn)
     this.#most = rowsPerTurn(columns.length)
   }
 
@@ -131,7 +131,7 @@ export class TextRows {
   }
 }
 
-function columnOf({ type }: NamedColumn): TextColumn {
+function plainColumn({ type }: NamedColumn): TextColumn {
   return textColumn(type)
 }
 

@@ -1,6 +1,6 @@
 /** Reads texts as values of a column, exactly as IQL does: the usual forms from their bytes, all others by `readValue`. */
 import { type IqlType, type IqlValue, isWide, type Read, readValue } from 'gatehouse-iql'
-import { BytesBuilder, builderOf, type ColumnBuilder, DoubleBuilder, IntegerBuilder } from '../columns/batch.ts'
+import { BytesBuilder, type ColumnBuilder, createBuilder, DoubleBuilder, IntegerBuilder } from '../columns/batch.ts'
 import { findLimitProblem } from '../json.ts'
 
 /** What is wrong with a value, worded to follow it in a message; undefined for a value that was added. */
@@ -15,7 +15,7 @@ export interface TextColumn {
 
 /** `read`: for texts that are not a usual form of the type. */
 export function textColumn(type: IqlType, read: (text: string) => Read = (text) => readValue(type, text)): TextColumn {
-  const builder = builderOf(type)
+  const builder = createBuilder(type)
   const addText = (text: string): Problem => {
     const beyond = type.kind === 'Json' ? findLimitProblem(text) : undefined
     if (beyond !== undefined) return beyond
@@ -130,7 +130,7 @@ class DayCache {
 
   /** Of YYYY-MM-DD; undefined if it is none. */
   find(bytes: Buffer, start: number): number | undefined {
-    const key = keyOf(bytes, start)
+    const key = dateKey(bytes, start)
     if (key < 0) return undefined
     const known = this.#days.get(key)
     if (known !== undefined) return known
@@ -144,7 +144,7 @@ class DayCache {
 }
 
 /** The digits of YYYY-MM-DD as a number. */
-function keyOf(bytes: Buffer, start: number): number {
+function dateKey(bytes: Buffer, start: number): number {
   let key = 0
   for (let index = 0; index < 10; index++) {
     const byte = bytes[start + index] ?? 0

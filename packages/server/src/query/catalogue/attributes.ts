@@ -40,14 +40,14 @@ export function attributeInputs(
     if (attribute !== undefined)
       inputs.set(
         name,
-        listValues(values, name).flatMap((value) => inputOf(value, attribute.type)),
+        listValues(values, name).flatMap((value) => toInput(value, attribute.type)),
       )
   }
   return inputs
 }
 
 /** None for a value of another type, such as one that was written while the attribute was declared anew: it is as good as missing. */
-function inputOf(value: AttributeValue, type: IqlType): IqlValue[] {
+function toInput(value: AttributeValue, type: IqlType): IqlValue[] {
   switch (type.kind) {
     case 'Integer':
       return Number.isSafeInteger(value) ? [BigInt(value)] : []

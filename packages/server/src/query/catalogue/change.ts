@@ -12,21 +12,21 @@ import type {
   SetRights,
 } from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
-import { columnDefinitionOf, definitionOf } from './create-table.ts'
-import { viewDefinitionOf } from './create-view.ts'
+import { toColumnDefinition, toTableDefinition } from './create-table.ts'
+import { toViewDefinition } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
-import { rulesOf } from './step-up.ts'
+import { toRules } from './step-up.ts'
 
 /** Undefined when there is nothing to do: IF EXISTS without such a table, or IF NOT EXISTS with one. */
-export function changeOf(
+export function planChange(
   statement: BoundStatement,
   snapshot: CatalogueSnapshot,
   now: bigint,
 ): CatalogueChange | undefined {
   switch (statement.kind) {
     case 'create-table':
-      return statement.exists ? undefined : { kind: 'create', table: definitionOf(statement, now) }
+      return statement.exists ? undefined : { kind: 'create', table: toTableDefinition(statement, now) }
     case 'drop-table':
       return statement.table === undefined ? undefined : { kind: 'drop', name: statement.table.name, isView: false }
     case 'create-view':
@@ -55,7 +55,7 @@ function alteration(
 ): CatalogueChange {
   switch (statement.kind) {
     case 'add-column': {
-      const column = columnDefinitionOf(statement.column)
+      const column = toColumnDefinition(statement.column)
       const isUnique = statement.column.unique
       const uniques = isUnique ? [...table.uniques, [column.name]] : table.uniques
       const step: AlterStep = { kind: 'add-column', column, isUnique }
@@ -94,7 +94,7 @@ function withoutIndex(table: TableDefinition, name: string): CatalogueChange {
 }
 
 function existing(snapshot: CatalogueSnapshot, name: string): TableDefinition {
-  const table = snapshot.definitionOf(name)
+  const table = snapshot.findDefinition(name)
   if (table === undefined) throw new Error(`The table ${name} is not in the catalogue`)
   return table
 }
@@ -107,7 +107,7 @@ export function altered(from: TableDefinition, table: TableDefinition, step: Alt
 function viewChange(statement: CreateView, snapshot: CatalogueSnapshot, now: bigint): CatalogueChange {
   const { replaced, readScope, comment } = statement
   const from = replaced === undefined ? undefined : existing(snapshot, replaced.name)
-  const table = viewDefinitionOf(statement, {
+  const table = toViewDefinition(statement, {
     readScope: readScope ?? from?.readScope,
     description: comment ?? from?.description,
     created: from?.created ?? now,
@@ -123,7 +123,7 @@ function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table
     readScope: chosen(set.readScope, table.readScope),
     writeScope: chosen(set.writeScope, table.writeScope),
     rowFilter: chosen(set.rowFilter, table.rowFilter),
-    stepUp: rulesOf(chosen(set.readNeed, table.stepUp?.read), chosen(set.writeNeed, table.stepUp?.write)),
+    stepUp: toRules(chosen(set.readNeed, table.stepUp?.read), chosen(set.writeNeed, table.stepUp?.write)),
     description: chosen(set.comment, table.description),
     isLive: set.isLive ?? table.isLive,
   }

@@ -15,7 +15,7 @@ import type { StepUpNeed } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import type { AttributeViews } from './attributes.ts'
 import type { CheckDefinition, ColumnDefinition, TableDefinition } from './definition.ts'
-import { rulesOf } from './step-up.ts'
+import { toRules } from './step-up.ts'
 
 export interface TableInput {
   readonly name: string
@@ -41,7 +41,7 @@ export interface ColumnInput {
 
 /** Binds the definition like a CREATE TABLE of a caller with this view of the catalogue. */
 export function defineTable(table: TableInput, view: CatalogueView, now: bigint): TableDefinition {
-  return definitionOf(bindCreateTable(createTableText(table), view), now)
+  return toTableDefinition(bindCreateTable(createTableText(table), view), now)
 }
 
 /** Binds an existing definition again: its defaults, and its row filter, because an invalid row filter would make the table unreadable. */
@@ -70,12 +70,12 @@ export function refuseReserved(name: string): void {
   if (RESERVED.test(name)) throw refuse('Data.ReservedName', `Names like ${name} are reserved for the service`)
 }
 
-export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
+export function toTableDefinition(statement: CreateTable, now: bigint): TableDefinition {
   refuseReserved(statement.name)
   const uniqueColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
   return {
     name: statement.name,
-    columns: statement.columns.map(columnDefinitionOf),
+    columns: statement.columns.map(toColumnDefinition),
     primaryKey: statement.primaryKey,
     uniques: [...uniqueColumns, ...statement.uniques],
     indexes: [],
@@ -83,14 +83,14 @@ export function definitionOf(statement: CreateTable, now: bigint): TableDefiniti
     readScope: statement.readScope,
     writeScope: statement.writeScope,
     rowFilter: statement.rowFilter,
-    stepUp: rulesOf(statement.readNeed, statement.writeNeed),
+    stepUp: toRules(statement.readNeed, statement.writeNeed),
     description: statement.comment,
     isLive: statement.isLive,
     created: now,
   }
 }
 
-export function columnDefinitionOf(column: BoundColumn): ColumnDefinition {
+export function toColumnDefinition(column: BoundColumn): ColumnDefinition {
   return { name: column.name, type: column.type, nullable: column.nullable, default: column.default?.text }
 }
 

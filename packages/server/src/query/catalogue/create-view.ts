@@ -4,7 +4,7 @@ import { bind, type CatalogueView, type CreateView, NO_TABLES, type Query, type 
 import { refuseReserved } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { SYSTEM_TABLES } from './system-tables.ts'
-import { tableViewOf } from './table-view.ts'
+import { createTableView } from './table-view.ts'
 
 export interface ViewInput {
   readonly name: string
@@ -33,7 +33,7 @@ export function bindView({ name, columns, text, query }: ViewInput, catalogue: C
   return statement
 }
 
-export function viewDefinitionOf(
+export function toViewDefinition(
   { name, columns, text, uses }: CreateView,
   rest: Pick<TableDefinition, 'readScope' | 'description' | 'created'>,
 ): TableDefinition {
@@ -62,7 +62,7 @@ export function unrestrictedCatalogue(definitions: ReadonlyMap<string, TableDefi
       const definition = definitions.get(key)
       const known = views.get(key)
       if (definition === undefined || known !== undefined) return known
-      const view = tableViewOf({ ...definition, rowFilter: undefined }, SYSTEM_TABLES.get(definition.name))
+      const view = createTableView({ ...definition, rowFilter: undefined }, SYSTEM_TABLES.get(definition.name))
       views.set(key, view)
       return view
     },

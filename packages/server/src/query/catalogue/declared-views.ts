@@ -3,7 +3,7 @@
 import { type CatalogueView, type Position, parse, type Query, refuse, type TableView, typeName } from 'gatehouse-iql'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { altered } from './change.ts'
-import { bindView, unrestrictedCatalogue, viewDefinitionOf } from './create-view.ts'
+import { bindView, toViewDefinition, unrestrictedCatalogue } from './create-view.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 import { systemDefinitions } from './system-tables.ts'
@@ -55,20 +55,20 @@ export function bindViews(wanted: ViewChanges, snapshot: CatalogueSnapshot, cloc
   const { faults, defined } = binder
   const changes = [
     ...defined.map((table): CatalogueChange => {
-      const from = snapshot.definitionOf(table.name)
+      const from = snapshot.findDefinition(table.name)
       return from === undefined ? { kind: 'create', table } : altered(from, table, { kind: 'replace-view' })
     }),
     ...wanted.droppedViews.map((name): CatalogueChange => ({ kind: 'drop', name, isView: true })),
   ]
   return {
-    views: defined.flatMap(viewSpecOf),
+    views: defined.flatMap(toViewSpecs),
     changes,
     faults: faults.length > 0 ? faults : brokenViews(wanted, changes, snapshot),
   }
 }
 
 /** Empty for a table. */
-export function viewSpecOf({ name, description, readScope, columns, view }: TableDefinition): BoundViewSpec[] {
+export function toViewSpecs({ name, description, readScope, columns, view }: TableDefinition): BoundViewSpec[] {
   if (view === undefined) return []
   return [
     {
@@ -135,7 +135,7 @@ class ViewBinder {
     try {
       this.#define(spec)
     } catch (error) {
-      if (error instanceof Refusal) this.faults.push(faultOf(error, index))
+      if (error instanceof Refusal) this.faults.push(toFault(error, index))
       else if (!(error instanceof UsesFaultyView)) throw error
     } finally {
       this.#open.pop()
@@ -144,9 +144,9 @@ class ViewBinder {
 
   #define(spec: ViewSpec): void {
     const { name, columns, query: text, readScope, description } = spec
-    const from = this.#snapshot.definitionOf(name)
+    const from = this.#snapshot.findDefinition(name)
     const statement = bindView({ name, columns, text, query: parseQuery(text) }, this.#catalogue(spec))
-    const table = viewDefinitionOf(
+    const table = toViewDefinition(
       { ...statement, name: from?.name ?? name },
       {
         readScope: readScope ?? undefined,
@@ -224,7 +224,7 @@ function unfinished(name: string, user: ViewSpec, text: string): TableView {
 }
 
 /** The member of the entry, and the line and column of the query. An error at the very start is one of the definition. */
-function faultOf({ code, message, details }: Refusal, index: number): ViewFault {
+function toFault({ code, message, details }: Refusal, index: number): ViewFault {
   const { Position: position, Hint: hint } = (details.members ?? {}) as { Position?: Position; Hint?: string }
   const entry = `views[${index}]`
   if (NAME_FAULTS.has(code)) return { path: `${entry}.name`, text: message }

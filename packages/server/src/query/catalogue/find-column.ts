@@ -5,7 +5,7 @@ import { shown } from '../json.ts'
 
 /** The name in the spelling of the table. Names are case-insensitive. */
 export function findColumn(table: TableView, name: string): string {
-  const found = columnsOf(table).get(name.toLowerCase())
+  const found = columnsByName(table).get(name.toLowerCase())
   if (found !== undefined) return found
   const names = table.columns.map((column) => column.name)
   const hint = didYouMean(name, names)
@@ -17,7 +17,7 @@ export function findColumn(table: TableView, name: string): string {
 const COLUMNS = new WeakMap<TableView, ReadonlyMap<string, string>>()
 
 /** The names of the columns by their lower-case spelling. */
-function columnsOf(table: TableView): ReadonlyMap<string, string> {
+function columnsByName(table: TableView): ReadonlyMap<string, string> {
   let columns = COLUMNS.get(table)
   if (columns === undefined) {
     columns = new Map(table.columns.map(({ name }) => [name.toLowerCase(), name]))

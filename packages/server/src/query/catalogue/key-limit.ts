@@ -6,7 +6,7 @@ interface KeyedTable extends Pick<TableView, 'primaryKey' | 'uniques'> {
 }
 
 /** The most bytes of a value in the column; undefined if it is in no key and no index, or never long. The long columns of a key share its limit. */
-export function keyLimitOf(
+export function findKeyLimit(
   { columns, primaryKey, uniques }: KeyedTable,
   indexes: readonly (readonly string[])[],
   column: string,

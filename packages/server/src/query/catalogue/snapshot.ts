@@ -14,9 +14,9 @@ import { ZONE_NAMES } from '../zones/zone-file.ts'
 import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
-import { keyLimitOf } from './key-limit.ts'
+import { findKeyLimit } from './key-limit.ts'
 import { ADMIN_SCOPE, SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
-import { tableViewOf } from './table-view.ts'
+import { createTableView } from './table-view.ts'
 
 let versions = 0
 
@@ -47,12 +47,12 @@ export class CatalogueSnapshot {
     this.hasStepUp = definitions.some(({ stepUp }) => stepUp !== undefined)
     this.attributes = attributes
     for (const definition of systemDefinitions()) {
-      const view = tableViewOf(definition, SYSTEM_TABLES.get(definition.name))
+      const view = createTableView(definition, SYSTEM_TABLES.get(definition.name))
       this.#entries.set(definition.name.toLowerCase(), { view, definition })
     }
     // A table that was created before a system table took its name keeps the name.
     for (const definition of definitions) {
-      const view = tableViewOf(definition, undefined)
+      const view = createTableView(definition, undefined)
       this.#entries.set(definition.name.toLowerCase(), { view, definition })
       for (const { name } of definition.indexes) this.#indexes.set(name.toLowerCase(), { name, table: view })
     }
@@ -75,28 +75,28 @@ export class CatalogueSnapshot {
     }
   }
 
-  definitionOf(name: string): TableDefinition | undefined {
+  findDefinition(name: string): TableDefinition | undefined {
     return this.#entries.get(name.toLowerCase())?.definition
   }
 
   /** The scopes that are needed to read the table. A view needs its own and those of everything that it reads. */
-  readScopesOf(name: string): ReadonlySet<string> {
+  readScopes(name: string): ReadonlySet<string> {
     const key = name.toLowerCase()
     const known = this.#scopes.get(key)
     if (known !== undefined) return known
     const found = new Set<string>()
     // Set before it is complete, so that this ends even if a view used itself, which is not allowed.
     this.#scopes.set(key, found)
-    const { readScope, view } = this.definitionOf(name) ?? {}
+    const { readScope, view } = this.findDefinition(name) ?? {}
     if (readScope !== undefined) found.add(readScope)
-    for (const used of view?.uses ?? []) for (const scope of this.readScopesOf(used)) found.add(scope)
+    for (const used of view?.uses ?? []) for (const scope of this.readScopes(used)) found.add(scope)
     return found
   }
 
   /** What reading the table demands of the sign-in. A view demands what everything that it reads does. */
-  readNeedOf(name: string): StepUpNeed | undefined {
-    const { stepUp, view } = this.hasStepUp ? (this.definitionOf(name) ?? {}) : {}
-    return (view?.uses ?? []).map((used) => this.readNeedOf(used)).reduce(strictest, stepUp?.read)
+  readNeed(name: string): StepUpNeed | undefined {
+    const { stepUp, view } = this.hasStepUp ? (this.findDefinition(name) ?? {}) : {}
+    return (view?.uses ?? []).map((used) => this.readNeed(used)).reduce(strictest, stepUp?.read)
   }
 
   index(name: string): { readonly name: string; readonly table: TableView } | undefined {
@@ -104,21 +104,21 @@ export class CatalogueSnapshot {
   }
 
   /** The columns of each index of the table. */
-  indexesOf({ name }: TableView): readonly (readonly string[])[] {
-    return (this.definitionOf(name)?.indexes ?? []).map(({ columns }) => columns.map((column) => column.name))
+  findIndexes({ name }: TableView): readonly (readonly string[])[] {
+    return (this.findDefinition(name)?.indexes ?? []).map(({ columns }) => columns.map((column) => column.name))
   }
 
   /** Those all of whose columns are in ascending order. */
-  ascendingIndexesOf({ name }: TableView): readonly (readonly string[])[] {
-    const indexes = this.definitionOf(name)?.indexes ?? []
+  findAscendingIndexes({ name }: TableView): readonly (readonly string[])[] {
+    const indexes = this.findDefinition(name)?.indexes ?? []
     return indexes
       .filter(({ columns }) => columns.every(({ descending }) => !descending))
       .map(({ columns }) => columns.map((column) => column.name))
   }
 
   /** The default of a column as a bound expression. */
-  defaultOf({ name }: TableView, column: string): BoundExpression | undefined {
-    const definition = this.definitionOf(name)
+  findDefault({ name }: TableView, column: string): BoundExpression | undefined {
+    const definition = this.findDefinition(name)
     if (definition === undefined) return undefined
     const key = name.toLowerCase()
     const known = this.#defaults.get(key) ?? bindDefaults(definition)
@@ -127,8 +127,8 @@ export class CatalogueSnapshot {
   }
 
   /** The most bytes of a value in a column that is in a key or an index. */
-  keyLimitOf(table: TableView, column: string): number | undefined {
-    return keyLimitOf(table, this.indexesOf(table), column)
+  keyLimit(table: TableView, column: string): number | undefined {
+    return findKeyLimit(table, this.findIndexes(table), column)
   }
 }
 
@@ -154,8 +154,8 @@ function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExp
 }
 
 function mayReadTable(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
-  if (view !== undefined) return isOpenedBy(scopes, snapshot.readScopesOf(name))
-  const scope = snapshot.definitionOf(name)?.readScope
+  if (view !== undefined) return isOpenedBy(scopes, snapshot.readScopes(name))
+  const scope = snapshot.findDefinition(name)?.readScope
   return scope === undefined ? hasBuiltInScope(scopes) : scopes.has(scope)
 }
 
@@ -173,7 +173,7 @@ function hasBuiltInScope(scopes: ReadonlySet<string>): boolean {
 export function visibleViews(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): string[] {
   const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
   if (scopes.has(ADMIN_SCOPE)) return views
-  return views.filter((name) => isOpenedBy(scopes, snapshot.readScopesOf(name)))
+  return views.filter((name) => isOpenedBy(scopes, snapshot.readScopes(name)))
 }
 
 /**
@@ -192,7 +192,7 @@ export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>
     hidden(name) {
       const table = snapshot.table(name)
       if (table === undefined || !maySee(table) || mayRead(table)) return undefined
-      return { table, missing: [...snapshot.readScopesOf(table.name).difference(scopes)] }
+      return { table, missing: [...snapshot.readScopes(table.name).difference(scopes)] }
     },
     *tableNames() {
       for (const table of snapshot.tables()) if (maySee(table)) yield table.name
@@ -202,7 +202,7 @@ export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>
       return found !== undefined && maySee(found.table) ? found : undefined
     },
     missingWriteScope(table) {
-      const scope = snapshot.definitionOf(table.name)?.writeScope ?? ADMIN_SCOPE
+      const scope = snapshot.findDefinition(table.name)?.writeScope ?? ADMIN_SCOPE
       return scopes.has(scope) ? undefined : scope
     },
     missingDefineScope: () => (mayDefine ? undefined : ADMIN_SCOPE),

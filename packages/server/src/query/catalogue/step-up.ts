@@ -3,7 +3,7 @@ import { type StepUpNeed, type StepUpRules, strictest } from 'gatehouse-protocol
 import type { TableDefinition } from './definition.ts'
 
 /** Undefined if neither demands anything. */
-export function rulesOf(
+export function toRules(
   read: StepUpNeed | null | undefined,
   write: StepUpNeed | null | undefined,
 ): StepUpRules | undefined {
@@ -12,6 +12,6 @@ export function rulesOf(
 }
 
 /** A caller who writes to a table learns about its rows, for example by a violated key: writing needs what reading needs, too. */
-export function writeNeedOf({ stepUp }: Pick<TableDefinition, 'stepUp'>): StepUpNeed | undefined {
+export function writeNeed({ stepUp }: Pick<TableDefinition, 'stepUp'>): StepUpNeed | undefined {
   return strictest(stepUp?.read, stepUp?.write)
 }

@@ -6,7 +6,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
 import { defineTable, rebind } from './create-table.ts'
-import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
+import { type BoundViewSpec, type BoundViews, bindViews, toViewSpecs, type ViewSpec } from './declared-views.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { CatalogueSnapshot } from './snapshot.ts'
 
@@ -66,10 +66,10 @@ type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
 
 export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Clock): TableChecks {
   return {
-    list: async () => [...snapshot().tables()].flatMap((view) => specOf(snapshot(), view)),
-    check: (table, attributes) => problemsOf(table, snapshot(), attributeViews(attributes), clock),
+    list: async () => [...snapshot().tables()].flatMap((view) => toSpec(snapshot(), view)),
+    check: (table, attributes) => findProblems(table, snapshot(), attributeViews(attributes), clock),
     checkRows: (table, rows) => checkRows(define({ ...table, rowFilter: null }, new Map(), clock), rows),
-    listViews: async () => snapshot().definitions.flatMap(viewSpecOf),
+    listViews: async () => snapshot().definitions.flatMap(toViewSpecs),
     notDeclarable: () => [...snapshot().tables()].flatMap((view) => notDeclarable(snapshot(), view)),
     checkViews: (wanted) => {
       const attributes = attributeViews(wanted.attributes)
@@ -84,8 +84,8 @@ export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Cloc
   }
 }
 
-function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
-  const table = snapshot.definitionOf(view.name)
+function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
+  const table = snapshot.findDefinition(view.name)
   if (table === undefined || view.isSystem || table.view !== undefined) return []
   return [
     {
@@ -111,7 +111,7 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
 }
 
 function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
-  const table = snapshot.definitionOf(view.name)
+  const table = snapshot.findDefinition(view.name)
   if (table === undefined || view.isSystem || table.view !== undefined) return []
   return [
     ...table.columns
@@ -145,7 +145,7 @@ export function changesFor(
   attributes: AttributeViews,
   clock: Clock,
 ): CatalogueChange[] {
-  const current = snapshot.definitionOf(spec.name)
+  const current = snapshot.findDefinition(spec.name)
   if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
   const wanted = define(spec, attributes, clock)
   const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
@@ -181,7 +181,7 @@ export function changesFor(
   return changes
 }
 
-function problemsOf(
+function findProblems(
   table: TableSpec,
   snapshot: CatalogueSnapshot,
   attributes: AttributeViews,

@@ -12,7 +12,7 @@ import {
 import type { CheckDefinition, TableDefinition } from './definition.ts'
 import type { SystemTable } from './system-tables.ts'
 
-export function tableViewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {
+export function createTableView(definition: TableDefinition, system: SystemTable | undefined): TableView {
   const uniqueIndexes = definition.indexes.filter(({ unique }) => unique)
   return {
     name: definition.name,
@@ -25,20 +25,20 @@ export function tableViewOf(definition: TableDefinition, system: SystemTable | u
     primaryKey: definition.primaryKey,
     uniques: [...definition.uniques, ...uniqueIndexes.map(({ columns }) => columns.map(({ name }) => name))],
     rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
-    ...(definition.checks === undefined ? {} : { checks: definition.checks.map(checkViewOf) }),
+    ...(definition.checks === undefined ? {} : { checks: definition.checks.map(createCheckView) }),
     isSystem: system !== undefined,
     isWritable: definition.view === undefined && (system?.isWritable ?? true),
     isLive: definition.isLive,
-    view: definition.view === undefined ? undefined : viewQueryOf(definition.view.text),
+    view: definition.view === undefined ? undefined : createViewQuery(definition.view.text),
   }
 }
 
-function checkViewOf({ name, condition }: CheckDefinition): CheckView {
+function createCheckView({ name, condition }: CheckDefinition): CheckView {
   return { name, condition: parseExpressionText(condition) }
 }
 
 /** Parsed on first use: most views of a catalogue are not used between two changes of it. */
-function viewQueryOf(text: string): ViewQuery {
+function createViewQuery(text: string): ViewQuery {
   let parsed: { readonly query: Query; readonly nesting: number } | undefined
   const parsedText = () => {
     if (parsed === undefined) {

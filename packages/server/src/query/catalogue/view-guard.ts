@@ -45,7 +45,7 @@ export class ViewGuard {
   #check(change: CatalogueChange): void {
     const name = change.kind === 'create' ? change.table.name : change.name
     const table = this.#definitions.get(name.toLowerCase())
-    if (table === undefined) this.#refuseIfAny(this.#usersOf(name), name)
+    if (table === undefined) this.#refuseIfAny(this.#findUsers(name), name)
     if (table === undefined || !concernsViews(change)) return
     if (table.view !== undefined) this.#bindAsDefined(table, table.view)
     const broken = this.#brokenBy(table, table.view !== undefined)
@@ -56,7 +56,7 @@ export class ViewGuard {
   #brokenBy({ name }: TableDefinition, mayGrow: boolean): TableDefinition[] {
     const broken: TableDefinition[] = []
     const seen = new Set<TableDefinition>()
-    const rest = this.#usersOf(name)
+    const rest = this.#findUsers(name)
     let characters = 0
     for (let user = rest.shift(); user !== undefined; user = rest.shift()) {
       if (seen.has(user) || user.view === undefined) continue
@@ -65,12 +65,12 @@ export class ViewGuard {
       if (characters > MAX_CHECKED_CHARACTERS)
         throw refuse('Limit.Complexity', `Too many views depend on ${name}; drop some of them first`)
       if (!this.#binds(user, user.view)) broken.push(user)
-      else if (mayGrow) rest.push(...this.#usersOf(user.name))
+      else if (mayGrow) rest.push(...this.#findUsers(user.name))
     }
     return broken
   }
 
-  #usersOf(name: string): TableDefinition[] {
+  #findUsers(name: string): TableDefinition[] {
     const key = name.toLowerCase()
     return [...this.#definitions.values()].filter(({ view }) => view?.uses.some((used) => used.toLowerCase() === key))
   }

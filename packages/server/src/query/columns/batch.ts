@@ -195,7 +195,7 @@ export class BytesBuilder extends ColumnBuilder {
 /** A batch has about as many bytes, unless one value has more: its memory is not kept. */
 const KEPT_BYTES = 2 * 1024 * 1024
 
-export function builderOf(type: IqlType): IntegerBuilder | DoubleBuilder | BytesBuilder {
+export function createBuilder(type: IqlType): IntegerBuilder | DoubleBuilder | BytesBuilder {
   switch (vectorKind(type)) {
     case 'integers':
       return new IntegerBuilder()

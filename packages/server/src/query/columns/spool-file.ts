@@ -51,7 +51,7 @@ const HEAD = 2
 const PER_COLUMN = 4
 
 function encodeBatch({ rows, columns }: ColumnBatch): Buffer {
-  const parts = columns.map(partsOf)
+  const parts = columns.map(vectorParts)
   const head = padded(4 * (HEAD + PER_COLUMN * columns.length))
   let total = head
   for (const { bytes } of parts) for (const part of bytes) total += padded(part.byteLength)
@@ -73,7 +73,7 @@ function encodeBatch({ rows, columns }: ColumnBatch): Buffer {
   return whole
 }
 
-function partsOf(vector: Vector): {
+function vectorParts(vector: Vector): {
   readonly kind: (typeof KINDS)[number]
   readonly bytes: readonly ArrayBufferView[]
 } {

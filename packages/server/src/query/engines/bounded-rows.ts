@@ -120,10 +120,10 @@ class RowCollector implements RowTarget {
   add(row: readonly Cell[]): void {
     this.rows.push([...row])
     this.pending += ROW_BYTES
-    for (const cell of row) this.pending += CELL_BYTES + sizeOf(cell)
+    for (const cell of row) this.pending += CELL_BYTES + cellSize(cell)
   }
 }
 
-export function sizeOf(cell: Cell): number {
+export function cellSize(cell: Cell): number {
   return typeof cell === 'string' ? cell.length : cell instanceof Uint8Array ? cell.byteLength : 0
 }

@@ -12,7 +12,7 @@ import {
   type TableDefinition,
   writeDefinition,
 } from '../catalogue/definition.ts'
-import { keyLimitOf } from '../catalogue/key-limit.ts'
+import { findKeyLimit } from '../catalogue/key-limit.ts'
 import { refuse } from '../errors.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
@@ -207,7 +207,7 @@ function refuseLongValues(table: TableDefinition, index: IndexDefinition, dialec
   const keys = table.indexes.map(({ columns }) => columns.map(({ name }) => name))
   return index.columns.flatMap(({ name }) => {
     const type = table.columns.find((column) => column.name === name)?.type
-    const limit = keyLimitOf(table, keys, name)
+    const limit = findKeyLimit(table, keys, name)
     if (type === undefined || limit === undefined) return []
     const value = dialect.identifier(name)
     return plain(

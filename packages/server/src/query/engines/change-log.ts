@@ -30,7 +30,7 @@ export interface LogColumn {
 }
 
 /** The columns of the primary key, in its order; none if the table has no key. They are k0, k1, … in the log. */
-export function keyColumnsOf({ columns, primaryKey }: LoggedTable): LogColumn[] {
+export function keyColumns({ columns, primaryKey }: LoggedTable): LogColumn[] {
   return primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? [])
 }
 
@@ -40,23 +40,23 @@ interface LoggedTable {
 }
 
 /** The other columns of a table with a key. They are o0, o1, … in the log, and hold the row before an update or a deletion. */
-export function formerColumnsOf({ columns, primaryKey }: LoggedTable): LogColumn[] {
+export function formerColumns({ columns, primaryKey }: LoggedTable): LogColumn[] {
   return primaryKey.length === 0 ? [] : columns.filter(({ name }) => !primaryKey.includes(name))
 }
 
 /** Longer rows are not kept in the log, because each update would add another copy. */
 const MAX_FORMER_BYTES = 1024
 
-/** A condition for keeping the values of a row; undefined if they are always kept. `columns` are those of `formerColumnsOf`. */
-export function isKept(columns: readonly LogColumn[], sqlOf: (column: LogColumn) => Sql): Sql | undefined {
+/** A condition for keeping the values of a row; undefined if they are always kept. `columns` are those of `formerColumns`. */
+export function isKept(columns: readonly LogColumn[], writeSql: (column: LogColumn) => Sql): Sql | undefined {
   const long = columns.filter(({ type }) => isLongType(type))
   if (long.length === 0) return undefined
-  return `${long.map((column) => `coalesce(octet_length(${sqlOf(column)}), 0)`).join(' + ')} <= ${MAX_FORMER_BYTES}`
+  return `${long.map((column) => `coalesce(octet_length(${writeSql(column)}), 0)`).join(' + ')} <= ${MAX_FORMER_BYTES}`
 }
 
 /** The columns of the table by their names, from those of its log. */
 export function formerOutputs(table: LoggedTable, identifier: (name: string) => Sql): Sql {
-  const others = formerColumnsOf(table)
+  const others = formerColumns(table)
   return table.columns
     .map((column) => {
       const key = table.primaryKey.indexOf(column.name)
@@ -73,7 +73,7 @@ export interface LogChange {
 }
 
 /** Positions in the log of an altered table are lost, because it gets a new log. Rights and indexes leave the log as it is. */
-export function logChangeOf(change: CatalogueChange): LogChange {
+export function toLogChange(change: CatalogueChange): LogChange {
   switch (change.kind) {
     case 'create':
       return { drop: undefined, create: logged(change.table) }

@@ -60,21 +60,21 @@ export class DocumentRows {
     const [row] = await this.#store.read<DocumentRow>(
       (value) => `SELECT ${LISTED}, body FROM ${this.#documents} WHERE id = ${value(id)}`,
     )
-    return row && { ...row, ...numbersOf(row) }
+    return row && { ...row, ...toNumbers(row) }
   }
 
   async list({ readers, ...page }: DocumentPage): Promise<readonly ListedDocument[]> {
     const found = new Map<string, ListedDocument>()
     for (let first = 0; first < readers.length; first += READERS_AT_ONCE) {
       const names = readers.slice(first, first + READERS_AT_ONCE)
-      const rows = await this.#store.read<ListedDocument>((value) => this.#pageOf(names, page, value))
-      for (const row of rows) found.set(row.id, { ...row, ...numbersOf(row) })
+      const rows = await this.#store.read<ListedDocument>((value) => this.#pageSql(names, page, value))
+      for (const row of rows) found.set(row.id, { ...row, ...toNumbers(row) })
     }
     return [...found.values()].sort(byPlace).slice(0, page.limit)
   }
 
   /** The documents of each reader are a range of the index; a page has the first rows of all ranges. */
-  #pageOf(
+  #pageSql(
     names: readonly string[],
     { kind, prefix, after, limit }: Omit<DocumentPage, 'readers'>,
     value: Value,
@@ -140,7 +140,7 @@ export class DocumentRows {
   }
 
   /** Removes the documents that these may read and that are shared in this way; returns how many. */
-  removeOf(readers: readonly string[], shared: string): Promise<number> {
+  removeReadable(readers: readonly string[], shared: string): Promise<number> {
     const isReader = (value: Value): string => `reader IN (${readers.map(value).join(', ')})`
     return this.#write(
       (value) => `DELETE FROM ${this.#documents}
@@ -175,6 +175,6 @@ function byPlace(one: ListedDocument, other: ListedDocument): number {
 }
 
 /** PostgreSQL sends 64-bit integers as texts. */
-function numbersOf({ version, updated }: ListedDocument): Pick<ListedDocument, 'version' | 'updated'> {
+function toNumbers({ version, updated }: ListedDocument): Pick<ListedDocument, 'version' | 'updated'> {
   return { version: Number(version), updated: Number(updated) }
 }

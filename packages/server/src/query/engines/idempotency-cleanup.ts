@@ -3,7 +3,7 @@
  * all. They are inserted with the write itself, by `idempotency-keys.ts` of each engine.
  */
 import { TIMESTAMP } from 'gatehouse-iql'
-import { CELL_BYTES, sizeOf } from './bounded-rows.ts'
+import { CELL_BYTES, cellSize } from './bounded-rows.ts'
 import type { ResponseCleanup, WriteReply, WriteRequest } from './engine.ts'
 import type { ServiceStore } from './service-store.ts'
 import { LONG_RESPONSE_BYTES, writeOutcome } from './stored-response.ts'
@@ -53,7 +53,7 @@ export class IdempotencyCleanup implements ResponseCleanup {
     if (idempotencyKey === undefined || isReplay) return
     const { keysPerOwner, bytesPerOwner } = this.#limits
     this.#keys++
-    for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + sizeOf(cell)
+    for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + cellSize(cell)
     // If the database fails, other statements report it; the next check repeats the work.
     if (this.#keys >= keysPerOwner / 5 || this.#bytes >= bytesPerOwner / 2) this.trim().catch(() => {})
   }

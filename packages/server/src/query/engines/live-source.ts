@@ -100,7 +100,7 @@ export class LostPosition extends Error {
 }
 
 /** The positions that a read goes back to, by table. */
-export function positionsOf(since: Since | undefined): Positions {
+export function sincePositions(since: Since | undefined): Positions {
   if (since === undefined) return new Map()
   return since.of === 'former result' ? since.positions : new Map([[since.table, since.position]])
 }

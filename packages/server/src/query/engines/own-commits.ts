@@ -52,7 +52,7 @@ export class OwnCommits {
   }
 }
 
-export function unloggedOf(tables: readonly WrittenTable[]): string[] {
+export function unloggedNames(tables: readonly WrittenTable[]): string[] {
   return tables.flatMap(({ name, isLive }) => (isLive ? [] : [name]))
 }
 

@@ -15,7 +15,7 @@ export interface ServiceStore {
 /** Writes the text of a statement. `value` adds a parameter, and returns its placeholder. */
 export type BuildSql = (value: (value: Bindable) => string) => string
 
-export function statementOf(build: BuildSql, placeholder: (position: number) => string): SqlStatement {
+export function buildStatement(build: BuildSql, placeholder: (position: number) => string): SqlStatement {
   const parameters: Bindable[] = []
   const sql = build((value) => placeholder(parameters.push(value)))
   return { sql, parameters }

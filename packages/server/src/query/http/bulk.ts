@@ -14,14 +14,14 @@ import type { Duplicates } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { bulkKind } from './bulk-type.ts'
-import { idempotencyKeyOf, oneOf } from './request.ts'
-import { type ServeEnv, workOf } from './serve.ts'
+import { idempotencyKeyReader, readWord } from './request.ts'
+import { describeWork, type ServeEnv } from './serve.ts'
 
 export interface BulkEndpointEnv extends ServeEnv, BulkEnv {}
 
 /** POST /Query/{table}/Insert with rows in bulk. */
 export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void> {
-  const format = formatOf(context)
+  const format = readFormat(context)
   const length = Number(context.headers['content-length'] ?? 0)
   if (length > env.spools.importBytes)
     throw refuse(
@@ -32,9 +32,9 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
       },
     )
   refuseCoding(context)
-  const duplicates = duplicatesOf(context)
+  const duplicates = readDuplicates(context)
   const started = performance.now()
-  const work = workOf(context, env, context.path)
+  const work = describeWork(context, env, context.path)
   try {
     const outcome = await runBulk(
       {
@@ -43,11 +43,11 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
         table: context.param('table'),
         columns: namesIn(context.query.get('columns')),
         format,
-        source: (running) => bodyOf(context, running),
+        source: (running) => readBody(context, running),
         duplicates,
-        fillsDefaults: oneOf(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
-        isDryRun: oneOf(context.query, 'dryrun', ['false', 'true']) === 'true',
-        idempotencyKey: idempotencyKeyOf(context, env.clock, duplicates),
+        fillsDefaults: readWord(context.query, 'nulls', ['keep', 'default']) === 'keep' ? 'required' : 'always',
+        isDryRun: readWord(context.query, 'dryrun', ['false', 'true']) === 'true',
+        idempotencyKey: idempotencyKeyReader(context, env.clock, duplicates),
         recheck: async (): Promise<Principal> => {
           await context.authenticateAgain?.()
           return context.principal
@@ -55,7 +55,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
       },
       env,
     )
-    context.json(replyOf(outcome, context.id, Math.round(performance.now() - started)))
+    context.json(buildReply(outcome, context.id, Math.round(performance.now() - started)))
   } catch (error) {
     // The client reads the reply once it has sent the rest, which nobody reads.
     context.request.resume()
@@ -63,7 +63,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
   }
 }
 
-function replyOf({ rowsAffected, duplicates, columns }: BulkOutcome, requestId: string, elapsedMs: number): object {
+function buildReply({ rowsAffected, duplicates, columns }: BulkOutcome, requestId: string, elapsedMs: number): object {
   const counts =
     duplicates === undefined
       ? {}
@@ -88,7 +88,7 @@ function describe({ name, type, isRequired }: CheckedColumn, ordinal: number): [
 const STALL_MS = 60_000
 
 /** The bytes of the body. A sender that stops is not waited for. */
-async function* bodyOf(
+async function* readBody(
   { request, response, headers }: Context,
   running: RunningQuery,
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -118,7 +118,7 @@ function refuseCoding({ headers }: Context): void {
     throw refuse('Request.Unsupported', `The content coding ${coding} is not supported: send the body as it is`)
 }
 
-function duplicatesOf({ query }: Context): Duplicates {
+function readDuplicates({ query }: Context): Duplicates {
   const given = query.get('duplicates') ?? 'reject'
   if (given === 'reject' || given === 'skip' || given === 'replace') return given
   throw refuse('Request.BadParameter', 'The query parameter duplicates must be reject, skip or replace', {
@@ -135,14 +135,14 @@ function namesIn(list: string | readonly string[] | undefined): readonly string[
         .map((name) => name.trim())
 }
 
-function formatOf(context: Context): BulkFormat {
+function readFormat(context: Context): BulkFormat {
   const kind = bulkKind(context)
   if (kind === undefined) throw new Error('A bulk insert without a format')
-  const zone = zoneOf(context)
+  const zone = readZone(context)
   return kind === 'csv' ? csvFormat(context, zone) : { kind, zone }
 }
 
-function zoneOf({ query }: Context): Zone | undefined {
+function readZone({ query }: Context): Zone | undefined {
   const name = query.get('timezone')
   if (name === undefined) return undefined
   const zone = findZone(String(name))
@@ -169,6 +169,6 @@ function csvFormat({ headers, query }: Context, zone: Zone | undefined): BulkFor
   const hasHeader = !/header="?absent/.test(type)
   return {
     kind: 'csv',
-    options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()], cellOf: columnIn(zone) },
+    options: { ...CSV, delimiter, hasHeader, nulls: ['', ...nulls.flat()], chooseColumn: columnIn(zone) },
   }
 }

@@ -51,7 +51,7 @@ function listTables({ principal, query }: Context, snapshot: CatalogueSnapshot):
   }
   const { tables, next } = pageOfTables(snapshot, view, page)
   return {
-    items: tables.map((table) => summaryOf(table, snapshot, view)),
+    items: tables.map((table) => summarizeTable(table, snapshot, view)),
     next: next === undefined ? null : nextPage('/catalogue/tables', query, next),
   }
 }
@@ -59,10 +59,10 @@ function listTables({ principal, query }: Context, snapshot: CatalogueSnapshot):
 function showTable(context: Context, snapshot: CatalogueSnapshot): object {
   const view = viewFor(snapshot, context.principal.scopes)
   const table = requireDefinition(view, context.param('table'))
-  const definition = definitionOf(table, snapshot)
+  const definition = tableDefinition(table, snapshot)
   const { primaryKey, uniques, indexes, rowFilter } = definition
   return {
-    ...summaryOf(table, snapshot, view),
+    ...summarizeTable(table, snapshot, view),
     columns: definition.columns.map(({ name, type, nullable, default: value }) => ({
       name,
       type: typeName(type),
@@ -80,9 +80,9 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
 }
 
 /** The members have the names of the columns of cataloguetables. */
-function summaryOf(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
-  const { description, readScope, writeScope, created, isLive, view, stepUp } = definitionOf(table, snapshot)
-  const read = snapshot.readNeedOf(table.name)
+function summarizeTable(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
+  const { description, readScope, writeScope, created, isLive, view, stepUp } = tableDefinition(table, snapshot)
+  const read = snapshot.readNeed(table.name)
   return {
     name: table.name,
     issystem: table.isSystem,
@@ -102,8 +102,8 @@ function summaryOf(table: TableView, snapshot: CatalogueSnapshot, caller: Catalo
   }
 }
 
-function definitionOf({ name }: TableView, snapshot: CatalogueSnapshot): TableDefinition {
-  const definition = snapshot.definitionOf(name)
+function tableDefinition({ name }: TableView, snapshot: CatalogueSnapshot): TableDefinition {
+  const definition = snapshot.findDefinition(name)
   if (definition === undefined) throw new Error(`The table ${name} is not in the catalogue`)
   return definition
 }

@@ -15,7 +15,7 @@ import {
 import type { Json } from '../../lib/exact-json.ts'
 import { findColumn } from '../catalogue/find-column.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, membersOf, readColumnValue, shown } from '../json.ts'
+import { isList, isObject, membersByName, readColumnValue, shown } from '../json.ts'
 
 const MAX_CRITERIA = 1000
 const MAX_DEPTH = 32
@@ -69,7 +69,7 @@ function countCriteria(body: readonly Json[]): void {
 
 function refuseEmpty(item: Json, isNegated: boolean): void {
   if (!isObject(item)) return
-  const members = membersOf(item)
+  const members = membersByName(item)
   for (const [name, word] of [['and', 'And'] as const, ['or', 'Or'] as const]) {
     const items = members.get(name)
     if (!isList(items)) continue
@@ -80,7 +80,11 @@ function refuseEmpty(item: Json, isNegated: boolean): void {
   const negated = members.get('not')
   if (negated !== undefined) refuseEmpty(negated, true)
   const value = members.get('value')
-  if (isList(value) && value.length === 0 && (isNegated || wordsOf(members.get('operator')).startsWith('not')))
+  if (
+    isList(value) &&
+    value.length === 0 &&
+    (isNegated || normalizeOperator(members.get('operator')).startsWith('not'))
+  )
     throw badCriteria('The list of values is empty, and every row is outside it; a call that writes takes at least one')
 }
 
@@ -153,7 +157,7 @@ class CriteriaReader {
 
   #criterion(item: Json, depth: number): Expression {
     if (!isObject(item)) throw badCriteria('A criterion is an object with ColumnName, Operator and Value')
-    const members = membersOf(item)
+    const members = membersByName(item)
     const group = members.size === 1 ? [...members][0] : undefined
     if (group?.[0] === 'and' || group?.[0] === 'or') return this.#group(group[0], group[1], depth)
     if (group?.[0] === 'not')
@@ -170,7 +174,7 @@ class CriteriaReader {
         ])
     }
     const column = this.#column(members.get('columnname'))
-    const { build, needsNoValue } = operatorOf(members.get('operator'))
+    const { build, needsNoValue } = findOperator(members.get('operator'))
     if (needsNoValue === undefined && !members.has('value'))
       throw badCriteria(`The criterion on ${column} has no Value`)
     return build(columnRef(column), members.get('value') ?? null, this.#reader(column))
@@ -215,8 +219,8 @@ class CriteriaReader {
 
 const MEMBERS = ['columnname', 'operator', 'value']
 
-function operatorOf(operator: Json | undefined): Operator {
-  const known = BY_NAME.get(wordsOf(operator))
+function findOperator(operator: Json | undefined): Operator {
+  const known = BY_NAME.get(normalizeOperator(operator))
   if (known !== undefined) return known
   throw refuse('Criteria.UnknownOperator', `There is no operator ${shown(operator ?? null)}`, {
     members: { Expected: OPERATORS.flatMap(({ names }) => names[0] ?? []) },
@@ -225,7 +229,7 @@ function operatorOf(operator: Json | undefined): Operator {
 
 const LONGEST_OPERATOR = 100
 
-function wordsOf(operator: Json | undefined): string {
+function normalizeOperator(operator: Json | undefined): string {
   if (typeof operator !== 'string' || operator.length > LONGEST_OPERATOR) return ''
   return operator.trim().toLowerCase().replace(/\s+/g, ' ')
 }

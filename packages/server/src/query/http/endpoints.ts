@@ -8,7 +8,7 @@ import type { Spools } from '../bulk/spools.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 import type { LiveQueries } from '../live/contract.ts'
-import { ownerOf } from '../run/call.ts'
+import { callOwner } from '../run/call.ts'
 import { isBulk } from './bulk-type.ts'
 import { LiveEndpoint } from './live.ts'
 import { replyToError } from './problem.ts'
@@ -97,7 +97,7 @@ async function insertBulk(context: Context, env: ServeEnv & Pick<EndpointsEnv, '
 async function cancel(context: Context, env: EndpointsEnv): Promise<void> {
   const { principal } = context
   const requestId = context.param('requestId')
-  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : ownerOf(principal)
+  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : callOwner(principal)
   if (!env.activity.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
     throw refuse('Request.UnknownRequest', `You have no running query with the Request-Id ${requestId}`)
   context.end(204)

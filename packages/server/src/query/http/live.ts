@@ -23,7 +23,7 @@ export interface LiveEndpointEnv {
 
 const EVENTS: EventRules<LiveMessage> = {
   route: '/query as events',
-  encode: (message) => `event: ${message.kind.toLowerCase()}\n${idOf(message)}${dataLines(message.text)}`,
+  encode: (message) => `event: ${message.kind.toLowerCase()}\n${idLine(message)}${dataLines(message.text)}`,
   problem: problemFor,
   expired: () => refuse('Auth.InvalidToken', 'The access token has expired'),
   stopping: shuttingDown,
@@ -31,7 +31,7 @@ const EVENTS: EventRules<LiveMessage> = {
 }
 
 /** A Reset clears the id: a client that then reconnects must not resume from a state that it no longer holds. */
-function idOf({ kind, position }: LiveMessage): string {
+function idLine({ kind, position }: LiveMessage): string {
   if (kind === 'Reset') return 'id\n'
   return position === undefined ? '' : `id: ${position}\n`
 }

@@ -11,7 +11,7 @@ import type { IdempotencyKey, ReadLimits } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { readJson, readJsonInSteps } from '../json.ts'
 import type { Encoding, Format } from '../model/result.ts'
-import { ownerOf } from '../run/call.ts'
+import { callOwner } from '../run/call.ts'
 
 /** Every request needs an access token for the platform with at least one of its scopes. */
 export function requirePlatformAccess(principal: Principal): void {
@@ -88,7 +88,7 @@ export const MEDIA_TYPES: Readonly<Record<Exclude<Format, 'wire'>, string>> = {
   parquet: 'application/vnd.apache.parquet',
 }
 
-export function mediaTypeOf({ format }: Encoding): string {
+export function mediaType({ format }: Encoding): string {
   if (format === 'wire') throw new TypeError('HTTP does not have the format wire')
   return MEDIA_TYPES[format]
 }
@@ -113,15 +113,15 @@ export function negotiateEncoding({ headers, query }: Context): Encoding {
   return {
     format: negotiateFormat(headers.accept),
     ...valueEncoding(query),
-    header: oneOf(query, 'header', ['none', 'columns']),
+    header: readWord(query, 'header', ['none', 'columns']),
   }
 }
 
 /** How rows and integers are written, in every format. */
 export function valueEncoding(query: QueryValues): Pick<Encoding, 'rows' | 'integers'> {
   return {
-    rows: oneOf(query, 'rows', ['objects', 'arrays']),
-    integers: oneOf(query, 'integers', ['numbers', 'strings']),
+    rows: readWord(query, 'rows', ['objects', 'arrays']),
+    integers: readWord(query, 'integers', ['numbers', 'strings']),
   }
 }
 
@@ -149,7 +149,7 @@ export function negotiateCompression(accepted: string | undefined): Compression 
   return COMPRESSIONS.find((compression) => candidates.includes(compression)) ?? 'identity'
 }
 
-export function oneOf<Word extends string>(query: QueryValues, name: string, words: readonly [Word, Word]): Word {
+export function readWord<Word extends string>(query: QueryValues, name: string, words: readonly [Word, Word]): Word {
   const given = query.get(name)
   if (given === undefined) return words[0]
   const found = words.find((word) => word === given)
@@ -165,7 +165,7 @@ export interface ResultLimits {
   readonly resultBytes: number
 }
 
-export function limitsOf(
+export function readLimits(
   limits: ResultLimits,
   { format }: Encoding,
   { limit, skip = 0 }: { readonly limit?: number | undefined; readonly skip?: number } = {},
@@ -175,7 +175,7 @@ export function limitsOf(
 }
 
 /** The key of a request whose body is hashed as it arrives; `kind` and the query string are part of the request. */
-export function idempotencyKeyOf(
+export function idempotencyKeyReader(
   context: Context,
   clock: Clock,
   kind: string,
@@ -206,5 +206,5 @@ export function readIdempotencyKey(
   const hash = createHash('sha256').update(`${context.route}\n`)
   for (const part of request()) hash.update(part)
   const fingerprint = hash.digest('base64url')
-  return { owner: ownerOf(context.principal), key, fingerprint, now: BigInt(clock()) * 1000n }
+  return { owner: callOwner(context.principal), key, fingerprint, now: BigInt(clock()) * 1000n }
 }

@@ -27,7 +27,7 @@ import type { KeyColumn } from '../plan/planner.ts'
 import type { Planning } from '../run/planning.ts'
 import { CallValues, readCriteria } from './criteria.ts'
 import { type Cursor, keyText, readCursor, writeCursor } from './cursor.ts'
-import { limitsOf, negotiateEncoding, readTableBody } from './request.ts'
+import { negotiateEncoding, readLimits, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
 interface ParsedSelect extends ParsedRequest {
@@ -49,7 +49,7 @@ function plan({ body, encoding }: ParsedSelect, planning: Planning, context: Con
   const table = requireTable(planning.view, context.param('table'))
   const call = readSelect(table, context.query, body)
   const planned = planning.plan('', call)
-  const limits = limitsOf(env.limits, encoding, { limit: call.limit, skip: call.offset })
+  const limits = readLimits(env.limits, encoding, { limit: call.limit, skip: call.offset })
   return {
     planned,
     valueSets: [call.values.read(planned.bound.parameters)],
@@ -94,7 +94,7 @@ function readSelect(table: TableView, parameters: QueryValues, body: Json): Sele
   const offset = count(parameters, 'offset') ?? 0
   return {
     key: `${key} ${JSON.stringify(where)}`,
-    statement: () => queryOf(table, columns, order, where),
+    statement: () => buildQuery(table, columns, order, where),
     keys: (bound) => (hasKey ? keyColumns(bound, table, order) : []),
     values,
     limit: count(parameters, 'limit'),
@@ -148,7 +148,7 @@ function usualRows(table: TableView): Rows {
   return rows
 }
 
-function queryOf(
+function buildQuery(
   table: TableView,
   columns: readonly string[],
   order: readonly Order[],

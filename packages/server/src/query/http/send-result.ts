@@ -10,7 +10,7 @@ import { type Encoding, isText, type ReadOutcome, type RowEncoder } from '../mod
 import { createEncoder } from '../results/byte-encoder.ts'
 import { endOfResult, type ResultEnd } from '../results/encoders.ts'
 import type { QueryResult } from '../run/call.ts'
-import { type Compression, mediaTypeOf } from './request.ts'
+import { type Compression, mediaType } from './request.ts'
 
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
@@ -54,7 +54,7 @@ export async function sendStream(
     return Buffer.concat(bytes)
   }
   result.onRows()
-  const type = mediaTypeOf(encoding)
+  const type = mediaType(encoding)
   const bytes = rest(first.value, second, result)
   if (compression === 'identity') {
     const response = context.stream(type)

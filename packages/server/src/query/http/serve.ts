@@ -11,7 +11,7 @@ import type { Planning } from '../run/planning.ts'
 import { type CallParts, type Ran, type Run, type RunEnv, run, type Work } from '../run/run.ts'
 import type { RunningQuery } from '../run/running.ts'
 import { problemFor } from './problem.ts'
-import { type Compression, mediaTypeOf, negotiateCompression, type ResultLimits } from './request.ts'
+import { type Compression, mediaType, negotiateCompression, type ResultLimits } from './request.ts'
 import { encodeRows, sendCompressedResult, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
@@ -56,7 +56,7 @@ export function serve<Parsed extends ParsedRequest>(
 ): Sent {
   const answer = (request: Parsed): Sent => {
     const { encoding, shown } = request
-    const work = workOf(context, env, shown)
+    const work = describeWork(context, env, shown)
     const { address } = context
     const ran = run({ ...work, address, encoding, plan: (planning) => plan(request, planning, context, env) }, env)
     const reply = (ran: Ran<PlannedRequest>) => new Reply(context, env, encoding, ran).send()
@@ -67,7 +67,7 @@ export function serve<Parsed extends ParsedRequest>(
 }
 
 /** What a request runs: it ends if the client leaves. */
-export function workOf(context: Context, { trace }: ServeEnv, shown: string): Work {
+export function describeWork(context: Context, { trace }: ServeEnv, shown: string): Work {
   const { principal, id: requestId } = context
   const onBegin = (running: RunningQuery) => stopWhenClosed(context, running)
   return { principal, requestId, shown, span: trace?.begin('query'), onBegin }
@@ -114,7 +114,7 @@ class Reply {
     if (result.kind !== 'whole') return this.#sendRows(result)
     try {
       const { text, outcome } = result.read
-      this.#sendWhole(text + endOfText(this.#encoding, outcome, this.#endOf(outcome)))
+      this.#sendWhole(text + endOfText(this.#encoding, outcome, this.#resultEnd(outcome)))
       this.#run.succeed(outcome.rowCount)
       return undefined
     } catch (error) {
@@ -128,7 +128,7 @@ class Reply {
       if (result.kind === 'stream') return await this.#stream(result.chunks)
       const { rows, rowsAffected, isTruncated } = result
       const outcome: ReadOutcome = { rowCount: rows.length, truncated: isTruncated ? 'rows' : 'no', lastKey: [] }
-      const end = { ...this.#endOf(outcome), rowsAffected }
+      const end = { ...this.#resultEnd(outcome), rowsAffected }
       this.#sendWhole(await encodeRows(result, this.#encoding, outcome, end))
       this.#run.succeed(outcome.rowCount)
     } catch (error) {
@@ -146,7 +146,7 @@ class Reply {
         if (this.#encoding.format !== 'json') run.running?.beginExport()
       },
       end: (outcome) => {
-        const end = this.#endOf(outcome)
+        const end = this.#resultEnd(outcome)
         run.succeed(outcome.rowCount)
         return endOfResult(this.#encoding, outcome, end)
       },
@@ -158,7 +158,7 @@ class Reply {
 
   #sendWhole(body: string | Buffer): void {
     const context = this.#context
-    const type = mediaTypeOf(this.#encoding)
+    const type = mediaType(this.#encoding)
     const length = this.#compression === 'identity' ? 0 : Buffer.byteLength(body)
     if (this.#compression === 'identity' || length < WORTH_COMPRESSING) {
       context.send(type, body)
@@ -182,7 +182,7 @@ class Reply {
   }
 
   /** What follows the rows of a result. Throws if rows are missing and the format cannot report it. */
-  #endOf(outcome: ReadOutcome): ResultEnd {
+  #resultEnd(outcome: ReadOutcome): ResultEnd {
     const { cursor, isOwnLimit } = this.#parts
     const { truncated, rowCount } = outcome
     const isTruncated = truncated === 'bytes' || (truncated === 'rows' && isOwnLimit !== true)

@@ -4,11 +4,11 @@ import { type ParameterInput, readParameters, reads } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, membersOf, readJson, textOf, writeJson } from '../json.ts'
+import { inputText, isList, isObject, membersByName, readJson, writeJson } from '../json.ts'
 import type { Encoding } from '../model/result.ts'
 import type { Planning } from '../run/planning.ts'
 import { readCursor, writeCursor } from './cursor.ts'
-import { bodyText, checkContentType, limitsOf, negotiateEncoding, oneOf, readIdempotencyKey } from './request.ts'
+import { bodyText, checkContentType, negotiateEncoding, readIdempotencyKey, readLimits, readWord } from './request.ts'
 import type { PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
 interface ParsedStatement extends StatementRequest {
@@ -26,7 +26,7 @@ function parse(context: Context): ParsedStatement {
   checkContentType(context.headers['content-type'])
   const encoding = negotiateEncoding(context)
   // A caller that runs what others wrote, such as a shared board, refuses writes.
-  const isReadOnly = oneOf(context.query, 'writes', ['allowed', 'refused']) === 'refused'
+  const isReadOnly = readWord(context.query, 'writes', ['allowed', 'refused']) === 'refused'
   const statement = readStatement(context)
   return { ...statement, encoding, shown: statement.text, isReadOnly }
 }
@@ -38,18 +38,18 @@ function plan(request: ParsedStatement, planning: Planning, context: Context, en
   if (isReadOnly && writes) throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
   const valueSets = [readParameters(text, planned.bound, values)]
   const identity = (): string => `${text}\n${JSON.stringify([...values])}`
-  const skip = skipOf(context, identity)
+  const skip = readSkip(context, identity)
   return {
     planned,
     valueSets,
-    limits: limitsOf(env.limits, encoding, { skip }),
+    limits: readLimits(env.limits, encoding, { skip }),
     idempotencyKey: writes ? readIdempotencyKey(context, env.clock, () => [identity()]) : undefined,
     cursor: ({ rowCount }) => writeCursor({ kind: 'rows', rows: skip + rowCount }, identity()),
   }
 }
 
 /** The rows of the pages before. `identity` is everything that determines the rows and their order. */
-function skipOf(context: Context, identity: () => string): number {
+function readSkip(context: Context, identity: () => string): number {
   const after = context.query.get('after')
   if (after === undefined) return 0
   const cursor = typeof after === 'string' ? readCursor(after, identity()) : undefined
@@ -75,7 +75,7 @@ export function readStatement(context: Context, kind: 'query' | 'live' = 'query'
   if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
   let text: Json | undefined
   let maxRate: Json | undefined
-  for (const [name, value] of membersOf(envelope)) {
+  for (const [name, value] of membersByName(envelope)) {
     if (name === 'statement') text = value
     else if (name === 'parameters') readValues(value, values)
     else if (name === 'maxrate' && kind === 'live') maxRate = value
@@ -109,7 +109,7 @@ export function readValues(parameters: Json, values: Map<string, ParameterInput>
 }
 
 export function parameterInput(value: Json): ParameterInput {
-  return value === null ? null : { text: textOf(value), json: writeJson(value) }
+  return value === null ? null : { text: inputText(value), json: writeJson(value) }
 }
 
 function isJson(contentType = ''): boolean {

@@ -17,16 +17,16 @@ import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { findColumn } from '../catalogue/find-column.ts'
 import { requireTable } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, membersOf, shown } from '../json.ts'
+import { isList, isObject, membersByName, shown } from '../json.ts'
 import type { Planning } from '../run/planning.ts'
 import { BULK_TYPES } from './bulk-type.ts'
 import { CallValues, requireCriteria } from './criteria.ts'
-import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
+import { negotiateEncoding, readIdempotencyKey, readLimits, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
-export const INSERT = kindOf(readInsert, BULK_TYPES)
-export const UPDATE = kindOf((table, body) => [readUpdate(table, body)])
-export const DELETE = kindOf((table, body) => [readDelete(table, body)])
+export const INSERT = createKind(readInsert, BULK_TYPES)
+export const UPDATE = createKind((table, body) => [readUpdate(table, body)])
+export const DELETE = createKind((table, body) => [readDelete(table, body)])
 
 type ReadWrite = (table: TableView, body: NonNullable<Json>) => readonly WriteCall[] | Steps<readonly WriteCall[]>
 
@@ -34,7 +34,7 @@ interface ParsedWrite extends ParsedRequest {
   readonly body: NonNullable<Json>
 }
 
-function kindOf(read: ReadWrite, otherTypes: readonly string[] = []): RequestKind<ParsedWrite> {
+function createKind(read: ReadWrite, otherTypes: readonly string[] = []): RequestKind<ParsedWrite> {
   return {
     parse: (context) => inTurns(parse(context, otherTypes)),
     plan: (request, planning, context, env) => inTurns(plan(request, planning, context, env, read)),
@@ -58,14 +58,14 @@ function* plan(
   const steps = read(table, body)
   const calls = 'next' in steps ? yield* steps : steps
   const parts: Pick<PlannedRequest, 'planned' | 'valueSets'>[] = []
-  const numberOf = isList(body) ? (row: number) => row : () => undefined
+  const rowNumber = isList(body) ? (row: number) => row : () => undefined
   let row = 0
   for (const call of calls) {
     const planned = planning.planAtOnce('', call)
     const valueSets: IqlValue[][] = []
     for (const values of call.sets) {
       row++
-      valueSets.push(inRow(numberOf(row), () => values.read(planned.bound.parameters)))
+      valueSets.push(inRow(rowNumber(row), () => values.read(planned.bound.parameters)))
       yield
     }
     parts.push({ planned, valueSets })
@@ -75,7 +75,7 @@ function* plan(
   return {
     ...first,
     further,
-    limits: limitsOf(env.limits, encoding),
+    limits: readLimits(env.limits, encoding),
     idempotencyKey: readIdempotencyKey(context, env.clock, () => [`${table.name}\n`, context.body]),
   }
 }
@@ -109,7 +109,7 @@ function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
       throw ofRow(number, refuse('Request.BadBody', 'A row must be an object with a member for each column'))
     const names = Object.keys(row)
     if (shape === undefined || !isSameList(names, previous)) {
-      shape = inRow(number, () => shapeOf(table, names))
+      shape = inRow(number, () => findShape(table, names))
       yield
     }
     previous = names
@@ -169,7 +169,7 @@ interface RowShape {
 /** The last shape of each definition of a table, which is usually the next one too. */
 const latest = new WeakMap<TableView, { readonly names: readonly string[]; readonly shape: RowShape }>()
 
-function shapeOf(table: TableView, names: readonly string[]): RowShape {
+function findShape(table: TableView, names: readonly string[]): RowShape {
   const last = latest.get(table)
   if (last !== undefined && isSameList(names, last.names)) return last.shape
   const shape = newShape(table, names)
@@ -205,7 +205,7 @@ function readUpdate(table: TableView, body: Json): WriteCall {
     const column = findColumn(table, name)
     return { column: buildName(column), value: parameterRef(values.add(column, value)) }
   })
-  return callOf(
+  return createCall(
     { kind: 'update', table: buildName(table.name), alias: undefined, set, where, returning: [], ...AT },
     values,
   )
@@ -218,16 +218,19 @@ function readDelete(table: TableView, body: Json): WriteCall {
     : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')
   const values = new CallValues()
   const where = requireCriteria(criteria ?? [], table, values)
-  return callOf({ kind: 'delete', table: buildName(table.name), alias: undefined, where, returning: [], ...AT }, values)
+  return createCall(
+    { kind: 'delete', table: buildName(table.name), alias: undefined, where, returning: [], ...AT },
+    values,
+  )
 }
 
-function callOf(statement: Statement, values: CallValues): WriteCall {
+function createCall(statement: Statement, values: CallValues): WriteCall {
   return { key: JSON.stringify(statement), statement: () => statement, sets: [values] }
 }
 
 function namedMembers(body: Json, allowed: readonly string[], shape: string): ReadonlyMap<string, Json> {
   if (!isObject(body)) throw refuse('Request.BadBody', shape)
-  const members = membersOf(body)
+  const members = membersByName(body)
   for (const name of members.keys())
     if (!allowed.includes(name)) throw refuse('Request.BadBody', `${shape}; ${shown(name)} is unknown`)
   return members

@@ -37,7 +37,7 @@ export class AttributeWatch<Reader extends object> {
   }
 
   /** The values as far as they have been read; undefined if the reader is not followed yet. */
-  valuesOf(reader: Reader): AttributeValues | undefined {
+  knownValues(reader: Reader): AttributeValues | undefined {
     return this.#byReader.get(reader)?.values
   }
 
@@ -47,7 +47,7 @@ export class AttributeWatch<Reader extends object> {
 
   /** Reads the current values; from now on `onChanged` is called for the reader until it is forgotten. */
   async follow(reader: Reader, caller: Caller): Promise<void> {
-    const key = keyOf(caller)
+    const key = callerKey(caller)
     const watched = this.#callers.get(key) ?? { caller, readers: new Set(), values: undefined, changes: 0 }
     this.#callers.set(key, watched)
     watched.readers.add(reader)
@@ -60,7 +60,7 @@ export class AttributeWatch<Reader extends object> {
     if (watched === undefined) return
     this.#byReader.delete(reader)
     watched.readers.delete(reader)
-    if (watched.readers.size === 0) this.#callers.delete(keyOf(watched.caller))
+    if (watched.readers.size === 0) this.#callers.delete(callerKey(watched.caller))
   }
 
   close(): void {
@@ -80,11 +80,11 @@ export class AttributeWatch<Reader extends object> {
   #concernedBy(event: GateEvent): readonly Watched<Reader>[] {
     switch (event.kind) {
       case 'user-changed':
-        return this.#callerOf({ kind: 'user', subject: event.subject, clientId: '' })
+        return this.#watchedCaller({ kind: 'user', subject: event.subject, clientId: '' })
       case 'clients-changed':
         if (event.clientId === undefined)
           return [...this.#callers.values()].filter(({ caller }) => caller.kind === 'client')
-        return this.#callerOf({ kind: 'client', subject: event.clientId, clientId: event.clientId })
+        return this.#watchedCaller({ kind: 'client', subject: event.clientId, clientId: event.clientId })
       // The values of a removed attribute are gone, also if one of the same name is declared later.
       case 'attributes-changed':
         return [...this.#callers.values()]
@@ -93,8 +93,8 @@ export class AttributeWatch<Reader extends object> {
     }
   }
 
-  #callerOf(caller: Caller): readonly Watched<Reader>[] {
-    const watched = this.#callers.get(keyOf(caller))
+  #watchedCaller(caller: Caller): readonly Watched<Reader>[] {
+    const watched = this.#callers.get(callerKey(caller))
     return watched === undefined ? [] : [watched]
   }
 
@@ -124,6 +124,6 @@ export class AttributeWatch<Reader extends object> {
   }
 }
 
-function keyOf({ kind, subject }: Caller): string {
+function callerKey({ kind, subject }: Caller): string {
   return `${kind}:${subject}`
 }

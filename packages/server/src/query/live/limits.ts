@@ -58,7 +58,7 @@ export function tooManyRows({ rows }: LiveLimits): Refusal {
 }
 
 /** The most memory that one owner may use, so that some is always left for others. */
-export function shareOf({ bytes }: LiveLimits): number {
+export function ownerShare({ bytes }: LiveLimits): number {
   return bytes / 2
 }
 

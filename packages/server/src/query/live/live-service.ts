@@ -16,7 +16,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { AttributeSource } from '../catalogue/attributes.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
-import { ownerOf } from '../run/call.ts'
+import { callOwner } from '../run/call.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import { shownStatement } from '../run/running.ts'
 import type { SlowLog } from '../run/slow-log.ts'
@@ -39,7 +39,7 @@ import { ResultCache } from './result-cache.ts'
 import type { LiveResult } from './results/live-result.ts'
 import { Resumes } from './resume.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
-import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
+import { type LiveTarget, planTarget, type TargetEnv } from './target.ts'
 
 export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: NodeCatalogue
@@ -110,10 +110,10 @@ export class LiveService implements LiveQueries {
   async subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription> {
     checkRequest(request)
     if (this.#isClosed) throw shuttingDown()
-    const key = keyOf(request)
+    const key = requestKey(request)
     if (this.#subscribers.has(key))
       throw refuse('Request.BadRequestId', `A live statement with the Request-Id ${request.requestId} is running`)
-    this.#statements.add(request.connectionId, ownerOf(request.principal))
+    this.#statements.add(request.connectionId, callOwner(request.principal))
     const subscriber = new Subscriber(request, sink, this.#subscriberEnv, this.#options.clock())
     this.#subscribers.set(key, subscriber)
     try {
@@ -130,7 +130,7 @@ export class LiveService implements LiveQueries {
 
   async #begin(subscriber: Subscriber): Promise<void> {
     const { request } = subscriber
-    for (let target = await this.#firstTargetOf(subscriber); ; ) {
+    for (let target = await this.#planFirstTarget(subscriber); ; ) {
       this.#requireStepUp(subscriber, request.principal, target)
       this.#starting.set(subscriber, target)
       const result = await this.#results.acquire(target, subscriber, request.signal)
@@ -138,7 +138,7 @@ export class LiveService implements LiveQueries {
         const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
         if (result.endedBy !== undefined) throw result.endedBy
-        const now = this.#targetOf(subscriber, request.principal)
+        const now = this.#planTarget(subscriber, request.principal)
         if (now.identity === target.identity) {
           // Another demand may have been made of the tables while the result was read.
           if (!sameNeed(now.stepUp, target.stepUp)) this.#requireStepUp(subscriber, request.principal, now)
@@ -184,7 +184,7 @@ export class LiveService implements LiveQueries {
   end(requestId: string, owner: string | undefined): boolean {
     const found = [...this.#subscribers.values()].filter(
       ({ request, principal }) =>
-        request.requestId === requestId && (owner ?? ownerOf(principal)) === ownerOf(principal),
+        request.requestId === requestId && (owner ?? callOwner(principal)) === callOwner(principal),
     )
     for (const subscriber of found) subscriber.end(refuse('Limit.Cancelled', 'The query was cancelled'))
     return found.length > 0
@@ -229,20 +229,20 @@ export class LiveService implements LiveQueries {
   }
 
   /** Without values of attributes that have not been read, as if there were none. */
-  #targetOf(subscriber: Subscriber, principal: Principal): LiveTarget {
+  #planTarget(subscriber: Subscriber, principal: Principal): LiveTarget {
     const { snapshot } = this.#options.catalogue
-    return targetOf(subscriber.request, principal, snapshot, this.#options, this.#attributes.valuesOf(subscriber))
+    return planTarget(subscriber.request, principal, snapshot, this.#options, this.#attributes.knownValues(subscriber))
   }
 
-  async #firstTargetOf(subscriber: Subscriber): Promise<LiveTarget> {
+  async #planFirstTarget(subscriber: Subscriber): Promise<LiveTarget> {
     const { principal, request } = subscriber
     const { planner, catalogue } = this.#options
-    const planned = planner.planAhead(ownerOf(principal), principal, catalogue.snapshot, request.statement)
+    const planned = planner.planAhead(callOwner(principal), principal, catalogue.snapshot, request.statement)
     if (planned instanceof Promise) await planned
-    const target = this.#targetOf(subscriber, subscriber.principal)
+    const target = this.#planTarget(subscriber, subscriber.principal)
     if (!target.usesAttributes) return target
     await this.#attributes.follow(subscriber, subscriber.principal)
-    return this.#targetOf(subscriber, subscriber.principal)
+    return this.#planTarget(subscriber, subscriber.principal)
   }
 
   #replan(subscriber: Subscriber, principal: Principal): void {
@@ -250,7 +250,7 @@ export class LiveService implements LiveQueries {
     if (before === undefined) return
     let target: LiveTarget
     try {
-      target = this.#targetOf(subscriber, principal)
+      target = this.#planTarget(subscriber, principal)
       // Not in between: only a new token, or another demand, is judged.
       const isRenewed = principal.tokenId !== subscriber.principal.tokenId
       const isOther = !sameNeed(target.stepUp, this.#needs.get(subscriber))
@@ -267,7 +267,7 @@ export class LiveService implements LiveQueries {
     this.#targets.set(subscriber, target)
     // Messages of the old result may contain rows that the caller may no longer see.
     subscriber.leave()
-    subscriber.reset(shapeOf(before) === shapeOf(target) ? 'Rights' : 'Definition')
+    subscriber.reset(targetShape(before) === targetShape(target) ? 'Rights' : 'Definition')
     this.#follow(subscriber).catch((error: unknown) => {
       this.#changing.delete(subscriber)
       if (!(error instanceof Refusal)) this.#options.onError(error)
@@ -356,12 +356,12 @@ export class LiveService implements LiveQueries {
 
   #forget(subscriber: Subscriber): void {
     const { request } = subscriber
-    if (!this.#subscribers.delete(keyOf(request))) return
+    if (!this.#subscribers.delete(requestKey(request))) return
     this.#targets.delete(subscriber)
     this.#changing.get(subscriber)?.abort()
     this.#changing.delete(subscriber)
     this.#attributes.forget(subscriber)
-    this.#statements.remove(request.connectionId, ownerOf(request.principal))
+    this.#statements.remove(request.connectionId, callOwner(request.principal))
   }
 
   #tick(): void {
@@ -378,12 +378,12 @@ function checkRequest({ maxRate, resume }: LiveRequest): void {
     throw refuse('Request.BadPosition', 'The position to resume at is malformed')
 }
 
-function keyOf({ principal, requestId }: LiveRequest): string {
-  return `${ownerOf(principal)}\n${requestId}`
+function requestKey({ principal, requestId }: LiveRequest): string {
+  return `${callOwner(principal)}\n${requestId}`
 }
 
 /** The columns and keys of the tables and views, as far as the caller sees them. */
-function shapeOf({ plan }: LiveTarget): string {
+function targetShape({ plan }: LiveTarget): string {
   const tables = plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey])
   return JSON.stringify([tables, plan.views.map(({ columns, view }) => [columns, view?.text])])
 }

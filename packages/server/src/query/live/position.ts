@@ -75,14 +75,14 @@ export class PositionSeal {
     const day = Buffer.alloc(3)
     day.writeUIntBE(Math.floor(this.#clock() / DAY_MS), 0, day.length)
     const header = day.toString('base64url')
-    return header + seal(plain, this.#keyOf(header), fingerprint)
+    return header + seal(plain, this.#deriveKey(header), fingerprint)
   }
 
   /** Undefined if it belongs to another result, or is not a position of this installation. */
   read(text: string, { fingerprint, tables }: Bound): LivePosition | undefined {
     const header = text.slice(0, DAY_LENGTH)
     try {
-      const plain = unseal(text.slice(DAY_LENGTH), this.#keyOf(header), fingerprint)
+      const plain = unseal(text.slice(DAY_LENGTH), this.#deriveKey(header), fingerprint)
       const end = TABLES_AT + plain.readUInt16BE(LENGTH_AT)
       return {
         resultId: plain.toString('hex', 0, ID_BYTES),
@@ -94,7 +94,7 @@ export class PositionSeal {
     }
   }
 
-  #keyOf(header: string): KeyObject {
+  #deriveKey(header: string): KeyObject {
     const known = this.#keys.get(header)
     if (known !== undefined) return known
     const key = createSecretKey(this.#derive(`live positions ${header}`))

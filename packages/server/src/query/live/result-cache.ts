@@ -4,7 +4,7 @@ import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluate/evaluator.ts'
 import { Family } from './evaluate/family.ts'
 import type { LiveReader } from './evaluate/reader.ts'
-import { evaluateWhole, Rerun, readState, voidReasonOf } from './evaluate/rerun.ts'
+import { evaluateWhole, findVoidReason, Rerun, readState } from './evaluate/rerun.ts'
 import { TableWatches } from './evaluate/table-watches.ts'
 import { shuttingDown, tooManyOwnBytes } from './limits.ts'
 import type { PositionSeal } from './position.ts'
@@ -45,7 +45,7 @@ export class ResultCache {
   constructor({ reader, seal, counts, onError }: ResultsEnv) {
     this.#seal = seal
     const watches = new TableWatches(reader.source, onError)
-    const hasChanged = (result: LiveResult): void => this.#entryOf(result)?.charge.resize(result.bytes)
+    const hasChanged = (result: LiveResult): void => this.#findEntry(result)?.charge.resize(result.bytes)
     this.#env = { reader, counts, onError, watches, starts: new TurnQueue(), hasChanged }
     this.budget = new MemoryBudget({ limits: reader.limits, dropIdle: () => this.#dropIdle() })
   }
@@ -103,7 +103,7 @@ export class ResultCache {
   }
 
   release(result: LiveResult, user: MemoryUser): void {
-    const entry = this.#entryOf(result)
+    const entry = this.#findEntry(result)
     if (entry === undefined) return
     entry.charge.delete(user)
     if (entry.charge.size > 0) return
@@ -118,7 +118,7 @@ export class ResultCache {
   }
 
   /** Undefined if the result was dropped; another may have taken its place. */
-  #entryOf(result: LiveResult): Entry | undefined {
+  #findEntry(result: LiveResult): Entry | undefined {
     const entry = this.#entries.get(result.target.identity)
     return entry?.result === result ? entry : undefined
   }
@@ -175,7 +175,7 @@ export class ResultCache {
   async #wake(entry: Entry, result: LiveResult): Promise<LiveResult> {
     const { reader } = this.#env
     const found = await reader.source.changedSince(result.positions)
-    const voidBy = voidReasonOf(found)
+    const voidBy = findVoidReason(found)
     if (voidBy !== undefined)
       await evaluateWhole(result, reader, { startedAt: performance.now(), voidBy, signal: entry.reading.signal })
     // Dropped in the meantime: it used too much memory, and its statements were ended.

@@ -7,8 +7,8 @@ import { isTransient } from './evaluate/evaluator.ts'
 import type { LiveReader } from './evaluate/reader.ts'
 import { SharedReads } from './evaluate/shared-reads.ts'
 import type { PositionSeal } from './position.ts'
-import { difference, type LiveState, stateOf } from './results/difference.ts'
-import { type FormerKeys, formerKeysOf } from './results/former-keys.ts'
+import { difference, type LiveState, toState } from './results/difference.ts'
+import { collectFormerKeys, type FormerKeys } from './results/former-keys.ts'
 import type { LiveResult, Step } from './results/live-result.ts'
 import type { FamilyTarget, LiveTarget } from './target.ts'
 
@@ -67,7 +67,7 @@ export class Resumes {
     // A read that is already running may not see the changes of this version.
     const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
       const reply = await this.#reader.readChanged(family.readFormer(position))
-      return inTurns(formerKeysOf(reply), BACKGROUND)
+      return inTurns(collectFormerKeys(reply), BACKGROUND)
     })
     return former && result.stepFromKeys(former, family.route, version)
   }
@@ -85,6 +85,6 @@ export class Resumes {
   async #readFormer(target: LiveTarget, positions: Positions): Promise<LiveState | undefined> {
     const { isOrdered, keyNames } = target.plan
     const reply = await this.#reader.readFormer(target, positions)
-    return reply && inTurns(stateOf(reply.rows, { isOrdered, hasKeys: keyNames !== null }), BACKGROUND)
+    return reply && inTurns(toState(reply.rows, { isOrdered, hasKeys: keyNames !== null }), BACKGROUND)
   }
 }

@@ -8,20 +8,20 @@ import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import type { ParameterSource } from '../engines/emit/parameter-source.ts'
 import {
   type Bindable,
+  bindParameters,
   type EmittedSql,
   type PlanParameter,
-  parametersOf,
   type RunValues,
 } from '../engines/emit/parameters.ts'
 import type { Engine } from '../engines/engine.ts'
-import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
+import { type LiveReadRequest, type Positions, type Since, sincePositions } from '../engines/live-source.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
 import type { LiveFamily, PositionedSql } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
-import { ownerOf } from '../run/call.ts'
+import { callOwner } from '../run/call.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { LiveRequest } from './contract.ts'
 
@@ -74,7 +74,7 @@ export interface TargetEnv {
 }
 
 /** Throws a Refusal if the statement does not bind, or cannot be live. `values` are those of the caller's attributes. */
-export function targetOf(
+export function planTarget(
   request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
   principal: Principal,
   snapshot: CatalogueSnapshot,
@@ -84,21 +84,21 @@ export function targetOf(
   const { statement: text, encoding } = request
   const planned = env.planner.planWithLiterals(principal, snapshot, text)
   const parameters = readParameters(text, planned.bound, request.parameters)
-  const plan = livePlanOf(planned, env.engine)
-  const owner = ownerOf(principal)
+  const plan = findLivePlan(planned, env.engine)
+  const owner = callOwner(principal)
   const tables = plan.tables
     .filter(({ isSystem }) => !isSystem)
     .map(({ name }) => name)
     .sort()
   const attributes = attributeInputs(values, planned.bound.attributes, snapshot.attributes)
-  const run = runValuesOf(principal, parameters, attributes, env)
+  const run = createRunValues(principal, parameters, attributes, env)
   const columns = describeColumns(plan.statement.columns)
   const parts = ({ statement, emitted }: PositionedSql, since?: Since): ReadParts => {
-    const parameters = parametersOf(emitted, { ...run(), since: positionsOf(since) }, env.engine.bind)
+    const parameters = bindParameters(emitted, { ...run(), since: sincePositions(since) }, env.engine.bind)
     return { owner, tables, statement, parameters, encoding, since }
   }
   const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
-  const family = plan.family === undefined ? undefined : familyOf(plan.family)
+  const family = plan.family === undefined ? undefined : createFamily(plan.family)
   const identity = JSON.stringify(
     family === undefined
       ? [plan.method, plan.emitted.sql, fixedParameters(plan.emitted, run(), env), ...shape]
@@ -126,11 +126,11 @@ export function targetOf(
     },
   }
 
-  function familyOf({ changed, former, table, routeOf }: LiveFamily): FamilyTarget {
+  function createFamily({ changed, former, table, findRoute }: LiveFamily): FamilyTarget {
     return {
       identity: JSON.stringify([changed.emitted.sql, fixedParameters(changed.emitted, run(), env), ...shape]),
       table,
-      route: routeOf(run(), encoding),
+      route: findRoute(run(), encoding),
       read: (position) => parts(changed, { of: 'changed rows', table, position }),
       readFormer: (position) => parts(former(), { of: 'changed rows', table, position }),
     }
@@ -140,7 +140,7 @@ export function targetOf(
 /** Callers with the same statement and the same scopes share its plan. */
 const livePlans = new WeakMap<Planned, LivePlan>()
 
-function livePlanOf(planned: Planned, engine: Engine): LivePlan {
+function findLivePlan(planned: Planned, engine: Engine): LivePlan {
   const known = livePlans.get(planned)
   if (known !== undefined) return known
   const plan = planLive(planned, engine)
@@ -148,7 +148,7 @@ function livePlanOf(planned: Planned, engine: Engine): LivePlan {
   return plan
 }
 
-function runValuesOf(
+function createRunValues(
   principal: Principal,
   parameters: readonly IqlValue[],
   attributes: AttributeInputs,
@@ -172,7 +172,7 @@ const CHANGING: ReadonlySet<ParameterSource['kind']> = new Set<ParameterSource['
 /** The values that do not change from one run to the next, in a form that JSON can write. */
 function fixedParameters(emitted: EmittedSql, values: RunValues, { engine }: TargetEnv): unknown[] {
   const parameters = emitted.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind)).map(withZoneName)
-  return parametersOf({ ...emitted, parameters }, values, engine.bind).map(written)
+  return bindParameters({ ...emitted, parameters }, values, engine.bind).map(written)
 }
 
 /** The arrays of a zone are long, and its name says as much. */

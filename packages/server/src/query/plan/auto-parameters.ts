@@ -34,10 +34,10 @@ export interface AutoParameter extends WrittenAt {
 }
 
 interface ColumnLimits {
-  keyLimitOf(table: TableView, column: string): number | undefined
+  keyLimit(table: TableView, column: string): number | undefined
 }
 
-export function autoParametersOf(
+export function findAutoParameters(
   { statement, parameters }: Bound,
   shape: Shape,
   limits: ColumnLimits,
@@ -77,7 +77,7 @@ function* inStatement(statement: BoundStatement, limits: ColumnLimits): Generato
 function* inInsert({ table, columns, rows, onConflict }: Insert, limits: ColumnLimits): Generator<Candidate, void> {
   if (rows.kind === 'query') yield* inQuery(rows.query)
   else {
-    const maxBytes = columns.map(({ name }) => limits.keyLimitOf(table, name))
+    const maxBytes = columns.map(({ name }) => limits.keyLimit(table, name))
     for (const row of rows.rows) {
       for (const [index, column] of columns.entries()) yield* inValue(column, row[index], maxBytes[index])
     }
@@ -88,7 +88,7 @@ function* inInsert({ table, columns, rows, onConflict }: Insert, limits: ColumnL
 }
 
 function* inAssignments(table: TableView, set: readonly Assignment[], limits: ColumnLimits) {
-  for (const { column, value } of set) yield* inValue(column, value, limits.keyLimitOf(table, column.name))
+  for (const { column, value } of set) yield* inValue(column, value, limits.keyLimit(table, column.name))
 }
 
 function* inValue(
@@ -191,7 +191,7 @@ function readAutoParameter({ index, type, sign, maxBytes }: AutoParameter, { lit
 function readWritten(type: IqlType, written: string, sign: '' | '-'): IqlValue | undefined {
   switch (type.kind) {
     case 'Decimal':
-      return decimalOf(type, written, sign)
+      return parseDecimal(type, written, sign)
     case 'Integer':
     case 'Double':
       return valueRead(type, sign + written)
@@ -206,7 +206,7 @@ function valueRead(type: IqlType, text: string): IqlValue | undefined {
 }
 
 /** Only with as many digits as the type has on both sides of the point: then the comparison has the type of the column. */
-function decimalOf({ precision, scale }: DecimalType, written: string, sign: '' | '-'): bigint | undefined {
+function parseDecimal({ precision, scale }: DecimalType, written: string, sign: '' | '-'): bigint | undefined {
   const [whole = '', fraction = ''] = written.split('.')
   const digits = whole.replace(/^0+/, '').length
   const wholeDigits = fraction === '' ? Math.max(1, digits) : digits

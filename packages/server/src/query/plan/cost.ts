@@ -28,8 +28,12 @@ export type AccessPath =
   | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
   | { readonly kind: 'scan' }
 
-/** `ascendingOf` are the indexes all of whose columns are in ascending order. */
-export function costOf(query: BoundQuery, indexesOf: FindIndexes, ascendingOf: FindIndexes = () => []): CostClass {
+/** `findAscending` are the indexes all of whose columns are in ascending order. */
+export function estimateCost(
+  query: BoundQuery,
+  findIndexes: FindIndexes,
+  findAscending: FindIndexes = () => [],
+): CostClass {
   const { body } = query
   if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
     return 'unbounded'
@@ -45,7 +49,7 @@ export function costOf(query: BoundQuery, indexesOf: FindIndexes, ascendingOf: F
   if (source.kind !== 'table' || source.filter !== undefined) return 'unbounded'
   const { table } = source
   if (table.isSystem && table.name !== AUDIT_LOG) return 'bounded'
-  const path = accessPath(source, body.where, indexesOf)
+  const path = accessPath(source, body.where, findIndexes)
   if (path.kind === 'key') {
     const conditions = conjuncts(body.where).filter((condition) => !isFixedBy(path, condition, source.id))
     const elsewhere = [...conditions, ...query.orderBy.map(({ expression }) => expression)].map(longReads)
@@ -55,8 +59,8 @@ export function costOf(query: BoundQuery, indexesOf: FindIndexes, ascendingOf: F
   // A sort or an offset reads many rows before the first one is returned.
   if (query.offset !== undefined) return 'unbounded'
   if (query.orderBy.length > 0) {
-    if (isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, indexesOf)) return 'bounded'
-    const inOrder = path.kind === 'index' && isInIndexOrder(query.orderBy, body, source, { indexesOf, ascendingOf })
+    if (isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, findIndexes)) return 'bounded'
+    const inOrder = path.kind === 'index' && isInIndexOrder(query.orderBy, body, source, { findIndexes, findAscending })
     return inOrder ? 'indexed' : 'unbounded'
   }
   if (path.kind === 'index') return 'indexed'
@@ -72,7 +76,7 @@ export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
   }
   const { where } = statement
   if (where === undefined || !isSimple(where)) return false
-  const path = accessPath(targetOf(statement), where)
+  const path = accessPath(targetSource(statement), where)
   if (path.kind !== 'key') return false
   const conditions = conjuncts(where).filter((condition) => !isFixedBy(path, condition, statement.source))
   const set = statement.kind === 'delete' ? [] : statement.set.map(({ value }) => value)
@@ -91,14 +95,14 @@ function comparesFew(values: readonly (BoundExpression | DefaultValue)[]): boole
 }
 
 /** The rows that an UPDATE or DELETE looks at. Its row filter is part of its WHERE, so it hides no key. */
-export function targetOf({ table, source }: Update | Delete): TableSource {
+export function targetSource({ table, source }: Update | Delete): TableSource {
   return { kind: 'table', id: source, table, filter: undefined }
 }
 
 export function accessPath(
   { id, table, filter }: TableSource,
   where: BoundExpression | undefined,
-  indexesOf: FindIndexes = () => [],
+  findIndexes: FindIndexes = () => [],
 ): AccessPath {
   // The database evaluates the conditions of the statement after the row filter, so it cannot use a key for them.
   if (where === undefined || filter !== undefined) return { kind: 'scan' }
@@ -116,7 +120,7 @@ export function accessPath(
   if (bounded.has(undefined) || bounded.size > 1 || fixed.size + bounds.length < conditions.length)
     return { kind: 'scan' }
   const used = fixed.size + bounded.size
-  const index = indexesOf(table).find(
+  const index = findIndexes(table).find(
     (columns) =>
       used <= columns.length &&
       columns.slice(0, fixed.size).every((column) => fixed.has(column)) &&
@@ -151,7 +155,7 @@ function isInIndexOrder(
   orderBy: BoundQuery['orderBy'],
   { outputs, where }: BoundSelect,
   { id, table }: TableSource,
-  { indexesOf, ascendingOf }: { readonly indexesOf: FindIndexes; readonly ascendingOf: FindIndexes },
+  { findIndexes, findAscending }: { readonly findIndexes: FindIndexes; readonly findAscending: FindIndexes },
 ): boolean {
   const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
   fixed.delete(undefined)
@@ -163,14 +167,14 @@ function isInIndexOrder(
       : undefined
   })
   if (orderBy.some(({ descending }) => descending !== orderBy[0]?.descending)) return false
-  const all = indexesOf(table)
+  const all = findIndexes(table)
   const [index, other] = [table.primaryKey, ...table.uniques, ...all].filter(([first = '']) => fixed.has(first))
   if (index === undefined || other !== undefined || !all.some((columns) => sameColumns(columns, index))) return false
   const rest = index.slice(fixed.size)
   const [key, ...further] = table.primaryKey
   const isNumbered = further.length === 0 && table.columns.find(({ name }) => name === key)?.type.kind === 'Integer'
   const entries = isNumbered && key !== undefined ? [...rest, key] : rest
-  const isAscending = ascendingOf(table).some((columns) => sameColumns(columns, index))
+  const isAscending = findAscending(table).some((columns) => sameColumns(columns, index))
   return (order.length === 1 && rest.length > 0) || isAscending
     ? order.every((column, place) => column !== undefined && column === entries[place])
     : false
@@ -189,7 +193,7 @@ function isInKeyOrder(
   { outputs, where }: BoundSelect,
   orderBy: BoundQuery['orderBy'],
   { id, table }: TableSource,
-  indexesOf: FindIndexes,
+  findIndexes: FindIndexes,
 ): boolean {
   const { primaryKey, uniques, columns } = table
   const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
@@ -197,7 +201,7 @@ function isInKeyOrder(
   if (fixed.size === 0) {
     const type = columns.find(({ name }) => name === primaryKey[0])?.type
     if (primaryKey.length !== 1 || type?.kind !== 'Integer') return false
-  } else if ([...uniques, ...indexesOf(table)].some(([first]) => fixed.has(first))) return false
+  } else if ([...uniques, ...findIndexes(table)].some(([first]) => fixed.has(first))) return false
   return orderBy.every(({ expression: written, descending }, index) => {
     const expression = written.kind === 'output' ? outputs[written.ordinal]?.expression : written
     const column = expression?.kind === 'column' && expression.source === id ? expression.name : undefined

@@ -17,17 +17,17 @@ import {
 } from 'gatehouse-iql'
 import { asofIndexColumns, asofMethod, sourceIds, splitConditions } from '../engines/emit/asof.ts'
 import { latestIndex } from '../engines/emit/latest.ts'
-import { accessPath, targetOf } from './cost.ts'
+import { accessPath, targetSource } from './cost.ts'
 
-export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: FindIndexes): readonly string[] {
+export function explain(statement: BoundQuery | Insert | Update | Delete, findIndexes: FindIndexes): readonly string[] {
   switch (statement.kind) {
     case 'query':
-      return queryLines(statement, indexesOf)
+      return queryLines(statement, findIndexes)
     case 'insert': {
       const rows =
         statement.rows.kind === 'values'
           ? [`${counted(statement.rows.rows.length, 'row')} of values`]
-          : queryLines(statement.rows.query, indexesOf)
+          : queryLines(statement.rows.query, findIndexes)
       const conflict = statement.onConflict === undefined ? [] : [`on conflict: ${statement.onConflict.kind}`]
       return [`insert into ${statement.table.name}`, ...indent([...conflict, ...rows])]
     }
@@ -35,35 +35,35 @@ export function explain(statement: BoundQuery | Insert | Update | Delete, indexe
       const columns = statement.set.map(({ column }) => column.name).join(', ')
       return [
         `update ${statement.table.name}: ${columns}`,
-        ...indent([accessLine(targetOf(statement), statement.where, indexesOf)]),
+        ...indent([accessLine(targetSource(statement), statement.where, findIndexes)]),
       ]
     }
     case 'delete':
       return [
         `delete from ${statement.table.name}`,
-        ...indent([accessLine(targetOf(statement), statement.where, indexesOf)]),
+        ...indent([accessLine(targetSource(statement), statement.where, findIndexes)]),
       ]
   }
 }
 
-function queryLines(query: BoundQuery, indexesOf: FindIndexes): readonly string[] {
+function queryLines(query: BoundQuery, findIndexes: FindIndexes): readonly string[] {
   const lines: string[] = []
   if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
   if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
   return nested(lines, [
-    ...query.with.flatMap((cte) => [`with ${cte.name}`, ...indent(queryLines(cte.query, indexesOf))]),
-    ...bodyLines(query.body, indexesOf),
+    ...query.with.flatMap((cte) => [`with ${cte.name}`, ...indent(queryLines(cte.query, findIndexes))]),
+    ...bodyLines(query.body, findIndexes),
   ])
 }
 
-function bodyLines(body: BoundBody, indexesOf: FindIndexes): readonly string[] {
+function bodyLines(body: BoundBody, findIndexes: FindIndexes): readonly string[] {
   switch (body.kind) {
     case 'query':
-      return queryLines(body, indexesOf)
+      return queryLines(body, findIndexes)
     case 'set':
       return [
         `${body.operator}${body.all ? ' all' : ''}`,
-        ...indent([...bodyLines(body.left, indexesOf), ...bodyLines(body.right, indexesOf)]),
+        ...indent([...bodyLines(body.left, findIndexes), ...bodyLines(body.right, findIndexes)]),
       ]
     case 'select': {
       const steps: string[] = []
@@ -71,10 +71,10 @@ function bodyLines(body: BoundBody, indexesOf: FindIndexes): readonly string[] {
       if (body.having !== undefined) steps.push('filter groups')
       if (body.grouped)
         steps.push(body.groupBy.length === 0 ? 'aggregate all rows' : `group by ${counted(body.groupBy.length, 'key')}`)
-      const index = latestIndex(body, indexesOf)
+      const index = latestIndex(body, findIndexes)
       if (body.latest !== undefined && index === undefined)
         steps.push(`number the rows of each key (${counted(body.latest.partitionBy.length, 'key')}), keep the last`)
-      return nested(steps, fromLines(body, index, indexesOf))
+      return nested(steps, fromLines(body, index, findIndexes))
     }
   }
 }
@@ -82,10 +82,10 @@ function bodyLines(body: BoundBody, indexesOf: FindIndexes): readonly string[] {
 function fromLines(
   { from, where }: BoundSelect,
   index: readonly string[] | undefined,
-  indexesOf: FindIndexes,
+  findIndexes: FindIndexes,
 ): string[] {
   if (from === undefined) return ['one row']
-  if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
+  if (index === undefined || from.kind !== 'table') return sourceLines(from, where, findIndexes)
   const keys = index.slice(0, -1).join(', ')
   const filtered = where === undefined ? '' : ', filtered'
   return [
@@ -93,12 +93,12 @@ function fromLines(
   ]
 }
 
-function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: FindIndexes): string[] {
+function sourceLines(source: Source, where: BoundExpression | undefined, findIndexes: FindIndexes): string[] {
   switch (source.kind) {
     case 'table':
-      return [accessLine(source, where, indexesOf)]
+      return [accessLine(source, where, findIndexes)]
     case 'derived':
-      return [...(where === undefined ? [] : ['filter']), ...queryLines(source.query, indexesOf)]
+      return [...(where === undefined ? [] : ['filter']), ...queryLines(source.query, findIndexes)]
     case 'series':
       return [`generate a series${where === undefined ? '' : ', filtered'}`]
     case 'cte':
@@ -107,21 +107,21 @@ function sourceLines(source: Source, where: BoundExpression | undefined, indexes
       return [
         `${source.join} join${where === undefined ? '' : ', filtered'}`,
         ...indent([
-          ...sourceLines(source.left, undefined, indexesOf),
-          ...sourceLines(source.right, undefined, indexesOf),
+          ...sourceLines(source.left, undefined, findIndexes),
+          ...sourceLines(source.right, undefined, findIndexes),
         ]),
       ]
     case 'asof':
-      return asofLines(source, where, indexesOf)
+      return asofLines(source, where, findIndexes)
   }
 }
 
-function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf: FindIndexes): string[] {
+function asofLines(join: AsofJoin, where: BoundExpression | undefined, findIndexes: FindIndexes): string[] {
   const sources = sourceIds(join)
   const [ofLeft, rest] = splitConditions(conjuncts(where), sources, sourceIds(join.left))
-  const method = asofMethod(join, { conditions: [...conjuncts(where)], sources }, { indexesOf, isFormer: false })
+  const method = asofMethod(join, { conditions: [...conjuncts(where)], sources }, { findIndexes, isFormer: false })
   const steps = `asof ${join.outer ? 'left ' : ''}join${rest.length === 0 ? '' : ', filtered'}`
-  const left = sourceLines(join.left, combineConditions(...ofLeft), indexesOf)
+  const left = sourceLines(join.left, combineConditions(...ofLeft), findIndexes)
   if (method.kind === 'index' && join.right.kind === 'table') {
     const { columns } = method
     const right = `find in ${join.right.table.name} the closest ${columns.at(-1)} by index on ${columns.join(', ')}`
@@ -135,12 +135,12 @@ function asofLines(join: AsofJoin, where: BoundExpression | undefined, indexesOf
   const how = method.kind === 'sort' ? 'sort both sides together' : 'read the right side for the one row of the left'
   return [
     steps,
-    ...indent([`${how}${missing}`, ...indent([...left, ...sourceLines(join.right, undefined, indexesOf)])]),
+    ...indent([`${how}${missing}`, ...indent([...left, ...sourceLines(join.right, undefined, findIndexes)])]),
   ]
 }
 
-function accessLine(source: TableSource, where: BoundExpression | undefined, indexesOf: FindIndexes): string {
-  const path = accessPath(source, where, indexesOf)
+function accessLine(source: TableSource, where: BoundExpression | undefined, findIndexes: FindIndexes): string {
+  const path = accessPath(source, where, findIndexes)
   switch (path.kind) {
     case 'key':
       return `find in ${source.table.name} by ${path.columns.join(', ')}`

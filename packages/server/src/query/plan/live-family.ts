@@ -35,7 +35,7 @@ export interface LiveFamily {
    * The route of this member: the JSON text of the values that its rows have in the route columns, as `LiveRow.route`.
    * Undefined if a value is NULL: then no row belongs to it.
    */
-  routeOf(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
+  findRoute(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
 }
 
 /** SQL with positions of tables among its parameters, and what it returns. */
@@ -66,7 +66,7 @@ export interface Routing {
  * The comparisons that members of a family may differ in. They are left out of the SQL, so that it is evaluated for rows that this
  * statement would not look at: there are none if it could fail on such a row.
  */
-export function routingOf({ outputs, where }: BoundSelect, source: TableSource): Routing {
+export function findRouting({ outputs, where }: BoundSelect, source: TableSource): Routing {
   const terms: RouteTerm[] = []
   const rest: BoundExpression[] = []
   for (const condition of where === undefined ? [] : conjuncts(where)) {
@@ -116,17 +116,17 @@ export function createFamily({ terms, ...parts }: FamilyParts): LiveFamily {
   return {
     ...parts,
     columns: columns.map(({ name }) => name),
-    routeOf({ parameters }, { integers }) {
+    findRoute({ parameters }, { integers }) {
       const cells = terms.map(({ value }) => {
         const given = value.kind === 'literal' ? value.value : (parameters[value.index] ?? null)
-        return cellOf(given, value.type)
+        return toCell(given, value.type)
       })
       return cells.includes(null) ? undefined : writers[integers](cells)
     },
   }
 }
 
-function cellOf(value: IqlValue, type: IqlType): Cell {
+function toCell(value: IqlValue, type: IqlType): Cell {
   if (value === null || typeof value === 'boolean') return value
   return type.kind === 'Integer' && typeof value === 'bigint' ? value : writeValue(type, value)
 }

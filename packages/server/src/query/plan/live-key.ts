@@ -32,12 +32,12 @@ function primaryKey({ id, table }: TableSource): LiveKey | undefined {
     if (column === undefined) throw new Error(`The key of ${table.name} has no column ${name}`)
     return { kind: 'column', source: id, ordinal, name: column.name, type: column.type, nullable: false }
   })
-  return keyOf(expressions, table.primaryKey)
+  return createKey(expressions, table.primaryKey)
 }
 
 /** Each key has one row. */
 function latestKey({ names, partitionBy }: BoundLatest): LiveKey | undefined {
-  return partitionBy.every(({ type }) => isStorable(type)) ? keyOf(partitionBy, names) : undefined
+  return partitionBy.every(({ type }) => isStorable(type)) ? createKey(partitionBy, names) : undefined
 }
 
 function groupKey(select: BoundSelect): LiveKey | undefined {
@@ -47,7 +47,7 @@ function groupKey(select: BoundSelect): LiveKey | undefined {
   const expressions = groupBy.map((expression, index): BoundExpression => {
     return { kind: 'group-key', index, expression, type: expression.type, nullable: expression.nullable }
   })
-  return keyOf(
+  return createKey(
     expressions,
     groupBy.map((expression, index) => groupName(select, expression, index)),
   )
@@ -61,7 +61,7 @@ function groupName({ outputs }: BoundSelect, expression: BoundExpression, index:
   return expression.kind === 'call' ? expression.function : `group${index + 1}`
 }
 
-function keyOf(expressions: readonly BoundExpression[], names: readonly string[]): LiveKey {
+function createKey(expressions: readonly BoundExpression[], names: readonly string[]): LiveKey {
   const columns = expressions.map(({ type, nullable }, index) => ({ name: names[index] ?? '', type, nullable }))
   return { columns, expressions }
 }

@@ -24,7 +24,7 @@ export interface MethodChoice {
   readonly table: { readonly select: BoundSelect; readonly source: TableSource } | undefined
 }
 
-export function methodOf(query: BoundQuery): MethodChoice {
+export function chooseMethod(query: BoundQuery): MethodChoice {
   const clock = clockReason(query)
   if (clock !== undefined) return { method: 'clock', reason: clock, table: undefined }
   const { body } = query

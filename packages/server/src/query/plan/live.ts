@@ -6,10 +6,10 @@ import type { EmittedSql } from '../engines/emit/parameters.ts'
 import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
-import { costOf, isSimple } from './cost.ts'
-import { createFamily, type LiveFamily, type PositionedSql, routeColumns, routingOf } from './live-family.ts'
+import { estimateCost, isSimple } from './cost.ts'
+import { createFamily, findRouting, type LiveFamily, type PositionedSql, routeColumns } from './live-family.ts'
 import { type LiveKey, liveKey } from './live-key.ts'
-import { type LiveMethod, methodOf } from './live-method.ts'
+import { chooseMethod, type LiveMethod } from './live-method.ts'
 import { checkLive } from './live-refusal.ts'
 import type { Planned } from './planner.ts'
 
@@ -40,17 +40,17 @@ type LiveEngine = Pick<Engine, 'dialect' | 'finish'>
 export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngine): LivePlan {
   const query = checkLive(bound, text)
   const key = liveKey(query)
-  const { method, reason, table } = methodOf(query)
+  const { method, reason, table } = chooseMethod(query)
   const ordered = withTieBreak(query, key)
   const further = key?.expressions ?? []
-  const emitted = emit(ordered, further, engine, { indexesOf: (view) => snapshot.indexesOf(view) })
-  const family = table === undefined || key === undefined ? undefined : familyOf(query, table, key, engine)
+  const emitted = emit(ordered, further, engine, { findIndexes: (view) => snapshot.findIndexes(view) })
+  const family = table === undefined || key === undefined ? undefined : planFamily(query, table, key, engine)
   const statement: LiveStatement = {
     sql: emitted.sql,
-    cost: costOf(
+    cost: estimateCost(
       query,
-      (view) => snapshot.indexesOf(view),
-      (view) => snapshot.ascendingIndexesOf(view),
+      (view) => snapshot.findIndexes(view),
+      (view) => snapshot.findAscendingIndexes(view),
     ),
     isSimple: false,
     columns: bound.columns,
@@ -98,10 +98,10 @@ function emit(
 }
 
 /** The statement over the rows with changed keys. */
-function familyOf(query: BoundQuery, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
-  const { terms, where } = routingOf(select, source)
+function planFamily(query: BoundQuery, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
+  const { terms, where } = findRouting(select, source)
   const further = [...key.expressions, ...terms.map(({ column }) => column)]
-  const planOf = (
+  const emitPart = (
     changedOnly: NonNullable<TableSource['changedOnly']>,
     outputs: BoundSelect['outputs'],
   ): PositionedSql => {
@@ -118,9 +118,9 @@ function familyOf(query: BoundQuery, { select, source }: OneTable, key: LiveKey,
     }
     return { emitted, statement }
   }
-  const changed = planOf('as they are', select.outputs)
+  const changed = emitPart('as they are', select.outputs)
   // Whether a row belonged to a result is enough.
-  const former = once(() => planOf('as they were', []))
+  const former = once(() => emitPart('as they were', []))
   return createFamily({ table: source.table.name, terms, changed, former })
 }
 

@@ -61,7 +61,7 @@ export class ShapeCache<Plan extends CachedPlan> {
     if (shape === undefined) return undefined
     const fixed = this.#fixed.get(shape.key)
     if (fixed === undefined) return undefined
-    const plan = this.#plans.find(keyOf(shape, fixed), scopes)
+    const plan = this.#plans.find(cacheKey(shape, fixed), scopes)
     const literals = plan && readAutoParameters(plan.autoParameters, shape)
     return literals && { ...plan, text, literals }
   }
@@ -74,7 +74,7 @@ export class ShapeCache<Plan extends CachedPlan> {
     if (plan.autoParameters.length === 0) return false
     const indexes = new Set(plan.autoParameters.map(({ index }) => index))
     const fixed = [...shape.literals.keys()].filter((index) => !indexes.has(index))
-    const key = keyOf(shape, fixed)
+    const key = cacheKey(shape, fixed)
     const known = this.#fixed.get(shape.key)
     if (key.length > MAX_KEY_LENGTH || (known !== undefined && !new Set(fixed).isSubsetOf(new Set(known)))) return false
     if (known === undefined || fixed.length < known.length) this.#fixed.set(shape.key, fixed)
@@ -89,7 +89,7 @@ export class ShapeCache<Plan extends CachedPlan> {
 }
 
 /** NUL cannot be part of a literal, so different literals give different keys. */
-function keyOf({ key, literals }: Shape, fixed: readonly number[]): string {
+function cacheKey({ key, literals }: Shape, fixed: readonly number[]): string {
   return fixed.length === 0 ? key : fixed.reduce((whole, index) => `${whole}\0${index} ${literals[index]}`, key)
 }
 

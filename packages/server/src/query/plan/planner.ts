@@ -32,8 +32,8 @@ import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
-import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
-import { costOf, isBoundedWrite } from './cost.ts'
+import { type AutoParameter, findAutoParameters, readAutoParameters } from './auto-parameters.ts'
+import { estimateCost, isBoundedWrite } from './cost.ts'
 import { LONG_CHARACTERS, LongPlans, PlanPending, whenPlanned } from './long-plans.ts'
 import { type CachedPlan, MAX_KEY_LENGTH, PlanCache, ShapeCache } from './plan-caches.ts'
 import { statementNeed } from './step-up.ts'
@@ -120,7 +120,7 @@ export class Planner {
     const known = this.#find(scopes, snapshot, text, built)
     if ('plan' in known) return known.plan
     const key = longKey(text, built)
-    if (sizeOf(key, built) <= LONG_CHARACTERS) return atOnce(known.steps())
+    if (planSize(key, built) <= LONG_CHARACTERS) return atOnce(known.steps())
     throw new PlanPending(this.#long.make(owner, key, scopes, known.steps))
   }
 
@@ -133,7 +133,7 @@ export class Planner {
     const cached = built === undefined ? this.#statements.find(text, scopes) : this.#built.find(built.key, scopes)
     if (cached !== undefined) return { plan: cached }
     const key = longKey(text, built)
-    const long = sizeOf(key, built) > LONG_CHARACTERS ? this.#long.find(key, scopes) : undefined
+    const long = planSize(key, built) > LONG_CHARACTERS ? this.#long.find(key, scopes) : undefined
     if (long !== undefined) return { plan: long }
     if (built !== undefined) return { steps: () => this.#planBuilt(scopes, snapshot, built) }
     const shape = this.#mayShare(text) ? readShape(text) : undefined
@@ -181,7 +181,7 @@ export class Planner {
     const written = shape === undefined ? undefined : findLiterals(statement, shape)
     const bound = bind(statement, text, viewFor(snapshot, scopes), written)
     yield
-    const autoParameters = shape === undefined ? [] : autoParametersOf(bound, shape, snapshot)
+    const autoParameters = shape === undefined ? [] : findAutoParameters(bound, shape, snapshot)
     const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
     const planned = yield* this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
     if (shape === undefined || !this.#shapes.add(shape, planned)) this.#statements.add(text, planned)
@@ -221,10 +221,10 @@ export class Planner {
         yield
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
         const emitted = split === undefined ? whole : { ...whole, split }
-        const cost = costOf(
+        const cost = estimateCost(
           statement,
-          (table) => snapshot.indexesOf(table),
-          (table) => snapshot.ascendingIndexesOf(table),
+          (table) => snapshot.findIndexes(table),
+          (table) => snapshot.findAscendingIndexes(table),
         )
         yield
         const read = this.#engine.prepareRead({
@@ -269,7 +269,7 @@ export class Planner {
   }
 
   #split(query: BoundQuery, parameters: readonly AutoParameter[]): SplitPlan | undefined {
-    const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
+    const emission = createEmission(this.#engine.dialect, { autoParameters: parameterSlots(parameters) })
     const split = emitSplitGroups(query, emission)
     if (split === undefined) return undefined
     const finish = (text: string): EmittedSql => this.#engine.finish(emission.placeholders, text)
@@ -277,11 +277,11 @@ export class Planner {
   }
 
   *#finish(emit: (emission: Emission) => string, of?: Finished): Steps<EmittedSql> {
-    const autoParameters = slotsOf(of?.autoParameters ?? [])
-    const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
+    const autoParameters = parameterSlots(of?.autoParameters ?? [])
+    const findIndexes = (table: TableView) => of?.snapshot.findIndexes(table) ?? []
     const emission = createEmission(this.#engine.dialect, {
       autoParameters,
-      indexesOf,
+      findIndexes,
       statement: of?.statement,
       bulk: of?.bulk,
     })
@@ -297,7 +297,7 @@ function longKey(text: string, built: BuiltStatement | undefined): string {
 }
 
 /** In characters: an item of a list has a few. */
-function sizeOf(key: string, built: BuiltStatement | undefined): number {
+function planSize(key: string, built: BuiltStatement | undefined): number {
   return key.length + ITEM_CHARACTERS * (built?.items ?? 0)
 }
 
@@ -312,7 +312,7 @@ interface Finished {
 }
 
 /** The indexes of the parameters, by those of the literals. */
-function slotsOf(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
+function parameterSlots(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
   return new Map(parameters.map(({ index: written }, index) => [written, index]))
 }
 

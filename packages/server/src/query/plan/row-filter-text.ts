@@ -37,13 +37,13 @@ function withClaims(node: Expression, user: User): Expression {
       [node.right, node.left],
       [node.left, node.right],
     ] as const) {
-      const items = itemsOf(set, user)
+      const items = setItems(set, user)
       const negated = node.operator === '<>'
       if (items !== undefined) return { kind: 'in-list', operand: withClaims(other, user), items, negated, ...AT }
     }
   }
   if (node.kind === 'in-list') {
-    const items = node.items.map((item) => itemsOf(item, user)).find((found) => found !== undefined)
+    const items = node.items.map((item) => setItems(item, user)).find((found) => found !== undefined)
     if (items !== undefined) return { ...node, operand: withClaims(node.operand, user), items }
   }
   if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, user))
@@ -54,7 +54,7 @@ function withClaims(node: Expression, user: User): Expression {
 }
 
 /** The elements of a set; undefined for any other expression. */
-function itemsOf(node: Expression, user: User): Expression[] | undefined {
+function setItems(node: Expression, user: User): Expression[] | undefined {
   if (node.kind === 'parameter' && ROLE_CLAIMS.has(node.name.toLowerCase())) return user.claims.roles.map(text)
   const attribute = namedAttribute(node)
   if (attribute === undefined || user.attributes.get(attribute)?.many !== true) return undefined

@@ -2,17 +2,17 @@
 import type { Bound, BoundStatement, TableView } from 'gatehouse-iql'
 import { type StepUpNeed, strictest } from 'gatehouse-protocol'
 import type { CatalogueSnapshot } from '../catalogue/snapshot.ts'
-import { writeNeedOf } from '../catalogue/step-up.ts'
+import { writeNeed } from '../catalogue/step-up.ts'
 
 /** Everything that a statement needs at once, from all tables that it reads, writes or changes. */
 export function statementNeed({ statement, tables }: Bound, snapshot: CatalogueSnapshot): StepUpNeed | undefined {
   if (!snapshot.hasStepUp) return undefined
   // Whether a check can be added depends on the rows.
   const readTables = statement.kind === 'add-check' ? [...tables, statement.table] : tables
-  const read = readTables.map(({ name }) => snapshot.definitionOf(name)?.stepUp?.read)
+  const read = readTables.map(({ name }) => snapshot.findDefinition(name)?.stepUp?.read)
   const written = writtenBy(statement)
-  const definition = written && snapshot.definitionOf(written.name)
-  return [...read, definition && writeNeedOf(definition)].reduce(strictest, undefined)
+  const definition = written && snapshot.findDefinition(written.name)
+  return [...read, definition && writeNeed(definition)].reduce(strictest, undefined)
 }
 
 /** The table that is written to, or whose definition changes. */

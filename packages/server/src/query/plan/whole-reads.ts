@@ -14,14 +14,14 @@ import {
 } from 'gatehouse-iql'
 import { asofIndexColumns, asofMethod, sourceIds } from '../engines/emit/asof.ts'
 import { latestIndex } from '../engines/emit/latest.ts'
-import { targetOf } from './cost.ts'
+import { targetSource } from './cost.ts'
 
 /** More tables are not named. */
 const MAX_NAMED = 5
 
 /** A sentence for people, or undefined if every table is searched by a key or an index. */
-export function describeWholeReads(statement: BoundStatement, indexesOf: FindIndexes): string | undefined {
-  const found = new WholeReads(indexesOf)
+export function describeWholeReads(statement: BoundStatement, findIndexes: FindIndexes): string | undefined {
+  const found = new WholeReads(findIndexes)
   found.addStatement(statement)
   const { tables, missing } = found
   if (tables.size === 0) return undefined
@@ -34,10 +34,10 @@ export function describeWholeReads(statement: BoundStatement, indexesOf: FindInd
 class WholeReads {
   readonly tables = new Set<string>()
   readonly missing = new Set<string>()
-  readonly #indexesOf: FindIndexes
+  readonly #findIndexes: FindIndexes
 
-  constructor(indexesOf: FindIndexes) {
-    this.#indexesOf = indexesOf
+  constructor(findIndexes: FindIndexes) {
+    this.#findIndexes = findIndexes
   }
 
   addStatement(statement: BoundStatement): void {
@@ -50,7 +50,7 @@ class WholeReads {
         return
       case 'update':
       case 'delete':
-        this.#addTable(targetOf(statement), conjuncts(statement.where))
+        this.#addTable(targetSource(statement), conjuncts(statement.where))
         return
       case 'explain':
         if (statement.analyzed !== undefined) this.addStatement(statement.statement)
@@ -70,7 +70,7 @@ class WholeReads {
 
   #addSelect(select: BoundSelect): void {
     const { from, where } = select
-    if (from === undefined || latestIndex(select, this.#indexesOf) !== undefined) return
+    if (from === undefined || latestIndex(select, this.#findIndexes) !== undefined) return
     this.#addSource(from, conjuncts(where), sourceIds(from))
   }
 
@@ -86,7 +86,7 @@ class WholeReads {
       case 'asof': {
         this.#addSource(source.left, conditions, sources)
         const context = { conditions: [...conditions], sources }
-        if (asofMethod(source, context, { indexesOf: this.#indexesOf, isFormer: false }).kind === 'index') return
+        if (asofMethod(source, context, { findIndexes: this.#findIndexes, isFormer: false }).kind === 'index') return
         this.#addSource(source.right, [], sources)
         const columns = asofIndexColumns(source)
         if (columns !== undefined && source.right.kind === 'table')
@@ -97,7 +97,7 @@ class WholeReads {
 
   #addTable(source: TableSource, conditions: readonly BoundExpression[]): void {
     const { id, table, filter } = source
-    const keys = [table.primaryKey, ...table.uniques, ...this.#indexesOf(table)]
+    const keys = [table.primaryKey, ...table.uniques, ...this.#findIndexes(table)]
     const isSearched = keys.some(([first]) => conditions.some((condition) => isAbout(condition, id, first)))
     // The database evaluates the conditions of the statement after the row filter.
     if (!isSearched || filter !== undefined) this.tables.add(table.name)

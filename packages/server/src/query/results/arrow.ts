@@ -7,11 +7,11 @@ import type { RowEncoder } from '../model/result.ts'
 import type { ArrowResultType } from '../types/arrow-type.ts'
 import { representation } from '../types/types.ts'
 import { arrowColumn, type ColumnData } from './arrow-columns.ts'
-import { integer, type Node, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
+import { type FlatNode, integer, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
 
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
   const builders = columns.map(({ type }) => arrowColumn(type))
-  let schema: Uint8Array | undefined = messageOf(SCHEMA, schemaOf(columns), [])
+  let schema: Uint8Array | undefined = writeMessage(SCHEMA, buildSchema(columns), [])
   let rows = 0
   let pending = 0
   return {
@@ -30,7 +30,7 @@ export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder
       const parts = schema === undefined ? [] : [schema]
       if (rows > 0)
         parts.push(
-          batchOf(
+          writeBatch(
             rows,
             builders.map((builder) => builder.take()),
           ),
@@ -48,7 +48,7 @@ const [SCHEMA, RECORD_BATCH] = [1, 3]
 const VERSION = 4
 const ALIGNMENT = 8
 
-function batchOf(rows: number, columns: readonly ColumnData[]): Uint8Array {
+function writeBatch(rows: number, columns: readonly ColumnData[]): Uint8Array {
   const nodes = columns.flatMap(({ length, nulls }) => [length, nulls])
   const body = columns.flatMap(({ buffers }) => buffers)
   const places: number[] = []
@@ -62,11 +62,11 @@ function batchOf(rows: number, columns: readonly ColumnData[]): Uint8Array {
     { kind: 'structs', count: columns.length, integers: nodes },
     { kind: 'structs', count: body.length, integers: places },
   )
-  return messageOf(RECORD_BATCH, batch, body)
+  return writeMessage(RECORD_BATCH, batch, body)
 }
 
 /** A continuation marker, the length of the metadata, the metadata, and the buffers of the body at aligned places. */
-function messageOf(kind: number, header: Node, body: readonly Uint8Array[]): Uint8Array {
+function writeMessage(kind: number, header: FlatNode, body: readonly Uint8Array[]): Uint8Array {
   const bodyLength = body.reduce((length, { byteLength }) => length + padded(byteLength), 0)
   const metadata = writeFlatBuffer(table(integer(2, VERSION), integer(1, kind), header, integer(8, bodyLength)))
   const message = Buffer.allocUnsafeSlow(8 + metadata.length + bodyLength)
@@ -87,12 +87,12 @@ function padded(length: number): number {
   return Math.ceil(length / ALIGNMENT) * ALIGNMENT
 }
 
-function schemaOf(columns: readonly ResultColumn[]): Node {
+function buildSchema(columns: readonly ResultColumn[]): FlatNode {
   const fields = columns.map(({ name, type, nullable }) => {
     const [kind, ...slots] = typeSlots(representation(type).arrow.type)
     // Readers require the list of children, even if it is empty.
-    const children: Node = { kind: 'tables', tables: [] }
-    const text: Node = { kind: 'text', text: name }
+    const children: FlatNode = { kind: 'tables', tables: [] }
+    const text: FlatNode = { kind: 'text', text: name }
     return table(text, integer(1, nullable ? 1 : 0), integer(1, kind), table(...slots), undefined, children)
   })
   return table(undefined, { kind: 'tables', tables: fields })

@@ -1,26 +1,26 @@
 /** Writes FlatBuffers (flatbuffers.dev, "Internals"): tables by their slots, each before what it refers to. */
 
-export type Node =
+export type FlatNode =
   | { readonly kind: 'table'; readonly slots: readonly Slot[] }
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'tables'; readonly tables: readonly Node[] }
+  | { readonly kind: 'tables'; readonly tables: readonly FlatNode[] }
   /** Structs of 64-bit integers, one after the other. */
   | { readonly kind: 'structs'; readonly count: number; readonly integers: readonly number[] }
 
 /** Undefined where the table has its default. */
 export type Slot =
   | undefined
-  | Node
+  | FlatNode
   | { readonly kind: 'integer'; readonly bytes: 1 | 2 | 4 | 8; readonly value: number }
 
-export const table = (...slots: readonly Slot[]): Node => ({ kind: 'table', slots })
+export const table = (...slots: readonly Slot[]): FlatNode => ({ kind: 'table', slots })
 export const integer = (bytes: 1 | 2 | 4 | 8, value: number): Slot => ({ kind: 'integer', bytes, value })
 
 const ALIGNMENT = 8
 const REFERENCE_BYTES = 4
 
 /** The length is a multiple of eight. */
-export function writeFlatBuffer(root: Node): Buffer {
+export function writeFlatBuffer(root: FlatNode): Buffer {
   const writer = new FlatBufferWriter()
   writer.refer(writer.reserve(REFERENCE_BYTES), root)
   writer.align(ALIGNMENT)
@@ -49,12 +49,12 @@ class FlatBufferWriter {
   }
 
   /** Writes the node, and at `from` how far away it is. */
-  refer(from: number, node: Node): void {
+  refer(from: number, node: FlatNode): void {
     const at = this.#write(node)
     this.#bytes.writeUInt32LE(at - from, from)
   }
 
-  #write(node: Node): number {
+  #write(node: FlatNode): number {
     switch (node.kind) {
       case 'table':
         return this.#writeTable(node.slots)
@@ -80,7 +80,7 @@ class FlatBufferWriter {
     const vtable = this.reserve(4 + 2 * slots.length)
     this.align(ALIGNMENT)
     const at = this.reserve(4)
-    const references: { readonly from: number; readonly node: Node }[] = []
+    const references: { readonly from: number; readonly node: FlatNode }[] = []
     for (const [index, slot] of slots.entries()) {
       if (slot === undefined) continue
       const bytes = slot.kind === 'integer' ? slot.bytes : REFERENCE_BYTES

@@ -104,12 +104,12 @@ export class LongRows {
     }
     if (this.#format !== 'csv') {
       const encode = this.#columns[column]?.type.kind === 'Json' ? withoutLineBreaks : escaped
-      for (const piece of piecesOf(text)) yield encode(piece)
+      for (const piece of splitText(text)) yield encode(piece)
       return
     }
     const quote = needsQuotes(text) ? '"' : ''
     yield quote
-    for (const piece of piecesOf(text)) yield quote === '' ? piece : piece.replaceAll('"', '""')
+    for (const piece of splitText(text)) yield quote === '' ? piece : piece.replaceAll('"', '""')
     yield quote
   }
 }
@@ -121,7 +121,7 @@ function isLong(cell: Cell | undefined): cell is LongValue {
 const escaped = (piece: string): string => JSON.stringify(piece).slice(1, -1)
 
 /** Never cut between the two halves of a surrogate pair, which would then be escaped separately. */
-function* piecesOf(text: string): Generator<string> {
+function* splitText(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + PIECE_LENGTH, text.length)
     const last = text.charCodeAt(end - 1)

@@ -7,8 +7,8 @@ import type { AttributeValues } from '../../store/accounts/user.ts'
 import { type AttributeInputs, type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
 import {
+  bindParameters,
   type EmittedSql,
-  parametersOf,
   type RunValues,
   type SqlStatement,
   sizeOfAll,
@@ -117,15 +117,15 @@ export function requireStepUp(call: QueryCall, env: Pick<ExecutionEnv, 'stepUp'>
 
 function requireForPart(planned: Planned, call: QueryCall, { stepUp }: Pick<ExecutionEnv, 'stepUp'>): void {
   if (planned.stepUp !== undefined)
-    stepUp.require(call.principal, planned.stepUp, { ...call, resource: tablesOf(planned) })
+    stepUp.require(call.principal, planned.stepUp, { ...call, resource: joinTableNames(planned) })
 }
 
-export function tablesOf({ bound }: Planned): string {
+export function joinTableNames({ bound }: Planned): string {
   return bound.tables.map(({ name }) => name).join(' ')
 }
 
 /** The caller, as the owner of queries, of memory and of stored responses. */
-export function ownerOf({ kind, subject }: Principal): string {
+export function callOwner({ kind, subject }: Principal): string {
   return `${kind}:${subject}`
 }
 
@@ -154,13 +154,13 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const { emitted } = planned
   if (emitted === undefined) throw new Error('A query without a plan')
   const values = runValues(call, valueSets[0] ?? [], env)
-  const parameters = parametersOf(emitted, values, env.engine.bind)
-  const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
+  const parameters = bindParameters(emitted, values, env.engine.bind)
+  const run = { owner: callOwner(call.principal), parameters, encoding, limits }
   if (emitted.split === undefined) return run
   const { part, whole, ...parts } = emitted.split
   const bound = (emitted: EmittedSql): SqlStatement => ({
     sql: emitted.sql,
-    parameters: parametersOf(emitted, values, env.engine.bind),
+    parameters: bindParameters(emitted, values, env.engine.bind),
   })
   return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }

@@ -18,14 +18,14 @@ import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
-import { rulesOf, writeNeedOf } from '../catalogue/step-up.ts'
-import { parametersOf } from '../engines/emit/parameters.ts'
+import { toRules, writeNeed } from '../catalogue/step-up.ts'
+import { bindParameters } from '../engines/emit/parameters.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, readJson } from '../json.ts'
 import type { Cell } from '../model/result.ts'
-import { costOf } from '../plan/cost.ts'
-import { type ExecutionEnv, listParts, ownerOf, type RunningCall, runValues } from './call.ts'
+import { estimateCost } from '../plan/cost.ts'
+import { callOwner, type ExecutionEnv, listParts, type RunningCall, runValues } from './call.ts'
 import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
 
@@ -38,19 +38,19 @@ export async function writeToCatalogue(
   const { idempotencyKey, running } = run
   const replay = idempotencyKey === undefined ? undefined : await env.engine.findResponse(idempotencyKey)
   if (replay !== undefined) return { outcome: replay, isReplay: true }
-  const { tables, changes } = await changesOf(statement, run, env)
+  const { tables, changes } = await planChanges(statement, run, env)
   for (const change of changes) {
-    const before = change.kind === 'create' ? undefined : run.planned.snapshot.definitionOf(change.name)
+    const before = change.kind === 'create' ? undefined : run.planned.snapshot.findDefinition(change.name)
     if (before?.stepUp !== undefined)
-      env.stepUp.require(run.principal, writeNeedOf(before), { ...run, resource: before.name })
+      env.stepUp.require(run.principal, writeNeed(before), { ...run, resource: before.name })
   }
-  const rows = returning.length === 0 ? [] : tables.map((table) => returning.map((column) => cellOf(table, column)))
+  const rows = returning.length === 0 ? [] : tables.map((table) => returning.map((column) => readCell(table, column)))
   const outcome = { rowsAffected: tables.length, columns: run.planned.bound.columns, rows, isTruncated: false }
   if (changes.length === 0 && idempotencyKey === undefined) return { outcome, isReplay: false }
   const response = idempotencyKey === undefined ? undefined : { idempotencyKey, outcome }
   const reply = await env.catalogue.change(
     changes.map((change) => ({ change, fill: null })),
-    { owner: ownerOf(run.principal), running, response },
+    { owner: callOwner(run.principal), running, response },
   )
   if (reply?.isReplay) return reply
   recordChanges(env.audit, run, changes)
@@ -62,7 +62,7 @@ interface TableChanges {
   readonly tables: readonly TableDefinition[]
 }
 
-function changesOf(statement: Insert | Update | Delete, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
+function planChanges(statement: Insert | Update | Delete, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   switch (statement.kind) {
     case 'insert':
       return create(run, env)
@@ -106,7 +106,7 @@ async function insertedRows(
   const rows: CatalogueRow[] = []
   for (const [index, query] of queries.entries()) {
     if (index % DEFINED_AT_ONCE === DEFINED_AT_ONCE - 1) await immediate()
-    for (const row of await rowsOf(query, run, values, env))
+    for (const row of await evaluateRows(query, run, values, env))
       rows.push(new Map(insert.columns.map(({ name }, index) => [name, row[index] ?? null])))
   }
   return rows
@@ -117,17 +117,17 @@ function valuesQuery(insert: Insert, row: Extract<Insert['rows'], { kind: 'value
   const outputs = row.map((value, index): OutputItem => {
     const column = insert.columns[index]
     if (column === undefined) throw new Error('A value without a column')
-    return outputOf(column, value)
+    return toOutput(column, value)
   })
-  return selectOf(outputs, undefined, undefined)
+  return buildSelect(outputs, undefined, undefined)
 }
 
 /** No column of CatalogueTable has a default other than NULL. */
-function outputOf({ name, type }: ColumnView, value: BoundExpression | DefaultValue): OutputItem {
+function toOutput({ name, type }: ColumnView, value: BoundExpression | DefaultValue): OutputItem {
   return { name, expression: value.kind === 'default' ? { kind: 'literal', value: null, type, nullable: true } : value }
 }
 
-function selectOf(
+function buildSelect(
   outputs: readonly OutputItem[],
   from: { id: number; table: TableView } | undefined,
   where: BoundExpression | undefined,
@@ -154,21 +154,21 @@ function selectOf(
   }
 }
 
-async function rowsOf(
+async function evaluateRows(
   query: BoundQuery,
   run: RunningCall,
   values: RunningCall['valueSets'][number],
   env: ExecutionEnv,
 ): Promise<readonly (readonly IqlValue[])[]> {
   const emitted = env.planner.emitQuery(query)
-  const parameters = parametersOf(emitted, runValues(run, values, env), env.engine.bind)
-  const cost = costOf(query, () => [])
+  const parameters = bindParameters(emitted, runValues(run, values, env), env.engine.bind)
+  const cost = estimateCost(query, () => [])
   return readRows(env.engine, {
     sql: emitted.sql,
     parameters,
     columns: query.columns,
     cost,
-    owner: ownerOf(run.principal),
+    owner: callOwner(run.principal),
     running: run.running,
   })
 }
@@ -178,11 +178,11 @@ function defineFrom(row: CatalogueRow, run: RunningCall, env: ExecutionEnv): Tab
   const table = {
     name: String(row.get('name')),
     columns: readColumns(readJson(String(row.get('columns')))),
-    readScope: textOf(row.get('readscope')),
-    writeScope: textOf(row.get('writescope')),
-    rowFilter: textOf(row.get('rowfilter')),
-    stepUp: stepUpOf((column) => row.get(column)),
-    description: textOf(row.get('description')),
+    readScope: toText(row.get('readscope')),
+    writeScope: toText(row.get('writescope')),
+    rowFilter: toText(row.get('rowfilter')),
+    stepUp: readStepUp((column) => row.get(column)),
+    description: toText(row.get('description')),
     isLive: row.get('live') !== false,
   }
   return defineTable(table, viewFor(run.planned.snapshot, run.principal.scopes), BigInt(env.clock()) * 1000n)
@@ -255,12 +255,12 @@ const CHANGEABLE = [
 async function changeRights(statement: Update, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const fixed = statement.set.find(({ column }) => !CHANGEABLE.includes(column.name))
   if (fixed !== undefined) throw refuse('Data.ReadOnly', `${fixed.column.name} cannot be changed here; use ALTER TABLE`)
-  const outputs = statement.set.map(({ column, value }) => outputOf(column, value))
+  const outputs = statement.set.map(({ column, value }) => toOutput(column, value))
   const rows = await matchingRows(statement, outputs, run, env)
   const tables = rows.map(([name, ...values]) => {
     const set = new Map(statement.set.map(({ column }, index) => [column.name, values[index]]))
     const chosen = (column: string, current: string | undefined): string | undefined =>
-      set.has(column) ? textOf(set.get(column)) : current
+      set.has(column) ? toText(set.get(column)) : current
     const table = definitionNamed(name, run)
     const filter = chosen('rowfilter', table.rowFilter)
     const changed: TableDefinition = {
@@ -269,7 +269,7 @@ async function changeRights(statement: Update, run: RunningCall, env: ExecutionE
       readScope: chosen('readscope', table.readScope),
       writeScope: chosen('writescope', table.writeScope),
       rowFilter: filter === undefined ? undefined : expressionText(filter),
-      stepUp: stepUpOf((column) => (set.has(column) ? set.get(column) : cellOf(table, column))),
+      stepUp: readStepUp((column) => (set.has(column) ? set.get(column) : readCell(table, column))),
       isLive: set.has('live') ? set.get('live') !== false : table.isLive,
     }
     rebind(changed, run.planned.snapshot.attributes)
@@ -305,40 +305,40 @@ async function matchingRows(
     type: name.type,
     nullable: false,
   }
-  const query = selectOf([{ name: name.name, expression: column }, ...outputs], { id: source, table }, where)
-  return rowsOf(query, run, run.valueSets[0] ?? [], env)
+  const query = buildSelect([{ name: name.name, expression: column }, ...outputs], { id: source, table }, where)
+  return evaluateRows(query, run, run.valueSets[0] ?? [], env)
 }
 
 function definitionNamed(name: IqlValue | undefined, run: RunningCall): TableDefinition {
-  const table = run.planned.snapshot.definitionOf(String(name))
+  const table = run.planned.snapshot.findDefinition(String(name))
   if (table === undefined) throw refuse('Data.Conflict', `The table ${String(name)} has just changed`)
   return table
 }
 
-function textOf(value: IqlValue | undefined): string | undefined {
+function toText(value: IqlValue | undefined): string | undefined {
   return value === null || value === undefined ? undefined : String(value)
 }
 
-function stepUpOf(given: (column: string) => Cell | IqlValue | undefined): TableDefinition['stepUp'] {
-  const read = readStepUpNeed(levelOf(given('requireacr')), ageOf(given('requireage')))
-  return rulesOf(read, readStepUpNeed(levelOf(given('writerequireacr')), ageOf(given('writerequireage'))))
+function readStepUp(given: (column: string) => Cell | IqlValue | undefined): TableDefinition['stepUp'] {
+  const read = readStepUpNeed(readLevel(given('requireacr')), readAge(given('requireage')))
+  return toRules(read, readStepUpNeed(readLevel(given('writerequireacr')), readAge(given('writerequireage'))))
 }
 
-function levelOf(value: Cell | IqlValue | undefined): AcrLevel | undefined {
+function readLevel(value: Cell | IqlValue | undefined): AcrLevel | undefined {
   if (value === null || value === undefined) return undefined
   const level = ACR_LEVELS.find((known) => known === Number(value))
   if (level === undefined) throw refuse('Data.BadValue', 'requireacr is 1 (one factor) or 2 (two factors)')
   return level
 }
 
-function ageOf(value: Cell | IqlValue | undefined): number | undefined {
+function readAge(value: Cell | IqlValue | undefined): number | undefined {
   if (value === null || value === undefined) return undefined
   const age = Number(value)
   if (!(age >= 1 && age <= LONGEST_AGE)) throw refuse('Data.BadValue', `requireage is from 1 to ${LONGEST_AGE} seconds`)
   return age
 }
 
-function integerOf(value: number | undefined): bigint | null {
+function toInteger(value: number | undefined): bigint | null {
   return value === undefined ? null : BigInt(value)
 }
 
@@ -350,7 +350,7 @@ function returnedColumn({ expression }: OutputItem): string {
   )
 }
 
-function cellOf(table: TableDefinition, column: string): Cell {
+function readCell(table: TableDefinition, column: string): Cell {
   switch (column) {
     case 'name':
       return table.name
@@ -365,13 +365,13 @@ function cellOf(table: TableDefinition, column: string): Cell {
     case 'live':
       return table.isLive
     case 'requireacr':
-      return integerOf(table.stepUp?.read?.acr)
+      return toInteger(table.stepUp?.read?.acr)
     case 'requireage':
-      return integerOf(table.stepUp?.read?.age)
+      return toInteger(table.stepUp?.read?.age)
     case 'writerequireacr':
-      return integerOf(table.stepUp?.write?.acr)
+      return toInteger(table.stepUp?.write?.acr)
     case 'writerequireage':
-      return integerOf(table.stepUp?.write?.age)
+      return toInteger(table.stepUp?.write?.age)
     default:
       return table.rowFilter ?? null
   }

@@ -2,23 +2,23 @@
 
 import { type AddCheck, type AddColumn, type BoundStatement, type CreateTable, refuse } from 'gatehouse-iql'
 import type { Audit } from 'gatehouse-protocol'
-import { changeOf } from '../catalogue/change.ts'
+import { planChange } from '../catalogue/change.ts'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
 import type { Bindable } from '../engines/emit/parameters.ts'
-import { parametersOf } from '../engines/emit/parameters.ts'
+import { bindParameters } from '../engines/emit/parameters.ts'
 import { checkError } from '../engines/runtime-error.ts'
 import { isSimple } from '../plan/cost.ts'
-import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.ts'
+import { callOwner, type ExecutionEnv, type RunningCall, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
 
 export async function define(statement: BoundStatement, run: RunningCall, env: ExecutionEnv): Promise<void> {
   if (statement.kind === 'create-table' && statement.query !== undefined) requireRights(statement, run)
-  const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
+  const change = planChange(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
   const isCheck = statement.kind === 'add-check'
   if (isCheck) await refuseViolations(statement, run, env)
-  const options = { owner: ownerOf(run.principal), running: run.running }
+  const options = { owner: callOwner(run.principal), running: run.running }
   await env.catalogue.change([{ change, fill: value }], options)
   // Rows that were written while the existing ones were read.
   if (isCheck) await refuseLateViolations(statement, run, env)
@@ -29,7 +29,7 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
 function requireRights({ exists, readScope, rowFilter, readNeed, name }: CreateTable, { planned }: RunningCall): void {
   if (exists || readScope !== undefined || rowFilter !== undefined || readNeed !== undefined) return
   const source = planned.bound.tables.find((table) => {
-    const definition = planned.snapshot.definitionOf(table.name)
+    const definition = planned.snapshot.findDefinition(table.name)
     return (
       definition !== undefined && [definition.readScope, definition.rowFilter, definition.stepUp?.read].some(Boolean)
     )
@@ -54,17 +54,17 @@ async function refuseViolations({ violation, check }: AddCheck, run: RunningCall
   const emitted = env.planner.emitQuery(violation)
   const rows = await readRows(env.engine, {
     sql: emitted.sql,
-    parameters: parametersOf(emitted, runValues(run, [], env), env.engine.bind),
+    parameters: bindParameters(emitted, runValues(run, [], env), env.engine.bind),
     columns: violation.columns,
     cost: 'unbounded',
-    owner: ownerOf(run.principal),
+    owner: callOwner(run.principal),
     running: run.running,
   })
   if (rows.length > 0) throw checkError(check.name, check.condition)
 }
 
 async function removeCheck({ table, check }: AddCheck, env: ExecutionEnv): Promise<void> {
-  const change = changeOf({ kind: 'drop-check', table, name: check.name }, env.catalogue.snapshot, 0n)
+  const change = planChange({ kind: 'drop-check', table, name: check.name }, env.catalogue.snapshot, 0n)
   if (change !== undefined) await env.catalogue.change([{ change, fill: null }])
 }
 
@@ -75,10 +75,10 @@ async function fillValue({ column }: AddColumn, run: RunningCall, env: Execution
   const emitted = env.planner.emitValue(expression)
   const rows = await readRows(env.engine, {
     sql: emitted.sql,
-    parameters: parametersOf(emitted, runValues(run, [], env), env.engine.bind),
+    parameters: bindParameters(emitted, runValues(run, [], env), env.engine.bind),
     columns: [{ name: column.name, type: column.type, nullable: true }],
     cost: isSimple(expression) ? 'point' : 'unbounded',
-    owner: ownerOf(run.principal),
+    owner: callOwner(run.principal),
     running: run.running,
   })
   return env.engine.bind(rows[0]?.[0] ?? null, column.type)
@@ -98,12 +98,12 @@ export function recordChanges(
       target: table,
       address,
       requestId,
-      details: { statement: statementOf(change), table, ...changedBy(change) },
+      details: { statement: statementName(change), table, ...changedBy(change) },
     })
   }
 }
 
-function statementOf(change: CatalogueChange): string {
+function statementName(change: CatalogueChange): string {
   switch (change.kind) {
     case 'create':
       return change.table.view === undefined ? 'create' : 'create-view'

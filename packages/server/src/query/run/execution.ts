@@ -3,8 +3,8 @@
 import { type BoundStatement, type Constraint, type CreateTable, insertQuery, type Query } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
-import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
-import { isChecked, rowTrackingOf } from '../engines/emit/write.ts'
+import { type Bindable, bindParameters, sizeOfAll } from '../engines/emit/parameters.ts'
+import { findRowTracking, isChecked } from '../engines/emit/write.ts'
 import type { ConstraintText, WriteReply, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isBounded } from '../model/cost-class.ts'
@@ -14,11 +14,11 @@ import { TextEncoders } from '../results/encoders.ts'
 import { analyze } from './analyze.ts'
 import {
   type CallPart,
+  callOwner,
   type ExecutionEnv,
   isSmall,
   listParts,
   mayBeSmall,
-  ownerOf,
   type QueryResult,
   type RunningCall,
   readRun,
@@ -37,7 +37,7 @@ const MAX_SHARED_LENGTH = 1024 * 1024
 export async function execute(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { bound, encoders, readsAuditLog, snapshot } = run.planned
   const { statement } = bound
-  run.running.explainLimit?.(() => describeWholeReads(statement, (table) => snapshot.indexesOf(table)))
+  run.running.explainLimit?.(() => describeWholeReads(statement, (table) => snapshot.findIndexes(table)))
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
   switch (statement.kind) {
     case 'query':
@@ -45,7 +45,7 @@ export async function execute(run: RunningCall, env: ExecutionEnv): Promise<Quer
     case 'insert':
     case 'update':
     case 'delete':
-      return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
+      return statement.table.isSystem ? toResult(run, await writeToCatalogue(statement, run, env)) : write(run, env)
     case 'explain': {
       const plan = introspect(statement, run, env.engine)
       const measured = statement.analyzed === undefined ? [] : await analyze(statement.analyzed, run, env)
@@ -98,11 +98,11 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
   const bound = inTurns(bindWrite(run, parts, env))
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
-    owner: ownerOf(run.principal),
+    owner: callOwner(run.principal),
     tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
-    tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
+    tracksRows: statement.kind === 'insert' && findRowTracking(statement, env.engine.dialect) !== undefined,
     isShort:
       rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
     rowLimit: run.limits.rows,
@@ -111,10 +111,10 @@ async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> 
     running: run.running,
     idempotencyKey: run.idempotencyKey,
   })
-  return resultOf(run, reply)
+  return toResult(run, reply)
 }
 
-function constraintsOf(statement: BoundStatement): WriteStep['constraints'] {
+function constraintTexts(statement: BoundStatement): WriteStep['constraints'] {
   const isWritten = statement.kind === 'insert' || statement.kind === 'update'
   return isWritten && isChecked(statement) ? statement.constraints.map(constraintText) : undefined
 }
@@ -148,7 +148,7 @@ function* bindWrite(run: RunningCall, parts: readonly CallPart[], env: Execution
     const values = { ...given, literals: planned.literals }
     for (const parameters of valueSets) {
       values.parameters = parameters
-      const set = parametersOf(emitted, values, env.engine.bind)
+      const set = bindParameters(emitted, values, env.engine.bind)
       parameterSets.push(set)
       const size = sizeOfAll(set)
       length += size
@@ -159,7 +159,7 @@ function* bindWrite(run: RunningCall, parts: readonly CallPart[], env: Execution
       sql: emitted.sql,
       parameterSets,
       returned: emitted.returned,
-      constraints: constraintsOf(bound.statement),
+      constraints: constraintTexts(bound.statement),
     })
   }
   return { steps, rows, length }
@@ -177,7 +177,7 @@ function writtenBy(statement: BoundStatement): WrittenTable[] {
   return isWrite ? [statement.table] : []
 }
 
-function resultOf({ planned }: RunningCall, { outcome, isReplay }: WriteReply): QueryResult {
+function toResult({ planned }: RunningCall, { outcome, isReplay }: WriteReply): QueryResult {
   const { rows, rowsAffected, isTruncated } = outcome
   // The table may have changed since the response of a replay was stored.
   const encoders = isReplay && outcome.columns !== undefined ? new TextEncoders(outcome.columns) : planned.encoders

@@ -34,16 +34,16 @@ export function createRunner(env: RunEnv): RunStatement {
     }
     const call = { principal, requestId: randomUUID(), address: '', encoding: ENCODING, shown: statement, plan }
     try {
-      return await resultOf(await run(call, env))
+      return await readResult(await run(call, env))
     } catch (error) {
       throw asUnavailable(error) ?? error
     }
   }
 }
 
-async function resultOf({ result, run }: Ran): Promise<StatementResult> {
+async function readResult({ result, run }: Ran): Promise<StatementResult> {
   try {
-    const rows = parseLines(await textOf(result))
+    const rows = parseLines(await readText(result))
     run.succeed(rows.length)
     return { rows, rowsAffected: result.kind === 'rows' ? result.rowsAffected : undefined }
   } catch (error) {
@@ -52,7 +52,7 @@ async function resultOf({ result, run }: Ran): Promise<StatementResult> {
   }
 }
 
-async function textOf(result: QueryResult): Promise<string> {
+async function readText(result: QueryResult): Promise<string> {
   if (result.kind === 'whole') return result.read.text
   if (result.kind === 'stream') return Buffer.concat(await Array.fromAsync(result.chunks)).toString()
   const encoder = result.encoders.create(ENCODING)

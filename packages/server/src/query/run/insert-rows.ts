@@ -3,7 +3,7 @@ import type { Principal } from 'gatehouse-protocol'
 import type { RunValues } from '../engines/emit/parameters.ts'
 import type { BulkRequest, BulkStatements, WriteReply } from '../engines/engine.ts'
 import type { Planned } from '../plan/planner.ts'
-import { type ExecutionEnv, ownerOf, type QueryCall, requireStepUp, runValues, withAttributes } from './call.ts'
+import { callOwner, type ExecutionEnv, type QueryCall, requireStepUp, runValues, withAttributes } from './call.ts'
 
 /** `planned` has the rights and the demands of all rows. */
 export interface RowsCall {
@@ -28,7 +28,7 @@ export async function insertRows(
   permitRows(call, env)
   const ready = await withAttributes(callOf(call), env)
   const given = { ...runValues(ready, [], env), literals: [] }
-  return env.engine.bulk({ ...request, owner: ownerOf(call.principal), statements: statements(given) })
+  return env.engine.bulk({ ...request, owner: callOwner(call.principal), statements: statements(given) })
 }
 
 function callOf(call: RowsCall): QueryCall {

@@ -25,18 +25,18 @@ export function introspect(statement: Introspection, run: RunningCall, engine: E
   const { snapshot } = run.planned
   switch (statement.kind) {
     case 'explain':
-      return explain(statement.statement, (table) => snapshot.indexesOf(table)).map((line) => [line])
+      return explain(statement.statement, (table) => snapshot.findIndexes(table)).map((line) => [line])
     case 'explain-live':
       return [explainLive(statement, run, engine)]
     case 'show-tables':
       return [...viewFor(snapshot, run.principal.scopes).tableNames()].map((name) => {
-        const { description, stepUp } = snapshot.definitionOf(name) ?? {}
+        const { description, stepUp } = snapshot.findDefinition(name) ?? {}
         const { isSystem = false, view } = snapshot.table(name) ?? {}
         const needs = [needText(stepUp?.read), needText(stepUp?.write)]
         return [name, isSystem, description ?? null, view !== undefined, ...needs]
       })
     case 'describe': {
-      const definition = snapshot.definitionOf(statement.table.name)
+      const definition = snapshot.findDefinition(statement.table.name)
       return (definition?.columns ?? []).map((column, ordinal) => [
         column.name,
         typeName(column.type),
@@ -44,7 +44,7 @@ export function introspect(statement: Introspection, run: RunningCall, engine: E
         column.nullable,
         definition?.primaryKey.includes(column.name) ?? false,
         column.default ?? null,
-        checksOf(statement.table, column.name),
+        columnChecks(statement.table, column.name),
       ])
     }
   }
@@ -58,7 +58,7 @@ function needText(need: StepUpNeed | undefined): string | null {
 }
 
 /** The conditions that a column is part of. */
-function checksOf({ checks = [] }: TableView, column: string): string | null {
+function columnChecks({ checks = [] }: TableView, column: string): string | null {
   const found = checks.filter(({ condition }) =>
     someWithin(condition, (node) => node.kind === 'column' && sameName(node.name.text, column)),
   )

@@ -2,7 +2,7 @@
 import type { Principal } from 'gatehouse-protocol'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import type { BuiltStatement, Planned } from '../plan/planner.ts'
-import { type ExecutionEnv, ownerOf } from './call.ts'
+import { callOwner, type ExecutionEnv } from './call.ts'
 
 export class Planning {
   readonly #principal: Principal
@@ -24,7 +24,7 @@ export class Planning {
 
   /** `text` is empty for a built statement. Throws a PlanPending while the plan of a long statement is being made. */
   plan(text: string, built?: BuiltStatement): Planned {
-    return this.#env.planner.planInTurns(ownerOf(this.#principal), this.#principal, this.snapshot, text, built)
+    return this.#env.planner.planInTurns(callOwner(this.#principal), this.#principal, this.snapshot, text, built)
   }
 
   /** Also a long statement. */

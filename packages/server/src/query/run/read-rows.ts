@@ -31,7 +31,7 @@ export async function readRows(engine: Engine, request: RowsRequest): Promise<Iq
   const read = engine.prepareRead({ sql, columns, keyColumns: [], cost })
   const run = { owner, parameters, encoding: LINES, limits }
   const small = isBounded(cost) ? read.readInline?.(run) : undefined
-  const { text, outcome } = small ?? (await wholeOf(read.readStream(run, running)))
+  const { text, outcome } = small ?? (await readWhole(read.readStream(run, running)))
   if (outcome.truncated !== 'no')
     throw refuse('Limit.Complexity', `A statement can define or change at most ${MAX_ROWS} tables at once`)
   return text
@@ -44,7 +44,7 @@ export async function readRows(engine: Engine, request: RowsRequest): Promise<Iq
     })
 }
 
-async function wholeOf(chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>) {
+async function readWhole(chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>) {
   const taken: Uint8Array[] = []
   for (;;) {
     const next = await chunks.next()

@@ -34,7 +34,7 @@ export interface Work {
   readonly shown: string
   readonly span?: OpenSpan | undefined
   /** The outcome of an error that only the protocol knows; undefined for a fault. */
-  readonly outcomeOf?: (error: unknown) => string | undefined
+  readonly errorOutcome?: (error: unknown) => string | undefined
   /** Called when it is listed and can be stopped, which work that ends in one turn never is. What this returns is called at the end. */
   readonly onBegin?: (running: RunningQuery) => () => void
 }
@@ -188,7 +188,7 @@ export class Run {
 
   fail(error: unknown, rows = 0): void {
     const known = asUnavailable(error) ?? error
-    const outcome = known instanceof Refusal ? known.code : this.#work.outcomeOf?.(known)
+    const outcome = known instanceof Refusal ? known.code : this.#work.errorOutcome?.(known)
     this.#finish(outcome ?? 'server.fault', rows)
   }
 

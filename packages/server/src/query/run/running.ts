@@ -3,7 +3,7 @@
 import type { Clock, Principal } from 'gatehouse-protocol'
 import type { Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import { ownerOf } from './call.ts'
+import { callOwner } from './call.ts'
 
 const MAX_SHOWN_LENGTH = 500
 
@@ -58,7 +58,7 @@ export class RunningQueries {
 
   /** Refuses a query that may not begin. A query that is answered inline is only checked, since it ends before it could be listed or stopped. */
   check(principal: Principal, requestId: string): void {
-    const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
+    const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(callOwner(principal))
     if (queries?.has(requestId))
       throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
     const count = queries?.size ?? 0
@@ -68,7 +68,7 @@ export class RunningQueries {
 
   begin(principal: Principal, requestId: string, statement: string): RunningQuery {
     this.check(principal, requestId)
-    const user = ownerOf(principal)
+    const user = callOwner(principal)
     const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
     const { subject, clientId } = principal
     const startedAt = this.#clock()
@@ -86,7 +86,7 @@ export class RunningQueries {
     for (const queries of this.#byUser.values()) for (const { info } of queries.values()) yield info
   }
 
-  /** Cancels the query of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  /** Cancels the query of the owner (see `callOwner`), or of any owner; false if there is none. */
   cancel(requestId: string, owner: string | undefined): boolean {
     const users = owner === undefined ? [...this.#byUser.keys()] : [owner]
     const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])

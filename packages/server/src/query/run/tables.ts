@@ -25,7 +25,7 @@ import {
   type TextRow,
   withColumns,
 } from '../catalogue/table-checks.ts'
-import { type Bindable, parametersOf, type RunValues } from '../engines/emit/parameters.ts'
+import { type Bindable, bindParameters, type RunValues } from '../engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import { emitInsert } from '../engines/emit/write.ts'
 import type { ConstraintText, Engine, WriteStep } from '../engines/engine.ts'
@@ -77,7 +77,7 @@ export function createTables(env: TablesEnv): Tables {
     },
     async change(table) {
       const changes = changesFor(table, catalogue.snapshot, catalogue.snapshot.attributes, env.clock)
-      const known = catalogue.snapshot.definitionOf(table.name)?.checks ?? []
+      const known = catalogue.snapshot.findDefinition(table.name)?.checks ?? []
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
       await refuseViolations(table.name, known, env)
     },
@@ -99,7 +99,7 @@ export function createTables(env: TablesEnv): Tables {
 /** A check that existing rows do not meet is removed again. */
 async function refuseViolations(name: string, known: readonly CheckDefinition[], env: TablesEnv): Promise<void> {
   const { catalogue, engine } = env
-  const table = catalogue.snapshot.definitionOf(name)
+  const table = catalogue.snapshot.findDefinition(name)
   for (const check of table?.checks ?? []) {
     if (known.some((other) => other.name === check.name && other.condition === check.condition)) continue
     const text = `ALTER TABLE "${name.replaceAll('"', '""')}" ADD CHECK (${check.condition})`
@@ -107,7 +107,7 @@ async function refuseViolations(name: string, known: readonly CheckDefinition[],
     if (statement.kind !== 'add-check' || table === undefined) throw new Error(`Not a check: ${statement.kind}`)
     const emission = createEmission(engine.dialect)
     const emitted = engine.finish(emission.placeholders, emitQuery(statement.violation, emission))
-    const parameters = parametersOf(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: [] }, engine.bind)
+    const parameters = bindParameters(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: [] }, engine.bind)
     const { columns } = statement.violation
     const request = {
       sql: emitted.sql,
@@ -139,7 +139,7 @@ async function insert(
     await env.engine.write({
       owner: undefined,
       tables: [table],
-      steps: stepsOf(table, columns, batch, env).map((step) => ({ ...step, constraints: constraintsOf(table) })),
+      steps: insertSteps(table, columns, batch, env).map((step) => ({ ...step, constraints: constraintTexts(table) })),
       returning: [],
       tracksRows: false,
       isShort: true,
@@ -159,7 +159,7 @@ async function insert(
   return total
 }
 
-function constraintsOf({ checks = [] }: TableView): readonly ConstraintText[] | undefined {
+function constraintTexts({ checks = [] }: TableView): readonly ConstraintText[] | undefined {
   if (checks.length === 0) return undefined
   return checks.map(({ name, condition }) => ({ name, text: printExpression(condition) }))
 }
@@ -167,7 +167,7 @@ function constraintsOf({ checks = [] }: TableView): readonly ConstraintText[] | 
 const UNSTOPPABLE = new AbortController()
 
 /** Statements of STATEMENT_ROWS rows, and one for the rest. */
-function stepsOf(
+function insertSteps(
   table: TableView,
   columns: readonly string[],
   rows: readonly IqlValue[][],
@@ -179,14 +179,14 @@ function stepsOf(
     const groups = Array.from({ length: full }, (_item, index) =>
       rows.slice(index * STATEMENT_ROWS, (index + 1) * STATEMENT_ROWS),
     )
-    steps.push(stepOf(table, columns, STATEMENT_ROWS, groups, env))
+    steps.push(insertStep(table, columns, STATEMENT_ROWS, groups, env))
   }
   const rest = rows.slice(full * STATEMENT_ROWS)
-  if (rest.length > 0) steps.push(stepOf(table, columns, rest.length, [rest], env))
+  if (rest.length > 0) steps.push(insertStep(table, columns, rest.length, [rest], env))
   return steps
 }
 
-function stepOf(
+function insertStep(
   table: TableView,
   columns: readonly string[],
   count: number,
@@ -203,7 +203,7 @@ function stepOf(
     emitInsert({ ...bound.statement, check: undefined }, emission, snapshot, true),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
-    parametersOf(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
+    bindParameters(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
   return { sql: emitted.sql, parameterSets: groups.map(bindAll) }
 }
 

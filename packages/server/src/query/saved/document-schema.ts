@@ -141,15 +141,15 @@ export interface DocumentChange {
 /** The faults of a value that was sent to create a document; none mean that it is a NewDocument. */
 export function faultsOfNew(value: Json): readonly Fault[] {
   const kind = isObject(value) && Object.hasOwn(value, 'kind') ? KINDS.find((known) => known === value.kind) : undefined
-  return faultsOf(value, NEW_DOCUMENT[kind ?? 'query'])
+  return checkDocument(value, NEW_DOCUMENT[kind ?? 'query'])
 }
 
 /** The faults of a value that was sent to change a document of this kind; none mean that it is a DocumentChange. */
 export function faultsOfChange(value: Json, kind: Kind): readonly Fault[] {
-  return faultsOf(value, DOCUMENT_CHANGE[kind])
+  return checkDocument(value, DOCUMENT_CHANGE[kind])
 }
 
-function faultsOf(value: Json, schema: object): readonly Fault[] {
+function checkDocument(value: Json, schema: object): readonly Fault[] {
   const numbers = longNumbers(value, '')
   if (numbers.length > 0) return numbers
   const faults = findFaults(value, { schema, patterns: PATTERNS })

@@ -80,7 +80,7 @@ export class Documents {
       throw refuse('Auth.MissingScope', 'Only administrators can list the documents of another owner', {
         members: { Scope: ADMIN_SCOPE },
       })
-    const readers = owner === undefined ? readersOf(principal) : [ownerReader(owner)]
+    const readers = owner === undefined ? callerReaders(principal) : [ownerReader(owner)]
     const found = await this.#env.rows.list({ ...page, readers, prefix: sortName(page.prefix) })
     const names = await this.#env.owners.names([...new Set(found.map((row) => row.owner))])
     const last = found.length === page.limit ? found.at(-1) : undefined
@@ -114,13 +114,13 @@ export class Documents {
     const { principal } = caller
     for (;;) {
       const before = await this.#changeable(principal, id, version)
-      refuseFaults(faultsOfChange(value, kindOf(before)))
+      refuseFaults(faultsOfChange(value, readKind(before)))
       const change = value as unknown as DocumentChange
-      if (change.shared !== undefined) checkRoles(change.shared, principal, rolesOf(before))
+      if (change.shared !== undefined) checkRoles(change.shared, principal, sharedRoles(before))
       if (change.owner !== undefined) await this.#checkOwner(principal, change.owner)
       const after = {
         ...before,
-        ...(change.name === undefined ? {} : nameOf(change.name)),
+        ...(change.name === undefined ? {} : sortedName(change.name)),
         owner: change.owner ?? before.owner,
         shared: change.shared === undefined ? before.shared : sharedText(change.shared),
         version: before.version + 1,
@@ -162,7 +162,7 @@ export class Documents {
       const subjects = readers.map((reader) => reader.slice(OWNER_PREFIX.length))
       const names = await owners.names(subjects)
       const gone = subjects.filter((subject) => !names.has(subject))
-      if (gone.length > 0) removed += await rows.removeOf(gone.map(ownerReader), 'private')
+      if (gone.length > 0) removed += await rows.removeReadable(gone.map(ownerReader), 'private')
       const last = readers.at(-1)
       if (last === undefined || readers.length < ORPHANS_AT_ONCE) return removed
       after = last
@@ -173,7 +173,7 @@ export class Documents {
     return {
       id,
       kind,
-      ...nameOf(name),
+      ...sortedName(name),
       owner,
       shared: sharedText(shared),
       version: 1,
@@ -185,7 +185,7 @@ export class Documents {
   /** What the caller is not allowed to read does not exist for the caller. */
   async #readable(principal: Principal, id: string): Promise<DocumentRow> {
     const row = await this.#env.rows.find(id)
-    const own = new Set(readersOf(principal))
+    const own = new Set(callerReaders(principal))
     if (row === undefined || !(isAdmin(principal) || readersOfRow(row).some((reader) => own.has(reader))))
       throw refuse('Saved.NotFound', `There is no saved document ${JSON.stringify(id)}`)
     return row
@@ -197,7 +197,7 @@ export class Documents {
       throw refuse('Saved.NotOwner', 'The document belongs to another user')
     if (version !== undefined && version !== row.version)
       throw refuse('Saved.Changed', `The document was changed in the meantime: it has version ${row.version}`, {
-        headers: { etag: tagOf(row.version) },
+        headers: { etag: versionEtag(row.version) },
       })
     return row
   }
@@ -214,7 +214,7 @@ export class Documents {
   }
 
   #recordShared(caller: DocumentCaller, { id, kind, shared }: DocumentRow): void {
-    this.#env.audit.record({ event: 'saved.shared', ...whoOf(caller), target: id, details: { kind, shared } })
+    this.#env.audit.record({ event: 'saved.shared', ...auditActor(caller), target: id, details: { kind, shared } })
   }
 
   #recordByAdmin(
@@ -223,11 +223,11 @@ export class Documents {
     { id, kind, owner }: DocumentRow,
     changed: readonly string[],
   ): void {
-    this.#env.audit.record({ event, ...whoOf(caller), target: id, details: { kind, owner, changed } })
+    this.#env.audit.record({ event, ...auditActor(caller), target: id, details: { kind, owner, changed } })
   }
 }
 
-export function tagOf(version: number): string {
+export function versionEtag(version: number): string {
   return `"${version}"`
 }
 
@@ -236,7 +236,7 @@ function sortName(name: string): string {
   return name.normalize('NFKC').toLowerCase()
 }
 
-function nameOf(name: string): Pick<DocumentRow, 'name' | 'sortname'> {
+function sortedName(name: string): Pick<DocumentRow, 'name' | 'sortname'> {
   return { name, sortname: sortName(name) }
 }
 
@@ -248,17 +248,17 @@ function ownerReader(subject: string): string {
   return OWNER_PREFIX + subject
 }
 
-function readersOf({ subject, roles }: Principal): string[] {
+function callerReaders({ subject, roles }: Principal): string[] {
   return [ownerReader(subject), 'everyone', ...roles.map((role) => `role:${role}`)]
 }
 
 /** The owner is the first. */
 function readersOfRow(row: Pick<DocumentRow, 'owner' | 'shared'>): string[] {
-  const shared = row.shared === 'everyone' ? ['everyone'] : rolesOf(row).map((role) => `role:${role}`)
+  const shared = row.shared === 'everyone' ? ['everyone'] : sharedRoles(row).map((role) => `role:${role}`)
   return [ownerReader(row.owner), ...shared]
 }
 
-function rolesOf({ shared }: Pick<DocumentRow, 'shared'>): readonly string[] {
+function sharedRoles({ shared }: Pick<DocumentRow, 'shared'>): readonly string[] {
   const read = readShared(shared)
   return typeof read === 'string' ? [] : read
 }
@@ -310,7 +310,7 @@ function present(row: ListedDocument, names: ReadonlyMap<string, string>): Prese
   }
 }
 
-function kindOf({ kind }: DocumentRow): Kind {
+function readKind({ kind }: DocumentRow): Kind {
   const known = KINDS.find((candidate) => candidate === kind)
   if (known === undefined) throw new Error(`A saved document has the unknown kind ${kind}`)
   return known
@@ -320,6 +320,6 @@ function isAdmin({ scopes }: Principal): boolean {
   return scopes.has(ADMIN_SCOPE)
 }
 
-function whoOf({ principal, address, requestId }: DocumentCaller) {
+function auditActor({ principal, address, requestId }: DocumentCaller) {
   return { actor: principal.subject, client: principal.clientId, address, requestId }
 }

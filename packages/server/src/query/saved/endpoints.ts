@@ -7,7 +7,13 @@ import { nextPage, readListParameters, readPageSize } from '../http/page-paramet
 import { replyToError } from '../http/problem.ts'
 import { readWholeJson, requirePlatformAccess } from '../http/request.ts'
 import { KINDS, MAX_BODY_BYTES } from './document-schema.ts'
-import { type DocumentCaller, type DocumentQuery, type Documents, type PresentedDocument, tagOf } from './documents.ts'
+import {
+  type DocumentCaller,
+  type DocumentQuery,
+  type Documents,
+  type PresentedDocument,
+  versionEtag,
+} from './documents.ts'
 
 /** In addition to the body of the document, which may be written with spaces. */
 const REQUEST_BYTES = 4 * MAX_BODY_BYTES
@@ -29,42 +35,42 @@ export function savedGroup(documents: Documents): RouteGroup {
     routes: [
       route('GET', '/saved', async (context) => {
         const query = readQuery(context)
-        const { items, next } = await documents.list(callerOf(context), query)
+        const { items, next } = await documents.list(toCaller(context), query)
         context.json({
           items,
           next: next === undefined ? null : nextPage('/saved', context.query, `${next.id}.${next.sortname}`),
         })
       }),
       route('POST', '/saved', async (context) => {
-        const created = await documents.create(callerOf(context), readWholeJson(context))
+        const created = await documents.create(toCaller(context), readWholeJson(context))
         context.setHeader('location', `/saved/${created.id}`)
         reply(context, created, 201)
       }),
       route('GET', '/saved/:id', async (context) => {
-        reply(context, await documents.get(callerOf(context), context.param('id')))
+        reply(context, await documents.get(toCaller(context), context.param('id')))
       }),
       route('PATCH', '/saved/:id', async (context) => {
         const version = readMatch(context)
         if (version === undefined)
           throw refuse('Saved.MatchRequired', 'Send If-Match with the ETag that you have read, or *')
         const any = version === '*' ? undefined : version
-        reply(context, await documents.change(callerOf(context), context.param('id'), any, readWholeJson(context)))
+        reply(context, await documents.change(toCaller(context), context.param('id'), any, readWholeJson(context)))
       }),
       route('DELETE', '/saved/:id', async (context) => {
         const version = readMatch(context)
-        await documents.remove(callerOf(context), context.param('id'), version === '*' ? undefined : version)
+        await documents.remove(toCaller(context), context.param('id'), version === '*' ? undefined : version)
         context.end(204)
       }),
     ],
   }
 }
 
-function callerOf({ principal, address, id }: Context): DocumentCaller {
+function toCaller({ principal, address, id }: Context): DocumentCaller {
   return { principal, address, requestId: id }
 }
 
 function reply(context: Context, document: PresentedDocument, status = 200): void {
-  context.setHeader('etag', tagOf(document.version))
+  context.setHeader('etag', versionEtag(document.version))
   context.json(document, status)
 }
 

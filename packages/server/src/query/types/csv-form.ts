@@ -21,8 +21,8 @@ function addText(out: TextBytes, text: string): void {
 }
 
 /** Of any characters. */
-export function csvTexts(textOf: WriteCell): CsvForm {
-  return { write: (cell) => csvText(textOf(cell)), add: (out, cell) => addText(out, textOf(cell)) }
+export function csvTexts(writeText: WriteCell): CsvForm {
+  return { write: (cell) => csvText(writeText(cell)), add: (out, cell) => addText(out, writeText(cell)) }
 }
 
 /** Never in quotes. */

@@ -267,11 +267,11 @@ export class TextBytes {
 
   #addDigits(value: number): void {
     if (value < BILLION) {
-      this.#addLow(value, digitsOf(value))
+      this.#addLow(value, countDigits(value))
       return
     }
     const high = Math.floor(value / BILLION)
-    this.#addLow(high, digitsOf(high))
+    this.#addLow(high, countDigits(high))
     this.#addLow(value - high * BILLION, 9)
   }
 
@@ -303,7 +303,7 @@ export class TextBytes {
 }
 
 /** How many digits a number below a billion has. */
-function digitsOf(value: number): number {
+function countDigits(value: number): number {
   if (value < 10_000) return value < 100 ? (value < 10 ? 1 : 2) : value < 1000 ? 3 : 4
   if (value < 1_000_000) return value < 100_000 ? 5 : 6
   return value < 10_000_000 ? 7 : value < 100_000_000 ? 8 : 9

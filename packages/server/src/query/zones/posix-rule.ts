@@ -11,8 +11,8 @@ export function readPosixRule(text: string): PosixRule {
   const match = /^(?:<[^>]+>|[A-Za-z]+)([-+\d:]+)(?:<[^>]+>|[A-Za-z]+)([-+\d:]+)?$/.exec(names)
   if (match === null) throw new Error(`${text} is not a rule of a time zone`)
   // POSIX counts west of Greenwich; daylight-saving time is an hour ahead if nothing else is written.
-  const standard = -secondsOf(match[1] ?? '')
-  const dst = match[2] === undefined ? standard + 3600 : -secondsOf(match[2])
+  const standard = -parseSeconds(match[1] ?? '')
+  const dst = match[2] === undefined ? standard + 3600 : -parseSeconds(match[2])
   return {
     winter: Math.min(standard, dst),
     changesIn: (year) => {
@@ -34,10 +34,10 @@ function localSecond(rule: string, year: number): number {
   const days = new Date(Date.UTC(year, month, 0)).getUTCDate()
   let day = 1 + ((weekday - first.getUTCDay() + 7) % 7) + 7 * (week - 1)
   if (day > days) day -= 7
-  return Date.UTC(year, month - 1, day) / 1000 + secondsOf(match[4] ?? '2')
+  return Date.UTC(year, month - 1, day) / 1000 + parseSeconds(match[4] ?? '2')
 }
 
-function secondsOf(text: string): number {
+function parseSeconds(text: string): number {
   const [hours = '0', minutes = '0', seconds = '0'] = text.replace(/^[-+]/, '').split(':')
   const size = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
   return text.startsWith('-') ? -size : size

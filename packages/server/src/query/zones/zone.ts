@@ -30,18 +30,18 @@ export class Zone {
   }
 
   /** What the local clock reads. */
-  localOf(instant: bigint): bigint {
-    return instant + this.#offset(this.segmentOf(instant))
+  toLocal(instant: bigint): bigint {
+    return instant + this.#offset(this.findSegment(instant))
   }
 
   /** As in PostgreSQL: a time that the clock skips has the offset before, and one that it repeats the offset after. */
-  instantOf(local: bigint): bigint {
-    return local - this.#offset(countUpTo(this.#begins, secondOf(local)))
+  toInstant(local: bigint): bigint {
+    return local - this.#offset(countUpTo(this.#begins, toSecond(local)))
   }
 
   /** The first instant at which the clock reads this time or a later one. */
-  firstInstantOf(local: bigint): bigint {
-    const segment = countUpTo(this.#ends, secondOf(local))
+  firstInstant(local: bigint): bigint {
+    const segment = countUpTo(this.#ends, toSecond(local))
     const instant = local - this.#offset(segment)
     const begin = this.transitions[segment - 1]
     return begin === undefined || instant > begin ? instant : begin
@@ -49,7 +49,7 @@ export class Zone {
 
   /** The latest time that the clock has read so far: after it was set back, more than it reads. */
   latestRead(instant: bigint): bigint {
-    const segment = this.segmentOf(instant)
+    const segment = this.findSegment(instant)
     const local = instant + this.#offset(segment)
     const end = this.#ends[segment - 1]
     const before = end === undefined ? local : BigInt(end) * MICROS - 1n
@@ -61,7 +61,7 @@ export class Zone {
    * width is at most a day.
    */
   tickBefore(instant: bigint, width: bigint): bigint {
-    let [at, segment] = [instant, this.segmentOf(instant)]
+    let [at, segment] = [instant, this.findSegment(instant)]
     for (;;) {
       const offset = this.#offset(segment)
       const local = at + offset
@@ -77,7 +77,7 @@ export class Zone {
 
   /** The next such instant. */
   tickAfter(instant: bigint, width: bigint): bigint {
-    let [at, segment] = [instant, this.segmentOf(instant)]
+    let [at, segment] = [instant, this.findSegment(instant)]
     for (;;) {
       const offset = this.#offset(segment)
       const local = at + offset
@@ -93,8 +93,8 @@ export class Zone {
   }
 
   /** How many transitions are not after the instant. Rows are often in the order of time, so that the last answer is tried first. */
-  segmentOf(instant: bigint): number {
-    const second = secondOf(instant)
+  findSegment(instant: bigint): number {
+    const second = toSecond(instant)
     const last = this.#lastSegment
     const [begin, end] = [this.#at[last - 1], this.#at[last]]
     if ((begin === undefined || second >= begin) && (end === undefined || second < end)) return last
@@ -107,7 +107,7 @@ export class Zone {
   }
 }
 
-function secondOf(micros: bigint): number {
+function toSecond(micros: bigint): number {
   return Number(floorDivide(micros, MICROS))
 }
 

@@ -3,7 +3,7 @@ import { badRequest } from '../scim-error.ts'
 import type { AttributePath, Filter } from './ast.ts'
 
 export function checkPaths(filter: Filter, isKnown: (path: AttributePath) => boolean): void {
-  for (const path of pathsOf(filter)) {
+  for (const path of filterPaths(filter)) {
     const { urn, name, sub } = path
     const text = `${urn === undefined ? '' : `${urn}:`}${name}${sub === undefined ? '' : `.${sub}`}`
     if (!isKnown(path)) throw badRequest('invalidFilter', `There is no attribute ${text}`)
@@ -11,13 +11,13 @@ export function checkPaths(filter: Filter, isKnown: (path: AttributePath) => boo
 }
 
 /** Those of the resource; what is inside of brackets names parts of a value. */
-export function pathsOf(filter: Filter): AttributePath[] {
+export function filterPaths(filter: Filter): AttributePath[] {
   switch (filter.kind) {
     case 'and':
     case 'or':
-      return filter.parts.flatMap(pathsOf)
+      return filter.parts.flatMap(filterPaths)
     case 'not':
-      return pathsOf(filter.part)
+      return filterPaths(filter.part)
     default:
       return [filter.path]
   }

@@ -80,14 +80,14 @@ function order<Value extends string | number>(op: Operator, left: Value, right: 
 
 /** The values that a path names; several of a multi-valued attribute. */
 function valuesAt(resource: JsonObject, { urn, name, filter, sub }: AttributePath, core: string): unknown[] {
-  const holder = urn === undefined || urn === core.toLowerCase() ? resource : memberOf(resource, urn)
-  const value = memberOf(holder, name)
+  const holder = urn === undefined || urn === core.toLowerCase() ? resource : findMember(resource, urn)
+  const value = findMember(holder, name)
   const all = Array.isArray(value) ? value : value === undefined ? [] : [value]
   const chosen = filter === undefined ? all : all.filter((item) => isObject(item) && matches(filter, item, core))
-  return sub === undefined ? chosen : chosen.flatMap((item) => memberOf(item, sub) ?? [])
+  return sub === undefined ? chosen : chosen.flatMap((item) => findMember(item, sub) ?? [])
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function findMember(value: unknown, name: string): unknown {
   if (!isObject(value)) return undefined
   return Object.entries(value).find(([key]) => key.toLowerCase() === name)?.[1]
 }

@@ -56,14 +56,14 @@ export class GroupDraft {
       return
     }
     const parsed = parsePath(path)
-    const target = targetOf(parsed, path)
+    const target = findTarget(parsed, path)
     if (target === 'read only') throw badRequest('mutability', `${path} cannot be changed`)
     await this.#apply(target, parsed, op, value)
   }
 
   async #member(name: string, op: PatchOperation['op'], value: unknown): Promise<void> {
     const parsed = parsePath(name)
-    const target = targetOf(parsed, name)
+    const target = findTarget(parsed, name)
     // Okta sends the id with every change.
     if (target !== 'read only') await this.#apply(target, parsed, op, value)
   }
@@ -136,7 +136,7 @@ export function chosenMember({ filter }: AttributePath): string | undefined {
   return typeof filter.value === 'string' ? filter.value : undefined
 }
 
-function targetOf(path: AttributePath, text: string): Target {
+function findTarget(path: AttributePath, text: string): Target {
   const target = isGroupPath(path) ? TARGETS.get(path.name) : undefined
   if (target === undefined) throw badRequest('invalidPath', `There is no attribute ${text}`)
   return target

@@ -1,9 +1,9 @@
 /** GET /Groups and POST /Groups/.search. There are few groups, and their members are read only where the reply or the filter has them. */
 import type { Context } from '../../http/context.ts'
 import type { GroupCondition, ScimGroup } from '../../store/scim/groups.ts'
-import { callerOf, MOST_ROWS, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, readCaller, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
-import { checkPaths, pathsOf } from '../filter/check-paths.ts'
+import { checkPaths, filterPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
 import { parseFilter } from '../filter/parse.ts'
 import { isShown, type ListQuery, project, writeCursor } from '../query-parameters.ts'
@@ -12,10 +12,10 @@ import { badRequest } from '../scim-error.ts'
 import { chosenMember, GROUP_SCHEMA, isGroupPath } from './group-draft.ts'
 import { presentGroup } from './present-group.ts'
 
-type Caller = ReturnType<typeof callerOf>
+type Caller = ReturnType<typeof readCaller>
 
 export async function listGroups(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, isGroupPath)
   // Not every database orders ids as the comparison with a cursor does.
@@ -38,8 +38,8 @@ export async function listGroups(context: Context, env: ScimEnv, query: ListQuer
 async function findGroups(filter: Filter | undefined, env: ScimEnv, caller: Caller): Promise<readonly ScimGroup[]> {
   const { groups } = env.stores.scim
   if (filter === undefined) return bounded(await groups.list(caller.clientId, MOST_ROWS + 1))
-  const member = memberOf(filter)
-  const condition = await conditionOf(filter, member, env, caller)
+  const member = findMember(filter)
+  const condition = await buildCondition(filter, member, env, caller)
   const candidates = bounded(await groups.list(caller.clientId, MOST_ROWS + 1, condition))
   // Where one member decides, the others need not be read.
   const resources = await present(candidates, env, caller, member ?? (namesMembers(filter) ? 'all' : 'none'))
@@ -54,7 +54,7 @@ function bounded(groups: readonly ScimGroup[]): readonly ScimGroup[] {
 }
 
 /** What the database can decide of the parts that all must hold. */
-async function conditionOf(
+async function buildCondition(
   filter: Filter,
   member: { readonly userId: string } | undefined,
   { stores }: ScimEnv,
@@ -69,15 +69,17 @@ async function conditionOf(
 }
 
 function equalTo(filter: Filter, name: string): string | undefined {
-  const found = partsOf(filter).find((part) => part.kind === 'compare' && part.op === 'eq' && part.path.name === name)
+  const found = splitParts(filter).find(
+    (part) => part.kind === 'compare' && part.op === 'eq' && part.path.name === name,
+  )
   return found?.kind === 'compare' && typeof found.value === 'string' ? found.value : undefined
 }
 
 /** The one member that the filter asks for, if that is all it says about members. */
-function memberOf(filter: Filter): { readonly userId: string } | undefined {
-  const named = pathsOf(filter).filter(({ name }) => name === 'members')
+function findMember(filter: Filter): { readonly userId: string } | undefined {
+  const named = filterPaths(filter).filter(({ name }) => name === 'members')
   if (named.length !== 1) return undefined
-  for (const part of partsOf(filter)) {
+  for (const part of splitParts(filter)) {
     if (part.kind === 'present' && part.path.name === 'members') {
       const userId = chosenMember(part.path)
       if (userId !== undefined) return { userId }
@@ -89,12 +91,12 @@ function memberOf(filter: Filter): { readonly userId: string } | undefined {
   return undefined
 }
 
-function partsOf(filter: Filter): readonly Filter[] {
-  return filter.kind === 'and' ? filter.parts.flatMap(partsOf) : [filter]
+function splitParts(filter: Filter): readonly Filter[] {
+  return filter.kind === 'and' ? filter.parts.flatMap(splitParts) : [filter]
 }
 
 function namesMembers(filter: Filter): boolean {
-  return pathsOf(filter).some(({ name }) => name === 'members')
+  return filterPaths(filter).some(({ name }) => name === 'members')
 }
 
 async function present(
@@ -110,12 +112,12 @@ async function present(
   const resources: JsonObject[] = []
   let read = 0
   for (const group of groups) {
-    const shown = members === 'none' ? undefined : members === 'all' ? await listOf(group) : [members.userId]
+    const shown = members === 'none' ? undefined : members === 'all' ? await listMembers(group) : [members.userId]
     resources.push(presentGroup({ group, externalId: externalIds.get(group.id), members: shown }, base))
   }
   return resources
 
-  async function listOf({ role }: ScimGroup): Promise<readonly string[]> {
+  async function listMembers({ role }: ScimGroup): Promise<readonly string[]> {
     const ids = await stores.scim.members.list(role, source)
     read += ids.length
     if (read > MOST_ROWS)

@@ -1,7 +1,7 @@
 /** A group as a SCIM resource (RFC 7643 §4.2). */
 import type { ScimGroup } from '../../store/scim/groups.ts'
 import type { JsonObject } from '../filter/match.ts'
-import { metaOf } from '../users/present-user.ts'
+import { buildMeta } from '../users/present-user.ts'
 import { GROUP_SCHEMA } from './group-draft.ts'
 
 export interface ShownGroup {
@@ -23,6 +23,6 @@ export function presentGroup({ group, externalId, members }: ShownGroup, base: s
         ? undefined
         : members.map((user) => ({ value: user, $ref: `${base}/Users/${user}`, type: 'User' })),
     // The members are not part of it: the revision changes with them.
-    meta: metaOf('Group', `${base}/Groups/${id}`, group, JSON.stringify([id, displayName, externalId, revision])),
+    meta: buildMeta('Group', `${base}/Groups/${id}`, group, JSON.stringify([id, displayName, externalId, revision])),
   }
 }

@@ -2,7 +2,7 @@
 import type { Context } from '../../http/context.ts'
 import type { ScimUser } from '../../store/scim/users.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
-import { callerOf, MOST_ROWS, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, readCaller, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
 import { checkPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
@@ -28,7 +28,7 @@ interface Found {
 }
 
 export async function listUsers(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, (path) => new UserPaths(attributes).find(path) !== undefined)
@@ -95,7 +95,7 @@ function tooMany() {
 }
 
 function presenter(
-  { clientId, source }: ReturnType<typeof callerOf>,
+  { clientId, source }: ReturnType<typeof readCaller>,
   { stores, base }: ScimEnv,
   attributes: readonly ScimAttribute[],
 ) {

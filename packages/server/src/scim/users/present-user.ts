@@ -6,7 +6,7 @@ import type { ScimUser } from '../../store/scim/users.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { USER_SCHEMA } from './user-paths.ts'
-import { stateOf } from './user-state.ts'
+import { readState } from './user-state.ts'
 
 export interface ShownUser {
   readonly user: ScimUser
@@ -21,14 +21,14 @@ export function presentUser(
   base: string,
   attributes: readonly ScimAttribute[],
 ): JsonObject {
-  const { texts, active } = stateOf(user, externalId)
+  const { texts, active } = readState(user, externalId)
   const name = {
     familyName: texts.get('familyName'),
     givenName: texts.get('givenName'),
     middleName: texts.get('middleName'),
   }
   const email = texts.get('email')
-  const extended = extensionsOf(user, attributes)
+  const extended = buildExtensions(user, attributes)
   const resource = {
     schemas: [USER_SCHEMA, ...extended.schemas],
     id: user.id,
@@ -53,12 +53,12 @@ export function presentUser(
   }
   return {
     ...resource,
-    meta: metaOf('User', `${base}/Users/${user.id}`, user, JSON.stringify(resource)),
+    meta: buildMeta('User', `${base}/Users/${user.id}`, user, JSON.stringify(resource)),
   }
 }
 
 /** The version is weak: it stands for what is shown, not for its bytes (RFC 7644 §3.14). */
-export function metaOf(
+export function buildMeta(
   resourceType: string,
   location: string,
   { createdAt, updatedAt }: { readonly createdAt: number; readonly updatedAt: number },
@@ -74,7 +74,7 @@ export function metaOf(
 }
 
 /** The values of operators' attributes at their paths, in the letters of the definition. */
-function extensionsOf({ attributes: values }: ScimUser, attributes: readonly ScimAttribute[]) {
+function buildExtensions({ attributes: values }: ScimUser, attributes: readonly ScimAttribute[]) {
   const members: Members = new Map()
   const schemas = new Set<string>()
   for (const { name, many, scim } of attributes) {

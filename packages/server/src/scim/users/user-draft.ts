@@ -156,11 +156,11 @@ function chooseEmail(value: unknown, path: string): string | undefined {
     if (!isObject(item)) throw badRequest('invalidValue', `${path} must be a list of objects with a value`)
     return new Map(Object.entries(item).map(([name, member]) => [name.toLowerCase(), member]))
   })
-  const typeOf = (email: ReadonlyMap<string, unknown>) => String(email.get('type') ?? '').toLowerCase()
+  const emailType = (email: ReadonlyMap<string, unknown>) => String(email.get('type') ?? '').toLowerCase()
   const chosen =
-    emails.find((email) => typeOf(email) === 'work') ??
+    emails.find((email) => emailType(email) === 'work') ??
     emails.find((email) => isTrue(email.get('primary'))) ??
-    emails.find((email) => typeOf(email) === '')
+    emails.find((email) => emailType(email) === '')
   const address = chosen?.get('value')
   return address === undefined || address === null ? undefined : readText(address, `${path}.value`)
 }

@@ -57,21 +57,21 @@ export class UserPaths {
 
   constructor(attributes: readonly ScimAttribute[]) {
     const shown = attributes.flatMap((attribute) =>
-      attribute.scim === undefined ? [] : [{ path: placeOf(attribute.scim), attribute }],
+      attribute.scim === undefined ? [] : [{ path: attributePath(attribute.scim), attribute }],
     )
-    this.#attributes = new Map(shown.map(({ path, attribute }) => [keyOf(path), attribute]))
+    this.#attributes = new Map(shown.map(({ path, attribute }) => [pathKey(path), attribute]))
     this.#schemas = new Set([ENTERPRISE_SCHEMA.toLowerCase(), ...shown.flatMap(({ path }) => path.urn ?? [])])
   }
 
   /** Undefined for a path that neither RFC 7643 nor an operator defines. */
   find(path: AttributePath): UserTarget | undefined {
     const place = withoutCore(path)
-    const own = this.#attributes.get(keyOf(place))
+    const own = this.#attributes.get(pathKey(place))
     if (own !== undefined) return { kind: 'attribute', attribute: own }
     const { urn, name, sub, filter } = place
     if (urn !== undefined) return this.#findExtended(place)
     if (name === 'emails' && (sub === undefined || EMAIL_PARTS.includes(sub))) return { kind: 'emails', filter, sub }
-    const parts = this.#partsOf(place)
+    const parts = this.#attributesBelow(place)
     if (name === 'name' && sub === undefined) return { kind: 'parts', prefix: 'name.', targets: [...NAME, ...parts] }
     if (filter !== undefined) return IGNORED.has(name) ? { kind: 'ignored' } : undefined
     const field = TEXTS.get(sub === undefined ? name : `${name}.${sub}`)
@@ -98,15 +98,15 @@ export class UserPaths {
       const targets = all.map(([, attribute]) => ({ kind: 'attribute', attribute }) as const)
       return { kind: 'parts', prefix: `${schema}:`, targets }
     }
-    const parts = this.#partsOf(path)
+    const parts = this.#attributesBelow(path)
     if (sub === undefined && parts.length > 0) return { kind: 'parts', prefix: `${urn}:${name}.`, targets: parts }
     const isIgnored = urn === ENTERPRISE_SCHEMA.toLowerCase() && IGNORED_ENTERPRISE.has(name)
     return isIgnored ? { kind: 'ignored' } : undefined
   }
 
   /** The attributes whose paths are parts of this one. */
-  #partsOf({ urn, name }: AttributePath): UserTarget[] {
-    const prefix = `${keyOf({ urn, name, filter: undefined, sub: undefined })}.`
+  #attributesBelow({ urn, name }: AttributePath): UserTarget[] {
+    const prefix = `${pathKey({ urn, name, filter: undefined, sub: undefined })}.`
     return [...this.#attributes].flatMap(([key, attribute]) =>
       key.startsWith(prefix) ? [{ kind: 'attribute', attribute } as const] : [],
     )
@@ -120,7 +120,7 @@ const NAME: readonly UserTarget[] = [
 ]
 
 /** Where a path of an operator's attribute leads. */
-export function placeOf(scim: string): AttributePath {
+export function attributePath(scim: string): AttributePath {
   return withoutCore(parsePath(scim))
 }
 
@@ -128,6 +128,6 @@ function withoutCore(path: AttributePath): AttributePath {
   return path.urn === USER_SCHEMA.toLowerCase() ? { ...path, urn: undefined } : path
 }
 
-function keyOf({ urn, name, sub }: AttributePath): string {
+function pathKey({ urn, name, sub }: AttributePath): string {
   return `${urn === undefined ? '' : `${urn}:`}${name}${sub === undefined ? '' : `.${sub}`}`
 }

@@ -24,7 +24,7 @@ const CLAIMS: ReadonlyMap<TextField, string> = new Map([
   ['email', 'email'],
 ])
 
-export function stateOf(user: ScimUser, externalId: string | undefined): UserState {
+export function readState(user: ScimUser, externalId: string | undefined): UserState {
   const profile = new Map(Object.entries(user.profile))
   const claims = [...CLAIMS].map(([field, claim]) => [field, profile.get(claim)] as const)
   const all = [['userName', user.username] as const, ['externalId', externalId] as const, ...claims]
@@ -36,7 +36,7 @@ export function stateOf(user: ScimUser, externalId: string | undefined): UserSta
 }
 
 /** The profile with what SCIM writes of it; other claims stay. Another address is not verified. */
-export function profileOf(state: UserState, before: Profile): Profile {
+export function mergeProfile(state: UserState, before: Profile): Profile {
   const written = new Set(CLAIMS.values())
   const isSameEmail = state.texts.get('email') === before.email
   const kept = Object.entries(before).filter(
@@ -54,12 +54,12 @@ const LONGEST_EMAIL = 254
 
 /** Throws for a text that cannot be stored. */
 export function checkText(field: TextField, text: string): string {
-  const fault = faultOf(field, text)
+  const fault = findFault(field, text)
   if (fault !== undefined) throw badRequest('invalidValue', `${field} ${fault}`)
   return text
 }
 
-function faultOf(field: TextField, text: string): string | undefined {
+function findFault(field: TextField, text: string): string | undefined {
   if (text.length > LONGEST_TEXT) return `has more than ${LONGEST_TEXT} characters`
   if (!text.isWellFormed() || /\p{Cc}/u.test(text)) return 'contains control characters'
   switch (field) {

@@ -89,8 +89,15 @@ export function toUsers(rows: readonly Row[]): User[] {
 }
 
 /** The roles that an operator gives, by hand or in the declarative file. */
-export function rolesByOperator({ roles, roleSources }: Pick<User, 'roles' | 'roleSources'>): string[] {
-  return roles.filter((role) => roleSources.get(role)?.includes('operator'))
+export function rolesByOperator(user: Pick<User, 'roles' | 'roleSources'>): string[] {
+  return rolesBySource(user, 'operator')
+}
+
+export function rolesBySource(
+  { roles, roleSources }: Pick<User, 'roles' | 'roleSources'>,
+  source: RoleSource,
+): string[] {
+  return roles.filter((role) => roleSources.get(role)?.includes(source))
 }
 
 export function readRoleSources(text: string | null): readonly RoleSource[] {

@@ -159,7 +159,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
           updated_at: clock(),
           ...(change.username === undefined
             ? {}
-            : { username: change.username, username_key: usernameKey(change.username) }),
+            : { username: change.username.normalize('NFKC').trim(), username_key: usernameKey(change.username) }),
           ...(change.profile === undefined
             ? {}
             : { profile: JSON.stringify(change.profile), ...searchKeys(change.profile) }),

@@ -1,6 +1,8 @@
 /** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. Repeated events are counted. */
 import { type AuditEvent, type AuditValue, auditOutcome, type Clock } from 'gatehouse-protocol'
+import type { Transaction } from 'kysely'
 import type { Database } from '../database/database.ts'
+import type { Schema } from '../database/schema.ts'
 import { extendChain, type UnchainedRow } from './chain.ts'
 import { AuditRepeats } from './repeats.ts'
 
@@ -34,6 +36,11 @@ export function openAuditLog(database: Pick<Database, 'db' | 'engine'>, { clock,
   return {
     record(event: AuditEvent): void {
       enqueue(repeats.take(event, toRow(event, clock(), node)))
+    },
+    /** Records events in a transaction, as its last step: until it ends, other writers of the log wait. */
+    append(tx: Transaction<Schema>, events: readonly AuditEvent[]): Promise<void> {
+      const at = clock()
+      return extendChain({ db: tx, engine: database.engine }, async () => events.map((event) => toRow(event, at, node)))
     },
     /** Resolves when everything recorded so far is durable; counts are when their interval is over. */
     flush(): Promise<void> {

@@ -268,14 +268,14 @@ function clientsOfSessions(db: Kysely<Schema>, clock: Clock) {
 
     /** Removes and returns the clients of an ended session and its user. Only the first caller gets them, so each client is notified once. */
     async takeClients(sessionId: string): Promise<{ userId: string; clientIds: string[] } | undefined> {
+      const row = await db.selectFrom('sessions').select('user_id').where('id', '=', sessionId).executeTakeFirst()
+      if (row === undefined) return undefined
       const rows = await db
         .deleteFrom('session_clients')
         .where('session_id', '=', sessionId)
         .returning('client_id')
         .execute()
-      if (rows.length === 0) return undefined
-      const row = await db.selectFrom('sessions').select('user_id').where('id', '=', sessionId).executeTakeFirst()
-      return row && { userId: row.user_id, clientIds: rows.map(({ client_id }) => client_id) }
+      return rows.length === 0 ? undefined : { userId: row.user_id, clientIds: rows.map(({ client_id }) => client_id) }
     },
   }
 }

@@ -4,14 +4,14 @@ import type { Clock } from 'gatehouse-protocol'
 import { currentVersion, type Database, type Engine } from '../database/database.ts'
 import { MIGRATIONS } from '../database/migrations.ts'
 
-export interface Node {
+export interface ClusterNode {
   /** Random, and new at every start. */
   readonly id: string
   /** For people: see `nodeName`. */
   readonly name: string
 }
 
-export interface ServingNode extends Node {
+export interface ServingNode extends ClusterNode {
   readonly issuer: string
   readonly startedAt: number
 }
@@ -91,7 +91,7 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
       await db.deleteFrom('nodes').where('id', '=', id).execute()
     },
 
-    list(): Promise<Node[]> {
+    list(): Promise<ClusterNode[]> {
       return db
         .selectFrom('nodes')
         .select(['id', 'name'])

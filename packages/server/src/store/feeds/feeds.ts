@@ -20,7 +20,7 @@ export interface FeedDefinition {
   /** `latest`: the newest message of a topic is its state. `all`: every message counts. */
   readonly keep: 'latest' | 'all'
   /** Undefined where no message is kept, or only the state of each topic. */
-  readonly history: History | undefined
+  readonly history: FeedHistory | undefined
   /** Milliseconds after its newest message in which a topic still has its state; undefined without a limit. Only with `latest`. */
   readonly stateTime: number | undefined
   /** The longest `Data`. */
@@ -48,7 +48,7 @@ export interface Feed extends FeedDefinition {
 export type DroppedFeed = Pick<Feed, 'name' | 'generation'>
 
 /** The bounds of what is kept of one topic; both hold. */
-export interface History {
+export interface FeedHistory {
   readonly messages: number
   /** Milliseconds. */
   readonly time: number

@@ -68,33 +68,21 @@ export function createMembers(db: Kysely<Schema>) {
       return added
     },
 
-    /** From now on the source does not give the role to these users. Returns those who no longer have it. */
-    async remove(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
-      const removed: string[] = []
-      for (const ids of batches(userIds)) {
-        const held = [...(await loadSources(role, ids))].filter(([, sources]) => sources.includes(source))
-        const lost = held.filter(([, sources]) => sources.length === 1).map(([id]) => id)
-        if (lost.length > 0)
-          await db.deleteFrom('user_roles').where('role', '=', role).where('user_id', 'in', lost).execute()
-        for (const [id, sources] of held) {
-          const others = sources.filter((other) => other !== source)
-          if (others.length > 0) await setSources(role, id, others)
-        }
-        removed.push(...lost)
+    /** Ends what these sources give: one role, or all. Returns those who no longer have a role. */
+    async removeAllBy(matches: (source: RoleSource) => boolean, role?: string): Promise<string[]> {
+      const given = await bySource(matches, role)
+      const lost = new Set<string>()
+      for (const same of Map.groupBy(given, (each) => JSON.stringify([each.role, each.source])).values()) {
+        const [first] = same
+        if (first === undefined) continue
+        const ids = same.map(({ userId }) => userId)
+        for (const id of await remove(first.role, ids, first.source)) lost.add(id)
       }
-      return removed
+      return [...lost]
     },
 
-    /** The roles that a source gives to anybody, with those users. */
-    async bySource(matches: (source: RoleSource) => boolean, role?: string): Promise<Given[]> {
-      let query = db.selectFrom('user_roles').selectAll().where('sources', 'like', '%"scim:%')
-      if (role !== undefined) query = query.where('role', '=', role)
-      return (await query.execute()).flatMap((row) =>
-        readRoleSources(row.sources)
-          .filter(matches)
-          .map((source) => ({ userId: row.user_id, role: row.role, source })),
-      )
-    },
+    bySource,
+    remove,
 
     /** Of these, the ids of users who exist. */
     async existing(userIds: readonly string[]): Promise<ReadonlySet<string>> {
@@ -120,6 +108,34 @@ export function createMembers(db: Kysely<Schema>) {
       }
       return found
     },
+  }
+
+  /** From now on the source does not give the role to these users. Returns those who no longer have it. */
+  async function remove(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
+    const removed: string[] = []
+    for (const ids of batches(userIds)) {
+      const held = [...(await loadSources(role, ids))].filter(([, sources]) => sources.includes(source))
+      const lost = held.filter(([, sources]) => sources.length === 1).map(([id]) => id)
+      if (lost.length > 0)
+        await db.deleteFrom('user_roles').where('role', '=', role).where('user_id', 'in', lost).execute()
+      for (const [id, sources] of held) {
+        const others = sources.filter((other) => other !== source)
+        if (others.length > 0) await setSources(role, id, others)
+      }
+      removed.push(...lost)
+    }
+    return removed
+  }
+
+  /** The roles that a source gives to anybody, with those users. */
+  async function bySource(matches: (source: RoleSource) => boolean, role?: string): Promise<Given[]> {
+    let query = db.selectFrom('user_roles').selectAll().where('sources', 'like', '%"scim:%')
+    if (role !== undefined) query = query.where('role', '=', role)
+    return (await query.execute()).flatMap((row) =>
+      readRoleSources(row.sources)
+        .filter(matches)
+        .map((source) => ({ userId: row.user_id, role: row.role, source })),
+    )
   }
 
   async function loadSources(role: string, ids: readonly string[]): Promise<Map<string, readonly RoleSource[]>> {

@@ -1,6 +1,5 @@
 /** Roles that operators mark as provisioned, and the end of what SCIM clients gave. */
 import type { Role } from '../accounts/roles.ts'
-import type { RoleSource } from '../accounts/user.ts'
 import type { RevocationsInside } from '../authorizations/revocations.ts'
 import type { Stores } from '../stores.ts'
 import { scimSource } from './members.ts'
@@ -14,7 +13,8 @@ export async function putRole(role: Role, stores: Stores, revocations: Revocatio
 
 async function unprovision(role: string, stores: Stores, revocations: RevocationsInside): Promise<void> {
   await stores.scim.groups.unmark(role)
-  await endGiven(stores, revocations, (source) => source.startsWith('scim:'), role)
+  const lost = await stores.scim.members.removeAllBy((source) => source.startsWith('scim:'), role)
+  await limitHolders(lost, stores, revocations)
 }
 
 /**
@@ -27,26 +27,9 @@ export async function removeScimClient(
   revocations: RevocationsInside,
 ): Promise<void> {
   if (!(await stores.scim.groups.exist())) return
-  await endGiven(stores, revocations, (source) => source === scimSource(clientId))
+  const lost = await stores.scim.members.removeAllBy((source) => source === scimSource(clientId))
+  await limitHolders(lost, stores, revocations)
   for (const role of await stores.scim.groups.madeBy(clientId)) await stores.scim.groups.unmark(role)
-}
-
-async function endGiven(
-  stores: Stores,
-  revocations: RevocationsInside,
-  matches: (source: RoleSource) => boolean,
-  role?: string,
-): Promise<void> {
-  const { members } = stores.scim
-  const given = await members.bySource(matches, role)
-  const lost = new Set<string>()
-  for (const [key, same] of Map.groupBy(given, (each) => JSON.stringify([each.role, each.source]))) {
-    const [first] = same
-    if (first === undefined) throw new Error(`unreachable: ${key} has no members`)
-    const ids = same.map(({ userId }) => userId)
-    for (const id of await members.remove(first.role, ids, first.source)) lost.add(id)
-  }
-  await limitHolders([...lost], stores, revocations)
 }
 
 /** For users who got or lost a role: their tokens have the rights of now. */

@@ -7,7 +7,7 @@ import { type AuthEffect, ConnectionAuth } from './authentication.ts'
 import { ConnectionCaller } from './caller.ts'
 import { CONTROL_FRAME_UNITS, FRAGMENT_UNITS, MessageRate } from './message-rate.ts'
 import { Operation, type OperationHost } from './operation.ts'
-import { type InvalidRequest, type Request, readRequest, UNREADABLE } from './request.ts'
+import { type InvalidRequest, readRequest, type StreamRequest, UNREADABLE } from './request.ts'
 import { RequestQueue, type RequestQueueOwner } from './request-queue.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './types.ts'
@@ -92,7 +92,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionConn
     if (this.#rate.isPaused) this.#updateReading()
   }
 
-  #enqueue(request: Request | InvalidRequest, isAllowed: boolean): void {
+  #enqueue(request: StreamRequest | InvalidRequest, isAllowed: boolean): void {
     if (!isAllowed) {
       const { controller, topic, id } = request
       const context = 'messages per second'

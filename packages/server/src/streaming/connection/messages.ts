@@ -3,10 +3,10 @@ import { isStreamErrorCode, type Message, Refusal } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 import { countError } from '../metrics.ts'
 import { refuse } from '../topics/controller.ts'
-import type { InvalidRequest, Request } from './request.ts'
+import type { InvalidRequest, StreamRequest } from './request.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
-export function reply({ controller, id }: Request, topic: string, data: unknown): Message {
+export function reply({ controller, id }: StreamRequest, topic: string, data: unknown): Message {
   return { Controller: controller, Topic: topic, Action: 'Publish', TransactionID: id, Data: data }
 }
 
@@ -15,7 +15,12 @@ export function push(controller: string, topic: string, data: unknown): Message 
   return { Controller: controller, Topic: topic, Action: 'Publish', Data: data }
 }
 
-export function confirmation(request: Request, confirmed: boolean, { confirmsUnsub }: Profile, data?: object): Message {
+export function confirmation(
+  request: StreamRequest,
+  confirmed: boolean,
+  { confirmsUnsub }: Profile,
+  data?: object,
+): Message {
   const { controller, topic, action, id } = request
   const confirm = action === 'Unsub' && !confirmsUnsub ? undefined : confirmed
   return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm, Data: data }
@@ -27,7 +32,7 @@ export function subscriptionEnd(controller: string, topic: string): Message {
 }
 
 /** What an error reply refers to, as far as it could be read. */
-type ErrorSubject = Pick<Request | InvalidRequest, 'controller' | 'topic' | 'id'>
+type ErrorSubject = Pick<StreamRequest | InvalidRequest, 'controller' | 'topic' | 'id'>
 
 export function sendError(
   transport: Transport,

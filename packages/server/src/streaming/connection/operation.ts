@@ -6,7 +6,7 @@ import { topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import { confirmation, publicError, push, reply, sendError } from './messages.ts'
-import type { InvalidRequest, Request } from './request.ts'
+import type { InvalidRequest, StreamRequest } from './request.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { TopicRunSubscription } from './topic-run-subscription.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
@@ -26,7 +26,7 @@ export interface OperationHost {
 export type AbortReason = 'cancelled' | 'timeout' | 'closed' | 'ended'
 
 export class Operation implements Call {
-  readonly request: Request | InvalidRequest
+  readonly request: StreamRequest | InvalidRequest
   readonly caller: ConnectionCaller
   /** When it times out on the monotonic clock, once it runs asynchronously. */
   deadline = Number.POSITIVE_INFINITY
@@ -35,7 +35,7 @@ export class Operation implements Call {
   #abort: CallAbort | undefined
   #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'
 
-  constructor(request: Request | InvalidRequest, host: OperationHost) {
+  constructor(request: StreamRequest | InvalidRequest, host: OperationHost) {
     this.request = request
     this.caller = host.caller
     this.#host = host
@@ -127,7 +127,7 @@ export class Operation implements Call {
   }
 
   /** Finds the topic, checks the caller's authority and calls the handler: returns its result, or a promise of it. */
-  #execute(request: Request): unknown {
+  #execute(request: StreamRequest): unknown {
     const { env, subscriptions } = this.#host
     const topic = env.controllers.topic(request.controller, request.topic)
     this.#topic = topic
@@ -161,7 +161,7 @@ export class Operation implements Call {
   }
 
   /** Executes it now, and has its result, or its error, when the previous one has ended. */
-  async #executeAfter(request: Request, previous: Operation): Promise<unknown> {
+  async #executeAfter(request: StreamRequest, previous: Operation): Promise<unknown> {
     const result = (async () => this.#execute(request))()
     // The error is handled below.
     result.catch(() => {})
@@ -176,7 +176,7 @@ export class Operation implements Call {
     return this.#ended.promise
   }
 
-  async #completeLater(request: Request, promise: Promise<unknown>): Promise<void> {
+  async #completeLater(request: StreamRequest, promise: Promise<unknown>): Promise<void> {
     let claimed = false
     try {
       const result = await promise
@@ -199,7 +199,7 @@ export class Operation implements Call {
     return true
   }
 
-  #complete(request: Request, result: unknown): void {
+  #complete(request: StreamRequest, result: unknown): void {
     if (result instanceof TopicRunSubscription) this.#startTopicRun(request, result)
     else if (request.action === 'Publish') this.#reply(request, result)
     else if (request.action === 'Sub') this.#openSubscription(request, result)
@@ -207,7 +207,7 @@ export class Operation implements Call {
     if (result instanceof AcceptedSignIn) this.#host.subscriptions.onAuthorityChanged()
   }
 
-  #reply(request: Request, result: unknown): void {
+  #reply(request: StreamRequest, result: unknown): void {
     const { transport, env, subscriptions } = this.#host
     const { controller, id } = request
     const topic = this.#topic?.replyTopic?.(this) ?? request.topic
@@ -225,7 +225,7 @@ export class Operation implements Call {
   }
 
   /** Confirms the subscription, sends its snapshot, then what was published while the snapshot was fetched. */
-  #openSubscription(request: Request, snapshot: unknown): void {
+  #openSubscription(request: StreamRequest, snapshot: unknown): void {
     const { transport, env, subscriptions } = this.#host
     const { controller, topic: name } = request
     const topic = this.#topic
@@ -246,7 +246,7 @@ export class Operation implements Call {
   }
 
   /** Confirms the subscription; from then on its topic sends. */
-  #startTopicRun(request: Request, subscription: TopicRunSubscription): void {
+  #startTopicRun(request: StreamRequest, subscription: TopicRunSubscription): void {
     const { env, subscriptions } = this.#host
     // The authority may have changed while it was opened.
     if (!this.caller.auth.satisfies(subscription.needs, env.clock())) subscription.close(refuse('Authority'))
@@ -265,7 +265,7 @@ export class Operation implements Call {
     this.#confirm(request, false)
   }
 
-  #confirm(request: Request, confirmed: boolean, data?: object): void {
+  #confirm(request: StreamRequest, confirmed: boolean, data?: object): void {
     if (request.confirm) this.#host.transport.send(confirmation(request, confirmed, this.caller.profile, data))
   }
 }

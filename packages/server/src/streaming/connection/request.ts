@@ -10,7 +10,7 @@ import {
 } from 'gatehouse-protocol'
 import type { Decoded } from '../codec/codec.ts'
 
-export interface Request {
+export interface StreamRequest {
   readonly kind: 'request'
   readonly controller: string
   readonly topic: string
@@ -42,7 +42,7 @@ export const UNREADABLE: InvalidRequest = {
 }
 
 /** Undefined for an `Error` from the client: answering it could start an endless exchange. */
-export function readRequest(decoded: Decoded): Request | InvalidRequest | undefined {
+export function readRequest(decoded: Decoded): StreamRequest | InvalidRequest | undefined {
   const { members, id, source } = decoded
   const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic, Action: action = DEFAULT_ACTION } = members
   const { Confirm: confirm = false, Data: data } = members

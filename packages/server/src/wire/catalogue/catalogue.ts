@@ -116,7 +116,7 @@ class ProcessCatalogue implements Catalogue {
         const process = place.process?.isAlive ? place.process : new CatalogueProcess(this.#env)
         place.process = process
         const { user, processId } = caller
-        const job = { kind, key: keyOf(caller), text, parameters, types, user, processId, cancelled }
+        const job = { kind, key: catalogueKey(caller), text, parameters, types, user, processId, cancelled }
         return await process.run(job, () => visibleTables(caller), signal)
       } finally {
         this.#leave(place)
@@ -156,7 +156,7 @@ class ProcessCatalogue implements Catalogue {
 const NEVER = new AbortController().signal
 
 /** A database holds what one set of scopes sees of one version of the catalogue. */
-function keyOf({ snapshot, scopes }: CatalogueCaller): string {
+function catalogueKey({ snapshot, scopes }: CatalogueCaller): string {
   return `${snapshot.version} ${[...scopes].sort().join(' ')}`
 }
 

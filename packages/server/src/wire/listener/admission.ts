@@ -16,16 +16,16 @@ export type Limit = 'node' | 'user' | 'waiting' | 'address'
 export class Admission {
   readonly #limits: AdmissionLimits
   /** The network that an address is counted as; undefined for one that is exempt. */
-  readonly #networkOf: (address: string) => string | undefined
+  readonly #countedNetwork: (address: string) => string | undefined
   /** Not signed in, the oldest first, with the time at which they are closed. */
   readonly #waiting = new Map<Socket, { readonly network: string | undefined; readonly closeAt: number }>()
   readonly #byNetwork = new Map<string, number>()
   readonly #byUser = new Map<string, number>()
   #signedIn = 0
 
-  constructor(limits: AdmissionLimits, networkOf: (address: string) => string | undefined) {
+  constructor(limits: AdmissionLimits, countedNetwork: (address: string) => string | undefined) {
     this.#limits = limits
-    this.#networkOf = networkOf
+    this.#countedNetwork = countedNetwork
   }
 
   get waiting(): number {
@@ -34,7 +34,7 @@ export class Admission {
 
   /** The limit that refuses the connection; undefined if it is admitted. */
   admit(socket: Socket, closeAt: number): Limit | undefined {
-    const network = this.#networkOf(socket.remoteAddress ?? '')
+    const network = this.#countedNetwork(socket.remoteAddress ?? '')
     if (this.#waiting.size >= this.#limits.waiting) return 'waiting'
     if (network !== undefined && (this.#byNetwork.get(network) ?? 0) >= this.#limits.waitingPerAddress) return 'address'
     if (network !== undefined) increment(this.#byNetwork, network)

@@ -39,14 +39,14 @@ export class TlsUpgrades {
 
   /** What has been read of the connection must have been put back. */
   secure(socket: Socket, onSecured: OnSecured): void {
-    const key = keyOf(socket)
+    const key = socketKey(socket)
     this.#waiting.set(key, onSecured)
     socket.once('close', () => this.#waiting.delete(key))
     this.#server.emit('connection', socket)
   }
 
   #settle(socket: Socket, secured: TLSSocket | undefined): void {
-    const key = keyOf(socket)
+    const key = socketKey(socket)
     const onSecured = this.#waiting.get(key)
     this.#waiting.delete(key)
     onSecured?.(secured)
@@ -58,6 +58,6 @@ export function namesProtocol({ alpnProtocol }: TLSSocket): boolean {
   return alpnProtocol === PROTOCOL
 }
 
-function keyOf({ remoteAddress, remotePort }: Socket): string {
+function socketKey({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

@@ -21,10 +21,10 @@ export interface DescribeEnv {
 }
 
 export function describePortal(portal: Portal, env: DescribeEnv): Later {
-  return describeRows(portal.prepared, formatsOf(portal), env)
+  return describeRows(portal.prepared, resultFormats(portal), env)
 }
 
-function formatsOf(portal: Portal): readonly Format[] {
+function resultFormats(portal: Portal): readonly Format[] {
   switch (portal.kind) {
     case 'empty':
       return []
@@ -83,7 +83,7 @@ function returnedRows(command: Command, { statements, portals }: DescribeEnv): P
 export function describeCommand(command: Command, formats: readonly Format[], settings: Settings): Buffer | undefined {
   switch (command.kind) {
     case 'show':
-      return rowDescription(columnFields([textColumn(settings.nameOf(command.name))], formats))
+      return rowDescription(columnFields([textColumn(settings.findName(command.name))], formats))
     case 'show-all':
       return rowDescription(columnFields(['name', 'setting', 'description'].map(textColumn), formats))
     default:

@@ -23,7 +23,7 @@ export class WireError extends Error {
 }
 
 /** For metrics and the log of slow statements; undefined for what the query service knows itself. */
-export function outcomeOf(error: unknown): string | undefined {
+export function errorOutcome(error: unknown): string | undefined {
   return error instanceof WireError ? `wire.${error.sqlstate}` : undefined
 }
 
@@ -34,10 +34,16 @@ export interface SentText {
 }
 
 /** Undefined for an error that is a bug: the caller logs it, and the client learns only the Request-Id. */
-export function failureOf(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
+export function toErrorFields(error: unknown, requestId: string, sent?: SentText): ErrorFields | undefined {
   if (error instanceof WireError || error instanceof CatalogueError) {
     const { sqlstate, message, hint, at } = error
-    return { severity: 'ERROR', sqlstate, message, hint, position: at === undefined ? undefined : positionOf(sent, at) }
+    return {
+      severity: 'ERROR',
+      sqlstate,
+      message,
+      hint,
+      position: at === undefined ? undefined : errorPosition(sent, at),
+    }
   }
   if (error instanceof NoMemoryLeft)
     return {
@@ -53,11 +59,11 @@ export function failureOf(error: unknown, requestId: string, sent?: SentText): E
   const { Hint, Expected, Position } = details.members ?? {}
   return {
     severity: 'ERROR',
-    sqlstate: SQLSTATES.get(code) ?? sqlstateOf(status),
+    sqlstate: SQLSTATES.get(code) ?? statusSqlstate(status),
     message,
     detail: `${code}, Request-Id ${requestId}`,
     hint: typeof Hint === 'string' ? Hint : expectedText(Expected),
-    position: isPosition(Position) ? positionOf(sent, Position.Offset) : undefined,
+    position: isPosition(Position) ? errorPosition(sent, Position.Offset) : undefined,
   }
 }
 
@@ -73,7 +79,7 @@ const SQLSTATES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** For refusals of other parts of the server, such as rate limits and step-up. */
-function sqlstateOf(status: number): string {
+function statusSqlstate(status: number): string {
   if (status === 401 || status === 403) return '42501'
   if (status === 429) return '53300'
   return status >= 500 ? '57P03' : '22023'
@@ -89,7 +95,7 @@ function isPosition(value: unknown): value is { readonly Offset: number } {
 }
 
 /** In characters of the whole text, from 1. */
-function positionOf(sent: SentText | undefined, at: number): number | undefined {
+function errorPosition(sent: SentText | undefined, at: number): number | undefined {
   if (sent === undefined) return undefined
   let characters = 1
   for (const _ of sent.text.slice(0, sent.offset + at)) characters++

@@ -21,7 +21,7 @@ import type { OpenSpan, StatementTrace } from '../../telemetry/trace.ts'
 import type { Settings } from './commands/settings.ts'
 import type { Later, SessionCaller, SessionEnv, SessionOutput } from './contract.ts'
 import { Cancellation, Execution, type ExecutionEnv, tooLarge } from './execution.ts'
-import { outcomeOf, type SentText } from './failure.ts'
+import { errorOutcome, type SentText } from './failure.ts'
 import { RowStream, streamRows } from './portal/row-stream.ts'
 import { type BoundPortal, type PlanEnv, TEXT_ROWS } from './statement/iql-statement.ts'
 
@@ -184,7 +184,7 @@ export class Runner {
       principal: this.#caller.principal,
       requestId,
       shown,
-      outcomeOf,
+      errorOutcome,
       span: trace && openSpan(trace, requestId, shown),
       onBegin: (running) => this.#cancellation.begin(running, Number(this.#settings.get('statement_timeout'))),
     }

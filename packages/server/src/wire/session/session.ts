@@ -11,7 +11,7 @@ import type { Later, OpenSession, Session, SessionCaller, SessionEnv, SessionOut
 import type { CopyCommand } from './copy/copy-command.ts'
 import { CopyIn, type CopyInEnv } from './copy/copy-in.ts'
 import { ExtendedQuery } from './extended-query.ts'
-import { FAULT, failureOf, WireError } from './failure.ts'
+import { FAULT, toErrorFields, WireError } from './failure.ts'
 import type { Portal, Protocol } from './portal/portal.ts'
 import { type PortalRunEnv, runPortal } from './portal/portal-run.ts'
 import { Portals } from './portal/portals.ts'
@@ -97,7 +97,7 @@ class WireSession implements Session {
     try {
       for (const [name, value] of startSettings(this.#caller.startup)) this.#settings.start(name, value)
     } catch (error) {
-      const fields = failureOf(error, this.#runner.requestId) ?? FAULT
+      const fields = toErrorFields(error, this.#runner.requestId) ?? FAULT
       this.#output.write(errorResponse({ ...fields, severity: 'FATAL' }))
       this.#output.close()
       return
@@ -128,14 +128,14 @@ class WireSession implements Session {
     try {
       later = this.#dispatch(message)
     } catch (error) {
-      this.#fail(error, protocolOf(message))
+      this.#fail(error, messageProtocol(message))
     }
     if (later === undefined) {
       this.#isBusy = false
       return undefined
     }
     return later
-      .catch((error) => this.#fail(error, protocolOf(message)))
+      .catch((error) => this.#fail(error, messageProtocol(message)))
       .finally(() => {
         this.#isBusy = false
       })
@@ -293,7 +293,7 @@ class WireSession implements Session {
 
   #report(error: unknown): void {
     const { requestId, sent } = this.#runner
-    const fields = failureOf(error, requestId, sent)
+    const fields = toErrorFields(error, requestId, sent)
     if (fields === undefined) this.#env.onError(error, requestId)
     else if (error instanceof Refusal && error.cause !== undefined) this.#env.onError(error, requestId)
     this.#replies.write(errorResponse(fields ?? { ...FAULT, detail: `server.fault, Request-Id ${requestId}` }))
@@ -303,7 +303,7 @@ class WireSession implements Session {
 const CANCELLED = 'The statement was cancelled by its user'
 const COPY_ENDED = new WireError('57014', 'COPY was ended')
 
-function protocolOf(message: FrontendMessage): Protocol {
+function messageProtocol(message: FrontendMessage): Protocol {
   if (message.kind === 'refused') return message.endsWithReady ? 'simple' : 'extended'
   return message.kind === 'query' ? 'simple' : 'extended'
 }

@@ -35,7 +35,7 @@ export interface SignInRefusal {
 }
 
 /** Undefined for an internal error. */
-export function refusalOf(error: unknown): SignInRefusal | undefined {
+export function toSignInRefusal(error: unknown): SignInRefusal | undefined {
   if (error instanceof NotAccepted) return notAccepted(error.result)
   if (error instanceof Limited)
     return { fields: TOO_MANY, reason: error.limit, detail: `too many connections: ${error.limit}` }

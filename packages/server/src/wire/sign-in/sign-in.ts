@@ -87,7 +87,7 @@ async function signInByPassword(
   if (secret === undefined || secret === '') return { outcome: 'wrong', reason: 'no password' }
   if (!JWT.test(secret)) return env.checkSecret({ name: user, secret, address, requestId: connectionId })
   const result = await checkToken(secret, 'token', env)
-  return result.outcome === 'good' && !isNameOf(user, result.principal)
+  return result.outcome === 'good' && !namesPrincipal(user, result.principal)
     ? { outcome: 'wrong', reason: 'token of another user', given: 'token' }
     : result
 }
@@ -105,6 +105,6 @@ export function mayUsePlatform({ audiences, scopes }: Principal): boolean {
   return audiences.includes(PLATFORM_AUDIENCE) && [...scopes].some(opensPlatform)
 }
 
-function isNameOf(name: string, { username, clientId }: Principal): boolean {
+function namesPrincipal(name: string, { username, clientId }: Principal): boolean {
   return name === TOKEN_USER || name === clientId || name.toLowerCase() === username?.toLowerCase()
 }

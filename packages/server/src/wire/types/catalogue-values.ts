@@ -3,11 +3,11 @@ import { DEFAULT_LIMITS } from 'gatehouse-iql'
 import { POSTGRES_TYPES, type PostgresTypeName, representation, TextBytes } from '../../query/codecs.ts'
 import { readArray } from './arrays.ts'
 import { elementType, typeNamed } from './oids.ts'
-import { BadParameter, binaryText, textOf } from './parameters.ts'
+import { BadParameter, binaryText, decodeText } from './parameters.ts'
 
 /** PostgreSQL's text form of a parameter. */
 export function parameterText(bytes: Buffer, isBinary: boolean, oid: number): string {
-  if (!isBinary) return textOf(bytes)
+  if (!isBinary) return decodeText(bytes)
   const element = elementType(oid)
   return element === undefined ? binaryText(bytes, typeNamed(oid) ?? 'text') : arrayText(bytes, element)
 }
@@ -21,17 +21,17 @@ function arrayText(bytes: Buffer, element: PostgresTypeName): string {
 }
 
 /** A value in binary, from its text. What the statement computes need not fit its type. */
-export function binaryOf(text: string, oid: number): Uint8Array {
+export function toBinary(text: string, oid: number): Uint8Array {
   const element = elementType(oid)
   try {
-    return element === undefined ? scalarOf(text, typeNamed(oid)) : arrayOf(text, element)
+    return element === undefined ? toBinaryScalar(text, typeNamed(oid)) : toBinaryArray(text, element)
   } catch (error) {
     if (!(error instanceof RangeError || error instanceof SyntaxError)) throw error
     throw new BadParameter(`A value of the result does not fit the type with the OID ${oid}`, '22003')
   }
 }
 
-function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array {
+function toBinaryScalar(text: string, type: PostgresTypeName | undefined): Uint8Array {
   const bytes = Buffer.alloc(8)
   switch (type) {
     case 'bool':
@@ -61,7 +61,7 @@ function scalarOf(text: string, type: PostgresTypeName | undefined): Uint8Array 
 }
 
 /** One dimension, from {a,b}. */
-function arrayOf(text: string, element: PostgresTypeName): Uint8Array {
+function toBinaryArray(text: string, element: PostgresTypeName): Uint8Array {
   const items = [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^",{}]+)/g)].map(([, quoted, bare]) =>
     quoted !== undefined ? quoted.replace(/\\(.)/g, '$1') : bare === 'NULL' ? null : (bare ?? ''),
   )
@@ -75,7 +75,7 @@ function arrayOf(text: string, element: PostgresTypeName): Uint8Array {
   }
   const parts: Uint8Array[] = [head]
   for (const item of items) {
-    const value = item === null ? undefined : scalarOf(item, element)
+    const value = item === null ? undefined : toBinaryScalar(item, element)
     const length = Buffer.alloc(4)
     length.writeInt32BE(value?.length ?? -1)
     parts.push(length)

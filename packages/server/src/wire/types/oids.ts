@@ -45,12 +45,12 @@ export function elementType(oid: number): PostgresTypeName | undefined {
   return ELEMENTS.get(oid)
 }
 
-export function postgresTypeOf(type: IqlType): PostgresTypeName {
+export function postgresType(type: IqlType): PostgresTypeName {
   return representation(type).wire.type
 }
 
-export function oidOf(type: IqlType): number {
-  return POSTGRES_TYPES[postgresTypeOf(type)].oid
+export function typeOid(type: IqlType): number {
+  return POSTGRES_TYPES[postgresType(type)].oid
 }
 
 export function sizeOfType(oid: number): number {
@@ -59,6 +59,6 @@ export function sizeOfType(oid: number): number {
 }
 
 /** numeric(p, s) tells its digits; other types have no modifier. */
-export function modifierOf(type: IqlType): number {
+export function typeModifier(type: IqlType): number {
   return type.kind === 'Decimal' ? ((type.precision << 16) | type.scale) + 4 : -1
 }

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { FORMS, type IqlType, type IqlValue, readDigits, writeValue } from 'gatehouse-iql'
 import { booleanWord, POSTGRES_TYPES, type PostgresTypeName, readNumeric, representation } from '../../query/codecs.ts'
-import { postgresTypeOf } from './oids.ts'
+import { postgresType } from './oids.ts'
 
 /** A value that cannot be decoded, or does not fit. */
 export class BadParameter extends Error {
@@ -24,7 +24,7 @@ export function readParameter(
   declared: PostgresTypeName | undefined,
   wanted: IqlType,
 ): IqlValue {
-  const sent = declared ?? postgresTypeOf(wanted)
+  const sent = declared ?? postgresType(wanted)
   // The usual encodings of keys, without a text in between.
   if (!isBinary && wanted.kind === 'Integer') {
     const whole = shortWhole(bytes)
@@ -34,8 +34,8 @@ export function readParameter(
     if (sent === 'int8' && bytes.length === 8) return bytes.readBigInt64BE()
     if (sent === 'int4' && bytes.length === 4) return BigInt(bytes.readInt32BE())
   }
-  if (wanted.kind === 'Binary') return isBinary ? readBytes(bytes, sent) : fit(textOf(bytes), wanted)
-  return fit(isBinary ? binaryText(bytes, sent) : declaredText(textOf(bytes), sent), wanted)
+  if (wanted.kind === 'Binary') return isBinary ? readBytes(bytes, sent) : fit(decodeText(bytes), wanted)
+  return fit(isBinary ? binaryText(bytes, sent) : declaredText(decodeText(bytes), sent), wanted)
 }
 
 const [ZERO, NINE] = [0x30, 0x39]
@@ -75,7 +75,7 @@ function declaredText(text: string, sent: PostgresTypeName): string {
   return sent === 'bool' ? String(booleanWord(text) ?? text) : text
 }
 
-export function textOf(bytes: Buffer): string {
+export function decodeText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw new BadParameter('is not valid UTF-8', '22021')
   return bytes.toString()
 }
@@ -92,7 +92,7 @@ export function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
       return readNumeric(bytes) ?? malformed(sent)
     case 'jsonb':
       if (bytes[0] !== 1) return malformed(sent)
-      return textOf(bytes.subarray(1))
+      return decodeText(bytes.subarray(1))
     case 'bytea':
       throw new BadParameter('is of type bytea, which only a Binary can be')
     case 'char':
@@ -102,7 +102,7 @@ export function binaryText(bytes: Buffer, sent: PostgresTypeName): string {
     case 'bpchar':
     case 'unknown':
     case 'json':
-      return textOf(bytes)
+      return decodeText(bytes)
     default: {
       const read = representation(iql).wire.readBinary(exactly(bytes, size))
       if ('value' in read) return writeValue(iql, read.value)

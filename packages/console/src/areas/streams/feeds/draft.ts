@@ -1,5 +1,5 @@
 /** The definition of a feed while it is typed, and the request that it becomes. */
-import { demandedNumber, demandOf, NO_DEMAND, type SignInDemand } from '../../../ui/index.ts'
+import { demandedNumber, NO_DEMAND, readDemand, type SignInDemand } from '../../../ui/index.ts'
 import { typedWhole } from '../../../ui/number.ts'
 import type { FeedDefinition } from './feed.ts'
 
@@ -39,8 +39,8 @@ export function draftFeed(feed: FeedDefinition): Draft {
   return {
     ...EMPTY_DRAFT,
     ...{ name: feed.name, description: feed.description ?? '', class: feed.class, read: feed.read, write: feed.write },
-    readDemand: demandOf(feed.require_acr, feed.require_age),
-    writeDemand: demandOf(feed.write_require_acr, feed.write_require_age),
+    readDemand: readDemand(feed.require_acr, feed.require_age),
+    writeDemand: readDemand(feed.write_require_acr, feed.write_require_age),
     ...{ keep: feed.keep, hasHistory: history !== undefined, stateTime: feed.state_time ?? '' },
     ...(history && { historyMessages: String(history.messages), historyTime: history.time }),
     ...{ messageBytes: String(feed.message_bytes), topics: String(feed.topics) },

@@ -10,7 +10,7 @@ export function historyFile(environment: NodeJS.ProcessEnv = process.env): strin
   return join(base, 'gatehouse', 'query-history')
 }
 
-export class History {
+export class CommandHistory {
   readonly #file: string
 
   constructor(file = historyFile()) {

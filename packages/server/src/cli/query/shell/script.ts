@@ -5,7 +5,7 @@ import type { Gate } from '../../gate.ts'
 import { programName } from '../../program.ts'
 import { copyToStdout } from '../result.ts'
 import { type Input, InputBuffer } from './input-buffer.ts'
-import { parameterNames, type Screen, type ShellOptions, ShellSession } from './session.ts'
+import { parameterNames, type ShellOptions, type ShellScreen, ShellSession } from './session.ts'
 
 /** Reads stdin to its end. Nothing runs if a parameter is not used, which may be misspelled. */
 export async function readScript(parameters: ReadonlyMap<string, string>): Promise<readonly Input[]> {
@@ -26,7 +26,7 @@ export async function runScript(gate: Gate, inputs: readonly Input[], options: S
   for (const input of inputs) if (!(await session.execute(input, signal))) return
 }
 
-const SCREEN: Screen = {
+const SCREEN: ShellScreen = {
   async show(shown) {
     process.stdout.write(shown)
   },

@@ -15,7 +15,7 @@ export interface ShellOptions {
 }
 
 /** Where results go. */
-export interface Screen {
+export interface ShellScreen {
   /** A result or a help text. */
   show(text: string): Promise<void>
   /** A result as the server sends it. */
@@ -27,14 +27,14 @@ export interface Screen {
 
 export class ShellSession {
   readonly #gate: Gate
-  readonly #screen: Screen
+  readonly #screen: ShellScreen
   readonly #parameters: ReadonlyMap<string, string>
   #format: Format
   #isExpanded = false
   #isTimed = false
   #last: string | undefined
 
-  constructor(gate: Gate, screen: Screen, { parameters, format }: ShellOptions) {
+  constructor(gate: Gate, screen: ShellScreen, { parameters, format }: ShellOptions) {
     this.#gate = gate
     this.#screen = screen
     this.#parameters = parameters

@@ -7,10 +7,10 @@ import { showLive } from '../live/live.ts'
 import { readBody } from '../result.ts'
 import { Catalogue } from './catalogue.ts'
 import { complete } from './complete.ts'
-import { History, MAX_ENTRIES } from './history.ts'
+import { CommandHistory, MAX_ENTRIES } from './history.ts'
 import { type Input, InputBuffer, inOneLine, type Place } from './input-buffer.ts'
 import { needsPager, page, type Terminal } from './pager.ts'
-import { type Screen, type ShellOptions, ShellSession } from './session.ts'
+import { type ShellOptions, type ShellScreen, ShellSession } from './session.ts'
 
 const PROMPT = 'gatehouse> '
 /** For an incomplete statement: the construct that is still open. */
@@ -26,7 +26,7 @@ export function runShell(
   gate: Gate,
   options: ShellOptions,
   terminal: Terminal = { input: process.stdin, output: process.stdout },
-  history = new History(),
+  history = new CommandHistory(),
 ): Promise<void> {
   return new Shell(gate, options, terminal, history).run()
 }
@@ -34,7 +34,7 @@ export function runShell(
 class Shell {
   readonly #gate: Gate
   readonly #terminal: Terminal
-  readonly #history: History
+  readonly #history: CommandHistory
   readonly #session: ShellSession
   readonly #catalogue: Catalogue
   readonly #buffer = new InputBuffer()
@@ -50,7 +50,7 @@ class Shell {
   #wake: () => void = () => {}
   #running: AbortController | undefined
 
-  constructor(gate: Gate, options: ShellOptions, terminal: Terminal, history: History) {
+  constructor(gate: Gate, options: ShellOptions, terminal: Terminal, history: CommandHistory) {
     this.#gate = gate
     this.#terminal = terminal
     this.#history = history
@@ -187,7 +187,7 @@ class Shell {
     return complete(text === '' ? line : `${text}\n${line}`, this.#catalogue.tables)
   }
 
-  #screen(): Screen {
+  #screen(): ShellScreen {
     return {
       show: (text) => this.#show(text),
       copy: async (response) => this.#show(printableLines((await readBody(response)).replaceAll('\r\n', '\n'))),

@@ -1,5 +1,5 @@
 /** The sections about access: the sessions of a person, and the applications that may act for them. Each can be ended. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { listApplications } from '../../../store/authorizations/applications.ts'
 import { applicationsSection, sessionsSection } from '../../pages/account-sections.ts'
@@ -26,7 +26,7 @@ export function accountAccessRoutes(env: BrowserEnv): readonly Route[] {
 /** Names all sessions but this one, in place of an id. */
 const OTHERS = 'others'
 
-async function showSessions(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function showSessions(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const found = await env.sessions.listOfUser(context.user.id)
   const sessions = found
     .map(({ id, userAgent, address, seenAt }) => ({
@@ -42,7 +42,7 @@ async function showSessions(context: SignedInBrowser, query: Parameters, env: Br
   return sendSection(context, 'sessions', (frame) => sessionsSection(frame, { sessions, timeZone }), { query }, env)
 }
 
-async function askToEnd(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function askToEnd(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const { messages } = frame.language
   const which = query.get('session') ?? ''
@@ -60,7 +60,7 @@ async function askToEnd(context: SignedInBrowser, query: Parameters, env: Browse
   return sendPage(context.http, page)
 }
 
-async function endSessions(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function endSessions(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const which = form.get('session') ?? ''
   if (which === OTHERS) {
     await endUserSessions(context.user.id, 'ended by its user', env, ({ id }) => id !== context.session.id)
@@ -75,7 +75,7 @@ async function ownSession({ user }: SignedInBrowser, wanted: string, env: Browse
   return (await env.sessions.listOfUser(user.id)).find(({ id }) => id === wanted)
 }
 
-async function showApplications(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function showApplications(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const found = await listApplications(env, context.user.id)
   const applications = await Promise.all(
     found.map(async ({ clientId, scopes, createdAt }) => ({
@@ -94,7 +94,7 @@ async function clientName(clientId: string, env: BrowserEnv): Promise<string> {
   return (await env.clients.find(clientId))?.name ?? clientId
 }
 
-async function askToWithdraw(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function askToWithdraw(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const application = await ownApplication(context, query.get('client_id'), env)
   if (application === undefined) return context.http.redirect(`${env.pages.base}/account/applications`)
   const { clientId, scopes } = application
@@ -112,7 +112,7 @@ async function askToWithdraw(context: SignedInBrowser, query: Parameters, env: B
   return sendPage(context.http, page)
 }
 
-async function withdrawConsent(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function withdrawConsent(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user, http } = context
   const application = await ownApplication(context, form.get('client_id'), env)
   if (application !== undefined) {

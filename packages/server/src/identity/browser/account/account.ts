@@ -1,5 +1,5 @@
 /** The account pages: what they share, and the password. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import { accountPage, passwordPage, SECTIONS, type Section } from '../../pages/account.ts'
@@ -8,19 +8,13 @@ import type { Html } from '../../pages/html.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { chooseDisplayName } from '../../tokens/claims.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, ownPagePath } from '../flow.ts'
 import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
-import {
-  hashNew,
-  lengthFault,
-  noticePassword,
-  openInstead,
-  recordReplaced,
-  replacePassword,
-} from '../sign-in/new-password.ts'
+import { hashNew, lengthFault, openInstead } from '../sign-in/new-password.ts'
 import { signOut } from '../sign-out/end-session.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
@@ -35,7 +29,7 @@ export function accountRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-export type AccountAction = (context: SignedInBrowser, parameters: Parameters, env: BrowserEnv) => Promise<void>
+export type AccountAction = (context: SignedInBrowser, parameters: FormParameters, env: BrowserEnv) => Promise<void>
 
 /** One of our own pages. A browser that lacks a session, or anything else the page requires, is redirected first. */
 export function ownPageRoute(
@@ -44,7 +38,7 @@ export function ownPageRoute(
   env: BrowserEnv,
   findNeeds: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
 ): Route {
-  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, query: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, page, findNeeds(context, env), env)) return
     if (isSignedIn(context)) await show(context, query, env)
   }
@@ -58,7 +52,7 @@ export function askRoute(
   ask: AccountAction,
   env: BrowserEnv,
 ): Route {
-  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, query: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, { name: section }, {}, env)) return
     if (isSignedIn(context)) await ask(context, query, env)
   }
@@ -67,7 +61,7 @@ export function askRoute(
 
 /** The anti-forgery token is bound to the session, so the person who is signed in now is the one who saw the page. */
 export function accountFormRoute(path: string, action: AccountAction, env: BrowserEnv): Route {
-  const act = async (context: BrowserContext, form: Parameters): Promise<void> => {
+  const act = async (context: BrowserContext, form: FormParameters): Promise<void> => {
     if (await redirectedFirst(context, { name: 'account' }, {}, env)) return
     if (isSignedIn(context)) await action(context, form, env)
   }
@@ -100,7 +94,7 @@ export function sectionAddress(section: Section, done: Done, env: BrowserEnv): s
 
 export interface SectionReply {
   /** The query string of the request, which may say what happened. */
-  readonly query?: Parameters
+  readonly query?: FormParameters
   readonly error?: FormErrorIn | undefined
 }
 
@@ -147,7 +141,7 @@ function showPassword(context: SignedInBrowser, env: BrowserEnv, again?: FormRep
 const WRONG: FormReply = { status: 400, error: (text) => ({ text: text.wrongPassword, field: 'current_password' }) }
 
 /** C-67: ends all sessions and tokens of the user at once. */
-async function changePassword(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function changePassword(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user, http } = context
   const password = form.get('new_password') ?? ''
   const fault = lengthFault(password)
@@ -162,14 +156,11 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
   if (verdict.outcome !== 'good') return showPassword(context, env, replyLater(http, verdict))
   const hashed = await hashNew(context, password, undefined, env)
   if ('error' in hashed) return showPassword(context, env, hashed)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    const replaced = await replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt)
-    if (replaced !== undefined) await noticePassword(context, user.id, stores, env)
-    return replaced
-  })
+  const isReplaced = await env.accounts.change(personAsAuthor(context), (accounts) =>
+    accounts.setPassword(user.id, hashed.hash, { since: user.passwordChangedAt }),
+  )
   // The password that was checked is no longer the current one.
-  if (ended === undefined) return showPassword(context, env, WRONG)
-  recordReplaced(context, user.id, ended, {}, env)
+  if (!isReplaced) return showPassword(context, env, WRONG)
   // The person has just proven the old password, and continues in a new session.
   context.signedIn(await openInstead(context, env), user)
   return redirectDone(context, 'security', 'password', env)

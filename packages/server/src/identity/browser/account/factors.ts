@@ -1,5 +1,5 @@
 /** The section about signing in: second factors and recovery codes. Changing them needs a recent sign-in. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
 import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'
@@ -10,6 +10,7 @@ import { type IdentitiesData, identitiesCard } from '../../pages/identities.ts'
 import type { PageFrame } from '../../pages/layout.ts'
 import { passkeySetUpPage } from '../../pages/second-factor.ts'
 import { chooseDisplayName } from '../../tokens/claims.ts'
+import { personAsAuthor } from '../account-author.ts'
 import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, type OwnNeeds } from '../flow.ts'
@@ -24,7 +25,6 @@ import {
   showSetUp,
   takeSetUp,
 } from '../sign-in/factor-set-up.ts'
-import { readOrigin } from '../sign-in/known-browser.ts'
 import {
   type AccountAction,
   accountFormRoute,
@@ -131,7 +131,7 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
   return sendPage(context.http, page, { status: failed ? 400 : 200, scripts: "'self'" })
 }
 
-async function addPasskey(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function addPasskey(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const handle = form.get('flow') ?? ''
   const flow = await env.flows.find(handle)
   const challenge = flow?.browser === context.browser() ? flow.details.progress.challenge : undefined
@@ -142,16 +142,11 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
     : undefined
   if (passkey === undefined) return showPasskeySetUp(context, env, true)
   const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
-  const id = await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
-  return factorAdded(
-    context,
-    { id, kind: 'passkey', label, methods: ['pop', 'user'] },
-    sectionAddress('security', 'factor-added', env),
-    env,
-  )
+  await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
+  return factorAdded(context, ['pop', 'user'], sectionAddress('security', 'factor-added', env), env)
 }
 
-async function askToRemove(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+async function askToRemove(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const steps = withoutRecovery(await env.factors.listOfUser(context.user.id))
   const factor = steps.find(({ id }) => id === query.get('factor'))
   if (factor === undefined) return context.http.redirect(`${env.pages.base}/account/security`)
@@ -168,7 +163,7 @@ async function askToRemove(context: SignedInBrowser, query: Parameters, env: Bro
   return sendPage(context.http, page)
 }
 
-async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env: BrowserEnv): Promise<void> {
+async function askForNewCodes(context: SignedInBrowser, _query: FormParameters, env: BrowserEnv): Promise<void> {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const { messages } = frame.language
   const page = confirmPage(frame, {
@@ -183,31 +178,16 @@ async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env:
 }
 
 /** Where a second factor is required of a person, the last one cannot be removed. */
-async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function removeFactor(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user } = context
-  const removal = await env.revocations.inTransaction(async (_revocations, stores) => {
-    const keepLast = user.requiresSecondFactor
-    const result = await stores.factors.remove(user.id, form.get('factor') ?? '', { keepLast })
-    if (result.outcome === 'removed') {
-      const { label: subject } = result.factor
-      await env.mail?.notify(stores, { kind: 'factor-removed', userId: user.id, subject, ...readOrigin(context) })
-    }
-    return result
-  })
-  switch (removal.outcome) {
+  const outcome = await env.accounts.change(personAsAuthor(context), (accounts) =>
+    accounts.removeFactor(user.id, form.get('factor') ?? ''),
+  )
+  switch (outcome) {
     case 'kept':
       return showSecurity(context, { error: (text) => ({ text: text.factorRequired }) }, env)
-    case 'removed': {
-      const { kind, id: factor, label } = removal.factor
-      env.audit.record({
-        event: 'factor.removed',
-        actor: user.id,
-        address: context.http.address,
-        requestId: context.http.id,
-        details: { kind, factor, label },
-      })
+    case 'removed':
       return redirectDone(context, 'security', 'factor', env)
-    }
     case 'unknown':
       return context.http.redirect(`${env.pages.base}/account/security`)
   }

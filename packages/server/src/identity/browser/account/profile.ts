@@ -1,19 +1,18 @@
 /** The profile of the account pages: what people may change about themselves, checked. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { isMailAddress } from '../../../lib/mail-address.ts'
 import { isTimeZone } from '../../../lib/time-zones.ts'
 import type { Profile, User } from '../../../store/accounts/user.ts'
-import type { MailPort, MailStores } from '../../../store/mail/notify.ts'
 import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/account-sections.ts'
 import type { Messages } from '../../pages/messages/en.ts'
+import { personAsAuthor } from '../account-author.ts'
 import type { SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { redirectedFirst } from '../proceed.ts'
 import { isFresh } from '../sign-in/factor-set-up.ts'
-import { readOrigin } from '../sign-in/known-browser.ts'
 import { accountFormRoute, ownPageRoute, redirectDone, type SectionReply, sendSection } from './account.ts'
 import { askForAddress } from './verify-address.ts'
 
@@ -78,7 +77,7 @@ function mapFields(readText: (name: ProfileField) => string): ProfileTexts {
 
 const LONGEST_VALUE = 200
 
-async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+async function saveProfile(context: SignedInBrowser, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
   const before = profileTexts(user)
@@ -107,28 +106,16 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
     delete profile.email
     delete profile.email_verified
   }
-  const overtaking = await env.revocations.inChange(async (stores) => {
+  const overtaking = await env.accounts.change(personAsAuthor(context), async (accounts, stores) => {
     const now = await stores.users.findById(user.id)
     if (now !== undefined && !isDeepStrictEqual(now.profile, user.profile)) return now
-    await stores.users.update(user.id, { profile: profile satisfies Profile })
-    if (mail === undefined || !isNew) return undefined
-    if (wanted !== undefined) await askForAddress(context, wanted, mail, stores, env)
-    else await noticeRemoval(context, mail, stores)
+    await accounts.changeUser(user.id, { profile: profile satisfies Profile }, ['profile'])
+    if (mail !== undefined && wanted !== undefined) await askForAddress(context, wanted, mail, stores, env)
     return undefined
   })
   // A directory or an operator has changed the profile meanwhile: the address that it had then is a new one now.
   if (overtaking !== undefined) return saveProfile({ ...context, user: overtaking }, form, env)
-  await env.publish({ kind: 'user-changed', subject: user.id })
-  env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
   return redirectDone(context, 'profile', wanted === undefined ? 'profile' : 'address-asked', env)
-}
-
-/** A removed address is invalid at once; a mail to it says so. */
-async function noticeRemoval(context: SignedInBrowser, mail: MailPort, stores: MailStores): Promise<void> {
-  const { id: userId, profile } = context.user
-  await stores.addressLinks.revokeForUser(userId)
-  if (typeof profile.email === 'string' && profile.email_verified === true)
-    await mail.notify(stores, { kind: 'address-changed', userId, to: profile.email, ...readOrigin(context) })
 }
 
 interface Check {

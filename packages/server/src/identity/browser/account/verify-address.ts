@@ -1,22 +1,22 @@
 /** E-mail addresses where mail is set up: one that a person enters counts once a link mailed to it has been used. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { isMailAddress } from '../../../lib/mail-address.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import type { AddressLink } from '../../../store/mail/address-links.ts'
 import type { MailPort, MailStores } from '../../../store/mail/notify.ts'
 import { addressConfirmedPage, addressUnusablePage, confirmAddressPage } from '../../pages/mail.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
-import { readOrigin } from '../sign-in/known-browser.ts'
 import { accountFormRoute, redirectDone } from './account.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
 export function verifyAddressRoutes(env: BrowserEnv, mail: MailPort): readonly Route[] {
   return [
     pageRoute('/verify-email', openLink, env),
-    formRoute('/verify-email', 'browser', (context, form) => takeLink(context, form, mail, env), env),
+    formRoute('/verify-email', 'browser', (context, form) => takeLink(context, form, env), env),
     accountFormRoute('/account/email/verify', (context) => askAgain(context, mail, env), env),
   ]
 }
@@ -41,7 +41,7 @@ async function askAgain(context: SignedInBrowser, mail: MailPort, env: BrowserEn
   return redirectDone(context, 'profile', 'address-asked', env)
 }
 
-async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openLink(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const token = query.get('token') ?? ''
   const found = await findUsable(token, env)
   if (found === undefined) return showUnusable(context, env)
@@ -50,26 +50,18 @@ async function openLink(context: BrowserContext, query: Parameters, env: Browser
   sendPage(context.http, confirmAddressPage(frame, { token, address, username: found.user.username }))
 }
 
-async function takeLink(context: BrowserContext, form: Parameters, mail: MailPort, env: BrowserEnv): Promise<void> {
-  const { http } = context
+async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const token = form.get('token') ?? ''
-  const confirmed = await env.revocations.inTransaction(async (_revocations, stores) => {
+  // Whoever is signed in here, the link says whose address it is.
+  const author = personAsAuthor(context, { actor: undefined })
+  const confirmed = await env.accounts.change(author, async (accounts, stores) => {
     if ((await findUsable(token, stores)) === undefined) return undefined
     const link = await stores.addressLinks.spend(token)
-    // Read again: the link acts on what is stored when it is used.
-    const user = link && (await stores.users.findById(link.userId))
-    if (link === undefined || user === undefined) return undefined
-    const { email: before, email_verified: wasVerified } = user.profile
-    await stores.users.update(user.id, { profile: { ...user.profile, email: link.address, email_verified: true } })
-    if (typeof before === 'string' && before !== link.address && wasVerified === true)
-      await mail.notify(stores, { kind: 'address-changed', userId: user.id, to: before, ...readOrigin(context) })
-    return { userId: user.id, address: link.address }
+    if (link !== undefined) await accounts.verifyAddress(link.userId, link.address, 'verification')
+    return link?.address
   })
   if (confirmed === undefined) return showUnusable(context, env)
-  await env.publish({ kind: 'user-changed', subject: confirmed.userId })
-  const facts = { actor: confirmed.userId, address: http.address, requestId: http.id }
-  env.audit.record({ event: 'address.verified', ...facts, details: { reason: 'verification' } })
-  sendPage(http, addressConfirmedPage(frameFor(env.pages, context), confirmed.address))
+  sendPage(context.http, addressConfirmedPage(frameFor(env.pages, context), confirmed))
 }
 
 /** A link is void once the address of the user is another one than when it was made. */

@@ -1,5 +1,5 @@
 /** Setting up an authenticator app, on the account page or during a sign-in that requires one. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { NewFactor } from '../../../store/accounts/factors.ts'
 import type { User } from '../../../store/accounts/user.ts'
@@ -8,18 +8,18 @@ import { newRecoveryCodes, recoveryDigest } from '../../factors/recovery-codes.t
 import { base32, matchTotp, newTotpSecret, totpUri } from '../../factors/totp.ts'
 import { qrSvg } from '../../pages/qr.ts'
 import { authenticatorSetUpPage, recoveryCodesPage } from '../../pages/second-factor.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction } from '../flow.ts'
 import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
-import { readOrigin } from './known-browser.ts'
 import { SEALED_TOTP } from './second-factor.ts'
 
 export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
   const whenAllowed =
-    (act: (context: SignedInBrowser, place: SetUpPlace, parameters: Parameters) => Promise<void>) =>
-    async (context: BrowserContext, parameters: Parameters) => {
+    (act: (context: SignedInBrowser, place: SetUpPlace, parameters: FormParameters) => Promise<void>) =>
+    async (context: BrowserContext, parameters: FormParameters) => {
       const flow = await claimFlow(parameters.get('flow'), context, env.flows)
       // A person with a second factor must use it, not set up another.
       if (!isSignedIn(context) || context.user.hasSecondFactor) return proceed(context, flow, env)
@@ -91,7 +91,7 @@ export async function showSetUp(
 
 export async function takeSetUp(
   context: SignedInBrowser,
-  form: Parameters,
+  form: FormParameters,
   place: SetUpPlace,
   env: BrowserEnv,
 ): Promise<void> {
@@ -102,8 +102,8 @@ export async function takeSetUp(
   }
   const label = form.get('label')?.slice(0, 60) ?? 'Authenticator'
   const sealed = seal(secret, env.sealingKey, SEALED_TOTP)
-  const id = await addFactor(context, { kind: 'totp', label, secret: sealed, counter: step }, env)
-  return factorAdded(context, { id, kind: 'totp', label, methods: ['otp'] }, place.next, env)
+  await addFactor(context, { kind: 'totp', label, secret: sealed, counter: step }, env)
+  return factorAdded(context, ['otp'], place.next, env)
 }
 
 /** The person is notified by mail, where it is set up. */
@@ -113,28 +113,17 @@ export function addFactor(
   env: BrowserEnv,
 ): Promise<string> {
   const { id: userId } = context.user
-  return env.revocations.inTransaction(async (_revocations, stores) => {
-    const id = await stores.factors.add({ ...factor, userId })
-    await env.mail?.notify(stores, { kind: 'factor-added', userId, subject: factor.label, ...readOrigin(context) })
-    return id
-  })
+  return env.accounts.change(personAsAuthor(context), (accounts) => accounts.addFactor({ ...factor, userId }))
 }
 
 /** The session now has two factors: it gets a new cookie, and with the first factor come recovery codes. */
 export async function factorAdded(
   context: SignedInBrowser,
-  factor: { readonly id: string; readonly kind: string; readonly label: string; readonly methods: readonly string[] },
+  methods: readonly string[],
   next: string,
   env: BrowserEnv,
 ): Promise<void> {
-  env.audit.record({
-    event: 'factor.added',
-    actor: context.user.id,
-    address: context.http.address,
-    requestId: context.http.id,
-    details: { kind: factor.kind, factor: factor.id, label: factor.label },
-  })
-  const amr = [...new Set([...context.session.amr, ...factor.methods, 'mfa'])]
+  const amr = [...new Set([...context.session.amr, ...methods, 'mfa'])]
   const renewed = await env.sessions.renew(context.session, context.proof(amr))
   if (renewed === undefined) throw expired()
   const raised = context.signedIn(renewed, context.user)
@@ -145,10 +134,9 @@ export async function factorAdded(
 
 export async function showNewRecoveryCodes(context: SignedInBrowser, next: string, env: BrowserEnv): Promise<void> {
   const codes = newRecoveryCodes()
-  await env.factors.replaceRecoveryCodes(
-    context.user.id,
-    codes.map((code) => recoveryDigest(code, env.sealingKey)),
-  )
+  const { id: userId } = context.user
+  const digests = codes.map((code) => recoveryDigest(code, env.sealingKey))
+  await env.accounts.change(personAsAuthor(context), (accounts) => accounts.replaceRecoveryCodes(userId, digests))
   const page = recoveryCodesPage(frameFor(env.pages, context), { codes, next, username: context.user.username })
   return sendPage(context.http, page, { scripts: "'self'" })
 }

@@ -1,5 +1,5 @@
 /** The page for forgotten passwords. Whatever is typed, it queues one row and shows one text, so that it does not reveal whether a user exists. */
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { MailPort } from '../../../store/mail/notify.ts'
 import { checkMailPage, forgotPasswordPage } from '../../pages/mail.ts'
@@ -20,7 +20,7 @@ function show(context: BrowserContext, env: BrowserEnv, isMissing = false): void
   sendPage(context.http, forgotPasswordPage(frame, error), { status: isMissing ? 400 : 200 })
 }
 
-async function take(context: BrowserContext, form: Parameters, mail: MailPort, env: BrowserEnv): Promise<void> {
+async function take(context: BrowserContext, form: FormParameters, mail: MailPort, env: BrowserEnv): Promise<void> {
   const typed = form.get('username')?.trim() ?? ''
   if (typed === '') return show(context, env, true)
   const frame = frameFor(env.pages, context)

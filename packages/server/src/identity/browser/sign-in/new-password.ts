@@ -1,26 +1,24 @@
-/** Choosing a password without the current one: the checks of a new password, its consequences, and the page of a forced change. */
-import type { Parameters } from '../../../http/request/body.ts'
+/** Choosing a password without the current one: the checks of a new password, and the page of a forced change. */
+import { passwordFault } from '../../../accounts/passwords.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
-import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
-import type { OpenedSession, Session } from '../../../store/authorizations/sessions.ts'
-import type { MailStores } from '../../../store/mail/notify.ts'
-import type { Stores } from '../../../store/stores.ts'
+import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
+import type { OpenedSession } from '../../../store/authorizations/sessions.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { forcedChangePage } from '../../pages/new-password.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.ts'
 import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
-import { readOrigin } from './known-browser.ts'
 import { flowClientId } from './sign-in.ts'
 
 export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   const whenDemanded =
-    (act: (context: SignedInBrowser, flow: FlowInteraction, parameters: Parameters) => Promise<void>) =>
-    async (context: BrowserContext, parameters: Parameters) => {
+    (act: (context: SignedInBrowser, flow: FlowInteraction, parameters: FormParameters) => Promise<void>) =>
+    async (context: BrowserContext, parameters: FormParameters) => {
       const flow = await claimFlow(parameters.get('flow'), context, env.flows)
       if (!isSignedIn(context) || !context.user.mustChangePassword) return proceed(context, flow, env)
       // An unattended browser must not be enough to replace a password.
@@ -65,20 +63,18 @@ async function showForcedChange(
 async function takeForcedChange(
   context: SignedInBrowser,
   flow: FlowInteraction,
-  form: Parameters,
+  form: FormParameters,
   env: BrowserEnv,
 ): Promise<void> {
   const { user } = context
   const hashed = await hashNew(context, form.get('new_password'), user.passwordHash, env)
   if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    const replaced = await replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt)
-    if (replaced !== undefined) await noticePassword(context, user.id, stores, env)
-    return replaced
-  })
+  const author = personAsAuthor(context, { client: flowClientId(flow) })
+  const isReplaced = await env.accounts.change(author, (accounts) =>
+    accounts.setPassword(user.id, hashed.hash, { since: user.passwordChangedAt, reason: 'required' }),
+  )
   // Hashing takes time: the password was replaced during it, perhaps to lock this browser out.
-  if (ended === undefined) throw expired()
-  recordReplaced(context, user.id, ended, { client: flowClientId(flow), reason: 'required' }, env)
+  if (!isReplaced) throw expired()
   const current = await env.users.findById(user.id)
   if (current === undefined || current.disabled) throw expired()
   const opened = await openInstead(context, env)
@@ -114,49 +110,11 @@ export async function hashNew(
 }
 
 export function lengthFault(password: string): FormReply | undefined {
-  if (password.length < SHORTEST_PASSWORD) return refuseNew((text) => text.passwordTooShort(SHORTEST_PASSWORD))
-  return password.length > LONGEST_PASSWORD ? refuseNew((text) => text.passwordTooLong) : undefined
+  const fault = passwordFault(password)
+  if (fault === 'too short') return refuseNew((text) => text.passwordTooShort(SHORTEST_PASSWORD))
+  return fault === undefined ? undefined : refuseNew((text) => text.passwordTooLong)
 }
 
 function refuseNew(message: (text: Messages) => string): FormReply {
   return { status: 400, error: (text) => ({ text: message(text), field: 'new_password' }) }
-}
-
-/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if the password has changed since `since`. */
-export async function replacePassword(
-  userId: string,
-  passwordHash: string,
-  revocations: RevocationsInside,
-  { users, sessions }: Pick<Stores, 'users' | 'sessions'>,
-  since?: number,
-): Promise<readonly Session[] | undefined> {
-  if (!(await users.setPassword(userId, passwordHash, { since }))) return undefined
-  const ended = await sessions.endAllForUser(userId)
-  for (const { id } of ended) await revocations.revokeSession(id)
-  await revocations.revokeUser(userId)
-  return ended
-}
-
-/** In the transaction: the person is notified by mail, where it is set up. */
-export async function noticePassword(
-  context: BrowserContext,
-  userId: string,
-  stores: MailStores,
-  { mail }: Pick<BrowserEnv, 'mail'>,
-): Promise<void> {
-  await mail?.notify(stores, { kind: 'password-changed', userId, ...readOrigin(context) })
-}
-
-/** After the transaction. */
-export function recordReplaced(
-  { http }: BrowserContext,
-  userId: string,
-  ended: readonly Session[],
-  { client, reason }: { readonly client?: string | undefined; readonly reason?: string },
-  { audit }: Pick<BrowserEnv, 'audit'>,
-): void {
-  for (const { id } of ended)
-    audit.record({ event: 'session.ended', actor: userId, details: { session: id, reason: 'password changed' } })
-  const facts = { actor: userId, client, address: http.address, requestId: http.id }
-  audit.record({ event: 'password.changed', ...facts, ...(reason === undefined ? {} : { details: { reason } }) })
 }

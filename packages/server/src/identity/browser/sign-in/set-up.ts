@@ -1,21 +1,22 @@
 /** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
 
-import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
-import type { Parameters } from '../../../http/request/body.ts'
+import { readUsername } from '../../../accounts/usernames.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import { administratorRole, hasAdministrator } from '../../../store/accounts/administrators.ts'
+import { hasAdministrator } from '../../../store/accounts/administrators.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
-import { USER_ID_PREFIX, type User } from '../../../store/accounts/user.ts'
+import type { User } from '../../../store/accounts/user.ts'
 import { UsernameTaken } from '../../../store/accounts/users.ts'
 import { firstAdministratorPage, type SetUpData, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
 import { chooseDisplayName } from '../../tokens/claims.ts'
+import { personAsAuthor } from '../account-author.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, expired } from '../flow.ts'
 import { type FormReply, frameFor, sendPage } from '../page-reply.ts'
 import { meetBrowser } from './known-browser.ts'
-import { hashNew, noticePassword, recordReplaced, replacePassword } from './new-password.ts'
+import { hashNew } from './new-password.ts'
 import { passFirstFactor } from './sign-in.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -30,16 +31,16 @@ interface OpenLink {
   readonly link: SetUpLink
 }
 
-async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openLink(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, query.get('token'), env)
   return open === undefined ? showUnusable(context, env) : showLink(context, open, env)
 }
 
-async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, form.get('token'), env)
   if (open === undefined) return showUnusable(context, env)
   if (open.user !== undefined && !env.providers.maySignInLocally(open.user)) return showLink(context, open, env)
-  const username = open.user === undefined ? readUsername(form) : ''
+  const username = open.user === undefined ? readUsername(form.get('username')) : ''
   if (username === undefined)
     return showLink(context, open, env, {
       username: form.get('username'),
@@ -50,25 +51,19 @@ async function takeLink(context: BrowserContext, form: Parameters, env: BrowserE
   if ('error' in hashed) return showLink(context, open, env, { ...hashed, username })
   const { user } = open
   if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    const link = await stores.setUpLinks.spend(open.token)
+  const author = personAsAuthor(context, { source: 'set-up link', actor: user.id })
+  const isChosen = await env.accounts.change(author, async (accounts, stores) => {
+    const link = await accounts.spendLink(open.token)
     const current = link && (await stores.users.findById(user.id))
-    if (current === undefined || isForOtherAddress(open.link, current)) return undefined
-    if (open.link.kind === 'reset') await noticePassword(context, user.id, stores, env)
-    if (open.link.mailedTo !== undefined) await verifyAddress(current, stores)
-    return replacePassword(user.id, hashed.hash, revocations, stores)
+    if (link === undefined || current === undefined || isForOtherAddress(link, current)) return false
+    const { kind, mailedTo } = link
+    // Who has a mailed link reads the mail of its address.
+    if (mailedTo !== undefined) await accounts.verifyAddress(user.id, mailedTo, kind)
+    return accounts.setPassword(user.id, hashed.hash, { reason: kind, isFirst: kind !== 'reset' })
   })
-  if (ended === undefined) return showUnusable(context, env)
-  if (open.link.mailedTo !== undefined) await env.publish({ kind: 'user-changed', subject: user.id })
-  recordLink(context, 'link.used', open.link, env)
-  recordReplaced(context, user.id, ended, { reason: open.link.kind }, env)
+  if (!isChosen) return showUnusable(context, env)
   await meetBrowser(context, user, env, { isTold: true })
   return signInWithPassword(context, user.id, env)
-}
-
-/** Who has a mailed link reads the mail of its address. */
-async function verifyAddress({ id, profile }: User, { users }: Pick<BrowserEnv, 'users'>): Promise<void> {
-  if (profile.email_verified !== true) await users.update(id, { profile: { ...profile, email_verified: true } })
 }
 
 /** A mailed link is void once the user has another address. */
@@ -87,7 +82,7 @@ async function findOpen(
   const user = link.userId === undefined ? undefined : await env.users.findById(link.userId)
   const reason = await reasonAgainst(link, user, env)
   if (reason === undefined) return { token, user, link }
-  recordLink(context, 'link.refused', link, env, reason)
+  recordRefusal(context, link, reason, env)
   return undefined
 }
 
@@ -129,30 +124,15 @@ function showUnusable(context: BrowserContext, env: BrowserEnv): void {
   sendPage(context.http, unusableLinkPage(frameFor(env.pages, context)), { status: 410 })
 }
 
-function readUsername(form: Parameters): string | undefined {
-  const username = form.get('username')?.normalize('NFKC').trim() ?? ''
-  const isGood = NAME.test(username) && username.length <= LONGEST_NAME && !username.startsWith(USER_ID_PREFIX)
-  return isGood ? username : undefined
-}
-
 async function createAdministrator(
   context: BrowserContext,
   open: OpenLink,
   { username, hash }: { readonly username: string; readonly hash: string },
   env: BrowserEnv,
 ): Promise<void> {
-  const created = await env.revocations
-    .inTransaction(async (revocations, stores) => {
-      if ((await stores.setUpLinks.spend(open.token)) === undefined || (await hasAdministrator(stores)))
-        return undefined
-      const { role, isNew } = administratorRole(await stores.roles.list())
-      if (isNew) {
-        await stores.roles.put(role)
-        await revocations.limitRoles(stores, 'created')
-      }
-      const id = await stores.users.create({ username, passwordHash: hash, roles: [role.name] })
-      return { id, newRole: isNew ? role.name : undefined }
-    })
+  const author = personAsAuthor(context, { source: 'set-up link', actor: undefined })
+  const created = await env.accounts
+    .change(author, (accounts) => accounts.createAdministrator(open.token, { username, passwordHash: hash }))
     .catch((error: unknown) => {
       // The link stays unused: everything is one transaction.
       if (error instanceof UsernameTaken) return 'taken' as const
@@ -165,13 +145,7 @@ async function createAdministrator(
       status: 400,
       error: (text) => ({ text: text.usernameTaken, field: 'username' }),
     })
-  const facts = { actor: created.id, address: context.http.address, requestId: context.http.id }
-  const details = { source: 'set-up link' }
-  recordLink(context, 'link.used', open.link, env)
-  if (created.newRole !== undefined)
-    env.audit.record({ event: 'role.created', ...facts, target: created.newRole, details })
-  env.audit.record({ event: 'user.created', ...facts, target: created.id, details })
-  return signInWithPassword(context, created.id, env)
+  return signInWithPassword(context, created, env)
 }
 
 /** As if the password had been entered on the sign-in page: a second factor is asked for, or set up where it is required. */
@@ -184,14 +158,12 @@ async function signInWithPassword(context: BrowserContext, userId: string, env: 
   return passFirstFactor(context, flow, user, ['pwd'], env)
 }
 
-function recordLink(
+function recordRefusal(
   { http }: BrowserContext,
-  event: 'link.used' | 'link.refused',
-  { id, kind, userId }: SetUpLink,
+  { id, kind, userId: target }: SetUpLink,
+  reason: string,
   { audit }: Pick<BrowserEnv, 'audit'>,
-  reason?: string,
 ): void {
-  const facts = { target: userId, address: http.address, requestId: http.id }
-  if (event === 'link.used') audit.record({ event, ...facts, actor: userId, details: { link: id, kind } })
-  else audit.record({ event, ...facts, details: { link: id, kind, reason } })
+  const facts = { target, address: http.address, requestId: http.id }
+  audit.record({ event: 'link.refused', ...facts, details: { link: id, kind, reason } })
 }

@@ -1,6 +1,6 @@
 /** The sign-in page: a password or a passkey, then the second factor where there is one. */
 
-import type { Parameters } from '../../../http/request/body.ts'
+import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
@@ -36,7 +36,7 @@ export function signInRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-async function openSignIn(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openSignIn(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const handle = query.get('flow')
   const isLocal = isLocalAsked(query)
   // Opened by hand or from a bookmark: continue to the account page.
@@ -52,7 +52,7 @@ async function openSignIn(context: BrowserContext, query: Parameters, env: Brows
 }
 
 /** `/sign-in?local`: with a password, whatever the name. */
-function isLocalAsked(parameters: Parameters): boolean {
+function isLocalAsked(parameters: FormParameters): boolean {
   return [...parameters.names()].includes('local')
 }
 

@@ -1,16 +1,15 @@
 /** OpenID Connect Back-Channel Logout: sends logout tokens to the clients of an ended session, in parallel and with short timeouts. */
 import { guardedRequest, type Resolve } from '../../../http/outgoing/guarded-request.ts'
-import type { ClientDirectory } from '../../clients/client-directory.ts'
+import type { Client } from '../../../store/clients/client-metadata.ts'
 import type { Issuer } from '../../tokens/issuer.ts'
 
 export interface LogoutNotice {
   readonly sessionId: string
   readonly userId: string
-  readonly clientIds: readonly string[]
+  readonly clients: readonly Client[]
 }
 
 export interface BackchannelOptions {
-  readonly clients: Pick<ClientDirectory, 'find'>
   readonly issuer: Pick<Issuer, 'logoutToken'>
   /** Allows private and loopback addresses, and http to them. */
   readonly allowPrivate: boolean
@@ -23,7 +22,7 @@ const MOST_ANSWER_BYTES = 16 * 1024
 const AT_ONCE = 20
 
 export function createBackchannel(options: BackchannelOptions) {
-  const { clients, issuer, allowPrivate, onFailure, resolve } = options
+  const { issuer, allowPrivate, onFailure, resolve } = options
   const waiting: (() => Promise<void>)[] = []
   const running = new Set<Promise<void>>()
 
@@ -42,7 +41,7 @@ export function createBackchannel(options: BackchannelOptions) {
   return {
     /** Returns at once: a client that does not answer does not delay the sign-out. */
     tell(ended: LogoutNotice): void {
-      for (const clientId of ended.clientIds) waiting.push(() => tellOne(ended, clientId))
+      for (const client of ended.clients) waiting.push(() => tellOne(ended, client))
       pump()
     },
     /** Resolves when all deliveries are finished. */
@@ -51,13 +50,12 @@ export function createBackchannel(options: BackchannelOptions) {
     },
   }
 
-  async function tellOne({ userId, sessionId }: LogoutNotice, clientId: string): Promise<void> {
+  async function tellOne({ userId, sessionId }: LogoutNotice, client: Client): Promise<void> {
+    if (client.backchannelLogoutUri === undefined || client.disabled) return
     try {
-      const client = await clients.find(clientId)
-      if (client?.backchannelLogoutUri === undefined || client.disabled) return
       await post(client.backchannelLogoutUri, await issuer.logoutToken(client, userId, sessionId))
     } catch (error) {
-      onFailure(clientId, error instanceof Error ? error.message : String(error))
+      onFailure(client.id, error instanceof Error ? error.message : String(error))
     }
   }
 

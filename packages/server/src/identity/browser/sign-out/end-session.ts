@@ -1,6 +1,6 @@
 /** `/connect/endsession` (OpenID Connect RP-Initiated Logout): sign-out by an application or by the person. */
 import type { Context } from '../../../http/context.ts'
-import { FORM, formParameters, type Parameters } from '../../../http/request/body.ts'
+import { FORM, type FormParameters, formParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import { refuse } from '../../authorize/authorization-error.ts'
@@ -31,12 +31,12 @@ export function endSessionRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-async function openEndSession(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openEndSession(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const logout = await readLogout(query, env)
   return isToBeAsked(context, logout) ? toQuestion(context.http, logout, env) : signOut(context, unasked(logout), env)
 }
 
-async function openSignOut(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+async function openSignOut(context: BrowserContext, query: FormParameters, env: BrowserEnv): Promise<void> {
   const handle = query.get('flow')
   if (handle === undefined) return context.http.redirect(`${env.pages.base}/connect/endsession`)
   const { details } = await claimFlow(handle, context, env.flows)
@@ -45,7 +45,7 @@ async function openSignOut(context: BrowserContext, query: Parameters, env: Brow
   return signOut(context, unasked(details.request), env)
 }
 
-async function decideSignOut(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+async function decideSignOut(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const { details, handle } = await claimFlow(form.get('flow'), context, env.flows)
   if (details.kind !== 'sign-out' || !(await env.flows.finish(handle))) throw expired()
   if (form.get('decision') === 'leave') return signOut(context, details.request, env)
@@ -54,7 +54,7 @@ async function decideSignOut(context: BrowserContext, form: Parameters, env: Bro
   return sendPage(context.http, stillSignedInPage(frame, username))
 }
 
-async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<LogoutRequest> {
+async function readLogout(parameters: FormParameters, env: BrowserEnv): Promise<LogoutRequest> {
   if (parameters.repeated.size > 0) throw refuse('invalid_request', repeatedText(parameters.repeated))
   refuseTooLong(parameters)
   const idToken = parameters.get('id_token_hint')
@@ -76,7 +76,7 @@ async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<Logo
 }
 
 /** Must equal a registered URI; without a client there is none. */
-function readNext(parameters: Parameters, client: Client | undefined): string | undefined {
+function readNext(parameters: FormParameters, client: Client | undefined): string | undefined {
   const uri = parameters.get('post_logout_redirect_uri')
   if (uri === undefined || client === undefined) return undefined
   if (!client.postLogoutRedirectUris.includes(uri))

@@ -73,7 +73,7 @@ export function readBatch(
     const validity = nulls === 0 || bits.length === 0 ? undefined : needed(bits, Math.ceil(length / 8))
     const common = { body, type, validity }
     if (type.kind !== 'utf8' && type.kind !== 'binary')
-      return new FixedColumn(common, needed(take(), Math.ceil(length * widthOf(type))))
+      return new FixedColumn(common, needed(take(), Math.ceil(length * valueWidth(type))))
     if (type.width === 'view') {
       const views = needed(take(), length * VIEW_BYTES)
       return new ViewColumn(common, views, Array.from({ length: variadic[nextCount++] ?? 0 }, take))
@@ -174,16 +174,16 @@ class FixedColumn extends StoredColumn {
   protected async loadValues(from: number, to: number): Promise<void> {
     this.#from = from
     if (this.type.kind === 'fixed') return
-    const width = widthOf(this.type)
+    const width = valueWidth(this.type)
     this.#data = await readPlace(this.body, this.#place, Math.floor(from * width), Math.ceil(to * width))
   }
 
   measure(sizes: Sizes): void {
-    sizes.addToEach(Math.max(WORD_BYTES, widthOf(this.type)))
+    sizes.addToEach(Math.max(WORD_BYTES, valueWidth(this.type)))
   }
 
   async take(from: number, to: number): Promise<ArrowArray> {
-    const width = widthOf(this.type)
+    const width = valueWidth(this.type)
     // These may have any length.
     if (this.type.kind === 'fixed') {
       const start = this.#from * width
@@ -331,7 +331,7 @@ class ViewColumn extends StoredColumn {
 }
 
 /** The bytes of a value; of a boolean, less than one. */
-export function widthOf(type: ArrowType): number {
+export function valueWidth(type: ArrowType): number {
   switch (type.kind) {
     case 'int':
     case 'float':

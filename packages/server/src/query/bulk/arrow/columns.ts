@@ -12,7 +12,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import { builderOf, type Nulls, type Vector } from '../../columns/batch.ts'
+import { createBuilder, type Nulls, type Vector } from '../../columns/batch.ts'
 import { badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import type { ArrowType } from '../../types/arrow-type.ts'
 import { uuidText } from '../../types/uuid.ts'
@@ -26,7 +26,7 @@ export type ToVector = (array: ArrowArray, first: number) => Vector
 export function toVector(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
   if (!canBecome(source, column.type))
     throw badBody(
-      `The column ${column.name} is ${typeName(column.type)}, and the Arrow stream has ${nameOf(source)} for it`,
+      `The column ${column.name} is ${typeName(column.type)}, and the Arrow stream has ${typeLabel(source)} for it`,
     )
   const whole = isMoved(source, zone) ? undefined : taker(source, column.type)
   const each = eachValue(source, column, zone)
@@ -56,16 +56,16 @@ const TARGETS: Readonly<Record<Exclude<ArrowType['kind'], 'null' | 'utf8'>, read
   timestamp: ['Timestamp', 'Date'],
 }
 
-function nameOf(type: ArrowType): string {
+function typeLabel(type: ArrowType): string {
   return 'bits' in type ? `${type.kind}${type.bits}` : type.kind
 }
 
 /** Takes values that are the same bytes in both; undefined for a slice that has to be read value by value, if only for its error. */
 function taker(source: ArrowType, type: IqlType): ((array: ArrowArray) => Vector | undefined) | undefined {
   if (source.kind === 'int' && source.bits === 64 && source.isSigned && type.kind === 'Integer')
-    return (array) => ({ kind: 'integers', values: longs(array), nulls: nullsOf(array) })
+    return (array) => ({ kind: 'integers', values: longs(array), nulls: readNulls(array) })
   if (source.kind === 'int' && source.bits === 32 && source.isSigned && type.kind === 'Integer')
-    return (array) => ({ kind: 'integers', values: ints(array), nulls: nullsOf(array) })
+    return (array) => ({ kind: 'integers', values: ints(array), nulls: readNulls(array) })
   if (source.kind === 'timestamp' && source.unit === 1_000_000n && type.kind === 'Timestamp')
     return (array) => {
       const values = longs(array)
@@ -73,14 +73,14 @@ function taker(source: ArrowType, type: IqlType): ((array: ArrowArray) => Vector
         const value = values[index] ?? 0n
         if (value < MIN_TIMESTAMP || value > MAX_TIMESTAMP) return undefined
       }
-      return { kind: 'integers', values, nulls: nullsOf(array) }
+      return { kind: 'integers', values, nulls: readNulls(array) }
     }
   if (source.kind === 'float' && source.bits === 64 && type.kind === 'Double')
     return (array) => {
       const given = doubles(array)
       // There is no negative zero.
       const values = given.some((value) => Object.is(value, -0)) ? given.map((value) => value + 0) : given
-      return { kind: 'doubles', values, nulls: nullsOf(array) }
+      return { kind: 'doubles', values, nulls: readNulls(array) }
     }
   return source.kind === 'utf8' && type.kind === 'Text' ? texts : undefined
 }
@@ -97,7 +97,7 @@ function texts(array: ArrowArray): Vector | undefined {
     lengths[index] = next - last
     last = next
   }
-  return { kind: 'bytes', lengths, data, nulls: nullsOf(array) }
+  return { kind: 'bytes', lengths, data, nulls: readNulls(array) }
 }
 
 function longs({ data, length }: ArrowArray): BigInt64Array {
@@ -115,7 +115,7 @@ function doubles({ data, length }: ArrowArray): Float64Array {
   return new Float64Array(buffer, byteOffset, length)
 }
 
-function nullsOf(array: ArrowArray): Nulls {
+function readNulls(array: ArrowArray): Nulls {
   if (array.validity === undefined) return undefined
   const nulls = new Uint8Array(array.length)
   for (let index = 0; index < nulls.length; index++) nulls[index] = isValid(array, index) ? 0 : 1
@@ -131,7 +131,7 @@ type Cell =
 function eachValue(source: ArrowType, column: NamedColumn, zone: Zone | undefined): ToVector {
   const read = cellReader(source, column.type, isMoved(source, zone) ? zone : undefined)
   return (array, first) => {
-    const builder = builderOf(column.type)
+    const builder = createBuilder(column.type)
     const { builder: byText, addText } = columnIn(zone)(column)
     const target = isReadAsText(source, column.type) ? byText : builder
     for (let index = 0; index < array.length; index++) {

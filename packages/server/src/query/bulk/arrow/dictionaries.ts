@@ -122,13 +122,13 @@ class DictionaryColumn implements BatchColumn {
   measure(sizes: Sizes): void {
     sizes.addToEach(1)
     for (const [row, entry] of this.#entries.entries()) {
-      const place = this.#placeOf(entry)
+      const place = this.#findPlace(entry)
       if (place !== undefined) sizes.add(row, place.end - place.start)
     }
   }
 
   /** Undefined for NULL. */
-  #placeOf(entry: number): { readonly data: Buffer; readonly start: number; readonly end: number } | undefined {
+  #findPlace(entry: number): { readonly data: Buffer; readonly start: number; readonly end: number } | undefined {
     if (entry < 0) return undefined
     const part = this.#held.parts[Math.floor(entry / this.#held.partRows)]
     const index = entry % this.#held.partRows
@@ -143,7 +143,7 @@ class DictionaryColumn implements BatchColumn {
     const parts: Buffer[] = []
     let end = 0
     for (let index = 0; index < length; index++) {
-      const place = this.#placeOf(this.#entries[from + index] ?? -1)
+      const place = this.#findPlace(this.#entries[from + index] ?? -1)
       if (place === undefined) validity[index >> 3] = (validity[index >> 3] ?? 0) & ~(1 << (index & 7))
       else {
         parts.push(place.data.subarray(place.start, place.end))

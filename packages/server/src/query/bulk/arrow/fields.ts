@@ -18,21 +18,21 @@ export function readFields(schema: FlatTable): ArrowField[] {
   if (schema.short(0) !== 0) throw badBody('The Arrow stream is big-endian, which is not supported')
   return schema.tables(1, MAX_COLUMNS).map((field) => {
     const name = field.text(0, MAX_NAME_BYTES) ?? ''
-    const type = typeOf(name, field.byte(2), field.table(3))
+    const type = readType(name, field.byte(2), field.table(3))
     const encoding = field.table(4)
     if (encoding === undefined) return { name, type, dictionary: undefined }
-    return { name, type, dictionary: { id: encoding.long(0), index: indexOf(name, encoding.table(1)) } }
+    return { name, type, dictionary: { id: encoding.long(0), index: indexType(name, encoding.table(1)) } }
   })
 }
 
-function indexOf(name: string, table: FlatTable | undefined): Extract<ArrowType, { kind: 'int' }> {
-  const type: ArrowType = table === undefined ? { kind: 'int', bits: 32, isSigned: true } : typeOf(name, 2, table)
+function indexType(name: string, table: FlatTable | undefined): Extract<ArrowType, { kind: 'int' }> {
+  const type: ArrowType = table === undefined ? { kind: 'int', bits: 32, isSigned: true } : readType(name, 2, table)
   if (type.kind !== 'int') throw unsupported(name)
   return type
 }
 
 /** `kind` is the number of the type in the union `Type`. */
-function typeOf(name: string, kind: number, table: FlatTable | undefined): ArrowType {
+function readType(name: string, kind: number, table: FlatTable | undefined): ArrowType {
   if (table === undefined) throw unsupported(name)
   switch (kind) {
     case 1:
@@ -66,13 +66,13 @@ function typeOf(name: string, kind: number, table: FlatTable | undefined): Arrow
       return { kind: 'date', unit: table.short(0, 1) === 0 ? 'day' : 'ms' }
     case 9: {
       const bits = table.int(1, 32)
-      if (bits === 32 || bits === 64) return { kind: 'time', bits, unit: unitOf(name, table.short(0, 1)) }
+      if (bits === 32 || bits === 64) return { kind: 'time', bits, unit: readUnit(name, table.short(0, 1)) }
       break
     }
     case 10:
       return {
         kind: 'timestamp',
-        unit: unitOf(name, table.short(0)),
+        unit: readUnit(name, table.short(0)),
         isLocal: (table.text(1, MAX_NAME_BYTES) ?? '') === '',
       }
     case 15:
@@ -111,7 +111,7 @@ const TYPE_NAMES: ReadonlyMap<number, string> = new Map([
   [26, 'LargeListView'],
 ])
 
-function unitOf(name: string, unit: number): TimeUnit {
+function readUnit(name: string, unit: number): TimeUnit {
   const found = TIME_UNITS[unit]
   if (found === undefined) throw unsupported(name)
   return found

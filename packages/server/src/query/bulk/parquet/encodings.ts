@@ -26,7 +26,7 @@ export interface Decoded {
 export type Encoding = (typeof Encodings)[number] | undefined
 
 /** Undefined for an encoding that the type does not have. `count`: the most values that the page has. */
-export function readerOf(encoding: Encoding, cursor: Cursor, count: number, field: Field): ValueReader | undefined {
+export function createReader(encoding: Encoding, cursor: Cursor, count: number, field: Field): ValueReader | undefined {
   const { physical } = field
   switch (encoding) {
     case 'PLAIN':
@@ -58,7 +58,7 @@ export function plainReader(cursor: Cursor, field: Field): ValueReader {
     return { next: (count) => byteArrays(cursor, places.begin(count)) }
   }
   if (field.physical === 'BOOLEAN') return plainBits(cursor, field)
-  const width = widthOf(field)
+  const width = valueWidth(field)
   return {
     next: (count) => {
       checkLength(cursor, count * width, field)
@@ -201,7 +201,7 @@ class SplitReader implements ValueReader {
   constructor({ bytes, at }: Cursor, field: Field) {
     this.#bytes = bytes.subarray(at)
     this.#field = field
-    this.#width = widthOf(field)
+    this.#width = valueWidth(field)
     this.#total = Math.floor(this.#bytes.length / this.#width)
   }
 
@@ -232,7 +232,7 @@ export class Dictionary {
     this.#view = viewAt(bytes, 0)
     this.#field = field
     this.#bytes = bytes
-    this.#width = field.physical === 'BYTE_ARRAY' ? 0 : widthOf(field)
+    this.#width = field.physical === 'BYTE_ARRAY' ? 0 : valueWidth(field)
     const cursor = new Cursor(bytes)
     checkLength(cursor, count * (this.#width || LENGTH_BYTES), field)
     if (field.physical === 'BYTE_ARRAY') this.#starts = startsIn(cursor, count)
@@ -244,7 +244,7 @@ export class Dictionary {
   }
 
   /** The bytes that it takes besides those of the page. */
-  static sizeOf(count: number, { physical }: Field): number {
+  static extraBytes(count: number, { physical }: Field): number {
     return physical === 'BYTE_ARRAY' ? 4 * count : 0
   }
 
@@ -305,7 +305,7 @@ function endsEarly({ name }: Field): Error {
 }
 
 /** The bytes of a value of a fixed length. */
-export function widthOf({ physical, length }: Field): number {
+export function valueWidth({ physical, length }: Field): number {
   switch (physical) {
     case 'BOOLEAN':
       return 1 / 8

@@ -12,7 +12,7 @@ import { type FileBytes, type Footer, readFooter } from './footer.ts'
 import type { Page } from './page.ts'
 import { countOnes, PageSpool, type Scratch } from './page-spool.ts'
 import { PageReader } from './pages.ts'
-import { type ColumnType, columnTypeOf } from './values.ts'
+import { type ColumnType, readColumnType } from './values.ts'
 
 export { ParquetError } from './error.ts'
 export type { FileBytes } from './footer.ts'
@@ -45,7 +45,7 @@ export interface ReadLimits extends Scratch {
 
 export async function openParquet(file: FileBytes, limits: ReadLimits): Promise<ParquetFile> {
   const footer = await known(() => readFooter(file))
-  const types = footer.fields.map(columnTypeOf)
+  const types = footer.fields.map(readColumnType)
   return {
     columns: footer.fields.map(({ name }, index) => ({ name, type: types[index]?.type ?? { kind: 'Null' } })),
     rows: footer.groups.reduce((rows, group) => rows + group.rows, 0),

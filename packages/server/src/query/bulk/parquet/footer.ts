@@ -78,7 +78,7 @@ export async function readFooter(file: FileBytes): Promise<Footer> {
     throw new ParquetError(
       `The footer has ${length} bytes, at most ${MAX_FOOTER_BYTES} are read: write larger row groups`,
     )
-  return footerOf(readMetadata(await file.read(end - length, end)), end - length)
+  return parseFooter(readMetadata(await file.read(end - length, end)), end - length)
 }
 
 const ALL = undefined
@@ -114,12 +114,12 @@ function readMetadata(bytes: Uint8Array): ThriftStruct {
   }
 }
 
-function footerOf(metadata: ThriftStruct, limit: number): Footer {
-  const fields = fieldsOf(structsIn(metadata, 2))
+function parseFooter(metadata: ThriftStruct, limit: number): Footer {
+  const fields = parseFields(structsIn(metadata, 2))
   const groups = structsIn(metadata, 4).map((group): RowGroup => {
     const chunks = structsIn(group, 1)
     if (chunks.length !== fields.length) throw damaged('a row group does not have all columns')
-    return { rows: countIn(group, 3) ?? 0, chunks: chunks.map((chunk) => chunkOf(chunk, limit)) }
+    return { rows: countIn(group, 3) ?? 0, chunks: chunks.map((chunk) => parseChunk(chunk, limit)) }
   })
   refuseSharedPages(groups)
   const rows = groups.reduce((sum, group) => sum + group.rows, 0)
@@ -139,7 +139,7 @@ function refuseSharedPages(groups: readonly RowGroup[]): void {
   }
 }
 
-function fieldsOf([root, ...elements]: readonly ThriftStruct[]): readonly Field[] {
+function parseFields([root, ...elements]: readonly ThriftStruct[]): readonly Field[] {
   if (root === undefined || elements.length === 0) throw new ParquetError('The Parquet file has no columns')
   const nested = elements.find((element) => (countIn(element, 5) ?? 0) > 0 || countIn(element, 3) === REPEATED)
   if (nested !== undefined) {
@@ -152,7 +152,7 @@ function fieldsOf([root, ...elements]: readonly ThriftStruct[]): readonly Field[
   if (countIn(root, 5) !== elements.length) throw damaged('its schema does not have the columns that it announces')
   const names = new Set<string>()
   return elements.map((element) => {
-    const field = fieldOf(element)
+    const field = parseField(element)
     if (names.has(field.name)) throw new ParquetError(`Two columns have the name ${JSON.stringify(field.name)}`)
     names.add(field.name)
     return field
@@ -162,7 +162,7 @@ function fieldsOf([root, ...elements]: readonly ThriftStruct[]): readonly Field[
 const OPTIONAL = 1
 const REPEATED = 2
 
-function fieldOf(element: ThriftStruct): Field {
+function parseField(element: ThriftStruct): Field {
   const name = textIn(element, 4)
   const physical = ParquetTypes[countIn(element, 1) ?? -1]
   if (name === undefined || physical === undefined) throw damaged('a column has no name or no type')
@@ -182,7 +182,7 @@ function fieldOf(element: ThriftStruct): Field {
 }
 
 /** `limit`: where the footer begins. */
-function chunkOf(chunk: ThriftStruct, limit: number): Chunk {
+function parseChunk(chunk: ThriftStruct, limit: number): Chunk {
   if (chunk.has(1)) throw new ParquetError('The Parquet file refers to other files: write it as one file')
   const metadata = structIn(chunk, 3)
   const codec = CompressionCodecs[countIn(metadata, 4) ?? -1]

@@ -7,7 +7,7 @@ import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { BATCH_ROWS } from '../reader.ts'
 import type { BodyMemory } from '../reader-memory.ts'
 import type { Spool } from '../spools.ts'
-import { type Decoded, plainReader, type Stored, widthOf } from './encodings.ts'
+import { type Decoded, plainReader, type Stored, valueWidth } from './encodings.ts'
 import { ParquetError } from './error.ts'
 import type { Field } from './footer.ts'
 import { Cursor, RunReader } from './integers.ts'
@@ -236,7 +236,7 @@ function indexed(indexes: Uint32Array): Decoded {
 function sizes(kind: Kind, { bytesAt }: Decoded, field: Field): (index: number) => number {
   if (kind === 'indexed') return () => INDEX_BITS / 8
   if (field.physical !== 'BYTE_ARRAY' || bytesAt === undefined) {
-    const width = widthOf(field)
+    const width = valueWidth(field)
     return () => width
   }
   return (index) => {

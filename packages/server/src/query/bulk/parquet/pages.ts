@@ -4,7 +4,7 @@ import { Encodings } from 'hyparquet/src/constants.js'
 import { release } from '../../../lib/release.ts'
 import type { BodyMemory } from '../reader-memory.ts'
 import { decompress } from './decompress.ts'
-import { Dictionary, readerOf, type ValueReader } from './encodings.ts'
+import { createReader, Dictionary, type ValueReader } from './encodings.ts'
 import { damaged, ParquetError } from './error.ts'
 import type { Chunk, Codec, Field, FileBytes } from './footer.ts'
 import { Cursor, RunReader } from './integers.ts'
@@ -82,13 +82,13 @@ export class PageReader {
       if (!this.#hold(kind, plainSize, plainSize + passing)) {
         this.#parts = await this.#spool.add(this.#field, [size, plainSize], async () => {
           const body = await this.#bytes(size)
-          const page = await this.#pageOf(kind, header, body, plainSize)
+          const page = await this.#readPage(kind, header, body, plainSize)
           if (page === undefined) throw new Error('A dictionary is not spooled')
           return { page, free: () => this.#free(body) }
         })
         return undefined
       }
-      const page = await this.#pageOf(kind, header, await this.#bytes(size), plainSize)
+      const page = await this.#readPage(kind, header, await this.#bytes(size), plainSize)
       this.#memory.give(passing)
       if (page === undefined) this.#heldByDictionary += plainSize
       else if (page.rows === 0) this.#memory.give(plainSize)
@@ -109,7 +109,7 @@ export class PageReader {
   }
 
   /** Undefined for a dictionary. */
-  async #pageOf(
+  async #readPage(
     kind: number | undefined,
     header: ThriftStruct,
     body: Uint8Array,
@@ -149,7 +149,7 @@ export class PageReader {
 
   #setDictionary(bytes: Uint8Array, count: number): void {
     if (this.dictionary !== undefined) throw damaged('a column has two dictionaries')
-    const places = Dictionary.sizeOf(count, this.#field)
+    const places = Dictionary.extraBytes(count, this.#field)
     this.#take(places, bytes.length)
     this.#heldByDictionary = places
     this.dictionary = new Dictionary(bytes, count, this.#field)
@@ -234,7 +234,7 @@ export class PageReader {
     if (isEmpty) return { rows, levels, values: { kind: 'plain', reader: NO_VALUES } }
     if (encoding === 'PLAIN_DICTIONARY' || encoding === 'RLE_DICTIONARY')
       return { rows, levels, values: { kind: 'indexed', indexes: new RunReader(cursor, cursor.byte()) } }
-    const reader = readerOf(encoding, cursor, rows, this.#field)
+    const reader = createReader(encoding, cursor, rows, this.#field)
     if (reader === undefined)
       throw unsupported(`the encoding ${encoding ?? 'of an unknown number'} for ${this.#field.physical}`)
     return { rows, levels, values: { kind: 'plain', reader } }

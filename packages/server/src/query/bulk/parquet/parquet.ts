@@ -11,7 +11,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { release } from '../../../lib/release.ts'
-import { builderOf, type Vector } from '../../columns/batch.ts'
+import { createBuilder, type Vector } from '../../columns/batch.ts'
 import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
 import { refuse } from '../../errors.ts'
 import { uuidText } from '../../types/uuid.ts'
@@ -78,13 +78,13 @@ type Fit = (values: readonly IqlValue[], first: number) => Vector
 function fitter(type: IqlType, column: NamedColumn, zone: Zone | undefined): Fit {
   const same = sameValue(type, column, zone)
   if (same !== undefined) {
-    const builder = builderOf(column.type)
+    const builder = createBuilder(column.type)
     return (values) => {
       for (const value of values) addValue(builder, value === null ? null : same(value), column.type)
       return builder.take()
     }
   }
-  const toText = textOf(type, column)
+  const toText = createTextWriter(type, column)
   const { builder, addText } = columnIn(zone)(column)
   return (values, first) => {
     for (const [index, value] of values.entries()) {
@@ -120,8 +120,8 @@ function sameValue(
       return isLike(to.kind) ? (value) => value : undefined
     case 'Timestamp':
       if (isLike('Timestamp')) return (value) => value
-      if (isLike('LocalTimestamp')) return (value) => utcOf(integer(value), column, zone)
-      return isLike('Date') ? (days) => utcOf(integer(days) * MICROS_PER_DAY, column, zone) : undefined
+      if (isLike('LocalTimestamp')) return (value) => toUtc(integer(value), column, zone)
+      return isLike('Date') ? (days) => toUtc(integer(days) * MICROS_PER_DAY, column, zone) : undefined
     case 'Decimal': {
       if (from.kind !== 'Decimal' || from.scale > to.scale) return undefined
       if (from.precision - from.scale > to.precision - to.scale) return undefined
@@ -134,7 +134,7 @@ function sameValue(
 }
 
 /** A time without a zone is one of the request's zone, or else of UTC. */
-function utcOf(local: bigint, column: NamedColumn, zone: Zone | undefined): bigint {
+function toUtc(local: bigint, column: NamedColumn, zone: Zone | undefined): bigint {
   if (zone === undefined) return local
   const utc = zone.utc(local)
   if (utc < MIN_TIMESTAMP || utc > MAX_TIMESTAMP) throw badBody(`The column ${column.name} has a time out of range`)
@@ -144,7 +144,7 @@ function utcOf(local: bigint, column: NamedColumn, zone: Zone | undefined): bigi
 const NUMBERS: readonly string[] = ['Integer', 'Decimal', 'Double']
 
 /** Otherwise a value is read as IQL reads its text. */
-function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
+function createTextWriter(from: IqlType, column: NamedColumn): (value: Known) => string {
   const isNumber = NUMBERS.includes(column.type.kind)
   switch (from.kind) {
     case 'Text':
@@ -167,7 +167,7 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
       if (column.type.kind === 'Text' || column.type.kind === 'Json') return (value) => utf8(value, column)
       // Not all programs say that 16 bytes are a Uuid. Other bytes are refused as their text.
       if (column.type.kind === 'Uuid')
-        return (value) => (value instanceof Uint8Array ? (uuidText(value) ?? hexOf(value)) : String(value))
+        return (value) => (value instanceof Uint8Array ? (uuidText(value) ?? toHex(value)) : String(value))
       break
     case 'Timestamp':
     case 'LocalTimestamp':
@@ -181,7 +181,7 @@ function textOf(from: IqlType, column: NamedColumn): (value: Known) => string {
   )
 }
 
-function hexOf(bytes: Uint8Array): string {
+function toHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.subarray(0, 20)).toString('hex')
 }
 

@@ -44,7 +44,7 @@ const LOGICAL = {
   float16: 15,
 } as const
 
-export function columnTypeOf(field: Field): ColumnType {
+export function readColumnType(field: Field): ColumnType {
   const { logical, converted, physical } = field
   const is = (kind: 'enum' | 'decimal' | 'date' | 'json' | 'bson'): boolean =>
     logical === LOGICAL[kind] || (logical === undefined && converted === CONVERTED[kind])
@@ -52,7 +52,7 @@ export function columnTypeOf(field: Field): ColumnType {
   if (is('date')) return { type: { kind: 'Date' }, read: (days) => day(field, BigInt(whole(days))) }
   if (is('json')) return { type: { kind: 'Json' }, read: (bytes) => text(field, bytes) }
   if (is('bson') || converted === CONVERTED.interval) throw unsupported(field, is('bson') ? 'BSON' : 'INTERVAL')
-  const time = timeOf(field)
+  const time = readTimeType(field)
   if (time !== undefined) return time
   if (logical === LOGICAL.unknown) return { type: { kind: 'Null' }, read: () => null }
   if (logical === LOGICAL.uuid && field.length === UUID_BYTES) return { type: { kind: 'Uuid' }, read: uuid }
@@ -136,7 +136,7 @@ function signed(bytes: Uint8Array): bigint {
 type TimeUnit = 'millis' | 'micros' | 'nanos'
 const UNITS: readonly (TimeUnit | undefined)[] = [undefined, 'millis', 'micros', 'nanos']
 
-function timeOf(field: Field): ColumnType | undefined {
+function readTimeType(field: Field): ColumnType | undefined {
   const { logical, logicalMembers, converted } = field
   if (logical === LOGICAL.timestamp || logical === LOGICAL.time) {
     const unit = UNITS[[...(structIn(logicalMembers, 2)?.keys() ?? [])][0] ?? 0]

@@ -37,7 +37,7 @@ export function emitAggregate(node: Aggregate, emission: Emission): Sql {
 
 export function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
-  return shapeOf(node.distinct, node.orderBy.length === 0 ? '' : emitOrder(node.orderBy, emission), filter, '')
+  return createShape(node.distinct, node.orderBy.length === 0 ? '' : emitOrder(node.orderBy, emission), filter, '')
 }
 
 export function emitWindow(node: WindowCall, emission: Emission): Sql {
@@ -49,7 +49,7 @@ export function emitWindow(node: WindowCall, emission: Emission): Sql {
     return emission.dialect.windows[node.function](args, node, over, reversed)
   }
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
-  const shape = shapeOf(false, '', filter, over)
+  const shape = createShape(false, '', filter, over)
   if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
   if (node.function === 'string_agg')
     return emission.dialect.stringAgg(args, node, shape, emission.placeholders.createdLimit())
@@ -114,7 +114,7 @@ const HALF: BoundExpression = {
   nullable: false,
 }
 
-function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
+function createShape(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
   const tailWith = (conditions: readonly Sql[]): Sql =>
     conditions.length === 0 ? over : ` FILTER (WHERE ${conditions.join(' AND ')})${over}`
   const given = filter === undefined ? [] : [filter]

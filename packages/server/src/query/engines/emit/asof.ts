@@ -35,9 +35,9 @@ const MAX_SORTED_COLUMNS = 1000
 export function asofMethod(
   join: AsofJoin,
   context: Pick<FromContext, 'conditions' | 'sources'>,
-  { indexesOf, isFormer }: Pick<Emission, 'indexesOf' | 'isFormer'>,
+  { findIndexes, isFormer }: Pick<Emission, 'findIndexes' | 'isFormer'>,
 ): AsofMethod {
-  const index = isFormer ? undefined : asofIndex(join, indexesOf)
+  const index = isFormer ? undefined : asofIndex(join, findIndexes)
   if (index !== undefined) return { kind: 'index', columns: index }
   return hasOneRow(join.left, context) ? { kind: 'scan' } : { kind: 'sort' }
 }
@@ -51,12 +51,12 @@ export function asofIndexColumns({ right, keys, near }: AsofJoin): readonly stri
   return names.has(undefined) ? undefined : [...names].filter((name) => name !== undefined)
 }
 
-function asofIndex(join: AsofJoin, indexesOf: FindIndexes): readonly string[] | undefined {
+function asofIndex(join: AsofJoin, findIndexes: FindIndexes): readonly string[] | undefined {
   const columns = asofIndexColumns(join)
   if (columns === undefined || join.right.kind !== 'table') return undefined
   const { table } = join.right
   const keys = new Set(columns.slice(0, -1))
-  const known = [table.primaryKey, ...table.uniques, ...indexesOf(table)]
+  const known = [table.primaryKey, ...table.uniques, ...findIndexes(table)]
   const index = known.find(
     (names) => names[keys.size] === columns.at(-1) && names.slice(0, keys.size).every((name) => keys.has(name)),
   )

@@ -144,7 +144,7 @@ export interface Dialect {
   readonly fixed?: (value: Sql) => Sql
   /** A value that is not known before the first row; absent where nothing is evaluated before it is needed. */
   readonly later?: (value: Sql) => Sql
-  readonly nullOf: (type: IqlType) => Sql
+  readonly typedNull: (type: IqlType) => Sql
   readonly truth: (value: boolean) => Sql
   readonly widen: (operand: Sql, from: IqlType, to: IqlType) => Sql
   readonly fit: (operand: Sql, from: IqlType, to: IqlType, column: string) => Sql

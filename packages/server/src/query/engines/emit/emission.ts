@@ -11,7 +11,7 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the placeholders `since`. */
   readonly isFormer: boolean
-  readonly indexesOf: FindIndexes
+  readonly findIndexes: FindIndexes
   /** The text that the statement holds; undefined for those of the service itself. */
   readonly weight: () => TextWeight | undefined
   /** Whether an expression of the statement can be an error: then it matters which are evaluated. */

@@ -72,16 +72,16 @@ export function emitNode(node: BoundExpression, emission: Emission): Sql {
   }
 }
 
-type NodeOf<Kind extends BoundExpression['kind']> = Extract<BoundExpression, { readonly kind: Kind }>
+type NodeByKind<Kind extends BoundExpression['kind']> = Extract<BoundExpression, { readonly kind: Kind }>
 
 function emitValue(
-  node: NodeOf<'literal' | 'parameter' | 'claim' | 'column' | 'group-key' | 'output'>,
+  node: NodeByKind<'literal' | 'parameter' | 'claim' | 'column' | 'group-key' | 'output'>,
   emission: Emission,
 ): Sql {
   const { dialect, sources } = emission
   switch (node.kind) {
     case 'literal':
-      if (node.value === null) return dialect.nullOf(node.type)
+      if (node.value === null) return dialect.typedNull(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
       return emitParameter(literalSource(node, node.value, emission), node.type, emission)
     case 'parameter':
@@ -102,7 +102,7 @@ function emitValue(
 }
 
 function emitCondition(
-  node: NodeOf<
+  node: NodeByKind<
     'claim-in' | 'compare' | 'logic' | 'not' | 'is-null' | 'like' | 'between' | 'in-list' | 'in-query' | 'exists'
   >,
   emission: Emission,
@@ -119,7 +119,7 @@ function emitCondition(
         return `(${emitEqual(node.left, node.right, emission)} = ${emitEqual(node.right, node.left, emission)})`
       return `(${emit(node.left)} ${node.operator.toUpperCase()} ${emit(node.right)})`
     case 'logic':
-      if (node.operator === 'or') return `(${node.operands.map(laterOf(emission)).join(' OR ')})`
+      if (node.operator === 'or') return `(${node.operands.map(lazyEmitter(emission)).join(' OR ')})`
       return `(${(emission.mayFail() ? safestFirst(node.operands) : node.operands).map(emit).join(' AND ')})`
     case 'not':
       return `(NOT ${emit(node.operand)})`
@@ -159,7 +159,7 @@ function emitInList(node: InList, emission: Emission): Sql {
 }
 
 /** Whether the operand is one of the values of an attribute of the caller. */
-function emitInSet(claim: AttributeClaim, { operand, negated }: NodeOf<'claim-in'>, emission: Emission): Sql {
+function emitInSet(claim: AttributeClaim, { operand, negated }: NodeByKind<'claim-in'>, emission: Emission): Sql {
   const { dialect, placeholders } = emission
   const { type } = operand
   const write = (values: readonly IqlValue[]): string => dialect.list(values, type)
@@ -167,9 +167,9 @@ function emitInSet(claim: AttributeClaim, { operand, negated }: NodeOf<'claim-in
   return dialect.inList(emitExpression(operand, emission), set, type, negated)
 }
 
-function emitChoice(node: NodeOf<'case' | 'coalesce' | 'nullif'>, emission: Emission): Sql {
+function emitChoice(node: NodeByKind<'case' | 'coalesce' | 'nullif'>, emission: Emission): Sql {
   const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
-  const emitLater = laterOf(emission)
+  const emitLater = lazyEmitter(emission)
   switch (node.kind) {
     case 'case': {
       const operand = node.operand === undefined ? '' : ` ${emit(node.operand)}`
@@ -218,7 +218,7 @@ function emitParameter(source: ParameterSource, type: IqlType, { dialect, placeh
 }
 
 /** For an operand of CASE, COALESCE or OR that may not be needed. */
-function laterOf(emission: Emission): (operand: BoundExpression) => Sql {
+function lazyEmitter(emission: Emission): (operand: BoundExpression) => Sql {
   const { evaluated = 'if needed', dialect, mayFail } = emission
   const isEager = dialect.later !== undefined && mayFail()
   return (operand) => emitExpression(operand, isEager ? { ...emission, evaluated } : emission)

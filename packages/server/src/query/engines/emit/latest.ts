@@ -15,14 +15,14 @@ import { type Emission, emitExpression } from './emission.ts'
 import { emitTextsFit } from './text-limits.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
-export function latestIndex({ from, latest }: BoundSelect, indexesOf: FindIndexes): readonly string[] | undefined {
+export function latestIndex({ from, latest }: BoundSelect, findIndexes: FindIndexes): readonly string[] | undefined {
   if (latest === undefined || from?.kind !== 'table' || from.filter !== undefined || from.table.isSystem)
     return undefined
   const { table } = from
   const { on, partitionBy } = latest
   const keys = new Set(partitionBy.map((key) => (key.kind === 'column' && !key.nullable ? key.name : undefined)))
   if (on.kind !== 'column' || keys.has(undefined) || keys.has(on.name)) return undefined
-  const known = [table.primaryKey, ...table.uniques, ...indexesOf(table)]
+  const known = [table.primaryKey, ...table.uniques, ...findIndexes(table)]
   const index = known.find(
     (columns) => columns[keys.size] === on.name && columns.slice(0, keys.size).every((column) => keys.has(column)),
   )
@@ -49,7 +49,7 @@ export function emitLatest(
   const condition = conditions.map((part) => emitExpression(part, emission))
   const order = emitOrder(latest.order, emission)
   const alias = `s${id}`
-  const index = emission.isFormer ? undefined : latestIndex(select, emission.indexesOf)
+  const index = emission.isFormer ? undefined : latestIndex(select, emission.findIndexes)
   if (index !== undefined && from?.kind === 'table' && from.changedOnly === undefined) {
     const columns = index.slice(0, -1)
     const equal = columns.map(

@@ -34,8 +34,8 @@ export type ParameterSource =
 export type ZonePart = 'name' | 'transitions' | 'offsets'
 
 /** Equal for equal sources. */
-export function keyOf(source: ParameterSource, type: IqlType): string {
-  const typeKey = typeKeyOf(type)
+export function sourceKey(source: ParameterSource, type: IqlType): string {
+  const typeKey = writeTypeKey(type)
   if (source.kind === 'literal') {
     const { value } = source
     const text =
@@ -56,7 +56,7 @@ export function keyOf(source: ParameterSource, type: IqlType): string {
   return `${source.kind} ${typeKey} ${claim}`
 }
 
-export function typeKeyOf(type: IqlType): string {
+export function writeTypeKey(type: IqlType): string {
   return type.kind === 'Decimal' ? `Decimal${type.precision},${type.scale}` : type.kind
 }
 

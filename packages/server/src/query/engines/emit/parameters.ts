@@ -16,7 +16,7 @@ import {
 import type { AttributeInputs } from '../../catalogue/attributes.ts'
 import { findZone, ZONE_NAMES } from '../../zones/zone-file.ts'
 import { keyTooLongError, rowCountError, unknownZoneError } from '../runtime-error.ts'
-import { keyOf, type ParameterSource, typeKeyOf, type ZonePart } from './parameter-source.ts'
+import { type ParameterSource, sourceKey, writeTypeKey, type ZonePart } from './parameter-source.ts'
 import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
 /** A value as the engine's driver takes it. */
@@ -119,11 +119,11 @@ export class Placeholders {
   /** A placeholder for the value. Equal sources share a parameter, so that PostgreSQL sees equal expressions as equal. */
   of(source: ParameterSource, type: IqlType): string {
     if (source.kind === 'literal' && (typeof source.value !== 'object' || source.value === null))
-      return this.#indexOf(this.#valuesOf(type), source.value, source, type)
-    return this.#indexOf(this.#byKey, keyOf(source, type), source, type)
+      return this.#findOrAdd(this.#valuesByType(type), source.value, source, type)
+    return this.#findOrAdd(this.#byKey, sourceKey(source, type), source, type)
   }
 
-  #indexOf<Key>(known: Map<Key, number>, key: Key, source: ParameterSource, type: IqlType): string {
+  #findOrAdd<Key>(known: Map<Key, number>, key: Key, source: ParameterSource, type: IqlType): string {
     let index = known.get(key)
     if (index === undefined) {
       index = this.#parameters.push({ source, type }) - 1
@@ -133,8 +133,8 @@ export class Placeholders {
   }
 
   /** A long statement has thousands of literals: their values themselves are the keys. */
-  #valuesOf(type: IqlType): Map<IqlValue, number> {
-    const key = typeKeyOf(type)
+  #valuesByType(type: IqlType): Map<IqlValue, number> {
+    const key = writeTypeKey(type)
     const known = this.#byValue.get(key)
     if (known !== undefined) return known
     const values = new Map<IqlValue, number>()
@@ -144,7 +144,7 @@ export class Placeholders {
 
   /** Refuses longer values of a parameter that has a placeholder. */
   limitParameter(index: number, type: IqlType, limit: KeyLimit): void {
-    const at = this.#byKey.get(keyOf({ kind: 'parameter', index }, type))
+    const at = this.#byKey.get(sourceKey({ kind: 'parameter', index }, type))
     const parameter = at === undefined ? undefined : this.#parameters[at]
     if (at === undefined || parameter === undefined) throw new Error('A limit of a parameter without a placeholder')
     if (limit.bytes < (parameter.limit?.bytes ?? Number.POSITIVE_INFINITY))
@@ -234,7 +234,7 @@ export class Placeholders {
   }
 }
 
-export function parametersOf(emitted: EmittedSql, values: RunValues, bind: Bind): Bindable[] {
+export function bindParameters(emitted: EmittedSql, values: RunValues, bind: Bind): Bindable[] {
   if (emitted.held !== undefined) refuseHeld(emitted.held, values.parameters)
   const bound = emitted.parameters.map((parameter) => boundParameter(parameter, values, bind))
   if (emitted.shared === undefined) return bound
@@ -274,7 +274,7 @@ function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
     case 'parameter':
       return values.parameters[source.index] ?? null
     case 'row-count':
-      return rowCountOf(values.parameters[source.index] ?? null)
+      return checkRowCount(values.parameters[source.index] ?? null)
     case 'claim':
       return claimValue(source.claim, values)
     case 'claim-set': {
@@ -289,9 +289,9 @@ function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
     case 'views':
       return JSON.stringify(values.views?.() ?? [])
     case 'now':
-      return nowOf(values)
+      return nowInMicros(values)
     case 'today':
-      return floorDivide(nowOf(values), MICROS_PER_DAY)
+      return floorDivide(nowInMicros(values), MICROS_PER_DAY)
     case 'literal-list':
       return source.text
     case 'list':
@@ -320,7 +320,7 @@ function literalValue(index: number, { literals }: RunValues): IqlValue {
   return value
 }
 
-function rowCountOf(value: IqlValue): IqlValue {
+function checkRowCount(value: IqlValue): IqlValue {
   if (typeof value !== 'bigint' || value < 0n) throw rowCountError(value)
   return value
 }
@@ -345,7 +345,7 @@ function attributeValues(claim: AttributeClaim, { attributes }: RunValues): read
   return attributes.get(claim.slice('attribute.'.length)) ?? []
 }
 
-function nowOf({ milliseconds }: RunValues): bigint {
+function nowInMicros({ milliseconds }: RunValues): bigint {
   return BigInt(milliseconds) * 1000n
 }
 

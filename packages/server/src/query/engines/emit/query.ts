@@ -32,20 +32,20 @@ import { emitZone } from './zone.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters' | 'bulk'>> {
   /** Without it no indexes are known. */
-  readonly indexesOf?: FindIndexes
+  readonly findIndexes?: FindIndexes
   /** A statement of a caller, whose texts are bounded. */
   readonly statement?: Weighed | undefined
 }
 
 export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
-  const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement, bulk } = options
-  const weight = once(() => statement && weigh(statement, indexesOf))
+  const { isFormer = false, autoParameters = NONE, findIndexes = () => [], statement, bulk } = options
+  const weight = once(() => statement && weigh(statement, findIndexes))
   const emission: Emission = {
     dialect,
     isFormer,
     bulk,
     autoParameters,
-    indexesOf,
+    findIndexes,
     weight,
     mayFail: once(() => statement !== undefined && mayFail(statement)),
     placeholders: new Placeholders(weight),

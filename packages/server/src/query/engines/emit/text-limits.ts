@@ -36,12 +36,13 @@ export function rowLengthCheck(outputs: readonly Output[], dialect: Pick<Dialect
 export function emitTextsFit(source: number, { weight, dialect: { textFits }, sources }: Emission): Sql | undefined {
   const columns = textFits === undefined ? undefined : weight()?.columns
   const uses = columns?.get(source)
-  const columnOf = sources.get(source)
-  if (textFits === undefined || columns === undefined || uses === undefined || columnOf === undefined) return undefined
+  const findColumn = sources.get(source)
+  if (textFits === undefined || columns === undefined || uses === undefined || findColumn === undefined)
+    return undefined
   const all = [...columns.values()].flatMap((times) => [...times.values()])
   if (total(all) <= MAX_HELD_TEXTS) return undefined
-  const limitOf = (times: number): number => Math.floor(MAX_HELD_BYTES / all.length / times)
-  return Array.from(uses, ([name, times]) => textFits(columnOf(0, name), limitOf(times))).join(' AND ')
+  const textLimit = (times: number): number => Math.floor(MAX_HELD_BYTES / all.length / times)
+  return Array.from(uses, ([name, times]) => textFits(findColumn(0, name), textLimit(times))).join(' AND ')
 }
 
 /** The value of a column in a key or an index, checked against its limit: a literal now, a parameter when it is bound, and everything else when it is written. */

@@ -18,18 +18,18 @@ export function heldParameters({ parameters, literalBytes, rows }: TextWeight): 
 
 /** Before the database makes a row of them. */
 export function refuseHeld({ times, literalBytes, rows }: HeldParameters, values: readonly IqlValue[]): void {
-  for (const row of rows) if (bytesOf(row, values) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)
-  const bytes = literalBytes + bytesOf(times, values)
+  for (const row of rows) if (sumBytes(row, values) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)
+  const bytes = literalBytes + sumBytes(times, values)
   if (bytes > MAX_HELD_BYTES) throw heldTextsError(Math.floor(MAX_HELD_BYTES / Math.max(1, total([...times.values()]))))
 }
 
-function bytesOf(times: ReadonlyMap<number, number>, values: readonly IqlValue[]): number {
+function sumBytes(times: ReadonlyMap<number, number>, values: readonly IqlValue[]): number {
   let bytes = 0
-  for (const [index, count] of times) bytes += count * lengthOf(values[index])
+  for (const [index, count] of times) bytes += count * valueLength(values[index])
   return bytes
 }
 
-function lengthOf(value: IqlValue | undefined): number {
+function valueLength(value: IqlValue | undefined): number {
   if (value instanceof Uint8Array) return value.length
   return typeof value === 'string' ? Buffer.byteLength(value) : 0
 }

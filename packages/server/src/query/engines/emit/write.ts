@@ -18,9 +18,9 @@ import { emitTextsFit, limitedValue, rowLengthCheck } from './text-limits.ts'
 /** What the catalogue knows of columns beyond a TableView. */
 export interface ColumnFacts {
   /** A column's default as a bound expression; undefined when it has none. */
-  defaultOf(table: TableView, column: string): BoundExpression | undefined
+  findDefault(table: TableView, column: string): BoundExpression | undefined
   /** The most bytes of a value; undefined if only the limit of all texts applies. */
-  keyLimitOf(table: TableView, column: string): number | undefined
+  keyLimit(table: TableView, column: string): number | undefined
 }
 
 /**
@@ -45,20 +45,20 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     const outputs = columns.map((column, index) => {
       if (index >= insert.columns.length) return valueFor(column, undefined)
       const source = insert.rows.kind === 'query' ? insert.rows.query.columns[index] : undefined
-      const value = limitedValue(`q.c${index}`, undefined, column, facts.keyLimitOf(table, column.name), emission)
+      const value = limitedValue(`q.c${index}`, undefined, column, facts.keyLimit(table, column.name), emission)
       return required(value, column, source?.nullable ?? true, emission)
     })
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, facts, isBounded)
   const values = insert.rows.kind === 'values' && !emission.bulk?.fromTable ? 'VALUES ' : ''
-  return `${insertHead(insert, dialect)}${values}${rows}${conflict}${emitReturning(insert, insert, emission, rowTrackingOf(insert, dialect)?.track)}`
+  return `${insertHead(insert, dialect)}${values}${rows}${conflict}${emitReturning(insert, insert, emission, findRowTracking(insert, dialect)?.track)}`
 }
 
 /** The text before the rows. */
 function insertHead(insert: Insert, dialect: Dialect): Sql {
   const names = writtenColumns(insert).map(({ name }) => dialect.identifier(name))
-  return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) `
+  return `INSERT INTO ${writeTarget(insert.table, insert.source, dialect)} (${names.join(', ')}) `
 }
 
 /** The columns that the statement names, then those with a default. */
@@ -68,7 +68,7 @@ function writtenColumns({ table, columns }: Insert): readonly ColumnView[] {
 }
 
 /** Undefined when no row can be changed twice, or when the database checks it. */
-export function rowTrackingOf({ onConflict, rows, table }: Insert, dialect: Dialect): RowTracking | undefined {
+export function findRowTracking({ onConflict, rows, table }: Insert, dialect: Dialect): RowTracking | undefined {
   const isMany = rows.kind === 'query' || rows.rows.length > 1
   return onConflict?.kind === 'update' && isMany ? dialect.rowTracking?.(table) : undefined
 }
@@ -98,9 +98,9 @@ function emitShortRow(
   maxBytes: number,
   { dialect, sources }: Emission,
 ): Sql | undefined {
-  const columnOf = sources.get(source)
+  const findColumn = sources.get(source)
   const columns = table.columns.flatMap(({ name, type }, ordinal) =>
-    columnOf !== undefined && isLongType(type) ? [columnOf(ordinal, name)] : [],
+    findColumn !== undefined && isLongType(type) ? [findColumn(ordinal, name)] : [],
   )
   return columns.length === 0 ? undefined : dialect.shortRow?.(columns, maxBytes)
 }
@@ -146,7 +146,7 @@ function emitVerdict({ check, constraints }: Checks, emission: Emission): Sql {
 /** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
 function emitTarget(table: TableView, source: number, emission: Emission): Sql {
   addTarget(table, source, emission)
-  return targetOf(table, source, emission.dialect)
+  return writeTarget(table, source, emission.dialect)
 }
 
 function addTarget(table: TableView, source: number, { dialect, sources }: Emission): void {
@@ -154,7 +154,7 @@ function addTarget(table: TableView, source: number, { dialect, sources }: Emiss
   sources.set(source, (_ordinal, name) => `${qualifier}.${dialect.identifier(name)}`)
 }
 
-function targetOf(table: TableView, source: number, dialect: Dialect): Sql {
+function writeTarget(table: TableView, source: number, dialect: Dialect): Sql {
   return dialect.aliasesTargets ? `${dialect.tableName(table)} AS s${source}` : dialect.tableName(table)
 }
 
@@ -169,7 +169,7 @@ function emitConflict(insert: Insert, emission: Emission, facts: ColumnFacts, is
   const isMany = rows.kind === 'query' || rows.rows.length > 1
   const guard = isBounded ? emitShortRow(insert, isMany ? MAX_EACH_ROW_BYTES : MAX_ROW_BYTES, emission) : undefined
   const where = emitCondition(insert, onConflict.where, emission, guard)
-  const refuseTracked = rowTrackingOf(insert, dialect)?.refuseTracked
+  const refuseTracked = findRowTracking(insert, dialect)?.refuseTracked
   if (refuseTracked === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
   const condition = where === '' ? dialect.truth(true) : where.slice(' WHERE '.length)
   return ` ON CONFLICT${target} DO UPDATE SET ${set} WHERE CASE WHEN ${refuseTracked} THEN ${condition} END`
@@ -191,12 +191,12 @@ function emitValue(
   emission: Emission,
   facts: ColumnFacts,
 ): Sql {
-  const expression = value === undefined || value.kind === 'default' ? facts.defaultOf(table, column.name) : value
-  if (expression === undefined) return required(emission.dialect.nullOf(column.type), column, true, emission)
-  const limit = facts.keyLimitOf(table, column.name)
+  const expression = value === undefined || value.kind === 'default' ? facts.findDefault(table, column.name) : value
+  if (expression === undefined) return required(emission.dialect.typedNull(column.type), column, true, emission)
+  const limit = facts.keyLimit(table, column.name)
   const given = limitedValue(emitExpression(expression, emission), expression, column, limit, emission)
   const isFilled = expression.kind === 'parameter' && fillsDefault(column, emission)
-  const fallback = isFilled ? facts.defaultOf(table, column.name) : undefined
+  const fallback = isFilled ? facts.findDefault(table, column.name) : undefined
   const sql = fallback === undefined ? given : `coalesce(${given}, ${emitExpression(fallback, emission)})`
   // A bulk insert has checked its values when they were spooled.
   const isSpooled = emission.bulk !== undefined && expression.kind === 'parameter' && fallback === undefined

@@ -59,7 +59,7 @@ class BulkRun {
     const { insert } = request.statements
     this.#request = request
     this.#constants = insert.parameters.map((parameter) => ('value' in parameter ? parameter.value : null))
-    this.#sql = sqlOf(request, insert)
+    this.#sql = insertSql(request, insert)
   }
 
   /** The statement returns rows of two columns: what, and a number. */
@@ -87,7 +87,7 @@ class BulkRun {
 }
 
 /** The emitted insert reads the rows of `b`. */
-function sqlOf(
+function insertSql(
   { columns, keyColumns, duplicates, constraints }: BulkRequest,
   { sql, parameters }: BulkStatement,
 ): string {

@@ -15,7 +15,7 @@ import {
   selectStoredEntries,
   tableName,
 } from '../catalogue-sql.ts'
-import { logChangeOf } from '../change-log.ts'
+import { toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import { POSTGRES } from './dialect/dialect.ts'
@@ -105,7 +105,7 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
 async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
   const statements = changeStatements(step, entry, CATALOGUE)
-  const log = logChangeOf(step.change)
+  const log = toLogChange(step.change)
   if (log.drop !== undefined) await dropLog(client, log.drop)
   for (const statement of statements) await runStatement(client, statement)
   if (log.create !== undefined) await createLog(client, log.create)

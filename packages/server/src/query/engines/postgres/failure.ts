@@ -107,7 +107,7 @@ function tempFileLimit(error: DatabaseError): Refusal | undefined {
 }
 
 /** Why a query failed: the reason for stopping it, unless the database did not even answer the cancel request. */
-export function failureOf(error: unknown, signal: AbortSignal): unknown {
+export function toFailure(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted && !(error instanceof StatementTimeout)) return signal.reason
   return asRefusal(error) ?? error
 }

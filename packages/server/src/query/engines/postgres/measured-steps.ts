@@ -1,6 +1,6 @@
 /** The steps of PostgreSQL's own plan, with the rows that each returned and the time it took. */
 import type { MeasuredStep, ReadRun, Stoppable } from '../engine.ts'
-import { failureOf } from './failure.ts'
+import { toFailure } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 
 const OPTIONS = 'ANALYZE, COSTS OFF, BUFFERS OFF, SUMMARY OFF, FORMAT JSON'
@@ -27,16 +27,16 @@ export async function measureSteps(
     const { rows } = await client.query({ text: `EXPLAIN (${OPTIONS}) ${sql}`, values: [...parameters] })
     const plan: unknown = rows[0]?.['QUERY PLAN']
     const [{ Plan }] = (typeof plan === 'string' ? JSON.parse(plan) : plan) as [{ readonly Plan: PlanNode }]
-    return stepsOf(Plan, 0)
+    return flattenSteps(Plan, 0)
   } catch (error) {
     if (slot.isPreempted) return []
-    throw failureOf(error, running.signal)
+    throw toFailure(error, running.signal)
   } finally {
     await giveBack()
   }
 }
 
-function stepsOf(node: PlanNode, depth: number): readonly MeasuredStep[] {
+function flattenSteps(node: PlanNode, depth: number): readonly MeasuredStep[] {
   const loops = node['Actual Loops'] ?? 0
   const relation = node['Relation Name']
   return [
@@ -47,6 +47,6 @@ function stepsOf(node: PlanNode, depth: number): readonly MeasuredStep[] {
       rows: Math.round((node['Actual Rows'] ?? 0) * loops),
       milliseconds: (node['Actual Total Time'] ?? 0) * loops,
     },
-    ...(node.Plans ?? []).flatMap((child) => stepsOf(child, depth + 1)),
+    ...(node.Plans ?? []).flatMap((child) => flattenSteps(child, depth + 1)),
   ]
 }

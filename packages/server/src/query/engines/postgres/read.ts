@@ -8,7 +8,7 @@ import { LongRows } from '../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES, type RowDecoder } from '../bounded-rows.ts'
 import type { ReadRun, ReadStatement, Stoppable } from '../engine.ts'
 import { preemptible } from '../slots/preemptible-read.ts'
-import { failureOf, isOutdated } from './failure.ts'
+import { isOutdated, toFailure } from './failure.ts'
 import { type Acquire, type Borrowed, borrow } from './pool.ts'
 import { Portal } from './protocol/portal.ts'
 import type { RawRow } from './protocol/protocol.ts'
@@ -29,7 +29,7 @@ export async function* streamRows(
     try {
       return yield* preemptible(borrowed.slot, readRows(borrowed, query, decodeRow, run, running.signal))
     } catch (error) {
-      if (!borrowed.slot.isPreempted) throw failureOf(error, running.signal)
+      if (!borrowed.slot.isPreempted) throw toFailure(error, running.signal)
     }
   }
 }

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { isUnreplicated } from '../../../store/database/servers/client.ts'
 import { refuse } from '../../errors.ts'
 import type { Stoppable } from '../engine.ts'
-import { asRefusal, failureOf, isOutdated, isTransient, mayBeCommitted } from './failure.ts'
+import { asRefusal, isOutdated, isTransient, mayBeCommitted, toFailure } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 
 const MAX_ATTEMPTS = 5
@@ -39,7 +39,7 @@ export async function withRetries<T>(
       isLong ||= slot.isPreempted
       const canRetry = slot.isPreempted || isTransient(error) || isOutdated(error)
       if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue
-      throw canRetry && !signal.aborted ? stillInConflict(error) : failureOf(error, signal)
+      throw canRetry && !signal.aborted ? stillInConflict(error) : toFailure(error, signal)
     } finally {
       // Its next commits would look as if they were not replicated either.
       await giveBack(isBroken || isUnreplicated(client))

@@ -2,12 +2,12 @@
 import type { Pool } from 'pg'
 import { AUDIT_COLUMNS } from '../audit-copy.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
-import { type BuildSql, type ServiceStore, statementOf } from '../service-store.ts'
+import { type BuildSql, buildStatement, type ServiceStore } from '../service-store.ts'
 import { withClient } from './pool.ts'
 import { SCHEMA, toPostgres } from './representation.ts'
 
 export function serviceStore(owner: Pool): ServiceStore {
-  const statement = (build: BuildSql): SqlStatement => statementOf(build, (position) => `$${position}`)
+  const statement = (build: BuildSql): SqlStatement => buildStatement(build, (position) => `$${position}`)
   return {
     schema: SCHEMA,
     bind: toPostgres,

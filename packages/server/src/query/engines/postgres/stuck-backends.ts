@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Stoppable, StuckStatement } from '../engine.ts'
 import type { SlotRequest } from '../slots/fair-slots.ts'
-import { backendOf } from './protocol/protocol.ts'
+import { backendId } from './protocol/protocol.ts'
 
 const CHECK_MS = 1000
 /** How long a terminated backend may take to end when the server stops. */
@@ -42,7 +42,7 @@ export class StuckBackends {
 
   /** Its connection is closed already. `release` is called once, when the backend is gone. */
   watch(client: PoolClient, { owner, statement = '' }: SlotRequest, running: Stoppable, release: () => void): void {
-    const pid = backendOf(client)
+    const pid = backendId(client)
     const end = running.outlive?.()
     const shown = running.statement ?? statement.slice(0, SHOWN_LENGTH)
     const outlived = (): void => {

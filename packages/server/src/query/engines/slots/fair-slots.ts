@@ -252,10 +252,10 @@ export class FairSlots {
 
   /** Of the owner that has the fewest slots, or the fewest with long work. */
   #first(isLong: boolean): Candidate | undefined {
-    const countOf = ({ long, held }: Owner): number => (isLong ? long : held)
+    const countSlots = ({ long, held }: Owner): number => (isLong ? long : held)
     let found: Candidate | undefined
     for (const owner of this.#owners.values()) {
-      if (owner.waiting.length === 0 || (found !== undefined && countOf(owner) >= countOf(found.owner))) continue
+      if (owner.waiting.length === 0 || (found !== undefined && countSlots(owner) >= countSlots(found.owner))) continue
       const claim = owner.waiting.find((waiting) => this.#isExpectedLong(waiting) === isLong)
       if (claim !== undefined) found = { owner, claim, isLong }
     }

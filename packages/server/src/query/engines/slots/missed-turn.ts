@@ -14,7 +14,7 @@ export function missedTurn(reason: unknown): unknown {
 }
 
 /** Waits for a turn, until the signal aborts. */
-export async function turnOf<Value>(turn: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export async function awaitTurn<Value>(turn: Promise<Value>, signal: AbortSignal): Promise<Value> {
   try {
     return await abortable(turn, signal)
   } catch (error) {

@@ -21,7 +21,7 @@ import {
   type TableDialect,
   tableName,
 } from '../catalogue-sql.ts'
-import { logChangeOf } from '../change-log.ts'
+import { toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
 import { SQLITE } from './dialect/dialect.ts'
@@ -44,7 +44,7 @@ export const CATALOGUE: TableDialect = {
   constraint: () => '',
 }
 
-function catalogueOf(database: Database): CatalogueDialect {
+function createCatalogue(database: Database): CatalogueDialect {
   const dialect: CatalogueDialect = {
     ...CATALOGUE,
     addColumn(table, { name, type, nullable, isUnique }, fill) {
@@ -59,7 +59,7 @@ function catalogueOf(database: Database): CatalogueDialect {
 }
 
 export function prepareCatalogue(database: Database): void {
-  const dialect = catalogueOf(database)
+  const dialect = createCatalogue(database)
   for (const sql of createSystemTables(dialect)) database.exec(sql)
   prepareCommitRecords(database)
   database
@@ -85,14 +85,14 @@ export function applyChanges(database: Database, steps: readonly ChangeStep[]): 
 }
 
 function applyChange(database: Database, step: ChangeStep): void {
-  const dialect = catalogueOf(database)
+  const dialect = createCatalogue(database)
   const { sql, parameters } = selectEntry(step.change, dialect)
   const entry = database
     .prepare<unknown[], CatalogueRow>(sql)
     .safeIntegers(true)
     .get(...parameters)
   const statements = changeStatements(step, entry, dialect)
-  const log = logChangeOf(step.change)
+  const log = toLogChange(step.change)
   if (log.drop !== undefined) dropLog(database, log.drop)
   for (const statement of statements) run(database, statement)
   if (log.create !== undefined) createLog(database, log.create)
@@ -100,7 +100,7 @@ function applyChange(database: Database, step: ChangeStep): void {
 
 export function readCatalogue(database: Database, select = selectEntries): CatalogueRow[] {
   return database
-    .prepare<[], CatalogueRow>(select(catalogueOf(database)))
+    .prepare<[], CatalogueRow>(select(createCatalogue(database)))
     .safeIntegers(true)
     .all()
 }
@@ -155,7 +155,7 @@ const IMMEDIATE: ReadonlySet<AlterStep['kind']> = new Set<AlterStep['kind']>([
 function isLong(database: Database, change: CatalogueChange): boolean {
   if (change.kind === 'create' || (change.kind === 'drop' && change.isView)) return false
   if (change.kind === 'alter' && IMMEDIATE.has(change.step.kind)) return false
-  const dialect = catalogueOf(database)
+  const dialect = createCatalogue(database)
   const { sql, parameters } = selectEntry(change, dialect)
   if (database.prepare(sql).get(...parameters) === undefined) return false
   const beyond = `SELECT 1 FROM ${tableName(change.name, dialect)} LIMIT 1 OFFSET ${MAX_INLINE_ROWS}`

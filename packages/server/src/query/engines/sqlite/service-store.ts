@@ -5,13 +5,13 @@ import { SEVERAL_PAGES } from '../../../store/database/database.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
 import { AUDIT_COLUMNS } from '../audit-copy.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
-import { type BuildSql, type ServiceStore, statementOf } from '../service-store.ts'
+import { type BuildSql, buildStatement, type ServiceStore } from '../service-store.ts'
 import { type OpenDatabase, watched } from './database.ts'
 import { toSqlite } from './representation.ts'
 
 export function serviceStore(open: OpenDatabase): ServiceStore {
   const { reading, writing, commits } = open
-  const statement = (build: BuildSql): SqlStatement => statementOf(build, () => '?')
+  const statement = (build: BuildSql): SqlStatement => buildStatement(build, () => '?')
   return {
     schema: 'main',
     bind: toSqlite,

@@ -8,7 +8,7 @@ import type { GroupCommit } from '../../../store/database/group-commit.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
 import { unavailable } from '../../unavailable.ts'
 import type { BulkRequest, ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
-import { missedTurn, turnOf } from '../slots/missed-turn.ts'
+import { awaitTurn, missedTurn } from '../slots/missed-turn.ts'
 import { areLong, refuseTooMany } from './catalogue.ts'
 import { type OpenDatabase, watched } from './database.ts'
 import { asRefusal } from './failure.ts'
@@ -99,14 +99,14 @@ function runApart(
   return longWrites.run(owner, running, async (stopped) => {
     const acquired = commits.acquire()
     try {
-      await turnOf(acquired, stopped)
+      await awaitTurn(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
       // The writer process cannot announce that it waits, so this one waits for the lock: the worker that holds it learns which owner
       // waits.
       if (isShared) {
         const owners = (): string[] => [owner ?? '']
-        await turnOf(
+        await awaitTurn(
           commits.waitForLock(() => tryLock(writing), { owners }),
           stopped,
         )

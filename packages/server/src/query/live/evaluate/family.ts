@@ -48,14 +48,14 @@ export class Family extends Evaluator {
 
   join(result: LiveResult): void {
     const member = { result, hasLeft: false }
-    this.#members.set(routeOf(result), member)
+    this.#members.set(resultRoute(result), member)
     this.#fresh.add(member)
     if (this.#members.size === 1) this.open(result.positions)
     else this.env.watches.add(this, result.positions)
   }
 
   leave(result: LiveResult): void {
-    const route = routeOf(result)
+    const route = resultRoute(result)
     const member = this.#members.get(route)
     if (member?.result !== result) return
     member.hasLeft = true
@@ -222,6 +222,6 @@ export class Family extends Evaluator {
   }
 }
 
-function routeOf({ target }: LiveResult): string {
+function resultRoute({ target }: LiveResult): string {
   return target.family?.route ?? NO_ROUTE
 }

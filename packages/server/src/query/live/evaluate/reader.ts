@@ -7,7 +7,7 @@ import { refuse } from '../../errors.ts'
 import { isBounded } from '../../model/cost-class.ts'
 import { logSlow, type SlowLog } from '../../run/slow-log.ts'
 import type { LiveCounts } from '../counts.ts'
-import { type LiveLimits, shareOf, shuttingDown, tooManyOwnBytes, tooManyRows } from '../limits.ts'
+import { type LiveLimits, ownerShare, shuttingDown, tooManyOwnBytes, tooManyRows } from '../limits.ts'
 import type { FamilyTarget, LiveTarget } from '../target.ts'
 
 export interface ReaderOptions {
@@ -136,7 +136,7 @@ export class LiveReader {
   }
 
   #request(parts: ReturnType<LiveTarget['read']>): LiveReadRequest {
-    return { ...parts, maxRows: this.limits.rows, maxBytes: shareOf(this.limits) }
+    return { ...parts, maxRows: this.limits.rows, maxBytes: ownerShare(this.limits) }
   }
 
   /** Long reads that are preempted wait for their turn again. */

@@ -4,7 +4,7 @@ import type { Refusal } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns } from '../../../lib/turns.ts'
 import type { TableChange } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
-import { difference, type LiveState, stateOf } from '../results/difference.ts'
+import { difference, type LiveState, toState } from '../results/difference.ts'
 import type { LiveResult, VoidReason } from '../results/live-result.ts'
 import type { LiveTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
@@ -44,7 +44,7 @@ export class Rerun extends Evaluator {
       watches.hasNothingNew(result.positions)
       return []
     }
-    const voidBy = voidReasonOf(found)
+    const voidBy = findVoidReason(found)
     const { version } = result
     await evaluateWhole(result, reader, { ...evaluation, voidBy, signal: this.#reading.signal })
     watches.hasRead(this, result.positions)
@@ -57,7 +57,7 @@ export class Rerun extends Evaluator {
 }
 
 /** Undefined if the changes are known. */
-export function voidReasonOf(found: ReadonlyMap<string, TableChange>): VoidReason | undefined {
+export function findVoidReason(found: ReadonlyMap<string, TableChange>): VoidReason | undefined {
   const changes = [...found.values()]
   if (changes.includes('undone')) return 'Lost'
   return changes.includes('lost') ? 'Definition' : undefined
@@ -86,6 +86,6 @@ export async function evaluateWhole(
 export async function readState(target: LiveTarget, reader: LiveReader, options: ReadOptions, held?: LiveState) {
   const { rows, positions } = await reader.readWhole(target, options)
   const { isOrdered, keyNames } = target.plan
-  const next = await inTurns(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held), BACKGROUND)
+  const next = await inTurns(toState(rows, { isOrdered, hasKeys: keyNames !== null }, held), BACKGROUND)
   return { next, positions }
 }

@@ -45,18 +45,18 @@ export type ChangedRows = ReadonlyMap<string, string | undefined>
 const KEY_BYTES = 60
 
 /** `held` is the state before: its texts are kept where they are the same. */
-export function* stateOf(
+export function* toState(
   read: readonly LiveRow[],
   options: { readonly hasKeys: boolean; readonly isOrdered: boolean },
   held?: LiveState,
 ): Steps<LiveState> {
-  const keyOf = options.hasKeys ? ({ key }: LiveRow): string => key : wholeRowKeys()
+  const rowKey = options.hasKeys ? ({ key }: LiveRow): string => key : wholeRowKeys()
   const rows = new Map<string, string>()
   const order: string[] | undefined = options.isOrdered ? [] : undefined
   let bytes = 0
   for (const [index, row] of read.entries()) {
     if (isStep(index, row.row)) yield
-    const key = ownText(keyOf(row))
+    const key = ownText(rowKey(row))
     const before = held?.rows.get(key)
     const text = before === row.row ? before : ownText(row.row)
     rows.set(key, text)

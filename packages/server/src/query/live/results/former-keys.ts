@@ -13,7 +13,7 @@ export interface FormerKeys {
 }
 
 /** Computed from the earlier rows. Undefined if there are too many. */
-export function* formerKeysOf({ changed, rows, exceeded }: LiveReply): Steps<FormerKeys | undefined> {
+export function* collectFormerKeys({ changed, rows, exceeded }: LiveReply): Steps<FormerKeys | undefined> {
   if (changed === undefined || exceeded !== 'no') return undefined
   const held = new Map<string, Set<string>>()
   const unknown: string[] = []

@@ -5,7 +5,7 @@ import type { Changes } from './difference.ts'
 const MIN_KEYS = 1000
 const MIN_BYTES = 64 * 1024
 
-export class History {
+export class ResultHistory {
   /** The last of them led to `#version`. */
   readonly #batches: Changes[] = []
   #version: number

@@ -9,7 +9,7 @@ import { newResultId, type PositionSeal } from '../position.ts'
 import type { LiveTarget } from '../target.ts'
 import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
-import { History } from './history.ts'
+import { ResultHistory } from './history.ts'
 import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
 import { ROWS_PER_STEP } from './row-steps.ts'
 import { SnapshotMessages } from './snapshot-messages.ts'
@@ -78,7 +78,7 @@ export class LiveResult {
   /** How many readers the rows of a state have. Rows that are being read are not changed: the next state has a copy. */
   readonly #reading = new Map<LiveState['rows'], number>()
   readonly #ownBytes: number
-  readonly #history = new History(1)
+  readonly #history = new ResultHistory(1)
   readonly #seal: PositionSeal
   #position: string | undefined
   #sealedAt = 0
@@ -266,7 +266,7 @@ export class LiveResult {
     const later = this.#history.since(version)
     function* encode(): Steps<Step | undefined> {
       const before = yield* heldBefore(former, route ?? '', state, later)
-      return before && (yield* stepOf(state, [before, ...later], { version: newest, position, isRecovered: true }))
+      return before && (yield* computeStep(state, [before, ...later], { version: newest, position, isRecovered: true }))
     }
     return this.#whileReading(encode())
   }
@@ -278,7 +278,7 @@ export class LiveResult {
 
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
-    return this.#whileReading(stepOf(this.#state, batches, { version, position, isRecovered }))
+    return this.#whileReading(computeStep(this.#state, batches, { version, position, isRecovered }))
   }
 
   /** The rows of this state are not changed until the work is done. */
@@ -355,7 +355,7 @@ function* heldBefore(
   return before
 }
 
-function* stepOf(
+function* computeStep(
   { rows, order }: LiveState,
   batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },

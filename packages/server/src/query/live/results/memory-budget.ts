@@ -1,6 +1,6 @@
 /** The memory of live statements: charged to their owners, and reclaimed in one pass when there is not enough. */
 import type { Refusal } from 'gatehouse-protocol'
-import { type LiveLimits, shareOf, tooManyBytes, tooManyOwnBytes } from '../limits.ts'
+import { type LiveLimits, ownerShare, tooManyBytes, tooManyOwnBytes } from '../limits.ts'
 import type { LiveMessages } from './messages.ts'
 
 /** A subscriber, as far as memory is concerned. None of its methods throws. */
@@ -112,7 +112,7 @@ export class MemoryBudget {
     else account.charges.delete(charge)
     if (account.charges.size === 0) this.#accounts.delete(owner)
     else this.#accounts.set(owner, account)
-    if (account.bytes > shareOf(this.#env.limits)) this.#beyondShare.add(owner)
+    if (account.bytes > ownerShare(this.#env.limits)) this.#beyondShare.add(owner)
     else this.#beyondShare.delete(owner)
   }
 

@@ -119,7 +119,7 @@ export function* changePieces(
 }
 
 export function progressMessage(position: string): LiveMessage {
-  return messageOf('Progress', `{"Kind":"Progress","Position":"${position}"}`, position)
+  return createMessage('Progress', `{"Kind":"Progress","Position":"${position}"}`, position)
 }
 
 export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {
@@ -136,7 +136,7 @@ function resetMessage(reason: ResetReason): LiveMessages {
   return new EncodedMessages([{ kind: 'Reset', text, position: undefined, bytes: 0 }])
 }
 
-function messageOf(kind: LiveMessage['kind'], text: string, position: string | undefined): LiveMessage {
+function createMessage(kind: LiveMessage['kind'], text: string, position: string | undefined): LiveMessage {
   return { kind, text, position, bytes: textBytes(text) + Buffer.byteLength(text) }
 }
 
@@ -176,7 +176,7 @@ class Piece {
     const put = this.#put === '' && this.#kind === 'Change' ? '' : `,"Put":[${this.#put}]`
     const removed = this.#removed === '' ? '' : `,"Remove":[${this.#removed}]`
     const end = position === undefined ? ',"More":true' : `${more},"Position":"${position}"`
-    return messageOf(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
+    return createMessage(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
   }
 
   /** A longer entry gets a separate piece. */

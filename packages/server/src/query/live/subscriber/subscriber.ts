@@ -2,7 +2,7 @@
 
 import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
-import { ownerOf } from '../../run/call.ts'
+import { callOwner } from '../../run/call.ts'
 import type { LiveMessage, LiveRequest, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
@@ -75,7 +75,7 @@ export class Subscriber implements RunningSubscription, Follower, MemoryUser {
 
   constructor(request: LiveRequest, sink: SubscriberSink<LiveMessage>, env: SubscriberEnv, startedAt: number) {
     this.request = request
-    this.owner = ownerOf(request.principal)
+    this.owner = callOwner(request.principal)
     this.principal = request.principal
     this.startedAt = startedAt
     this.#sink = sink

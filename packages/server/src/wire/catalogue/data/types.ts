@@ -106,7 +106,7 @@ export function findType(name: string, isExact = false): number | undefined {
   for (const [oid, standard] of STANDARD_NAMES) if (standard === name) return oid
   if (!name.endsWith('[]')) return undefined
   const element = findType(name.slice(0, -2))
-  return element === undefined ? undefined : arrayOf(element)
+  return element === undefined ? undefined : arrayTypeOid(element)
 }
 
 export function typeName(oid: number): string {
@@ -114,7 +114,7 @@ export function typeName(oid: number): string {
 }
 
 export function standardName(oid: number): string {
-  const element = elementOf(oid)
+  const element = elementTypeOid(oid)
   if (element !== undefined && !isVector(oid)) return `${standardName(element)}[]`
   return STANDARD_NAMES.get(oid) ?? typeName(oid)
 }
@@ -124,12 +124,12 @@ export function isVector(oid: number): boolean {
   return oid === OID.int2vector || oid === OID.oidvector
 }
 
-export function arrayOf(element: number): number {
+export function arrayTypeOid(element: number): number {
   return Number(byOid.get(element === OID.unknown ? OID.text : element)?.get('typarray') ?? 0) || OID.anyarray
 }
 
 /** The type of an array's elements; undefined if it is not an array. */
-export function elementOf(oid: number): number | undefined {
+export function elementTypeOid(oid: number): number | undefined {
   const row = byOid.get(oid)
   if (row === undefined || oid === OID.name || row.get('typcategory') !== 'A') return undefined
   return Number(row.get('typelem')) || undefined
@@ -143,11 +143,11 @@ const INTEGERS: ReadonlySet<number> = new Set([
 ])
 const REALS: ReadonlySet<number> = new Set([OID.float4, OID.float8, OID.numeric])
 
-export function representationOf(oid: number): Representation {
+export function findRepresentation(oid: number): Representation {
   if (oid === OID.bool) return 'boolean'
   if (INTEGERS.has(oid)) return 'integer'
   if (REALS.has(oid)) return 'real'
-  return oid === OID.anyarray || elementOf(oid) !== undefined ? 'array' : 'text'
+  return oid === OID.anyarray || elementTypeOid(oid) !== undefined ? 'array' : 'text'
 }
 
 /** Object ids that are shown by the name of their object. */

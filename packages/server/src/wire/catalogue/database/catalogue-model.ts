@@ -10,8 +10,8 @@ import {
   type ConstraintObject,
   type IndexObject,
   OWNER_OID,
+  owningTableOid,
   TableObject,
-  tableOidOf,
   type VisibleTable,
 } from './objects.ts'
 
@@ -73,7 +73,7 @@ export class CatalogueModel implements ObjectNames {
 
   /** The table that an index, a constraint or a type belongs to. */
   #tableWith(oid: number): TableObject | undefined {
-    return this.#tablesByOid.get(tableOidOf(oid))
+    return this.#tablesByOid.get(owningTableOid(oid))
   }
 
   #rowType(oid: number): TableObject | undefined {
@@ -95,7 +95,7 @@ export class CatalogueModel implements ObjectNames {
     return oid === OWNER_OID ? OWNER : oid === CALLER_OID ? this.session.user : undefined
   }
 
-  typeNameOf(oid: number): string {
+  typeName(oid: number): string {
     const table = this.#rowType(oid)
     if (table !== undefined)
       return oid === table.arrayType ? `${quoteIdentifier(table.name)}[]` : quoteIdentifier(table.name)
@@ -103,19 +103,19 @@ export class CatalogueModel implements ObjectNames {
   }
 
   /** What a value of a type such as regclass shows; the number of an object that does not exist. */
-  nameOf(type: number, oid: number): string {
+  objectName(type: number, oid: number): string {
     if (oid === 0 && isNamedId(type)) return '-'
-    return this.#nameOf(type, oid) ?? String(oid)
+    return this.#findName(type, oid) ?? String(oid)
   }
 
-  #nameOf(type: number, oid: number): string | undefined {
+  #findName(type: number, oid: number): string | undefined {
     switch (type) {
       case OID.regclass: {
         const name = this.#tablesByOid.get(oid)?.name ?? this.index(oid)?.index.name
         return name === undefined ? this.#relationNames.get(oid) : quoteIdentifier(name)
       }
       case OID.regtype:
-        return typeRow(oid) === undefined && this.#rowType(oid) === undefined ? undefined : this.typeNameOf(oid)
+        return typeRow(oid) === undefined && this.#rowType(oid) === undefined ? undefined : this.typeName(oid)
       case OID.regnamespace:
         return NAMESPACES.entries().find(([, id]) => id === oid)?.[0]
       case OID.regrole:

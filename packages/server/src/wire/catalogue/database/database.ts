@@ -3,7 +3,7 @@ import Sqlite, { type Database, type Statement } from 'better-sqlite3'
 import { LruMap } from '../../../lib/lru-map.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import { RELATIONS, type Relation } from '../data/relations.ts'
-import { isNamedId, OID, representationOf } from '../data/types.ts'
+import { findRepresentation, isNamedId, OID } from '../data/types.ts'
 import { findObject, registerFunctions, type ServerFacts } from '../functions/register.ts'
 import { readArray, readBoolean, readInteger, readNumber, type Value, writeText } from '../functions/values.ts'
 import { parseStatement } from '../syntax/parse-query.ts'
@@ -144,7 +144,7 @@ export class CatalogueDatabase {
   #readParameter(text: string | null, type: number): Value {
     if (text === null) return null
     if (isNamedId(type)) return BigInt(findObject(this.#model, type, text))
-    switch (representationOf(type)) {
+    switch (findRepresentation(type)) {
       case 'integer':
         return BigInt(readInteger(text, type))
       case 'boolean':
@@ -198,7 +198,7 @@ export class CatalogueDatabase {
       TABLES.get(table)?.columns ??
       (filling?.columns ?? []).map((name) => ({ name, type: OID.text, isRequired: false }))
     const declared = columns.map(({ name, type, isRequired }) => {
-      const kind = representationOf(type)
+      const kind = findRepresentation(type)
       if (name === 'oid') return '"oid" INTEGER PRIMARY KEY'
       const column = `"${name}" ${AFFINITIES.get(kind) ?? ''}`
       const derived = filling?.derived?.[name]

@@ -39,7 +39,7 @@ export function viewDefinition(text: string): string {
 
 /** `numeric(18,4)`: a type with its modifier. */
 export function formatType(model: CatalogueModel, type: number, modifier: number | null): string {
-  const name = model.typeNameOf(type)
+  const name = model.typeName(type)
   if (modifier === null || modifier < 0) {
     if (type === 1042 && modifier === null) return name
     return type === 1042 ? 'bpchar' : name

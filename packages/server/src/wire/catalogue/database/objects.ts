@@ -110,7 +110,7 @@ export function tableOid(id: number): number {
 }
 
 /** The id of the table that an object belongs to. */
-export function tableOidOf(oid: number): number {
+export function owningTableOid(oid: number): number {
   return oid - ((oid - FIRST_OID) % IDS_PER_TABLE)
 }
 
@@ -165,9 +165,9 @@ export class TableObject {
 
   get columns(): readonly ColumnObject[] {
     if (this.#columns === undefined) {
-      const idOf = partIds(this.oid + FIRST_PART)
+      const partId = partIds(this.oid + FIRST_PART)
       this.#columns = this.#table.columns.map(([name, type, modifier, isRequired, text], index) => {
-        const value = text === null ? undefined : { oid: idOf(name), text }
+        const value = text === null ? undefined : { oid: partId(name), text }
         return { name, number: index + 1, type, modifier, isRequired, default: value }
       })
     }
@@ -181,12 +181,12 @@ export class TableObject {
   }
 
   #makeIndexes(): IndexObject[] {
-    const idOf = partIds(this.oid + FIRST_PART + PARTS)
+    const partId = partIds(this.oid + FIRST_PART + PARTS)
     const keys = this.#keys().map(({ name, isPrimary, columns }) => {
       const parts = columns.map((column) => ({ name: column, descending: false }))
-      return this.#index(idOf(name), { name, unique: true, columns: parts }, isPrimary)
+      return this.#index(partId(name), { name, unique: true, columns: parts }, isPrimary)
     })
-    const others = this.#table.indexes.map((index) => this.#index(idOf(index.name), index, false))
+    const others = this.#table.indexes.map((index) => this.#index(partId(index.name), index, false))
     return [...keys, ...others]
   }
 
@@ -211,11 +211,11 @@ export class TableObject {
   }
 
   #makeConstraints(): ConstraintObject[] {
-    const idOf = partIds(this.oid + FIRST_PART + 2 * PARTS)
+    const partId = partIds(this.oid + FIRST_PART + 2 * PARTS)
     const keys = this.#keys().map(({ name, isPrimary, columns }, position): ConstraintObject => {
       const index = this.indexes[position]?.oid ?? 0
       return {
-        oid: idOf(name),
+        oid: partId(name),
         name,
         kind: isPrimary ? 'p' : 'u',
         index,
@@ -224,7 +224,7 @@ export class TableObject {
       }
     })
     const checks = (this.#table.checks ?? []).map(({ name, condition }): ConstraintObject => {
-      return { oid: idOf(name), name, kind: 'c', index: 0, columns: [], condition }
+      return { oid: partId(name), name, kind: 'c', index: 0, columns: [], condition }
     })
     return [...keys, ...checks]
   }

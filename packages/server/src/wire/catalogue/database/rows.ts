@@ -124,18 +124,18 @@ function attributes({ tables }: Tables, isWhole: boolean): Filling {
             modifier,
             isRequired ? 1 : 0,
             value === undefined ? 0 : 1,
-            ...traitsOf(type),
+            ...typeTraits(type),
           ]
         // Those of an index are found by its own id.
         for (const index of isWhole ? table.indexes : []) {
           for (const [at, { column }] of index.columns.entries())
-            yield [index.oid, column.name, column.type, at + 1, column.modifier, 0, 0, ...traitsOf(column.type)]
+            yield [index.oid, column.name, column.type, at + 1, column.modifier, 0, 0, ...typeTraits(column.type)]
         }
       }
       if (!isWhole) return
       for (const { oid, columns } of systemRelations()) {
         for (const [at, { name, type, modifier, isRequired }] of columns.entries()) {
-          const [collation, ...others] = traitsOf(type)
+          const [collation, ...others] = typeTraits(type)
           yield [
             oid,
             name,
@@ -157,7 +157,7 @@ function attributes({ tables }: Tables, isWhole: boolean): Filling {
 const TRAITS = ['attcollation', 'attlen', 'attbyval', 'attalign', 'attstorage', 'attndims']
 const traits = new Map<number, readonly Value[]>()
 
-function traitsOf(type: number): readonly Value[] {
+function typeTraits(type: number): readonly Value[] {
   const known = traits.get(type)
   if (known !== undefined) return known
   const row = typeRow(type)

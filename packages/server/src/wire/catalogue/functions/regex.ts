@@ -4,7 +4,7 @@ import { CatalogueError } from '../catalogue-error.ts'
 
 const compiled = new LruMap<RegExp>(200)
 
-export function regexOf(pattern: string, flags: string): RegExp {
+export function compileRegex(pattern: string, flags: string): RegExp {
   const key = `${flags} ${pattern}`
   const known = compiled.get(key)
   if (known !== undefined) {

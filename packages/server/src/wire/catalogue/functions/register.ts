@@ -4,13 +4,13 @@ import type { Database } from 'better-sqlite3'
 import { CatalogueError } from '../catalogue-error.ts'
 import { KEYWORD_LINES } from '../data/postgres-catalogue.ts'
 import { findSetting } from '../data/settings.ts'
-import { elementOf, OID } from '../data/types.ts'
+import { elementTypeOid, OID } from '../data/types.ts'
 import { type CatalogueModel, quoteIdentifier, readPath } from '../database/catalogue-model.ts'
 import { constraintDefinition, formatType, indexDefinition, viewDefinition } from '../database/definitions.ts'
 import { registerTexts } from './texts.ts'
 import {
   type ArrayItem,
-  itemsOf,
+  parseItems,
   readArray,
   readBoolean,
   readInteger,
@@ -259,34 +259,34 @@ function registerArrays(define: Define, model: CatalogueModel): void {
     'find_objects',
     strict((type, value) =>
       JSON.stringify(
-        (itemsOf(value) ?? []).map((item) => (typeof item === 'string' ? find(Number(type), item) : item)),
+        (parseItems(value) ?? []).map((item) => (typeof item === 'string' ? find(Number(type), item) : item)),
       ),
     ),
   )
   define(
     'array_texts',
     strict((value, type) => {
-      const element = elementOf(Number(type)) ?? OID.text
+      const element = elementTypeOid(Number(type)) ?? OID.text
       return JSON.stringify(
-        (itemsOf(value) ?? []).map((item) => (isSingle(item) ? writeText(item, element, model) : item)),
+        (parseItems(value) ?? []).map((item) => (isSingle(item) ? writeText(item, element, model) : item)),
       )
     }),
   )
   define('array_to_string', (value, type, separator, whereNull) => {
-    const items = value == null ? undefined : itemsOf(value)
+    const items = value == null ? undefined : parseItems(value)
     if (items === undefined || separator == null) return null
-    const element = elementOf(Number(type)) ?? OID.text
+    const element = elementTypeOid(Number(type)) ?? OID.text
     const texts = items.flat().map((item) => (isSingle(item) ? writeText(item, element, model) : null))
     return texts.flatMap((text) => text ?? (whereNull == null ? [] : [String(whereNull)])).join(String(separator))
   })
   define('array_cat', (left, right) => {
-    const [a, b] = [left ?? null, right ?? null].map((value) => itemsOf(value))
+    const [a, b] = [left ?? null, right ?? null].map((value) => parseItems(value))
     return a === undefined ? (right ?? null) : b === undefined ? (left ?? null) : JSON.stringify([...a, ...b])
   })
   define(
     'array_compare',
     strict((operator, left, right) => {
-      const [a, b] = [itemsOf(left) ?? [], itemsOf(right) ?? []]
+      const [a, b] = [parseItems(left) ?? [], parseItems(right) ?? []]
       if (operator === '&&') return a.some((item) => b.includes(item)) ? 1 : 0
       const [whole, part] = operator === '@>' ? [a, b] : [b, a]
       return part.every((item) => whole.includes(item)) ? 1 : 0
@@ -295,12 +295,12 @@ function registerArrays(define: Define, model: CatalogueModel): void {
   define(
     'item',
     strict((value, index) => {
-      const item = itemsOf(value)?.[Number(index)]
+      const item = parseItems(value)?.[Number(index)]
       return item === undefined ? null : isSingle(item) ? item : JSON.stringify(item)
     }),
   )
   define('zip', (...arrays) => {
-    const lists = arrays.map((value) => itemsOf(value) ?? [])
+    const lists = arrays.map((value) => parseItems(value) ?? [])
     const length = Math.max(0, ...lists.map((list) => list.length))
     return JSON.stringify(Array.from({ length }, (_none, index) => lists.map((list) => list[index] ?? null)))
   })

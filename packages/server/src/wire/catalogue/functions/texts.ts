@@ -1,7 +1,7 @@
 /** Functions on texts. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { regexOf } from './regex.ts'
-import { itemsOf, type Value } from './values.ts'
+import { compileRegex } from './regex.ts'
+import { parseItems, type Value } from './values.ts'
 
 type Define = (name: string, body: (...args: readonly Value[]) => Value) => void
 
@@ -12,11 +12,11 @@ export function registerTexts(define: Define): void {
   const onTexts = (name: string, body: (...texts: readonly string[]) => Value): void =>
     define(name, (...args) => (args.some((arg) => arg === null) ? null : body(...args.map(String))))
   onTexts('matches', (text = '', pattern = '', isInsensitive) =>
-    Number(regexOf(pattern, isInsensitive === '1' ? 'i' : '').test(text)),
+    Number(compileRegex(pattern, isInsensitive === '1' ? 'i' : '').test(text)),
   )
   onTexts('regexp_replace', (text = '', pattern = '', replacement = '', flags = '') =>
     text.replace(
-      regexOf(pattern, flags),
+      compileRegex(pattern, flags),
       replacement
         .replaceAll('$', '$$$$')
         .replaceAll(/\\(\d)/g, '$$$1')
@@ -24,17 +24,17 @@ export function registerTexts(define: Define): void {
     ),
   )
   onTexts('regexp_match', (text = '', pattern = '', flags = '') => {
-    const found = regexOf(pattern, flags.replace('g', '')).exec(text)
-    return found === null ? null : JSON.stringify(groupsOf(found))
+    const found = compileRegex(pattern, flags.replace('g', '')).exec(text)
+    return found === null ? null : JSON.stringify(matchedGroups(found))
   })
   onTexts('regexp_matches', (text = '', pattern = '', flags = '') => {
-    if (flags.includes('g')) return JSON.stringify([...text.matchAll(regexOf(pattern, flags))].map(groupsOf))
-    const found = regexOf(pattern, flags).exec(text)
-    return JSON.stringify(found === null ? [] : [groupsOf(found)])
+    if (flags.includes('g')) return JSON.stringify([...text.matchAll(compileRegex(pattern, flags))].map(matchedGroups))
+    const found = compileRegex(pattern, flags).exec(text)
+    return JSON.stringify(found === null ? [] : [matchedGroups(found)])
   })
-  onTexts('regexp_split', (text = '', pattern = '') => JSON.stringify(text.split(regexOf(pattern, ''))))
+  onTexts('regexp_split', (text = '', pattern = '') => JSON.stringify(text.split(compileRegex(pattern, ''))))
   onTexts('regexp_substring', (text = '', pattern = '') => {
-    const found = regexOf(pattern, '').exec(text)
+    const found = compileRegex(pattern, '').exec(text)
     return found === null ? null : (found[1] ?? found[0])
   })
   // Positions before the first character count, as in PostgreSQL.
@@ -80,11 +80,11 @@ export function registerTexts(define: Define): void {
     return JSON.stringify(parts.map((part) => (whereNull != null && part === whereNull ? null : part)))
   })
   define('join', (value, separator) =>
-    value == null || separator == null ? null : (itemsOf(value)?.join(String(separator)) ?? null),
+    value == null || separator == null ? null : (parseItems(value)?.join(String(separator)) ?? null),
   )
 }
 
-function groupsOf(found: RegExpExecArray | RegExpMatchArray): (string | null)[] {
+function matchedGroups(found: RegExpExecArray | RegExpMatchArray): (string | null)[] {
   return found.length > 1 ? found.slice(1).map((group) => group ?? null) : [found[0]]
 }
 

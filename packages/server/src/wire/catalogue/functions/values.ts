@@ -1,6 +1,6 @@
 /** Values in PostgreSQL's text form, and in SQLite. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { elementOf, isNamedId, isVector, OID, representationOf, standardName } from '../data/types.ts'
+import { elementTypeOid, findRepresentation, isNamedId, isVector, OID, standardName } from '../data/types.ts'
 
 /** What SQLite holds. */
 export type Value = null | number | bigint | string | Uint8Array
@@ -36,7 +36,7 @@ function badValue(type: number, text: string, at?: number): CatalogueError {
 
 /** Reads `{a,"b c",NULL}`, and for vectors `1 2`. */
 export function readArray(text: string, type: number, at?: number, find?: FindObject): ArrayItem[] {
-  const element = elementOf(type) ?? OID.text
+  const element = elementTypeOid(type) ?? OID.text
   if (isVector(type))
     return text.trim() === ''
       ? []
@@ -81,7 +81,7 @@ function readItem(
   const isQuoted = token.startsWith('"')
   const value = (isQuoted ? token.slice(1, -1) : token.trim()).replaceAll(/\\([\s\S])/g, '$1')
   if (find !== undefined && isNamedId(element)) return find(element, value)
-  switch (representationOf(element)) {
+  switch (findRepresentation(element)) {
     case 'integer':
       return readInteger(value, element, at)
     case 'boolean':
@@ -99,7 +99,7 @@ function malformed(text: string, at: number | undefined): CatalogueError {
 }
 
 /** The items of an array in JSON; undefined for NULL. */
-export function itemsOf(value: Value): ArrayItem[] | undefined {
+export function parseItems(value: Value): ArrayItem[] | undefined {
   if (typeof value !== 'string') return undefined
   const items: unknown = JSON.parse(value)
   return Array.isArray(items) ? items : undefined
@@ -107,18 +107,18 @@ export function itemsOf(value: Value): ArrayItem[] | undefined {
 
 /** Names of objects by their ids. */
 export interface ObjectNames {
-  nameOf(type: number, oid: number): string
+  objectName(type: number, oid: number): string
 }
 
 /** PostgreSQL's text form. */
 export function writeText(value: Value, type: number, names: ObjectNames): string | null {
   if (value === null) return null
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
-  switch (representationOf(type)) {
+  switch (findRepresentation(type)) {
     case 'boolean':
       return Number(value) === 0 ? 'f' : 't'
     case 'integer':
-      return isNamed(type) ? names.nameOf(type, Number(value)) : String(value)
+      return isNamed(type) ? names.objectName(type, Number(value)) : String(value)
     case 'array':
       return writeArray(value, type, names)
     case 'real':
@@ -132,8 +132,8 @@ function isNamed(type: number): boolean {
 }
 
 function writeArray(value: Value, type: number, names: ObjectNames): string {
-  const items = itemsOf(value) ?? []
-  const element = elementOf(type) ?? OID.text
+  const items = parseItems(value) ?? []
+  const element = elementTypeOid(type) ?? OID.text
   if (isVector(type)) return items.join(' ')
   return writeItems(items, element, names)
 }

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { decodePayload, encodeFrame, FRAME, PipeReader } from '../../../child-process/frames.ts'
 import { residentKib, withLimits } from '../../../child-process/limits.ts'
+import { programFile } from '../../../child-process/program.ts'
 import { CatalogueError } from '../catalogue-error.ts'
 import type { VisibleTable } from '../database/objects.ts'
 import {
@@ -18,7 +18,7 @@ import {
   type StatementReply,
 } from './jobs.ts'
 
-const PROGRAM = fileURLToPath(new URL('./catalogue-process-main.ts', import.meta.url))
+const PROGRAM = new URL('./catalogue-process-main.ts', import.meta.url)
 
 /** For one statement, once the process has started. */
 const STATEMENT_MS = 5000
@@ -54,7 +54,13 @@ export class CatalogueProcess {
     this.#statementMs = statementMilliseconds
     // The server's environment, and with it every secret, is withheld.
     const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dataFolder, 'cache') }
-    const args = ['--max-old-space-size=160', '--max-semi-space-size=4', PROGRAM, version, String(startedAt)]
+    const args = [
+      '--max-old-space-size=160',
+      '--max-semi-space-size=4',
+      programFile(PROGRAM),
+      version,
+      String(startedAt),
+    ]
     const child = spawn(...withLimits(process.execPath, args), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env,

@@ -36,7 +36,7 @@ export interface Select {
   readonly where: Expression | undefined
   readonly groupBy: readonly Expression[]
   readonly having: Expression | undefined
-  readonly windows: ReadonlyMap<string, Window>
+  readonly windows: ReadonlyMap<string, WindowSpec>
 }
 
 export type SelectItem =
@@ -75,7 +75,7 @@ export interface OrderItem {
   readonly nulls: 'FIRST' | 'LAST' | undefined
 }
 
-export interface Window {
+export interface WindowSpec {
   /** The name of another window that it extends. */
   readonly base: string | undefined
   readonly partitionBy: readonly Expression[]
@@ -98,7 +98,7 @@ export interface Call {
   readonly isDistinct: boolean
   readonly orderBy: readonly OrderItem[]
   readonly filter: Expression | undefined
-  readonly over: Window | undefined
+  readonly over: WindowSpec | undefined
   readonly at: number
 }
 

@@ -1,6 +1,6 @@
 /** Parses what expressions consist of: literals, names, calls, CASE, arrays and what is in parentheses. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Call, Expression, OrderItem, Window } from './ast.ts'
+import type { Call, Expression, OrderItem, WindowSpec } from './ast.ts'
 import { BARE_FUNCTIONS } from './keywords.ts'
 import { parseType } from './parse-type.ts'
 import type { TokenStream } from './token-stream.ts'
@@ -144,14 +144,14 @@ function parseWordedCall(tokens: TokenStream): Expression {
     args.push(tokens.operand())
   tokens.expects(')')
   const name = key === 'trim' ? (side === 'leading' ? 'ltrim' : side === 'trailing' ? 'rtrim' : 'btrim') : key
-  return callOf([name], key === 'trim' && isFrom ? args.reverse() : args, at)
+  return buildCall([name], key === 'trim' && isFrom ? args.reverse() : args, at)
 }
 
 function named(tokens: TokenStream): Expression {
   const { at, kind, key } = tokens.token
   if (kind === 'word' && BARE_FUNCTIONS.has(key) && tokens.ahead(1).key !== '(' && tokens.ahead(1).key !== '.') {
     tokens.take()
-    return callOf([key], [], at)
+    return buildCall([key], [], at)
   }
   const path = tokens.path()
   if (tokens.sees('(')) return parseCall(tokens, path, at)
@@ -164,7 +164,7 @@ function named(tokens: TokenStream): Expression {
   return { kind: 'column', path, at }
 }
 
-export function callOf(path: readonly string[], args: readonly Expression[], at: number): Call {
+export function buildCall(path: readonly string[], args: readonly Expression[], at: number): Call {
   const none = { isStar: false, isDistinct: false, orderBy: [], filter: undefined, over: undefined }
   return { kind: 'call', path, args, ...none, at }
 }
@@ -200,7 +200,7 @@ function parseArguments(tokens: TokenStream): Expression[] {
 }
 
 /** A name, or "(" [name] ["PARTITION BY" …] ["ORDER BY" …] ")" */
-export function parseWindow(tokens: TokenStream): Window {
+export function parseWindow(tokens: TokenStream): WindowSpec {
   if (!tokens.accepts('(')) return { base: tokens.name(), partitionBy: [], orderBy: [] }
   const base = tokens.isName() && !tokens.sees('partition') ? tokens.name() : undefined
   const partitionBy = tokens.accepts('partition', 'by') ? tokens.list((list) => list.expression()) : []

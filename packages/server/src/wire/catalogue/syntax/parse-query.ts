@@ -1,6 +1,6 @@
 /** Parses catalogue statements: one query, with PostgreSQL's clauses. */
 import { CatalogueError } from '../catalogue-error.ts'
-import type { Alias, Body, Cte, Expression, From, Query, Select, SelectItem, Window } from './ast.ts'
+import type { Alias, Body, Cte, Expression, From, Query, Select, SelectItem, WindowSpec } from './ast.ts'
 import { tokenize } from './lexer.ts'
 import { parseExpression, parseOperand } from './parse-expression.ts'
 import { parseCall, parseOrderBy, parseWindow } from './parse-primary.ts'
@@ -142,7 +142,7 @@ function parseSelect(tokens: TokenStream): Select {
   const where = tokens.accepts('where') ? tokens.expression() : undefined
   const groupBy = tokens.accepts('group', 'by') ? tokens.list((list) => list.expression()) : []
   const having = tokens.accepts('having') ? tokens.expression() : undefined
-  const windows = new Map<string, Window>()
+  const windows = new Map<string, WindowSpec>()
   if (tokens.accepts('window')) {
     tokens.list((list) => {
       const name = list.name()

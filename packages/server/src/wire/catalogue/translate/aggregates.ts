@@ -1,5 +1,5 @@
 /** Aggregates and window functions of catalogue statements. */
-import { arrayOf, OID } from '../data/types.ts'
+import { arrayTypeOid, OID } from '../data/types.ts'
 import type { Typed } from './typed.ts'
 
 export interface Aggregate {
@@ -38,7 +38,10 @@ export const AGGREGATES: ReadonlyMap<string, Aggregate> = new Map<string, Aggreg
   // No rows give NULL, not an empty array.
   [
     'array_agg',
-    { returns: (args) => arrayOf(first(args)), sql: (args, tail) => `nullif(json_group_array(${args})${tail}, '[]')` },
+    {
+      returns: (args) => arrayTypeOid(first(args)),
+      sql: (args, tail) => `nullif(json_group_array(${args})${tail}, '[]')`,
+    },
   ],
   ['json_agg', { returns: () => OID.json, sql: (args, tail) => `nullif(json_group_array(${args})${tail}, '[]')` }],
   ...['row_number', 'rank', 'dense_rank', 'ntile'].map((name): [string, Aggregate] => [

@@ -1,7 +1,7 @@
 /** Calls of functions in catalogue statements. */
 import { CatalogueError } from '../catalogue-error.ts'
 import { OID, standardName } from '../data/types.ts'
-import type { Call, Expression, OrderItem, Window } from '../syntax/ast.ts'
+import type { Call, Expression, OrderItem, WindowSpec } from '../syntax/ast.ts'
 import { AGGREGATES } from './aggregates.ts'
 import { SCALARS } from './scalars.ts'
 import type { Scope } from './scope.ts'
@@ -29,10 +29,10 @@ export function translateCall(node: Call, scope: Scope, translation: Translation
     const values = args.map((arg) => (arg.type === OID.unknown ? convert(arg, OID.text, translation) : arg))
     const print = (value: Expression): string => translate(value, scope, translation).sql
     const list = node.isStar ? '*' : values.map(({ sql }) => sql).join(', ')
-    const order = orderOf(node.orderBy, print)
+    const order = translateOrder(node.orderBy, print)
     const inside = `${node.isDistinct ? 'DISTINCT ' : ''}${list}${order === '' ? '' : ` ORDER BY ${order}`}`
     const filter = node.filter === undefined ? '' : ` FILTER (WHERE ${print(node.filter)})`
-    const over = node.over === undefined ? '' : ` OVER (${windowOf(node.over, scope, print, node.at)})`
+    const over = node.over === undefined ? '' : ` OVER (${translateWindow(node.over, scope, print, node.at)})`
     // SQLite takes no separator with DISTINCT.
     if (name === 'string_agg' && node.isDistinct)
       return typed(
@@ -81,7 +81,7 @@ function conditional(name: string, args: readonly Typed[], node: Call, translati
   }
 }
 
-export function orderOf(items: readonly OrderItem[], print: (value: Expression) => string): string {
+export function translateOrder(items: readonly OrderItem[], print: (value: Expression) => string): string {
   // PostgreSQL has NULL after all values in ascending order.
   return items
     .map(
@@ -91,12 +91,12 @@ export function orderOf(items: readonly OrderItem[], print: (value: Expression) 
     .join(', ')
 }
 
-function windowOf(window: Window, scope: Scope, print: (value: Expression) => string, at: number): string {
+function translateWindow(window: WindowSpec, scope: Scope, print: (value: Expression) => string, at: number): string {
   const base = window.base === undefined ? undefined : scope.findWindow(window.base)
   if (window.base !== undefined && base === undefined)
     throw new CatalogueError('unknownObject', `window "${window.base}" does not exist`, at)
   const partition = [...(base?.partitionBy ?? []), ...window.partitionBy].map(print)
-  const order = orderOf([...(base?.orderBy ?? []), ...window.orderBy], print)
+  const order = translateOrder([...(base?.orderBy ?? []), ...window.orderBy], print)
   return [
     ...(partition.length === 0 ? [] : [`PARTITION BY ${partition.join(', ')}`]),
     ...(order === '' ? [] : [`ORDER BY ${order}`]),

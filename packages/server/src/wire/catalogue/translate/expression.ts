@@ -1,6 +1,15 @@
 /** Expressions of catalogue statements as SQL of SQLite, with their types. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { arrayOf, elementOf, findType, isVector, OID, representationOf, standardName, typeName } from '../data/types.ts'
+import {
+  arrayTypeOid,
+  elementTypeOid,
+  findRepresentation,
+  findType,
+  isVector,
+  OID,
+  standardName,
+  typeName,
+} from '../data/types.ts'
 import type { Expression, Query, TypeName } from '../syntax/ast.ts'
 import { translateCall } from './call.ts'
 import type { Scope } from './scope.ts'
@@ -71,13 +80,13 @@ export function translate(node: Expression, scope: Scope, translation: Translati
     }
     case 'array-query': {
       const { sql, column } = oneColumn(node.query, scope, translation, node.at)
-      return typed(`(SELECT json_group_array(c1) FROM (${sql}))`, arrayOf(column.type), 'array')
+      return typed(`(SELECT json_group_array(c1) FROM (${sql}))`, arrayTypeOid(column.type), 'array')
     }
     case 'array': {
       const { type, values } = unify(node.items.map(inner), translation)
-      const isNested = elementOf(type) !== undefined
+      const isNested = elementTypeOid(type) !== undefined
       const items = values.map(({ sql }) => (isNested ? `json(${sql})` : sql))
-      return typed(`json_array(${items.join(', ')})`, isNested ? type : arrayOf(type), 'array')
+      return typed(`json_array(${items.join(', ')})`, isNested ? type : arrayTypeOid(type), 'array')
     }
     case 'row':
       return typed(
@@ -169,14 +178,14 @@ function operate(operator: string, left: Typed, right: Typed, at: number, transl
     throw new CatalogueError('unknownFunction', `operator does not exist: ${types}`, at)
   }
   const [a, b] = unifyPair(numeric(left, right, translation), numeric(right, left, translation), translation)
-  if (![a, b].every(({ type }) => ['integer', 'real'].includes(representationOf(type)))) {
+  if (![a, b].every(({ type }) => ['integer', 'real'].includes(findRepresentation(type)))) {
     const types = `${standardName(a.type)} ${operator} ${standardName(b.type)}`
     throw new CatalogueError('unknownFunction', `operator does not exist: ${types}`, at)
   }
   const type = commonType([a.type, b.type])
   // SQLite divides whole values as integers, and returns NULL for a division by zero.
   if (operator === '/' || operator === '%')
-    return typed(`gh_divide('${operator}', ${representationOf(type) === 'real' ? 1 : 0}, ${a.sql}, ${b.sql})`, type)
+    return typed(`gh_divide('${operator}', ${findRepresentation(type) === 'real' ? 1 : 0}, ${a.sql}, ${b.sql})`, type)
   return typed(`(${a.sql} ${operator} ${b.sql})`, type)
 }
 
@@ -187,12 +196,12 @@ function numeric(value: Typed, other: Typed, translation: Translation): Typed {
 }
 
 function concatenate(left: Typed, right: Typed, translation: Translation): Typed {
-  const arrays = [left, right].filter(({ type }) => elementOf(type) !== undefined)
+  const arrays = [left, right].filter(({ type }) => elementTypeOid(type) !== undefined)
   const [array] = arrays
   if (array !== undefined) {
-    const element = elementOf(array.type) ?? OID.text
+    const element = elementTypeOid(array.type) ?? OID.text
     const items = [left, right].map((value) => {
-      if (elementOf(value.type) !== undefined) return value.sql
+      if (elementTypeOid(value.type) !== undefined) return value.sql
       if (value.literal?.startsWith('{')) return convert(value, array.type, translation).sql
       return `json_array(${convert(value, element, translation).sql})`
     })
@@ -237,8 +246,8 @@ function translateQuantified(
     )
   }
   const given = translate(node.right, scope, translation)
-  const array = given.type === OID.unknown ? convert(given, arrayOf(left.type), translation) : given
-  const element = elementOf(array.type) ?? (array.type === OID.anyarray ? left.type : undefined)
+  const array = given.type === OID.unknown ? convert(given, arrayTypeOid(left.type), translation) : given
+  const element = elementTypeOid(array.type) ?? (array.type === OID.anyarray ? left.type : undefined)
   if (element === undefined) throw new CatalogueError('syntax', 'op ANY/ALL (array) requires array on right side', at)
   const value = convertTo(left, element, translation)
   if (isAny && operator === '=') return typed(`(${value.sql} IN (SELECT value FROM json_each(${array.sql})))`, OID.bool)
@@ -283,16 +292,16 @@ function translateIn(node: Extract<Expression, { kind: 'in' }>, scope: Scope, tr
 }
 
 function translateCast(operand: Typed, name: TypeName, translation: Translation): Typed {
-  const type = typeOf(name)
+  const type = requireType(name)
   const converted = convert(operand, type, translation)
   const isNameWeak = operand.isNameWeak === true
-  return { ...converted, type, name: isNameWeak ? typeName(elementOf(type) ?? type) : operand.name, isNameWeak }
+  return { ...converted, type, name: isNameWeak ? typeName(elementTypeOid(type) ?? type) : operand.name, isNameWeak }
 }
 
-export function typeOf({ path, isExact, isArray, at }: TypeName): number {
+export function requireType({ path, isExact, isArray, at }: TypeName): number {
   const type = findType(path.at(-1) ?? '', isExact)
   if (type === undefined) throw new CatalogueError('unknownObject', `type "${path.join('.')}" does not exist`, at)
-  return isArray ? arrayOf(type) : type
+  return isArray ? arrayTypeOid(type) : type
 }
 
 function translateCase(node: Extract<Expression, { kind: 'case' }>, inner: Inner, translation: Translation): Typed {
@@ -334,7 +343,7 @@ export function oneColumn(query: Query, scope: Scope, translation: Translation, 
 }
 
 function translateSubscript(operand: Typed, index: Typed, translation: Translation, at: number): Typed {
-  const element = elementOf(operand.type)
+  const element = elementTypeOid(operand.type)
   if (element === undefined)
     throw new CatalogueError(
       'unknownObject',

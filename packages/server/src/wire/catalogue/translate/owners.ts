@@ -10,7 +10,7 @@ type Join = Extract<From, { kind: 'join' }>
  * table does not build the columns of thousands. Conditions of WHERE and of inner joins hold for every row of the result.
  */
 export function findOwners({ where, from }: Select, scope: Scope, reads: readonly Read[]): void {
-  const joins = from.flatMap(joinsOf)
+  const joins = from.flatMap(collectJoins)
   const inner = joins.filter(({ join }) => join === 'JOIN').map(({ on }) => on)
   const { known, pairs } = equalities([where, ...inner], scope)
   for (let before = -1; before !== known.size; ) {
@@ -38,8 +38,8 @@ function addJoined({ on, right }: Join, scope: Scope, known: Map<string, number>
   }
 }
 
-function joinsOf(from: From): Join[] {
-  return from.kind === 'join' ? [from, ...joinsOf(from.left), ...joinsOf(from.right)] : []
+function collectJoins(from: From): Join[] {
+  return from.kind === 'join' ? [from, ...collectJoins(from.left), ...collectJoins(from.right)] : []
 }
 
 /** Columns that equal a constant, and pairs of equal columns, by their SQL. */
@@ -54,7 +54,7 @@ function equalities(conditions: readonly (Expression | undefined)[], scope: Scop
     )
     if (left !== undefined && right !== undefined) pairs.push([left, right])
     const column = left ?? right
-    const constant = constantOf(left === undefined ? condition.left : condition.right)
+    const constant = readConstant(left === undefined ? condition.left : condition.right)
     if (column !== undefined && constant !== undefined) known.set(column, constant)
   }
   return { known, pairs }
@@ -70,7 +70,7 @@ function conjuncts(condition: Expression): Expression[] {
   return found
 }
 
-function constantOf(value: Expression): number | undefined {
+function readConstant(value: Expression): number | undefined {
   const isNumber = (value.kind === 'text' || value.kind === 'number') && /^\d{1,10}$/.test(value.value)
   return isNumber ? Number(value.value) : undefined
 }

@@ -3,7 +3,7 @@ import { CatalogueError } from '../catalogue-error.ts'
 import { findRelation, INFORMATION_SCHEMA, OWNER_COLUMNS, PG_CATALOG, type Relation } from '../data/relations.ts'
 import { OID } from '../data/types.ts'
 import type { Body, Expression, From, Query, Select } from '../syntax/ast.ts'
-import { orderOf, setSource } from './call.ts'
+import { setSource, translateOrder } from './call.ts'
 import { translate } from './expression.ts'
 import { findOwners } from './owners.ts'
 import { type Column, Scope, type Source } from './scope.ts'
@@ -45,7 +45,7 @@ function translateQuery(query: Query, scope: Scope, translation: Translation): T
     query.body.kind === 'select'
       ? translateSelect(query.body, query.orderBy, scope, translation)
       : translateBody(query.body, scope, translation)
-  const order = orderOf(query.orderBy, orderTerm)
+  const order = translateOrder(query.orderBy, orderTerm)
   const bound = (value: Expression | undefined): string | undefined =>
     value === undefined ? undefined : convert(translate(value, scope, translation), OID.int8, translation).sql
   const [limit, offset] = [bound(query.limit), bound(query.offset)]
@@ -118,7 +118,7 @@ function translateBody(body: Body, scope: Scope, translation: Translation): Tran
 function outputTerm(columns: TranslatedQuery['columns']): (value: Expression) => string {
   return (value) => {
     const position =
-      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? positionOf(columns, value.path) : 0
+      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? columnPosition(columns, value.path) : 0
     if (position < 1 || position > columns.length)
       throw new CatalogueError(
         'unsupported',
@@ -129,7 +129,7 @@ function outputTerm(columns: TranslatedQuery['columns']): (value: Expression) =>
   }
 }
 
-function positionOf(columns: readonly { readonly name: string }[], path: readonly string[]): number {
+function columnPosition(columns: readonly { readonly name: string }[], path: readonly string[]): number {
   return path.length === 1 ? columns.findIndex(({ name }) => name === path[0]) + 1 : 0
 }
 
@@ -188,7 +188,7 @@ function translateSelect(
   const having = select.having === undefined ? undefined : print(select.having)
   const term = (value: Expression): string => {
     const position =
-      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? positionOf(columns, value.path) : 0
+      value.kind === 'number' ? Number(value.value) : value.kind === 'column' ? columnPosition(columns, value.path) : 0
     return items[position - 1]?.sql ?? print(value)
   }
   const first = select.distinctOn.length === 0 ? undefined : firstRows(select.distinctOn, orderBy, term)
@@ -203,7 +203,7 @@ function translateSelect(
   const orderTerm = (value: Expression): string => {
     if (value.kind === 'number') return outputTerm(columns)(value)
     // An output column comes before one of a table.
-    const position = value.kind === 'column' ? positionOf(columns, value.path) : 0
+    const position = value.kind === 'column' ? columnPosition(columns, value.path) : 0
     return position > 0 ? String(position) : print(value)
   }
   return { sql, columns, orderTerm }

@@ -1,5 +1,5 @@
 /** The scalar functions of catalogue statements: the type of each, and its SQL. Those without SQL are registered in ../functions. */
-import { isVector, OID, representationOf } from '../data/types.ts'
+import { findRepresentation, isVector, OID } from '../data/types.ts'
 import type { Typed } from './typed.ts'
 
 export interface Scalar {
@@ -286,7 +286,7 @@ export const SCALARS: ReadonlyMap<string, Scalar> = new Map<string, Scalar>([
   [
     'mod',
     entry(sameAsFirst, ['any', 'any'], (args, values) => {
-      const isReal = values.some(({ type }) => representationOf(type) === 'real')
+      const isReal = values.some(({ type }) => findRepresentation(type) === 'real')
       return `gh_divide('%', ${isReal ? 1 : 0}, ${args[0]}, ${args[1]})`
     }),
   ],

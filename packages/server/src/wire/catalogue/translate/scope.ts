@@ -1,7 +1,7 @@
 /** What the names of a query mean: its tables with their columns, and those of the queries around it. */
 import { CatalogueError } from '../catalogue-error.ts'
 import { OID } from '../data/types.ts'
-import type { Window } from '../syntax/ast.ts'
+import type { WindowSpec } from '../syntax/ast.ts'
 
 export interface Column {
   readonly name: string
@@ -35,7 +35,7 @@ export class Scope {
   readonly ctes = new Map<string, CteSource>()
   /** The values that columns must have, by their SQL; see owners.ts. */
   known: ReadonlyMap<string, number> = new Map()
-  windows: ReadonlyMap<string, Window> = new Map()
+  windows: ReadonlyMap<string, WindowSpec> = new Map()
   /** Joins of the functions in the select list that return sets; undefined where none may be. */
   setJoins: string[] | undefined
 
@@ -52,7 +52,7 @@ export class Scope {
     return this.known.get(sql) ?? this.parent?.knownValue(sql)
   }
 
-  findWindow(name: string): Window | undefined {
+  findWindow(name: string): WindowSpec | undefined {
     return this.windows.get(name)
   }
 
@@ -69,7 +69,7 @@ export class Scope {
 
   find(path: readonly string[], at: number): Column | undefined {
     const [name = '', table] = path.toReversed()
-    const found = table === undefined ? this.#unqualified(name, at) : columnOf(this.#own(table), name)
+    const found = table === undefined ? this.#unqualified(name, at) : findColumn(this.#own(table), name)
     if (found !== undefined) return found
     if (table !== undefined && this.#own(table) !== undefined) return undefined
     return this.parent?.find(path, at)
@@ -106,6 +106,6 @@ export class Scope {
   }
 }
 
-function columnOf(source: Source | undefined, name: string): Column | undefined {
+function findColumn(source: Source | undefined, name: string): Column | undefined {
   return source?.columns.find((column) => column.name === name)
 }

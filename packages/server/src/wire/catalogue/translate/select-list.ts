@@ -1,7 +1,7 @@
 /** Parts of a SELECT that refer to its list: GROUP BY, DISTINCT ON, and the columns of a star. */
 import { CatalogueError } from '../catalogue-error.ts'
 import type { Expression, OrderItem, Select } from '../syntax/ast.ts'
-import { orderOf } from './call.ts'
+import { translateOrder } from './call.ts'
 import type { Column, Scope } from './scope.ts'
 import type { Typed } from './typed.ts'
 
@@ -52,7 +52,7 @@ export function firstRows(
   orderBy: readonly OrderItem[],
   print: (value: Expression) => string,
 ): FirstRows {
-  const order = orderOf(orderBy, print)
+  const order = translateOrder(orderBy, print)
   const number = `row_number() OVER (PARTITION BY ${on.map(print).join(', ')}${order === '' ? '' : ` ORDER BY ${order}`})`
   return {
     extra: [`${number} AS gh_row`, ...orderBy.map(({ value }, index) => `${print(value)} AS gh_order${index}`)],

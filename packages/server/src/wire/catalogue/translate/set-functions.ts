@@ -1,5 +1,5 @@
 /** Functions that return sets of rows, in FROM and in the select list. */
-import { arrayOf, elementOf, isVector, OID } from '../data/types.ts'
+import { arrayTypeOid, elementTypeOid, isVector, OID } from '../data/types.ts'
 import type { Typed } from './typed.ts'
 
 export interface SetFunction {
@@ -22,7 +22,7 @@ const jsonEach = (args: readonly string[]): string => `json_each(${args[0]})`
 const empty = (): string => `json_each('[]')`
 
 function elementType(array: Typed | undefined): number {
-  return elementOf(array?.type ?? OID.text) ?? OID.text
+  return elementTypeOid(array?.type ?? OID.text) ?? OID.text
 }
 
 function none(...columns: readonly (readonly [name: string, type: number])[]): SetFunction {
@@ -100,7 +100,7 @@ export const SET_FUNCTIONS: ReadonlyMap<string, SetFunction> = new Map<string, S
       least: 2,
       most: 3,
       table: (args) => `json_each(gh_regexp_matches(${args[0]}, ${args[1]}, ${args[2] ?? "''"}))`,
-      columns: (_args, alias) => [{ name: 'regexp_matches', sql: `${alias}.value`, type: arrayOf(OID.text) }],
+      columns: (_args, alias) => [{ name: 'regexp_matches', sql: `${alias}.value`, type: arrayTypeOid(OID.text) }],
     },
   ],
   [

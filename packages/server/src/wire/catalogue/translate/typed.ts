@@ -1,6 +1,6 @@
 /** SQL of SQLite with the type that PostgreSQL gives it. */
 import { CatalogueError } from '../catalogue-error.ts'
-import { arrayOf, elementOf, isNamedId, OID, representationOf, standardName } from '../data/types.ts'
+import { arrayTypeOid, elementTypeOid, findRepresentation, isNamedId, OID, standardName } from '../data/types.ts'
 import { readArray, readBoolean, readInteger } from '../functions/values.ts'
 
 export interface Typed {
@@ -57,7 +57,7 @@ export function convert(value: Typed, type: number, parameters: ParameterTypes):
   }
   if (value.literal !== undefined && value.type === OID.unknown) return to(literalSql(value.literal, type, value.at))
   if (value.type === type || value.type === OID.unknown) return { ...value, type }
-  const [from, target] = [representationOf(value.type), representationOf(type)]
+  const [from, target] = [findRepresentation(value.type), findRepresentation(type)]
   const { sql } = value
   if (isNamedId(type) && from === 'text') return to(`gh_find_object(${type}, ${sql})`)
   switch (target) {
@@ -76,17 +76,17 @@ export function convert(value: Typed, type: number, parameters: ParameterTypes):
 }
 
 function convertArray(sql: string, from: number, to: number): string {
-  if (representationOf(from) === 'text') return `gh_read_array(${sql}, ${to})`
-  const [source, target] = [elementOf(from) ?? OID.text, elementOf(to) ?? OID.text]
-  if (isNamedId(target) && representationOf(source) === 'text') return `gh_find_objects(${target}, ${sql})`
-  const becomesText = representationOf(target) === 'text' && representationOf(source) !== 'text'
+  if (findRepresentation(from) === 'text') return `gh_read_array(${sql}, ${to})`
+  const [source, target] = [elementTypeOid(from) ?? OID.text, elementTypeOid(to) ?? OID.text]
+  if (isNamedId(target) && findRepresentation(source) === 'text') return `gh_find_objects(${target}, ${sql})`
+  const becomesText = findRepresentation(target) === 'text' && findRepresentation(source) !== 'text'
   return becomesText ? `gh_array_texts(${sql}, ${from})` : sql
 }
 
 /** As PostgreSQL's text form; a Boolean becomes `true`, not `t`. */
 function asText(value: Typed, type: number): string {
   const { sql } = value
-  switch (representationOf(value.type)) {
+  switch (findRepresentation(value.type)) {
     case 'boolean':
       return `CASE ${sql} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END`
     case 'array':
@@ -102,13 +102,13 @@ function asText(value: Typed, type: number): string {
 
 function literalSql(text: string, type: number, at: number | undefined): string {
   if (isNamedId(type)) return `gh_find_object(${type}, ${quoteText(text)})`
-  switch (representationOf(type)) {
+  switch (findRepresentation(type)) {
     case 'integer':
       return String(readInteger(text, type, at))
     case 'boolean':
       return readBoolean(text, at) ? '1' : '0'
     case 'array':
-      return isNamedId(elementOf(type) ?? 0)
+      return isNamedId(elementTypeOid(type) ?? 0)
         ? `gh_read_array(${quoteText(text)}, ${type})`
         : quoteText(JSON.stringify(readArray(text, type, at)))
     case 'real':
@@ -129,10 +129,10 @@ export function commonType(types: readonly number[]): number {
   if (known.every(isText)) return first === OID.varchar || first === OID.bpchar ? first : OID.text
   if (known.every((type) => NUMBERS.includes(type)))
     return known.reduce((a, b) => (NUMBERS.indexOf(b) > NUMBERS.indexOf(a) ? b : a))
-  if (known.every((type) => representationOf(type) === 'integer'))
+  if (known.every((type) => findRepresentation(type) === 'integer'))
     return known.find((type) => type === OID.oid) ?? first
-  if (known.every((type) => elementOf(type) !== undefined))
-    return arrayOf(commonType(known.map((type) => elementOf(type) ?? 0)))
+  if (known.every((type) => elementTypeOid(type) !== undefined))
+    return arrayTypeOid(commonType(known.map((type) => elementTypeOid(type) ?? 0)))
   return first
 }
 
@@ -155,7 +155,7 @@ export function unifyPair(left: Typed, right: Typed, parameters: ParameterTypes)
     return [convert(left, OID.text, parameters), convert(right, OID.text, parameters)]
   if (left.type === OID.unknown) return [convert(left, right.type, parameters), right]
   if (right.type === OID.unknown) return [left, convert(right, left.type, parameters)]
-  const [a, b] = [representationOf(left.type), representationOf(right.type)]
+  const [a, b] = [findRepresentation(left.type), findRepresentation(right.type)]
   const isNumber = (kind: string): boolean => kind === 'integer' || kind === 'real'
   if (a === b || (isNumber(a) && isNumber(b))) return [left, right]
   throw new CatalogueError(

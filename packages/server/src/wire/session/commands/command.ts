@@ -99,7 +99,7 @@ class CommandParser extends TokenReader {
         if (this.acceptsAll('time', 'zone')) return { kind: 'reset', name: 'TimeZone' }
         return { kind: 'reset', name: this.#setting() }
       case 'discard':
-        return { kind: 'discard', what: this.#oneOf('all', 'plans', 'sequences', 'temp', 'temporary') }
+        return { kind: 'discard', what: this.#takeWord('all', 'plans', 'sequences', 'temp', 'temporary') }
       default:
         this.skip()
         return { kind: 'nothing', tag: 'UNLISTEN' }
@@ -183,7 +183,7 @@ class CommandParser extends TokenReader {
     return this.accepts('.') ? `${name}.${this.#setting()}` : name
   }
 
-  #oneOf(...words: readonly string[]): 'all' | 'plans' | 'sequences' | 'temp' {
+  #takeWord(...words: readonly string[]): 'all' | 'plans' | 'sequences' | 'temp' {
     const token = this.take()
     const { text } = token
     if (!words.includes(text)) this.fail(token)

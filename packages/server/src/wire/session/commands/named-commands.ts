@@ -100,7 +100,7 @@ export class NamedCommands {
     try {
       const row: Uint8Array[] = []
       await execution.send(1, collectInto(row))
-      return valuesOf(Buffer.concat(row))
+      return readValues(Buffer.concat(row))
     } catch (error) {
       execution.fail(error)
       throw error
@@ -190,7 +190,7 @@ function collectInto(bytes: Uint8Array[]): RowOutput {
 }
 
 /** Of a DataRow in text. */
-function valuesOf(row: Uint8Array): (Buffer | null)[] {
+function readValues(row: Uint8Array): (Buffer | null)[] {
   const bytes = Buffer.from(row)
   const values: (Buffer | null)[] = []
   const count = bytes.readUInt16BE(5)

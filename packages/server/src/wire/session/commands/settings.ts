@@ -25,7 +25,7 @@ const readName = (value: string): string => Buffer.from(value.slice(0, LONGEST_N
 const readText = (value: string): string | undefined =>
   value.length > LONGEST_TEXT ? undefined : Buffer.from(value).toString()
 
-function oneOf(...words: readonly string[]): Setting['read'] {
+function readWord(...words: readonly string[]): Setting['read'] {
   return (value) => (words.includes(value.trim().toLowerCase()) ? words[0] : undefined)
 }
 
@@ -220,7 +220,7 @@ const SETTINGS: readonly Setting[] = [
   },
   { name: 'transaction_read_only', initial: 'off', about: 'Whether the transaction only reads.', read: readSwitch },
   { name: 'work_mem', initial: '4MB', about: 'Accepted, without effect.', read: readText },
-  { name: 'xmloption', initial: 'content', about: 'Accepted, without effect.', read: oneOf('content', 'document') },
+  { name: 'xmloption', initial: 'content', about: 'Accepted, without effect.', read: readWord('content', 'document') },
 ]
 
 const BY_NAME: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((setting) => [setting.name.toLowerCase(), setting]))
@@ -261,13 +261,13 @@ export class Settings {
 
   get(name: string): string {
     const setting = find(name)
-    return this.#values.get(setting.name) ?? this.#initialOf(setting)
+    return this.#values.get(setting.name) ?? this.#initialValue(setting)
   }
 
   /** `value` undefined: the default. */
   set(name: string, value: string | undefined, isLocal: boolean): void {
     const setting = find(name)
-    const kept = value === undefined ? this.#initialOf(setting) : setting.read(value)
+    const kept = value === undefined ? this.#initialValue(setting) : setting.read(value)
     if (kept === undefined) throw invalid(setting, value ?? '')
     if (isLocal && this.#before === undefined) return
     if (isLocal && !this.#locals.has(setting.name)) this.#locals.set(setting.name, this.get(name))
@@ -275,11 +275,11 @@ export class Settings {
   }
 
   resetAll(): void {
-    for (const name of [...this.#values.keys()]) this.#put(find(name), this.#initialOf(find(name)))
+    for (const name of [...this.#values.keys()]) this.#put(find(name), this.#initialValue(find(name)))
   }
 
   /** For SHOW: the name as the table has it. */
-  nameOf(name: string): string {
+  findName(name: string): string {
     return find(name).name
   }
 
@@ -298,19 +298,19 @@ export class Settings {
     if (before !== undefined && !isCommitted) {
       for (const name of new Set([...this.#values.keys(), ...before.keys()])) {
         const setting = find(name)
-        this.#put(setting, before.get(name) ?? this.#initialOf(setting))
+        this.#put(setting, before.get(name) ?? this.#initialValue(setting))
       }
     } else for (const [name, value] of this.#locals) this.#put(find(name), value)
     this.#locals.clear()
   }
 
-  #initialOf({ name, initial }: Setting): string {
+  #initialValue({ name, initial }: Setting): string {
     return this.#initial.get(name) ?? initial
   }
 
   #put(setting: Setting, value: string): void {
     const isChanged = this.get(setting.name) !== value
-    if (value === this.#initialOf(setting)) this.#values.delete(setting.name)
+    if (value === this.#initialValue(setting)) this.#values.delete(setting.name)
     else this.#values.set(setting.name, value)
     if (isChanged && setting.isReported) this.#report(setting.name, value)
   }

@@ -42,29 +42,29 @@ export function parseCopy(text: string): CopyCommand {
       `Use ${direction === 'to' ? 'STDOUT' : 'STDIN'}, or \\copy in psql`,
     )
   reader.accepts('with')
-  const options = optionsOf(reader.sees('(') ? reader.optionList() : reader.oldOptions())
+  const options = readOptions(reader.sees('(') ? reader.optionList() : reader.oldOptions())
   reader.end()
   return { kind: 'copy', direction, query, table, columns, options }
 }
 
-function optionsOf(given: readonly Option[]): CopyOptions {
+function readOptions(given: readonly Option[]): CopyOptions {
   const options = new Map<string, Option[1]>()
   for (const [name, value] of given) {
     if (options.has(name)) throw new WireError('42601', `The option ${name} is given twice`)
     options.set(name, value)
   }
-  const format = formatOf(options)
+  const format = readFormat(options)
   const isCsv = format === 'csv'
   const quote = character(options, 'quote', '"')
   const delimiter = character(options, 'delimiter', isCsv ? ',' : '\t')
-  const absent = textOf(options, 'null') ?? (isCsv ? '' : '\\N')
+  const absent = readText(options, 'null') ?? (isCsv ? '' : '\\N')
   if (/[\r\n]/.test(absent) || absent.includes(delimiter))
     throw new WireError('22023', 'NULL of COPY cannot contain a line break or the delimiter')
   if (format !== 'csv' && (options.has('quote') || options.has('escape') || options.has('force_quote')))
     throw new WireError('0A000', 'QUOTE, ESCAPE and FORCE_QUOTE are options of CSV')
   if (!isCsv && /[\\.a-z0-9]/.test(delimiter))
     throw new WireError('22023', `The delimiter of COPY cannot be ${JSON.stringify(delimiter)}`)
-  const header = headerOf(options)
+  const header = readHeader(options)
   if (format === 'binary' && (header !== false || options.has('delimiter') || options.has('null')))
     throw new WireError('0A000', 'The binary format of COPY has no header, delimiter and NULL')
   const force = options.get('force_quote')
@@ -72,32 +72,32 @@ function optionsOf(given: readonly Option[]): CopyOptions {
   return { format, delimiter, absent, header, quote, escape: character(options, 'escape', quote), forceQuote }
 }
 
-function formatOf(options: ReadonlyMap<string, Option[1]>): CopyOptions['format'] {
-  const format = textOf(options, 'format')?.toLowerCase() ?? 'text'
+function readFormat(options: ReadonlyMap<string, Option[1]>): CopyOptions['format'] {
+  const format = readText(options, 'format')?.toLowerCase() ?? 'text'
   if (format === 'text' || format === 'csv' || format === 'binary') return format
   throw new WireError('22023', `COPY has no format ${format}`, 'Use text, csv or binary')
 }
 
-function textOf(options: ReadonlyMap<string, Option[1]>, name: string): string | undefined {
+function readText(options: ReadonlyMap<string, Option[1]>, name: string): string | undefined {
   const value = options.get(name)
   return typeof value === 'string' ? value : undefined
 }
 
 function character(options: ReadonlyMap<string, Option[1]>, name: string, usual: string): string {
-  const value = textOf(options, name) ?? usual
+  const value = readText(options, name) ?? usual
   if (value.length === 1 && value >= ' ' ? value <= '~' : value === '\t') return value
   throw new WireError('0A000', `${name.toUpperCase()} of COPY is one ASCII character`)
 }
 
-function headerOf(options: ReadonlyMap<string, Option[1]>): CopyOptions['header'] {
+function readHeader(options: ReadonlyMap<string, Option[1]>): CopyOptions['header'] {
   if (!options.has('header')) return false
-  const word = (textOf(options, 'header') ?? 'true').toLowerCase()
+  const word = (readText(options, 'header') ?? 'true').toLowerCase()
   if (word === 'match') return 'match'
   return word !== 'false' && word !== 'off' && word !== '0'
 }
 
 /** The form of the rows of COPY … TO. */
-export function copyFormOf(options: CopyOptions, names: readonly string[]): CopyForm {
+export function chooseCopyForm(options: CopyOptions, names: readonly string[]): CopyForm {
   const { format, delimiter, absent, quote, forceQuote } = options
   if (format === 'binary') return { kind: 'copy-binary' }
   if (format === 'text') return { kind: 'copy-text', delimiter, absent }

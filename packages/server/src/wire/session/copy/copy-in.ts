@@ -10,7 +10,7 @@ import type { Runner } from '../runner.ts'
 import { AUTOCOMMIT } from '../transaction/block.ts'
 import { type CopyTarget, type DeferredCopy, MAX_DEFERRED_BYTES } from '../transaction/deferred-rows.ts'
 import { type CopyCommand, type CopyOptions, unquoted } from './copy-command.ts'
-import { type DeferEnv, deferAsInserts, piecesOf, replaceByInserts } from './deferred-copy.ts'
+import { type DeferEnv, deferAsInserts, replaceByInserts, streamPieces } from './deferred-copy.ts'
 
 /** The memory that a message takes besides its bytes: they may have one byte each. */
 const PART_BYTES = 128
@@ -47,7 +47,7 @@ export class CopyIn {
     const names =
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     const columns = names.map((name) => findColumn(this.#table, name))
-    this.#target = { table: this.#table.name, columns, format: formatOf(command.options) }
+    this.#target = { table: this.#table.name, columns, format: toBulkFormat(command.options) }
     // Before the client is asked for rows, whether they are written now or at COMMIT.
     runner.permitInsert(this.#target)
     if (block.isOpen) this.#deferred = []
@@ -132,7 +132,7 @@ export class CopyIn {
   async #check(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {
     const { columns: names, format } = this.#target
     const columns = names.flatMap((name) => this.#table.columns.filter((column) => column.name === name))
-    const reader = await openReader(format, piecesOf(parts), names)
+    const reader = await openReader(format, streamPieces(parts), names)
     let rows = 0
     for await (const batch of reader.read(columns)) {
       signal.throwIfAborted()
@@ -147,7 +147,7 @@ export class CopyIn {
 export async function insertDeferred(copy: DeferredCopy, { caller, runner }: CopyInEnv): Promise<number> {
   const giveBack = caller.memory.handOver(copy.bytes)
   try {
-    return await insertRows(copy, () => piecesOf(copy.parts), runner)
+    return await insertRows(copy, () => streamPieces(copy.parts), runner)
   } finally {
     giveBack()
   }
@@ -161,7 +161,7 @@ function insertRows(
   return runner.insert(shownCopy(table), { table, columns, format, source })
 }
 
-function formatOf({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
+function toBulkFormat({ format, delimiter, absent, header, quote, ...options }: CopyOptions): BulkFormat {
   const hasHeader = header !== false
   if (format === 'binary') return { kind: 'copy-binary' }
   if (format === 'text') return { kind: 'copy-text', delimiter, null: absent, hasHeader }

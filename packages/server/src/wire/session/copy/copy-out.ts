@@ -8,7 +8,7 @@ import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
 import { IqlStatement, wireEncoding } from '../statement/iql-statement.ts'
 import type { TransactionBlock } from '../transaction/block.ts'
-import { type CopyCommand, copyFormOf } from './copy-command.ts'
+import { type CopyCommand, chooseCopyForm } from './copy-command.ts'
 
 /** The signature, no flags, no extension. */
 const BINARY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
@@ -26,14 +26,14 @@ export async function copyOut(
   { replies, runner, block }: CopyOutEnv,
 ): Promise<void> {
   const { options } = command
-  const { text, at } = queryOf(command, sent)
+  const { text, at } = copyQuery(command, sent)
   runner.sent = at
   const statement = new IqlStatement(text, at, [], runner.planEnv)
   const bound = statement.bind(UNBOUND, runner.planEnv)
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)
     throw new WireError('0A000', 'COPY copies the rows of a SELECT')
   block.requireReadable(bound.planned.bound.tables)
-  const form = copyFormOf(
+  const form = chooseCopyForm(
     options,
     statement.columns.map(({ name }) => name),
   )
@@ -56,7 +56,7 @@ export async function copyOut(
 }
 
 /** Errors point into the query, or to the beginning of COPY. */
-function queryOf(
+function copyQuery(
   { query, table, columns }: CopyCommand,
   sent: SentText,
 ): { readonly text: string; readonly at: SentText } {

@@ -29,12 +29,12 @@ export async function deferAsInserts(
   const table = requireTable(runner.planEnv.planning.view, name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
   const statement = rowStatement(insertText(name, names), runner)
-  const reader = await openReader(format, piecesOf(parts), names)
+  const reader = await openReader(format, streamPieces(parts), names)
   let count = 0
   for await (const batch of reader.read(columns)) {
     signal.throwIfAborted()
     count += batch.rows
-    const lists = columns.map(({ type }, index) => valuesOf(batch.columns[index], type, batch.rows))
+    const lists = columns.map(({ type }, index) => readValues(batch.columns[index], type, batch.rows))
     for (let row = 0; row < batch.rows; row++) {
       const values = lists.map((list) => list[row] ?? null)
       block.inserts.add({ statement, values, table: name }, rowBytes(values))
@@ -43,14 +43,14 @@ export async function deferAsInserts(
   return count
 }
 
-export async function* piecesOf(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, void> {
+export async function* streamPieces(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, void> {
   for (const part of parts)
     for (let start = 0; start < part.length; start += PIECE_BYTES) yield part.subarray(start, start + PIECE_BYTES)
 }
 
-function valuesOf(vector: Vector | undefined, type: IqlType, rows: number): IqlValue[] {
+function readValues(vector: Vector | undefined, type: IqlType, rows: number): IqlValue[] {
   if (vector === undefined) throw new Error('A batch without a column')
-  const valueAt = readerOf(vector, type)
+  const valueAt = createReader(vector, type)
   return Array.from({ length: rows }, (_, row) => {
     const value = valueAt(row)
     return vector.nulls?.[row] === 1 ? null : value
@@ -58,7 +58,7 @@ function valuesOf(vector: Vector | undefined, type: IqlType, rows: number): IqlV
 }
 
 /** Called for each row in turn: those of bytes follow each other. */
-function readerOf(vector: Vector, type: IqlType): (row: number) => IqlValue {
+function createReader(vector: Vector, type: IqlType): (row: number) => IqlValue {
   switch (vector.kind) {
     case 'doubles':
       return (row) => vector.values[row] ?? 0

@@ -3,7 +3,7 @@ import type { CatalogueColumn } from '../../catalogue/contract.ts'
 import type { BindMessage, Format } from '../../protocol/messages.ts'
 import type { Execution } from '../execution.ts'
 import type { BoundValues } from '../statement/catalogue-statement.ts'
-import { type BoundPortal, type IqlStatement, PLAN_TIMES, sizeOf } from '../statement/iql-statement.ts'
+import { type BoundPortal, boundSize, type IqlStatement, PLAN_TIMES } from '../statement/iql-statement.ts'
 import type { CatalogueStatement, CommandStatement, Prepared } from '../statement/prepared-statement.ts'
 
 /** Of a value, besides its bytes. */
@@ -60,7 +60,7 @@ export interface Delivery {
   readonly command?: 'FETCH' | 'MOVE'
 }
 
-export function executionOf(portal: Portal): Execution | undefined {
+export function portalExecution(portal: Portal): Execution | undefined {
   if (portal.kind === 'empty') return undefined
   return portal.kind === 'command' ? portal.executed?.execution : portal.execution
 }
@@ -71,17 +71,17 @@ export function isHoldable(portal: Portal): boolean {
 }
 
 /** The memory that it takes, besides its rows. EXECUTE has the values of its text. */
-export function bytesOf(portal: Portal): number {
+export function portalBytes(portal: Portal): number {
   switch (portal.kind) {
     case 'empty':
       return 2 * portal.prepared.sent.text.length
     case 'command': {
       const own = 4 * portal.prepared.sent.text.length + 8 * portal.formats.length
-      return portal.declared === undefined ? own : own + bytesOf(portal.declared)
+      return portal.declared === undefined ? own : own + portalBytes(portal.declared)
     }
     case 'iql':
       // With its plan.
-      return sizeOf(portal.bound) + PLAN_TIMES * portal.prepared.text.length
+      return boundSize(portal.bound) + PLAN_TIMES * portal.prepared.text.length
     case 'catalogue': {
       const { values, parameterFormats, resultFormats } = portal.message
       const own = 2 * portal.prepared.text.length + 8 * (parameterFormats.length + resultFormats.length)

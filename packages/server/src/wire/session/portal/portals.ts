@@ -6,7 +6,7 @@ import { WireError } from '../failure.ts'
 import type { Runner } from '../runner.ts'
 import type { IqlStatement } from '../statement/iql-statement.ts'
 import type { CatalogueStatement, Prepared } from '../statement/prepared-statement.ts'
-import { bytesOf, executionOf, isHoldable, type Portal, type RowsPortal } from './portal.ts'
+import { isHoldable, type Portal, portalBytes, portalExecution, type RowsPortal } from './portal.ts'
 
 const MAX_PORTALS = 100
 /** Portals of this size and less are not counted. */
@@ -68,7 +68,7 @@ export class Portals {
     else if (this.#entries.has(name)) throw new WireError('42P03', `The portal ${JSON.stringify(name)} exists`)
     else if (this.#entries.size >= MAX_PORTALS)
       throw new WireError('54000', `A connection has at most ${MAX_PORTALS} portals`, 'Close some')
-    const size = 2 * name.length + bytesOf(portal)
+    const size = 2 * name.length + portalBytes(portal)
     const bytes = size > SMALL_BYTES ? size : 0
     this.#memory.take(bytes)
     this.#created++
@@ -78,8 +78,8 @@ export class Portals {
   /** Counts what a portal has come to have in memory until it is closed. */
   count(portal: RowsPortal, bytes: number): void {
     for (const entry of this.#entries.values()) {
-      const isOf = entry.portal === portal || (entry.portal.kind === 'command' && entry.portal.executed === portal)
-      if (!isOf) continue
+      const isOwner = entry.portal === portal || (entry.portal.kind === 'command' && entry.portal.executed === portal)
+      if (!isOwner) continue
       this.#memory.take(bytes)
       entry.bytes += bytes
     }
@@ -102,7 +102,7 @@ export class Portals {
     if (entry === undefined) return
     this.#entries.delete(name)
     this.#memory.give(entry.bytes)
-    executionOf(entry.portal)?.succeed()
+    portalExecution(entry.portal)?.succeed()
   }
 
   /** How many were created since the connection began. */

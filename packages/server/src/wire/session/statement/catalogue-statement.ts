@@ -9,7 +9,7 @@ import type {
 } from '../../catalogue/contract.ts'
 import type { BindMessage, Format } from '../../protocol/messages.ts'
 import { dataRow, rowDescription } from '../../protocol/replies.ts'
-import { binaryOf, parameterText } from '../../types/catalogue-values.ts'
+import { parameterText, toBinary } from '../../types/catalogue-values.ts'
 import { sizeOfType } from '../../types/oids.ts'
 import type { SessionCaller, SessionEnv } from '../contract.ts'
 import type { Execution } from '../execution.ts'
@@ -45,7 +45,7 @@ export class CatalogueStatements {
     let columns: readonly CatalogueColumn[] = []
     const execution = await this.#runner.executeWork(prepared.text, async (signal) => {
       const { text, declared } = prepared
-      const values = await this.#textsOf(message, prepared, signal)
+      const values = await this.#toTexts(message, prepared, signal)
       const result = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
       columns = result.columns
       const encoded = await inTurns(catalogueRows(result.rows, columns, message.resultFormats))
@@ -64,7 +64,7 @@ export class CatalogueStatements {
   }
 
   /** What the bytes of binary values mean is known from the description. */
-  async #textsOf(
+  async #toTexts(
     { values, parameterFormats }: BoundValues,
     prepared: CatalogueStatement,
     signal: AbortSignal,
@@ -121,5 +121,5 @@ function catalogueCell(
   index: number,
 ): Uint8Array | string | null {
   const isBinary = (formats.length === 1 ? formats[0] : formats[index]) === 1
-  return text === null || !isBinary || column === undefined ? text : binaryOf(text, column.type)
+  return text === null || !isBinary || column === undefined ? text : toBinary(text, column.type)
 }

@@ -13,15 +13,15 @@ export interface ColumnOrigin {
  * Undefined for an expression. PostgreSQL names a view as the origin of its columns, which a plan does not know: with views, no column has
  * an origin.
  */
-export function originsOf(
+export function findOrigins(
   { statement, columns, views }: Bound,
   snapshot: CatalogueSnapshot,
 ): readonly (ColumnOrigin | undefined)[] {
-  const find = views.length > 0 ? undefined : finderOf(statement)
+  const find = views.length > 0 ? undefined : createFinder(statement)
   return columns.map((_, index) => {
     const found = find?.(index)
     if (found === undefined || found.table.isSystem) return undefined
-    const { id } = snapshot.definitionOf(found.table.name) ?? {}
+    const { id } = snapshot.findDefinition(found.table.name) ?? {}
     return id === undefined ? undefined : { table: tableOid(id), column: found.ordinal + 1 }
   })
 }
@@ -35,7 +35,7 @@ type Find = (index: number) => TableColumn | undefined
 /** The WITH queries of the whole statement, by id. */
 type Ctes = Map<number, BoundQuery>
 
-function finderOf(statement: BoundStatement): Find | undefined {
+function createFinder(statement: BoundStatement): Find | undefined {
   switch (statement.kind) {
     case 'query':
       return finderIn(statement)
@@ -44,7 +44,7 @@ function finderOf(statement: BoundStatement): Find | undefined {
     case 'delete': {
       const { table, source, returning } = statement
       return (index) => {
-        const column = columnOf(returning[index]?.expression)
+        const column = asColumn(returning[index]?.expression)
         return column?.source === source ? { table, ordinal: column.ordinal } : undefined
       }
     }
@@ -67,7 +67,7 @@ function inQuery(query: BoundQuery, index: number, ctes: Ctes): TableColumn | un
 /** As in PostgreSQL, a column of a set operation has no origin. */
 function inBody(body: BoundBody, index: number, ctes: Ctes): TableColumn | undefined {
   if (body.kind === 'query') return inQuery(body, index, ctes)
-  const column = body.kind === 'select' ? columnOf(body.outputs[index]?.expression) : undefined
+  const column = body.kind === 'select' ? asColumn(body.outputs[index]?.expression) : undefined
   if (column === undefined || body.kind !== 'select' || body.from === undefined) return undefined
   return inSource(body.from, column, ctes)
 }
@@ -94,7 +94,7 @@ function inSource(
   }
 }
 
-function columnOf(expression: BoundExpression | undefined) {
-  if (expression?.kind === 'group-key') return columnOf(expression.expression)
+function asColumn(expression: BoundExpression | undefined) {
+  if (expression?.kind === 'group-key') return asColumn(expression.expression)
   return expression?.kind === 'column' ? expression : undefined
 }

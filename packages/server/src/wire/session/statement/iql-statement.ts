@@ -20,10 +20,10 @@ import type { BuiltStatement, CatalogueSnapshot, Encoding, Planned, Planning, Wi
 import type { BindMessage, Format } from '../../protocol/messages.ts'
 import { type ColumnField, rowDescription } from '../../protocol/replies.ts'
 import { readArray } from '../../types/arrays.ts'
-import { elementType, modifierOf, oidOf, postgresTypeOf, sizeOfType, typeNamed } from '../../types/oids.ts'
+import { elementType, postgresType, sizeOfType, typeModifier, typeNamed, typeOid } from '../../types/oids.ts'
 import { BadParameter, readParameter } from '../../types/parameters.ts'
 import { type SentText, WireError } from '../failure.ts'
-import { type ColumnOrigin, originsOf } from './column-origins.ts'
+import { type ColumnOrigin, findOrigins } from './column-origins.ts'
 
 /** What statements are planned with at this moment. */
 export interface PlanEnv {
@@ -68,7 +68,7 @@ export class IqlStatement {
     this.text = text
     this.sent = sent
     this.#declared = declared
-    this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, limitsOf(env))) : NO_ARRAYS
+    this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, parseLimits(env))) : NO_ARRAYS
     const isPlain = this.#arrays.size === 0 && !mayNeedLikeEscape(text)
     const plain = isPlain ? this.#planAsIs(env) : undefined
     this.#isOwnPlan = plain === undefined
@@ -77,8 +77,8 @@ export class IqlStatement {
       throw new WireError('54011', `A result has at most ${MAX_COLUMNS} columns, not ${bound.columns.length}`)
     this.columns = bound.columns
     this.isQuery = bound.statement.kind === 'query'
-    this.#facts = factsOf(bound, snapshot)
-    this.parameterTypes = this.#typesOf(bound)
+    this.#facts = planFacts(bound, snapshot)
+    this.parameterTypes = this.#parameterTypes(bound)
   }
 
   /** What it takes in memory besides its text, which its parts are not copies of. */
@@ -96,16 +96,16 @@ export class IqlStatement {
     }
   }
 
-  #planOwn(plan: Plan, env: PlanEnv, lengthOf: (name: string) => number | null): Planned {
+  #planOwn(plan: Plan, env: PlanEnv, listLength: (name: string) => number | null): Planned {
     const names = [...this.#arrays]
-    const lengths = names.map((name) => `${name}:${lengthOf(name)}`).join()
+    const lengths = names.map((name) => `${name}:${listLength(name)}`).join()
     return plan('', {
       key: `wire ${this.#declared.join()} ${lengths} ${this.text}`,
       text: this.text,
-      items: names.reduce((sum, name) => sum + (lengthOf(name) ?? 0), 0),
+      items: names.reduce((sum, name) => sum + (listLength(name) ?? 0), 0),
       statement: (): Statement => {
-        const parsed = withLikeEscapes(parse(this.text, limitsOf(env)))
-        return this.#arrays.size === 0 ? parsed : expandArrays(parsed, lengthOf)
+        const parsed = withLikeEscapes(parse(this.text, parseLimits(env)))
+        return this.#arrays.size === 0 ? parsed : expandArrays(parsed, listLength)
       },
       options: { anyNames: true, declaredType: (name) => this.#declaredType(name) },
     })
@@ -116,7 +116,7 @@ export class IqlStatement {
     return declared === undefined ? TEXT : POSTGRES_TYPES[declared].iql
   }
 
-  #typesOf({ parameters }: Bound): readonly number[] {
+  #parameterTypes({ parameters }: Bound): readonly number[] {
     const types: number[] = this.#declared.map((oid) => oid)
     for (const { name, type, at } of parameters) {
       const [, number, element] = /^(\d+)(\[1\])?$/.exec(name) ?? []
@@ -125,7 +125,7 @@ export class IqlStatement {
         throw new WireError('42601', `The parameter :${name} has a name`, 'Write $1, $2, …', at)
       }
       const index = Number(number) - 1
-      const oid = element === undefined ? oidOf(type) : POSTGRES_TYPES[postgresTypeOf(type)].array
+      const oid = element === undefined ? typeOid(type) : POSTGRES_TYPES[postgresType(type)].array
       if ((types[index] ?? 0) === 0) types[index] = oid
       const declared = types[index] ?? 0
       const isKnown = element === undefined ? typeNamed(declared) : elementType(declared)
@@ -172,16 +172,16 @@ export class IqlStatement {
       throw new WireError('08P01', `The statement has ${wanted} parameters, but Bind has ${values.length} values`)
     }
     const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
-    const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, lengthOf(array)]))
+    const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, roundedLength(array)]))
     const planned = this.plan(env, lengths)
     const { bound } = planned
     const parameters: IqlValue[] = []
-    const positions = arrays === undefined ? factsOf(bound, planned.snapshot).positions : undefined
+    const positions = arrays === undefined ? planFacts(bound, planned.snapshot).positions : undefined
     for (let index = 0; index < bound.parameters.length; index++) {
       const parameter = bound.parameters[index]
       if (parameter === undefined) continue
       const position = positions?.[index] ?? Number.parseInt(parameter.name, 10) - 1
-      const element = positions === undefined ? elementOf(arrays, parameter.name) : undefined
+      const element = positions === undefined ? findElement(arrays, parameter.name) : undefined
       const bytes = element === undefined ? values[position] : element.bytes
       const isBinary = (parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[position]) === 1
       const declared = element === undefined ? typeNamed(this.#declared[position] ?? 0) : element.type
@@ -278,11 +278,11 @@ export function wireEncoding(wire: WireForm): Encoding {
 
 export const TEXT_ROWS: Encoding = wireEncoding({ kind: 'rows', binary: [] })
 
-function factsOf(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
+function planFacts(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
   let facts = FACTS.get(bound)
   if (facts === undefined) {
     const positions = bound.parameters.map(({ name }) => Number(name) - 1)
-    facts = { positions, origins: originsOf(bound, snapshot), inText: undefined }
+    facts = { positions, origins: findOrigins(bound, snapshot), inText: undefined }
     FACTS.set(bound, facts)
   }
   return facts
@@ -294,19 +294,19 @@ function inTurns({ planning }: PlanEnv): Plan {
   return (text, built) => planning.plan(text, built)
 }
 
-function limitsOf({ statementBytes }: PlanEnv) {
+function parseLimits({ statementBytes }: PlanEnv) {
   return { ...DEFAULT_LIMITS, statementBytes }
 }
 
 /** Rounded up, so that few plans serve arrays of all lengths: the last element is repeated. */
-function lengthOf({ elements }: ArrayValue): number | null {
+function roundedLength({ elements }: ArrayValue): number | null {
   const length = elements?.length
   if (length === undefined) return null
   return length === 0 ? 0 : Math.min(2 ** Math.ceil(Math.log2(length)), DEFAULT_LIMITS.inItems)
 }
 
 /** The element that a parameter of an expanded list stands for; undefined for other parameters. */
-function elementOf(arrays: Arrays | undefined, name: string) {
+function findElement(arrays: Arrays | undefined, name: string) {
   const open = name.indexOf('[')
   if (open === -1) return undefined
   const array = arrays?.get(name.slice(0, open))
@@ -329,9 +329,9 @@ export function columnFields(
   origins: readonly (ColumnOrigin | undefined)[] = [],
 ): ColumnField[] {
   return columns.map(({ name, type }, index) => {
-    const oid = oidOf(type)
+    const oid = typeOid(type)
     const format = (formats.length === 1 ? formats[0] : formats[index]) ?? 0
-    return { name, type: oid, size: sizeOfType(oid), modifier: modifierOf(type), format, ...origins[index] }
+    return { name, type: oid, size: sizeOfType(oid), modifier: typeModifier(type), format, ...origins[index] }
   })
 }
 
@@ -345,7 +345,7 @@ const BOUND_BYTES = 200
 export const PLAN_TIMES = 30
 
 /** The memory that a bound statement takes. */
-export function sizeOf({ statement, values, formats }: BoundPortal): number {
+export function boundSize({ statement, values, formats }: BoundPortal): number {
   let size = BOUND_BYTES + statement.text.length + 8 * formats.length
   for (const value of values) {
     if (typeof value === 'string') size += 2 * value.length

@@ -137,14 +137,14 @@ export class PreparedStatements {
         `A connection has at most ${MAX_STATEMENTS} prepared statements`,
         'Close or DEALLOCATE some',
       )
-    this.#memory.take(bytesOf(name, prepared))
+    this.#memory.take(statementBytes(name, prepared))
     this.#statements.set(name, prepared)
   }
 
   delete(name: string): boolean {
     const prepared = this.#statements.get(name)
     if (prepared === undefined) return false
-    this.#memory.give(bytesOf(name, prepared))
+    this.#memory.give(statementBytes(name, prepared))
     return this.#statements.delete(name)
   }
 
@@ -159,11 +159,11 @@ export const MOST_DESCRIBED = 50
 const DESCRIBED_BYTES = 100
 
 /** A text has one or two bytes for each unit, and what is known of the statement grows with it. */
-function bytesOf(name: string, prepared: Prepared): number {
-  return STATEMENT_BYTES + 2 * name.length + 4 * prepared.sent.text.length + partsOf(prepared)
+function statementBytes(name: string, prepared: Prepared): number {
+  return STATEMENT_BYTES + 2 * name.length + 4 * prepared.sent.text.length + partBytes(prepared)
 }
 
-function partsOf(prepared: Prepared): number {
+function partBytes(prepared: Prepared): number {
   if (prepared.kind === 'iql') return prepared.size
   return prepared.kind === 'catalogue' ? 8 * prepared.declared.length + DESCRIBED_BYTES * MOST_DESCRIBED : 0
 }

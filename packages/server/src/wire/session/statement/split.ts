@@ -156,7 +156,7 @@ export function tokenAt(text: string, from: number): CommandToken | undefined {
   for (let skipped = skipBlank(text, at); skipped > at; skipped = skipBlank(text, at)) at = skipped
   if (at >= text.length) return undefined
   const end = numberEnd(text, at) ?? skipToken(text, at)
-  return { ...tokenOf(text.slice(at, end)), at, end }
+  return { ...readToken(text.slice(at, end)), at, end }
 }
 
 const NUMBER = /[+-]?\d[\w.]*/y
@@ -167,7 +167,7 @@ function numberEnd(text: string, at: number): number | undefined {
   return number === undefined ? undefined : at + number.length
 }
 
-function tokenOf(text: string): Pick<CommandToken, 'kind' | 'text'> {
+function readToken(text: string): Pick<CommandToken, 'kind' | 'text'> {
   const first = text[0] ?? ''
   if (first === '"') return { kind: 'name', text: text.slice(1, -1).replaceAll('""', '"') }
   if (first === "'") return { kind: 'text', text: text.slice(1, -1).replaceAll("''", "'") }

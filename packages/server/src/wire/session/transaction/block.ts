@@ -210,13 +210,13 @@ export class TransactionBlock {
 
   releaseSavepoint(name: string): void {
     this.#requireExplicit('RELEASE SAVEPOINT')
-    this.#truncateSavepoints(this.#indexOf(name))
+    this.#truncateSavepoints(this.#findSavepoint(name))
   }
 
   /** Returns the number of portals that were created before the savepoint. */
   rollbackTo(name: string): number {
     this.#requireExplicit('ROLLBACK TO SAVEPOINT')
-    const index = this.#indexOf(name)
+    const index = this.#findSavepoint(name)
     const { count, bytes, hasCopy, portals } = this.#savepoints[index] ?? NOTHING
     this.#truncateSavepoints(index + 1)
     this.#inserts.truncate(count, bytes)
@@ -233,7 +233,7 @@ export class TransactionBlock {
     if (this.#kind !== 'explicit') throw new WireError('25P01', `${command} can only be used in transaction blocks`)
   }
 
-  #indexOf(name: string): number {
+  #findSavepoint(name: string): number {
     const index = this.#savepoints.findLastIndex((savepoint) => savepoint.name === name)
     if (index === -1) throw new WireError('3B001', `There is no savepoint ${name}`)
     return index

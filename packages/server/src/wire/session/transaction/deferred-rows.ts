@@ -5,7 +5,7 @@ import { type CallPart, whenPlanned } from '../../../query/index.ts'
 import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
 import { WireError } from '../failure.ts'
 import type { Runner } from '../runner.ts'
-import { type BoundPortal, IqlStatement, PLAN_TIMES, type PlanEnv, sizeOf } from '../statement/iql-statement.ts'
+import { type BoundPortal, boundSize, IqlStatement, PLAN_TIMES, type PlanEnv } from '../statement/iql-statement.ts'
 
 /** The bytes that all rows of a block may have. */
 export const MAX_DEFERRED_BYTES = 64 * 1024 * 1024
@@ -75,7 +75,7 @@ export class DeferredInserts {
     const table = statement.table.name
     const rows = constantRows(statement)
     if (rows === undefined) {
-      const size = sizeOf(portal) + this.#planBytes(portal.statement, bound)
+      const size = boundSize(portal) + this.#planBytes(portal.statement, bound)
       this.add({ statement: portal.statement, values: portal.values, table }, size)
       return statement.rows.rows.length
     }

@@ -20,7 +20,7 @@ export const POSTGRES_AGGREGATES: Dialect['aggregates'] = {
     isDouble(node) ? doubleSum(x, shape) : `(${aggregateCall('sum', [x], shape)})::${sqlType(node.type)}`,
   avg: ([x = ''], node, shape) => {
     if (isDouble(node)) return `(${doubleSum(x, shape)} / (${aggregateCall('count', [x], shape)})::float8)`
-    return `${SCHEMA}.gh_round_div(${aggregateCall('sum', [x], shape)}, ${aggregateCall('count', [x], shape)}, ${scaleOf(node)})::${sqlType(node.type)}`
+    return `${SCHEMA}.gh_round_div(${aggregateCall('sum', [x], shape)}, ${aggregateCall('count', [x], shape)}, ${nodeScale(node)})::${sqlType(node.type)}`
   },
   min: extreme('min', 'bool_and'),
   max: extreme('max', 'bool_or'),
@@ -42,7 +42,7 @@ export const POSTGRES_AGGREGATES: Dialect['aggregates'] = {
     const tail = shape.tailWhere(`${price} IS NOT NULL AND ${weight} IS NOT NULL`)
     const value = `sum(${price}::numeric * ${weight}::numeric)${tail}`
     const total = `nullif(sum(${weight}::numeric)${tail}, 0)`
-    return `${SCHEMA}.gh_round_div(${value}, ${total}, ${scaleOf(node)})::${sqlType(node.type)}`
+    return `${SCHEMA}.gh_round_div(${value}, ${total}, ${nodeScale(node)})::${sqlType(node.type)}`
   },
 }
 
@@ -98,7 +98,7 @@ function interpolateSql(
     `${SCHEMA}.gh_locf(${known})${tail}`,
   ])
   if (isDouble(node)) return `${SCHEMA}.gh_interpolate(${[x, position(at), ...around].join(', ')})`
-  return `${SCHEMA}.gh_interpolate(${[x, position(at), ...around, scaleOf(node)].join(', ')})::${sqlType(node.type)}`
+  return `${SCHEMA}.gh_interpolate(${[x, position(at), ...around, nodeScale(node)].join(', ')})::${sqlType(node.type)}`
 }
 
 /** No partition has more rows. greatest and least alone would ignore a NULL. */
@@ -135,7 +135,7 @@ function spread(name: string): AggregateSql {
       : `sum(${number} * ${number})${shape.tail}`
     const parts = `${aggregateCall('count', [number], shape)}, ${aggregateCall('sum', [number], shape)}, ${squares}`
     if (isDouble(node)) return `${SCHEMA}.gh_nearest_double(${SCHEMA}.${name}(${parts}, ${SPREAD_DIGITS}))`
-    return `${SCHEMA}.${name}(${parts}, ${scaleOf(node)})::${sqlType(node.type)}`
+    return `${SCHEMA}.${name}(${parts}, ${nodeScale(node)})::${sqlType(node.type)}`
   }
 }
 
@@ -158,6 +158,6 @@ function end(order: 'ASC' | 'DESC'): AggregateSql {
     `${SCHEMA}.gh_first(${x} ORDER BY ${key} ${order}, ${x} ${order})${shape.tailWhere(`${x} IS NOT NULL AND ${key} IS NOT NULL`)}`
 }
 
-function scaleOf(node: Node): number {
+function nodeScale(node: Node): number {
   return node.type.kind === 'Decimal' ? node.type.scale : 0
 }

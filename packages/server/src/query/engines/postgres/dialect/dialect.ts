@@ -47,7 +47,7 @@ export const POSTGRES: Dialect = {
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),
   later: (value) => `${SCHEMA}.gh_later(${value})`,
-  nullOf: (type) => typed('NULL', type),
+  typedNull: (type) => typed('NULL', type),
   truth: (value) => (value ? 'TRUE' : 'FALSE'),
   widen: widenSql,
   fit: (operand, _from, to) => (to.kind === 'Decimal' ? `(${operand}::${columnType(to)})` : operand),
@@ -112,16 +112,16 @@ function checkedStop(start: Sql, stop: Sql): Sql {
 }
 
 function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
-  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, placeholders))
+  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sincePlaceholder(table, placeholders))
 }
 
 /** The first change since then has the row before it. */
 function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
-  const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, placeholders))
+  const first = firstChanges(table.name, table.primaryKey.length, sincePlaceholder(table, placeholders))
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
 }
 
-function sinceOf({ name }: TableView, placeholders: Placeholders): Sql {
+function sincePlaceholder({ name }: TableView, placeholders: Placeholders): Sql {
   return placeholders.of({ kind: 'since', table: name }, TEXT)
 }
 

@@ -15,7 +15,7 @@ export const POSTGRES_OPERATORS: Dialect['operators'] = {
   'decimal-decimal': exact('-'),
   'decimal*decimal': exact('*'),
   'decimal/decimal': (a, b, node) =>
-    `(${SCHEMA}.gh_round_div(${a}, ${b}, ${scaleOf(node.type)})::${sqlType(node.type)})`,
+    `(${SCHEMA}.gh_round_div(${a}, ${b}, ${typeScale(node.type)})::${sqlType(node.type)})`,
   'decimal%decimal': exact('%'),
   'double+double': infix('+'),
   'double-double': infix('-'),
@@ -34,8 +34,8 @@ export const POSTGRES_OPERATORS: Dialect['operators'] = {
   'date-date': (a, b) => `(${a} - ${b})::bigint`,
   'date+interval': (a, b, node) => moved(`${a}::timestamp`, b, node.right.type, '+'),
   'date-interval': (a, b, node) => moved(`${a}::timestamp`, b, node.right.type, '-'),
-  'time+interval': (a, b, node) => `${SCHEMA}.gh_time_add(${a}, ${lengthOf(b, node.right.type)})`,
-  'time-interval': (a, b, node) => `${SCHEMA}.gh_time_add(${a}, -${lengthOf(b, node.right.type)})`,
+  'time+interval': (a, b, node) => `${SCHEMA}.gh_time_add(${a}, ${intervalLength(b, node.right.type)})`,
+  'time-interval': (a, b, node) => `${SCHEMA}.gh_time_add(${a}, -${intervalLength(b, node.right.type)})`,
   'interval+interval': (a, b, node) => spans(a, b, node, '+'),
   'interval-interval': (a, b, node) => spans(a, b, node, '-'),
   'interval*integer': (a, b, node) => times(a, b, node.type),
@@ -60,7 +60,7 @@ function exact(symbol: Sql): OperatorSql {
   }
 }
 
-function scaleOf(type: IqlType): number {
+function typeScale(type: IqlType): number {
   return type.kind === 'Decimal' ? type.scale : 0
 }
 
@@ -69,7 +69,7 @@ function moved(timestamp: Sql, span: Sql, type: IqlType, sign: '+' | '-'): Sql {
   return `${SCHEMA}.gh_timestamp(${micros(timestamp)} ${sign} ${span})`
 }
 
-function lengthOf(span: Sql, type: IqlType): Sql {
+function intervalLength(span: Sql, type: IqlType): Sql {
   return hasMonths(type) ? `${SCHEMA}.gh_length(${span})` : span
 }
 

@@ -25,7 +25,7 @@ interface Parsed {
 
 const FORM = /^([0-9a-f]+)(~?)\.([0-9a-f]{6})-(\d{1,18}):(\d{1,18}):((?:\d{1,18}(?:,\d{1,18})*)?)$/
 
-export function positionOf(epoch: string, incarnation: string, snapshot: string): TablePosition {
+export function writePosition(epoch: string, incarnation: string, snapshot: string): TablePosition {
   if (snapshot.length <= MAX_SNAPSHOT_LENGTH) return `${epoch}.${incarnation}-${snapshot}`
   const xmin = snapshot.slice(0, snapshot.indexOf(':'))
   return `${epoch}${OLDER}.${incarnation}-${xmin}:${xmin}:`

@@ -27,9 +27,9 @@ export const POSTGRES_SCALARS: Dialect['scalars'] = {
     (x) => `round(${x})`,
     (x) => `${SCHEMA}.gh_round(${x})`,
   ),
-  round_digits: ([x], node) => `(round(${x}::numeric, ${scaleOf(node)})::${sqlType(node.type)})`,
+  round_digits: ([x], node) => `(round(${x}::numeric, ${callScale(node)})::${sqlType(node.type)})`,
   trunc: whole((x) => `trunc(${x})`),
-  trunc_digits: ([x], node) => `(trunc(${x}::numeric, ${scaleOf(node)})::${sqlType(node.type)})`,
+  trunc_digits: ([x], node) => `(trunc(${x}::numeric, ${callScale(node)})::${sqlType(node.type)})`,
   floor: whole((x) => `floor(${x})`),
   ceil: whole((x) => `ceil(${x})`),
   sqrt: ([x]) => `sqrt(${x})`,
@@ -62,7 +62,7 @@ export const POSTGRES_SCALARS: Dialect['scalars'] = {
 
 /** A unit is a bucket: weeks begin on Mondays, and months are counted from January 2000. */
 function unitWidth(node: BoundCall): Sql {
-  const width = UNIT_WIDTHS.get(wordOf(node))
+  const width = UNIT_WIDTHS.get(literalWord(node))
   if (width === undefined) throw new TypeError('A unit without a width')
   return width
 }
@@ -95,17 +95,17 @@ function asInt(count: Sql | undefined): Sql {
 
 /** dow and isoyear are not in the helper function of the first release, which another node may have restored. */
 function partSql(x: Sql, node: BoundCall, otherwise: Sql): Sql {
-  const part = wordOf(node)
+  const part = literalWord(node)
   return part === 'dow' || part === 'isoyear' ? `(extract(${part} FROM ${x})::bigint)` : otherwise
 }
 
 /** The words of PostgreSQL for the parts with a fraction are those of IQL. */
 function fineSql(x: Sql, node: BoundCall): Sql {
-  return `(extract(${wordOf(node)} FROM ${x})::${sqlType(node.type)})`
+  return `(extract(${literalWord(node)} FROM ${x})::${sqlType(node.type)})`
 }
 
 /** The word that chooses what a function does. */
-function wordOf({ arguments: [word] }: BoundCall): string {
+function literalWord({ arguments: [word] }: BoundCall): string {
   if (word?.kind === 'literal' && typeof word.value === 'string') return word.value
   throw new TypeError('A word that is not a literal')
 }
@@ -118,6 +118,6 @@ function whole(of: (x: Sql) => Sql, ofDouble = of): ScalarSql {
   }
 }
 
-function scaleOf(node: BoundCall): number {
+function callScale(node: BoundCall): number {
   return node.type.kind === 'Decimal' ? node.type.scale : 0
 }

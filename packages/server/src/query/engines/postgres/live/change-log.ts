@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { isLongType } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
-import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
+import { formerColumns, isKept, keyColumns, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
 import { columnType, ROLE, SCHEMA } from '../representation.ts'
@@ -21,12 +21,12 @@ export const CREATE_LOGS = `CREATE TABLE IF NOT EXISTS ${LOGS} (
 
 /** In a transaction. */
 export async function createLog(client: PoolClient, table: TableDefinition): Promise<void> {
-  for (const statement of statementsOf(table)) await client.query(statement)
+  for (const statement of logStatements(table)) await client.query(statement)
   const log = logName(table.name)
   await client.query(
     `INSERT INTO ${LOGS} (name, log, relation, epoch, floor, definition)
      VALUES ($1, $2, to_regclass($3)::oid, gen_random_uuid(), '0', $4)`,
-    [table.name.toLowerCase(), log, `${SCHEMA}.${log}`, digestOf(table)],
+    [table.name.toLowerCase(), log, `${SCHEMA}.${log}`, logDigest(table)],
   )
   await client.query(REVOKE_WRITES)
 }
@@ -43,11 +43,11 @@ export async function dropLog(client: PoolClient, table: string): Promise<void> 
  * The triggers have no column lists, since those exclude transition tables: an update logs the rows before it, and the keys that are new
  * after it. -0 and 0 are the same as numbers but not as texts.
  */
-function statementsOf(table: TableDefinition): Sql[] {
+function logStatements(table: TableDefinition): Sql[] {
   const log = `${SCHEMA}.${logName(table.name)}`
   const target = `${SCHEMA}.${POSTGRES.identifier(table.name)}`
-  const keys = keyColumnsOf(table)
-  const others = formerColumnsOf(table)
+  const keys = keyColumns(table)
+  const others = formerColumns(table)
   const columns = [
     ...keys.map(({ type }, index) => `, k${index} ${columnType(type)}`),
     ', kept boolean NOT NULL DEFAULT false',
@@ -96,8 +96,8 @@ function statementsOf(table: TableDefinition): Sql[] {
   ]
 }
 
-function digestOf(table: TableDefinition): string {
-  return createHash('sha256').update(statementsOf(table).join(';')).digest('hex')
+function logDigest(table: TableDefinition): string {
+  return createHash('sha256').update(logStatements(table).join(';')).digest('hex')
 }
 
 /** Tables of earlier versions and restored tables get a log; the log of a dropped table is removed. In a transaction. */
@@ -113,7 +113,7 @@ export async function prepareLogs(client: PoolClient, tables: readonly TableDefi
     if (!table.isLive) continue
     const key = table.name.toLowerCase()
     wanted.add(key)
-    if (known.get(key) === digestOf(table)) continue
+    if (known.get(key) === logDigest(table)) continue
     await dropLog(client, key)
     await createLog(client, table)
   }

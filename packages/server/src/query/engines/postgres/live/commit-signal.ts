@@ -4,7 +4,7 @@ import type { Client, Pool } from 'pg'
 import { type Backoff, pauseAfter } from '../../../../lib/retry.ts'
 import type { DatabaseServers } from '../../../../store/database/servers/servers.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
-import { unloggedOf } from '../../own-commits.ts'
+import { unloggedNames } from '../../own-commits.ts'
 
 /** Without a payload, so that PostgreSQL folds several into one; except for tables without a change log, which are named. */
 const CHANNEL = 'gatehouse_commits'
@@ -53,7 +53,7 @@ export class CommitSignal {
 
   /** This node has committed writes to these tables; undefined: possibly to any. */
   committed(tables?: readonly WrittenTable[]): void {
-    for (const name of unloggedOf(tables ?? [])) this.#written.add(name)
+    for (const name of unloggedNames(tables ?? [])) this.#written.add(name)
     this.#listeners.wake(tables)
     this.#notifyTimer ??= setTimeout(() => {
       this.#notifyTimer = undefined

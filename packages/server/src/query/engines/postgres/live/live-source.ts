@@ -16,14 +16,20 @@ import {
   type LogLimits,
   LostPosition,
   type Positions,
-  positionsOf,
   type Since,
+  sincePositions,
   type TableChange,
   type TablePosition,
 } from '../../live-source.ts'
-import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
+import { isCounted, OwnCommits, unloggedNames } from '../../own-commits.ts'
 import { boundedRows } from '../dialect/bounded-sql.ts'
-import { comparePositions, loggedSince, type PrimaryHistory, parsePosition, positionOf } from '../dialect/positions.ts'
+import {
+  comparePositions,
+  loggedSince,
+  type PrimaryHistory,
+  parsePosition,
+  writePosition,
+} from '../dialect/positions.ts'
 import { asRefusal, isOutdated } from '../failure.ts'
 import { type Acquire, borrow } from '../pool.ts'
 import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
@@ -89,7 +95,7 @@ export class PostgresLiveSource implements LiveSource {
 
   /** This node has committed writes to these tables. */
   committed(tables: readonly WrittenTable[]): void {
-    this.#own.add(unloggedOf(tables))
+    this.#own.add(unloggedNames(tables))
     this.#options.signal.committed(tables)
   }
 
@@ -104,7 +110,7 @@ export class PostgresLiveSource implements LiveSource {
 
   async changedSince(positions: Positions): Promise<ReadonlyMap<string, TableChange>> {
     const changed = new Set<string>()
-    const heads = headsOf()
+    const heads = emptyHeads()
     // A malformed position is lost, and PostgreSQL would fail on it.
     const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
     const isWhole = await this.#run({ owner: '', signal: NEVER }, () => {
@@ -123,7 +129,7 @@ export class PostgresLiveSource implements LiveSource {
       const state =
         log === undefined
           ? this.#own.compareToNow(table, position)
-          : stateOf(log, heads, position, this.#options.history)
+          : comparePosition(log, heads, position, this.#options.history)
       if (state === 'lost' || state === 'undone' || state === 'changed') states.set(table, state)
       else if (log !== undefined && (changed.has(table) || !isWhole)) states.set(table, 'changed')
     }
@@ -136,7 +142,7 @@ export class PostgresLiveSource implements LiveSource {
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
     const { statement, since, tables, owner, background } = request
-    const back = positionsOf(since)
+    const back = sincePositions(since)
     for (const position of back.values()) {
       const parsed = parsePosition(position)
       // PostgreSQL would fail on a malformed position. The result between an older state and this one is not known.
@@ -145,7 +151,7 @@ export class PostgresLiveSource implements LiveSource {
     const isShort = since?.of === 'changed rows' || isBounded(statement.cost)
     // Before the read, which may or may not see concurrent commits.
     const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
-    const heads = headsOf()
+    const heads = emptyHeads()
     let rows = new ResultRows(request)
     let changed: ChangedKeys | undefined
     let isUnkept = false
@@ -167,13 +173,13 @@ export class PostgresLiveSource implements LiveSource {
     )
     for (const [table, position] of back) {
       const log = heads.logs.get(table.toLowerCase())
-      const state = log === undefined ? 'lost' : stateOf(log, heads, position, this.#options.history)
+      const state = log === undefined ? 'lost' : comparePosition(log, heads, position, this.#options.history)
       if (!isWhole || isUnkept || state !== 'same') throw new LostPosition(tables, state === 'undone')
     }
     const positions = tables.map((table) => {
       const log = heads.logs.get(table.toLowerCase())
       const position =
-        log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.incarnation, heads.snapshot)
+        log === undefined ? (counted.get(table) ?? '') : writePosition(log.epoch, heads.incarnation, heads.snapshot)
       return [table, position] as const
     })
     return { positions: new Map(positions), rows: await rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
@@ -227,7 +233,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '42P01' && error.message.includes('_gh_log')
 }
 
-function headsOf(): Heads {
+function emptyHeads(): Heads {
   return { snapshot: '', incarnation: '', logs: new Map() }
 }
 
@@ -249,14 +255,14 @@ function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement
  * `same`: the position belongs to this log and was not trimmed. The table may still have changed. `undone`: the database has lost
  * changes that were seen at the position, in a failover or a restore.
  */
-function stateOf(
+function comparePosition(
   log: LogHead,
   heads: Heads,
   position: TablePosition,
   history: PrimaryHistory,
 ): 'same' | 'lost' | 'undone' {
   const parsed = parsePosition(position)
-  const now = parsePosition(positionOf(log.epoch, heads.incarnation, heads.snapshot))
+  const now = parsePosition(writePosition(log.epoch, heads.incarnation, heads.snapshot))
   if (parsed === undefined || now === undefined || parsed.epoch !== log.epoch || parsed.xmin < log.floor) return 'lost'
   if (parsed.incarnation === now.incarnation) return parsed.xmax <= now.xmax ? 'same' : 'lost'
   const isContinued = history.isContinued(parsed.incarnation, now.incarnation, parsed)
@@ -282,7 +288,7 @@ class ChangedKeys implements PipelineStatement {
   readonly byKey = new Map<string, ChangedKey>()
   /** The number of the first change of each key. */
   readonly #first = new Map<string, bigint>()
-  readonly #keyOf: (row: RawRow) => string
+  readonly #rowKey: (row: RawRow) => string
   readonly #isOlder: boolean
 
   constructor(
@@ -294,7 +300,7 @@ class ChangedKeys implements PipelineStatement {
     this.parameters = [since.position]
     const readKey = rowDecoder(keyColumns)
     const writeKey = liveKeyWriter(keyColumns, encoding)
-    this.#keyOf = (row) => writeKey(readKey(row))
+    this.#rowKey = (row) => writeKey(readKey(row))
     this.#isOlder = parsePosition(since.position)?.isOlder ?? true
   }
 
@@ -302,7 +308,7 @@ class ChangedKeys implements PipelineStatement {
     const op = row.pop()
     const kept = row.pop()
     const seq = BigInt(row.pop() ?? 0)
-    const key = this.#keyOf(row)
+    const key = this.#rowKey(row)
     const first = this.#first.get(key)
     if (first !== undefined && first < seq) return
     this.#first.set(key, seq)

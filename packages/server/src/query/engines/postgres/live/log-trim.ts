@@ -41,7 +41,7 @@ export class LogTrim {
   async #trimAll(client: PoolClient): Promise<void> {
     const { milliseconds, changes } = this.#limits
     const now = performance.now()
-    const current = await xminOf(client)
+    const current = await readXmin(client)
     this.#notes.push({ at: now, xmin: current })
     const due = this.#notes.findLastIndex(({ at }) => at <= now - milliseconds)
     // Older records are no longer needed.
@@ -59,7 +59,7 @@ export class LogTrim {
       const before = smaller(current, larger(surplus, smaller(old, aged)))
       if (before > 0n) await deleteBefore(client, log, before)
       if (old > 0n) await forgetBefore(client, log, former, old)
-      logged.push(await spanOf(client, log))
+      logged.push(await measureSpan(client, log))
     }
     this.logged = logged
   }
@@ -73,7 +73,7 @@ function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-async function xminOf(client: PoolClient): Promise<bigint> {
+async function readXmin(client: PoolClient): Promise<bigint> {
   const { rows } = await client.query<{ xmin: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS xmin')
   return BigInt(rows[0]?.xmin ?? 0)
 }
@@ -81,7 +81,7 @@ async function xminOf(client: PoolClient): Promise<bigint> {
 /** The transaction of the oldest row that is kept by number; 0 if there are fewer rows. */
 async function keptFrom(client: PoolClient, log: string, count: number): Promise<bigint> {
   const table = `${SCHEMA}.${log}`
-  if ((await spanOf(client, log)) <= count) return 0n
+  if ((await measureSpan(client, log)) <= count) return 0n
   const { rows } = await client.query<{ xid: string }>(
     `SELECT xid::text FROM ${table} ORDER BY xid DESC OFFSET $1 LIMIT 1`,
     [Math.max(0, count - 1)],
@@ -90,7 +90,7 @@ async function keptFrom(client: PoolClient, log: string, count: number): Promise
 }
 
 /** The numbers of the first and the last row bound how many there are, without counting them. */
-async function spanOf(client: PoolClient, log: string): Promise<number> {
+async function measureSpan(client: PoolClient, log: string): Promise<number> {
   const table = `${SCHEMA}.${log}`
   const { rows } = await client.query<{ span: string | null }>(
     `SELECT ((SELECT seq FROM ${table} ORDER BY xid DESC LIMIT 1) - (SELECT seq FROM ${table} ORDER BY xid LIMIT 1) + 1)::text AS span`,

@@ -5,8 +5,8 @@ import { isUnreplicated } from '../../../../store/database/servers/client.ts'
 import { UnfitServer } from '../../../../store/database/servers/unfit-server.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
-import { preparedStatementsOf } from './prepared-statements.ts'
-import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'
+import { findPreparedStatements } from './prepared-statements.ts'
+import { asProtocol, type ProtocolConnection, type RawRow } from './protocol.ts'
 
 export interface PipelineStatement extends SqlStatement {
   /** Called for each row, with its length in bytes. */
@@ -89,8 +89,8 @@ class Pipeline implements Submittable {
   }
 
   submit(connection: Connection): void {
-    const protocol = protocolOf(connection)
-    const prepared = preparedStatementsOf(protocol)
+    const protocol = asProtocol(connection)
+    const prepared = findPreparedStatements(protocol)
     this.#connection = protocol
     protocol.stream.cork()
     for (const { sql, parameters, maxRows = NO_LIMIT } of this.#statements) {
@@ -136,7 +136,7 @@ class Pipeline implements Submittable {
 
   #end(failure: PipelineFailure | undefined): void {
     if (this.#connection !== undefined) {
-      const prepared = preparedStatementsOf(this.#connection)
+      const prepared = findPreparedStatements(this.#connection)
       prepared.settle(failure === undefined)
       const failed = this.#statements[failure?.index ?? -1]
       if (failed !== undefined && isOutdated(failure?.error)) prepared.invalidate(failed.sql)

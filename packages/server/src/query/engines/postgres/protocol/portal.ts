@@ -2,8 +2,8 @@
 import type { Connection, Submittable } from 'pg'
 import type { Bindable } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
-import { preparedStatementsOf } from './prepared-statements.ts'
-import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'
+import { findPreparedStatements } from './prepared-statements.ts'
+import { asProtocol, type ProtocolConnection, type RawRow } from './protocol.ts'
 
 export interface Batch {
   readonly rows: readonly RawRow[]
@@ -47,10 +47,10 @@ export class Portal implements Submittable {
   }
 
   submit(connection: Connection): void {
-    const protocol = protocolOf(connection)
+    const protocol = asProtocol(connection)
     this.#connection = protocol
     protocol.stream.cork()
-    protocol.bind({ statement: preparedStatementsOf(protocol).use(this.#sql), values: this.#parameters })
+    protocol.bind({ statement: findPreparedStatements(protocol).use(this.#sql), values: this.#parameters })
     this.#execute(protocol)
     protocol.stream.uncork()
   }
@@ -126,7 +126,7 @@ export class Portal implements Submittable {
   handleError(error: unknown): void {
     this.#endBatch(false)
     if (isOutdated(error) && this.#connection !== undefined)
-      preparedStatementsOf(this.#connection).invalidate(this.#sql)
+      findPreparedStatements(this.#connection).invalidate(this.#sql)
     this.#state = 'failed'
     this.#failure = error
     const pending = this.#pending
@@ -139,7 +139,7 @@ export class Portal implements Submittable {
   /** The batch has ended: all its rows have been read. */
   #endBatch(hasSucceeded: boolean): void {
     if (this.#isPaused) this.#resume()
-    if (this.#connection !== undefined) preparedStatementsOf(this.#connection).settle(hasSucceeded)
+    if (this.#connection !== undefined) findPreparedStatements(this.#connection).settle(hasSucceeded)
   }
 
   #execute(protocol: ProtocolConnection): void {

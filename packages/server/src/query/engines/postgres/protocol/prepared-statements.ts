@@ -12,7 +12,7 @@ interface PreparedStatement {
 
 const BY_CONNECTION = new WeakMap<ProtocolConnection, PreparedStatements>()
 
-export function preparedStatementsOf(connection: ProtocolConnection): PreparedStatements {
+export function findPreparedStatements(connection: ProtocolConnection): PreparedStatements {
   let statements = BY_CONNECTION.get(connection)
   if (statements === undefined) {
     statements = new PreparedStatements(connection)

@@ -14,12 +14,12 @@ export interface ProtocolConnection {
 
 export type RawRow = (string | null)[]
 
-export function protocolOf(connection: Connection): ProtocolConnection {
+export function asProtocol(connection: Connection): ProtocolConnection {
   return connection as unknown as ProtocolConnection
 }
 
 /** The process id of the client's backend. */
-export function backendOf(client: PoolClient): number {
+export function backendId(client: PoolClient): number {
   return asClientInside(client).processID
 }
 

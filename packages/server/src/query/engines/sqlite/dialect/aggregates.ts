@@ -24,8 +24,8 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   },
   avg: (args, node, shape) => {
     if (isDouble(node)) return aggregateCall('gh_favg', args, shape)
-    if (!isHalvable(node, shape)) return aggregateCall(`gh_avg_${shiftOf(node)}`, args, shape)
-    return `gh_joined_mean(${halves(args, shape)}, ${aggregateCall('count', args, shape)}, ${shiftOf(node)})`
+    if (!isHalvable(node, shape)) return aggregateCall(`gh_avg_${scaleShift(node)}`, args, shape)
+    return `gh_joined_mean(${halves(args, shape)}, ${aggregateCall('count', args, shape)}, ${scaleShift(node)})`
   },
   min: (args, _node, shape) => aggregateCall('min', args, shape),
   max: (args, _node, shape) => aggregateCall('max', args, shape),
@@ -43,7 +43,7 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   regr_r2: pairs('regr_r2'),
   first: (args, _node, shape) => aggregateCall('gh_first', args, shape),
   last: (args, _node, shape) => aggregateCall('gh_last', args, shape),
-  vwap: (args, node, shape) => aggregateCall(`gh_vwap_${shiftOf(node)}`, args, shape),
+  vwap: (args, node, shape) => aggregateCall(`gh_vwap_${scaleShift(node)}`, args, shape),
 }
 
 /**
@@ -64,12 +64,12 @@ export function percentileSql({ isDiscrete, fraction, value, from, to, shape, li
   if (from.kind !== 'Double' && !isWide(from)) {
     const gathered = aggregateCall('group_concat', [value], shape)
     if (isDiscrete) return `gh_percentile_disc_of(${gathered}, ${fraction}, ${limit})`
-    return `gh_percentile_cont_of(${gathered}, ${fraction}, ${limit}, ${scaleOf(to) - scaleOf(from)})`
+    return `gh_percentile_cont_of(${gathered}, ${fraction}, ${limit}, ${typeScale(to) - typeScale(from)})`
   }
   if (isDiscrete) {
     return call(from.kind === 'Double' ? 'gh_percentile_disc_double' : 'gh_percentile_disc_wide')
   }
-  const shift = from.kind === 'Double' ? 'double' : scaleOf(to) - scaleOf(from)
+  const shift = from.kind === 'Double' ? 'double' : typeScale(to) - typeScale(from)
   return call(percentileName(shift, shape.distinct))
 }
 
@@ -82,7 +82,7 @@ export const SQLITE_WINDOWS: Dialect['windows'] = {
   lag_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lag(${x}, ${near(rows)}, ${other})${over}`),
   lead_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lead(${x}, ${near(rows)}, ${other})${over}`),
   locf: ([x], _node, over) => `gh_locf(${x})${over}`,
-  ema: ([x, n], node, over) => `gh_ema(${x}, ${n}, ${scaleOf(node.arguments[0]?.type)})${over}`,
+  ema: ([x, n], node, over) => `gh_ema(${x}, ${n}, ${typeScale(node.arguments[0]?.type)})${over}`,
   interpolate: interpolateSql,
   interpolate_integer: interpolateSql,
   // SQLite refuses NULL, and adds the number to that of the first row.
@@ -93,7 +93,7 @@ function interpolateSql([x = '', at]: readonly Sql[], node: WindowCall, over: Sq
   const known = `CASE WHEN ${x} IS NOT NULL THEN ${at} END`
   const around = [over, reversed].flatMap((tail) => [`gh_locf(${x})${tail}`, `gh_locf(${known})${tail}`])
   if (isDouble(node)) return `gh_finterpolate(${[x, at, ...around].join(', ')})`
-  return `gh_interpolate(${[x, at, ...around, shiftOf(node)].join(', ')})`
+  return `gh_interpolate(${[x, at, ...around, scaleShift(node)].join(', ')})`
 }
 
 /** Without a number of rows the result is NULL, not the default. */
@@ -108,12 +108,12 @@ function near(rows: Sql): Sql {
 
 function spread(id: SpreadId): AggregateSql {
   return (args, node, shape) =>
-    aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...scalesOf(node)), args, shape)
+    aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...nodeScales(node)), args, shape)
 }
 
 function pairs(id: PairId): AggregateSql {
   return (args, { arguments: [y, x] }, shape) =>
-    aggregateCall(pairName(id), [...args, String(scaleOf(y?.type)), String(scaleOf(x?.type))], shape)
+    aggregateCall(pairName(id), [...args, String(typeScale(y?.type)), String(typeScale(x?.type))], shape)
 }
 
 /** A column stored as 64-bit integers can be summed by SQLite itself, without calling our function for each row. */
@@ -128,15 +128,15 @@ export function halves([x]: readonly Sql[], shape: AggregateShape): Sql {
 }
 
 /** How many more digits after the point the result has than the argument. */
-export function shiftOf(node: Node): number {
-  const [from, to] = scalesOf(node)
+export function scaleShift(node: Node): number {
+  const [from, to] = nodeScales(node)
   return to - from
 }
 
-function scalesOf(node: Node): [number, number] {
-  return [scaleOf(node.arguments[0]?.type), scaleOf(node.type)]
+function nodeScales(node: Node): [number, number] {
+  return [typeScale(node.arguments[0]?.type), typeScale(node.type)]
 }
 
-function scaleOf(type: IqlType | undefined): number {
+function typeScale(type: IqlType | undefined): number {
   return (type === undefined ? undefined : asDecimal(type)?.scale) ?? 0
 }

@@ -1,12 +1,12 @@
 /** CAST and changes of scale in SQLite. */
 import { type IqlType, isExtraWide, isWide } from 'gatehouse-iql'
 import type { Sql } from '../../emit/dialect.ts'
-import { DAY, decimalOf } from './operators.ts'
+import { DAY, requireDecimal } from './operators.ts'
 
 /** An exact number as a Decimal of another scale and size. */
 export function rescale(operand: Sql, from: IqlType, to: IqlType, mode: 'round' | 'trunc' | 'floor' | 'ceil'): Sql {
-  const source = decimalOf(from)
-  const target = decimalOf(to)
+  const source = requireDecimal(from)
+  const target = requireDecimal(to)
   const shift = target.scale - source.scale
   const holdsAll = shift >= 0 && target.precision - target.scale >= source.precision - source.scale
   if (holdsAll && !isWide(to) && !isWide(from)) return shift === 0 ? operand : `(${operand} * ${10n ** BigInt(shift)})`
@@ -46,10 +46,10 @@ const CASTS: ReadonlyMap<string, (operand: Sql, scale: number) => Sql> = new Map
   ['Decimal>Double', (x, scale) => `gh_decimal_double(${x}, ${scale})`],
   ['Date>Timestamp', midnight],
   ['Date>LocalTimestamp', midnight],
-  ['Timestamp>Date', dateOf],
-  ['LocalTimestamp>Date', dateOf],
-  ['Timestamp>Time', timeOf],
-  ['LocalTimestamp>Time', timeOf],
+  ['Timestamp>Date', toDate],
+  ['LocalTimestamp>Date', toDate],
+  ['Timestamp>Time', toTime],
+  ['LocalTimestamp>Time', toTime],
 ])
 
 function midnight(x: Sql): Sql {
@@ -57,10 +57,10 @@ function midnight(x: Sql): Sql {
 }
 
 /** Division truncates toward zero. A million days more make every valid timestamp positive. */
-function dateOf(x: Sql): Sql {
+function toDate(x: Sql): Sql {
   return `((${x} + 1000000 * ${DAY}) / ${DAY} - 1000000)`
 }
 
-function timeOf(x: Sql): Sql {
+function toTime(x: Sql): Sql {
   return `(((${x} % ${DAY}) + ${DAY}) % ${DAY})`
 }

@@ -46,7 +46,7 @@ export const SQLITE: Dialect = {
   },
   keyFits: (value, _type, column, maxBytes) => `gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
-  nullOf: () => 'NULL',
+  typedNull: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
   widen: (operand, from, to) => {
     if (from.kind === 'Null') return operand

@@ -3,7 +3,7 @@ import type { BoundExpression, Like } from 'gatehouse-iql'
 import type { Sql } from '../../emit/dialect.ts'
 
 export function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
-  const globbed = node.ignoreCase ? undefined : globOf(node)
+  const globbed = node.ignoreCase ? undefined : toGlob(node)
   if (globbed !== undefined) return `(${operand} GLOB ${globbed})`
   return checkedLikeSql(operand, pattern, escapeSql, node)
 }
@@ -17,7 +17,7 @@ export function checkedLikeSql(operand: Sql, pattern: Sql, escapeSql: Sql | unde
 }
 
 /** A literal pattern as a quoted GLOB pattern; undefined if GLOB cannot express it. */
-function globOf({ pattern, escape: escapeNode }: Like): Sql | undefined {
+function toGlob({ pattern, escape: escapeNode }: Like): Sql | undefined {
   const text = literalText(pattern)
   const escapeText = escapeNode === undefined ? '' : literalText(escapeNode)
   if (text === undefined || escapeText === undefined || text.length > 1000) return undefined

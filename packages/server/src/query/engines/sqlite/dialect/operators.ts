@@ -16,11 +16,11 @@ export const SQLITE_OPERATORS: Dialect['operators'] = {
   'decimal-decimal': exactSql('-', 'gh_dsub'),
   'decimal*decimal': exactSql('*', 'gh_dmul'),
   'decimal/decimal': (a, b, node) => {
-    const result = decimalOf(node.type)
-    const shift = result.scale - decimalOf(node.left.type).scale + decimalOf(node.right.type).scale
+    const result = requireDecimal(node.type)
+    const shift = result.scale - requireDecimal(node.left.type).scale + requireDecimal(node.right.type).scale
     return `gh_ddiv(${a}, ${b}, ${shift}, ${result.precision})`
   },
-  'decimal%decimal': (a, b, node) => `gh_dmod(${a}, ${b}, ${decimalOf(node.type).precision})`,
+  'decimal%decimal': (a, b, node) => `gh_dmod(${a}, ${b}, ${requireDecimal(node.type).precision})`,
   'double+double': (a, b) => `gh_fadd(${a}, ${b})`,
   'double-double': (a, b) => `gh_fsub(${a}, ${b})`,
   'double*double': (a, b) => `gh_fmul(${a}, ${b})`,
@@ -50,11 +50,11 @@ export const SQLITE_OPERATORS: Dialect['operators'] = {
 function exactSql(symbol: Sql, checked: Sql): OperatorSql {
   return (a, b, node) => {
     if (!isWide(node.type) && !isWide(node.left.type) && !isWide(node.right.type)) return `(${a} ${symbol} ${b})`
-    return `${checked}(${a}, ${b}, ${decimalOf(node.type).precision})`
+    return `${checked}(${a}, ${b}, ${requireDecimal(node.type).precision})`
   }
 }
 
-export function decimalOf(type: IqlType): DecimalType {
+export function requireDecimal(type: IqlType): DecimalType {
   const decimal = asDecimal(type)
   if (decimal === undefined) throw new TypeError(`${type.kind} is not an exact number`)
   return decimal

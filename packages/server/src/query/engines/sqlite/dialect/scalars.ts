@@ -24,12 +24,12 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   ends_with: named('gh_ends_with'),
   contains: ([x, part]) => `(instr(${x}, ${part}) > 0)`,
   split_part: named('gh_split_part'),
-  abs: ([x], node) => byNumber(node, `gh_int(abs(${x}))`, `gh_dabs(${x}, ${digitsOf(node.type)})`, `gh_fabs(${x})`),
+  abs: ([x], node) => byNumber(node, `gh_int(abs(${x}))`, `gh_dabs(${x}, ${countDigits(node.type)})`, `gh_fabs(${x})`),
   sign: ([x], node) => byNumber(node, `sign(${x})`, `gh_dsign(${x})`, `gh_fsign(${x})`),
   round: whole('round', 'gh_fround'),
-  round_digits: ([x = ''], node) => rescale(x, typeOf(node, 0), node.type, 'round'),
+  round_digits: ([x = ''], node) => rescale(x, argumentType(node, 0), node.type, 'round'),
   trunc: whole('trunc', 'gh_ftrunc'),
-  trunc_digits: ([x = ''], node) => rescale(x, typeOf(node, 0), node.type, 'trunc'),
+  trunc_digits: ([x = ''], node) => rescale(x, argumentType(node, 0), node.type, 'trunc'),
   floor: whole('floor', 'gh_ffloor'),
   ceil: whole('ceil', 'gh_fceil'),
   sqrt: named('gh_sqrt'),
@@ -38,8 +38,8 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   ln: named('gh_ln'),
   least: named('gh_least'),
   greatest: named('gh_greatest'),
-  date_trunc: ([unit, x], node) => `gh_date_trunc(${unit}, ${asTimestamp(x, typeOf(node, 1))})`,
-  date_part: ([part, x], node) => `gh_date_part(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
+  date_trunc: ([unit, x], node) => `gh_date_trunc(${unit}, ${asTimestamp(x, argumentType(node, 1))})`,
+  date_part: ([part, x], node) => `gh_date_part(${part}, ${asTimestamp(x, argumentType(node, 1))})`,
   timezone: ([zone, x]) => `gh_zone_local(${x}, ${zone})`,
   timezone_local: ([zone, x]) => `gh_zone_instant(${x}, ${zone})`,
   date_trunc_zone: named('gh_zone_trunc'),
@@ -47,12 +47,12 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   time_bucket_zone: named('gh_zone_bucket'),
   time_bucket_months_zone: named('gh_zone_bucket'),
   date_part_time: named('gh_date_part'),
-  extract: ([part, x], node) => `gh_extract(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
+  extract: ([part, x], node) => `gh_extract(${part}, ${asTimestamp(x, argumentType(node, 1))})`,
   extract_time: named('gh_extract'),
   date_diff: ([span, from, to], node) =>
-    `gh_date_diff(${span}, ${asTimestamp(from, typeOf(node, 1))}, ${asTimestamp(to, typeOf(node, 2))})`,
-  time_bucket: ([width = '', x], node) => bucketSql(width, asTimestamp(x, typeOf(node, 1)), node),
-  time_bucket_months: ([width, x], node) => `gh_bucket_months(${width}, ${asTimestamp(x, typeOf(node, 1))})`,
+    `gh_date_diff(${span}, ${asTimestamp(from, argumentType(node, 1))}, ${asTimestamp(to, argumentType(node, 2))})`,
+  time_bucket: ([width = '', x], node) => bucketSql(width, asTimestamp(x, argumentType(node, 1)), node),
+  time_bucket_months: ([width, x], node) => `gh_bucket_months(${width}, ${asTimestamp(x, argumentType(node, 1))})`,
   json_get: named('gh_json_get'),
   json_item: named('gh_json_item'),
   json_text: named('gh_json_text'),
@@ -85,19 +85,19 @@ function named(name: string): ScalarSql {
 /** round, trunc, floor and ceil without digits; an Integer is unchanged. */
 function whole(mode: 'round' | 'trunc' | 'floor' | 'ceil', ofDouble: string): ScalarSql {
   return ([x = ''], node) => {
-    const type = typeOf(node, 0)
+    const type = argumentType(node, 0)
     if (type.kind === 'Double') return `${ofDouble}(${x})`
     return type.kind === 'Decimal' ? rescale(x, type, node.type, mode) : x
   }
 }
 
 function byNumber(node: BoundCall, ofInteger: Sql, ofDecimal: Sql, ofDouble: Sql): Sql {
-  const { kind } = typeOf(node, 0)
+  const { kind } = argumentType(node, 0)
   if (kind === 'Double') return ofDouble
   return kind === 'Decimal' ? ofDecimal : ofInteger
 }
 
-function digitsOf(type: IqlType): number {
+function countDigits(type: IqlType): number {
   return type.kind === 'Decimal' ? type.precision : 19
 }
 
@@ -105,7 +105,7 @@ function asTimestamp(x: Sql | undefined, type: IqlType): Sql {
   return type.kind === 'Date' ? `(${x} * ${DAY})` : String(x)
 }
 
-function typeOf(node: BoundCall, index: number): IqlType {
+function argumentType(node: BoundCall, index: number): IqlType {
   const argument = node.arguments[index]
   if (argument === undefined) throw new TypeError(`${node.function} without argument ${index}`)
   return argument.type

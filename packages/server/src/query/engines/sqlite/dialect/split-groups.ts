@@ -9,7 +9,7 @@ import {
   type SplitGroupsSql,
   type Sql,
 } from '../../emit/dialect.ts'
-import { halves, isHalvable, SQLITE_AGGREGATES, shiftOf } from './aggregates.ts'
+import { halves, isHalvable, SQLITE_AGGREGATES, scaleShift } from './aggregates.ts'
 import { rowId } from './row-id.ts'
 
 export const SQLITE_SPLIT_GROUPS: SplitGroupsSql = {
@@ -39,7 +39,7 @@ function splitAggregate(
       if (isDouble(node) || !isHalvable(node, shape)) return undefined
       return {
         parts: [integers(aggregateCall('sum', args, shape)), integers(aggregateCall('count', args, shape))],
-        whole: ([sum = '', count]) => `gh_joined_mean(${halvesOf(sum)}, sum(${count}), ${shiftOf(node)})`,
+        whole: ([sum = '', count]) => `gh_joined_mean(${columnHalves(sum)}, sum(${count}), ${scaleShift(node)})`,
       }
     default:
       return undefined
@@ -56,7 +56,7 @@ function splitSum(
   if (product !== undefined || isHalvable(node, shape))
     return {
       parts: [integers(aggregateCall('sum', args, shape))],
-      whole: ([part = '']) => `gh_joined(${halvesOf(part)})`,
+      whole: ([part = '']) => `gh_joined(${columnHalves(part)})`,
     }
   const part: PartAggregate = { sql: aggregateCall('gh_sum', args, shape), combine: 'gh_sum', isInteger: false }
   return { parts: [part], whole: ([column]) => `gh_sum(${column})` }
@@ -71,6 +71,6 @@ function integers(sql: Sql): PartAggregate {
   return { sql, combine: 'sum', isInteger: true }
 }
 
-function halvesOf(column: Sql): Sql {
+function columnHalves(column: Sql): Sql {
   return halves([column], { distinct: false, orderBy: '', tail: '', tailWhere: () => '' })
 }

@@ -41,13 +41,13 @@ function areKnown(values: readonly Raw[]): values is readonly Value[] {
   return !values.includes(null)
 }
 
-export function exactOf(value: Raw | undefined): bigint {
+export function toExact(value: Raw | undefined): bigint {
   if (typeof value === 'bigint' || value instanceof Uint8Array) return exact(value)
   throw new TypeError('Not an exact number')
 }
 
 /** The value of a Double. */
-export function realOf(value: Raw | undefined): number {
+export function toReal(value: Raw | undefined): number {
   if (value === undefined || value === null || value instanceof Uint8Array) throw new TypeError('Not a Double')
   return real(value)
 }

@@ -1,15 +1,15 @@
 /** Correlation, covariances and regression of two numbers, from exact sums; and the exponential moving average. */
 import { ROOT_DIGITS, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { averagedRowsError } from '../../runtime-error.ts'
-import { aggregate, exactOf, movingAggregate, type Raw, realOf, type Value } from './aggregate.ts'
+import { aggregate, movingAggregate, type Raw, toExact, toReal, type Value } from './aggregate.ts'
 import {
   addDouble,
   type DoubleSums,
-  digitsOf,
   nearestDouble,
   noDoubles,
   roundedRoot,
   type Sums,
+  toDigits,
 } from './aggregates-spread.ts'
 import type { FunctionHost } from './function-host.ts'
 import { NUMBER_FUNCTIONS, roundedQuotient, storedDouble } from './number.ts'
@@ -21,7 +21,7 @@ export function pairName(id: PairId): string {
 }
 
 export function registerPairs(database: FunctionHost): void {
-  movingAggregate(database, 'gh_corr', { start: noPairs, add: addPair, result: correlationOf })
+  movingAggregate(database, 'gh_corr', { start: noPairs, add: addPair, result: computeCorrelation })
   for (const [id, result] of Object.entries(RESULTS))
     movingAggregate(database, `gh_${id}`, { start: noPairs, add: addPair, result })
   registerAverage(database)
@@ -39,7 +39,7 @@ const noPairs = (): PairSums => ({ y: noDoubles(), x: noDoubles(), exact: { y: 0
 
 function addPair(sums: PairSums, sign: bigint, y?: Value, x?: Value, ...scales: Value[]): void {
   const [before, earlier] = [sums.y.scale, sums.x.scale]
-  const [b, a] = [digitsOf(y), digitsOf(x)]
+  const [b, a] = [toDigits(y), toDigits(x)]
   addDouble(sums.y, sign, y)
   addDouble(sums.x, sign, x)
   const [ofY = 0n, ofX = 0n] = scales
@@ -51,42 +51,43 @@ function addPair(sums: PairSums, sign: bigint, y?: Value, x?: Value, ...scales: 
   sums.products += sign * left * a.unscaled * 10n ** BigInt(sums.x.scale - a.scale)
 }
 
-function correlationOf(sums: PairSums): Raw {
+function computeCorrelation(sums: PairSums): Raw {
   const { x, y } = sums
   if (x.count < 1n) return null
   if (x.special > 0n || y.special > 0n) return 'NaN'
-  const spreads = spreadOf(x) * spreadOf(y)
+  const spreads = computeSpread(x) * computeSpread(y)
   if (spreads === 0n) return null
-  const together = togetherOf(sums)
+  const together = jointSpread(sums)
   const root = roundedRoot(together * together * 10n ** BigInt(2 * ROOT_DIGITS), spreads)
   return nearestDouble(together < 0n ? -root : root, ROOT_DIGITS)
 }
 
 const RESULTS: Readonly<Record<PairId, (sums: PairSums) => Raw>> = {
-  covar_pop: (sums) => covarianceOf(sums, sums.x.count * sums.x.count),
-  covar_samp: (sums) => covarianceOf(sums, sums.x.count * (sums.x.count - 1n)),
-  regr_slope: (sums) => lineOf(sums, togetherOf(sums), scaleOf(sums, 'y') - scaleOf(sums, 'x')),
+  covar_pop: (sums) => computeCovariance(sums, sums.x.count * sums.x.count),
+  covar_samp: (sums) => computeCovariance(sums, sums.x.count * (sums.x.count - 1n)),
+  regr_slope: (sums) => regressionLine(sums, jointSpread(sums), sumScale(sums, 'y') - sumScale(sums, 'x')),
   regr_intercept: (sums) =>
-    lineOf(sums, sums.y.total * sums.x.squares - sums.x.total * sums.products, scaleOf(sums, 'y')),
+    regressionLine(sums, sums.y.total * sums.x.squares - sums.x.total * sums.products, sumScale(sums, 'y')),
   regr_r2: (sums) => {
     const { x, y } = sums
-    if (x.special === 0n && y.special === 0n && x.count > 0n && spreadOf(x) !== 0n && spreadOf(y) === 0n) return 1
-    return lineOf(sums, togetherOf(sums) ** 2n, 0, spreadOf(y))
+    if (x.special === 0n && y.special === 0n && x.count > 0n && computeSpread(x) !== 0n && computeSpread(y) === 0n)
+      return 1
+    return regressionLine(sums, jointSpread(sums) ** 2n, 0, computeSpread(y))
   },
 }
 
-function covarianceOf(sums: PairSums, divisor: bigint): Raw {
+function computeCovariance(sums: PairSums, divisor: bigint): Raw {
   if (divisor <= 0n) return null
   if (sums.x.special > 0n || sums.y.special > 0n) return 'NaN'
-  return ratio(togetherOf(sums), divisor, scaleOf(sums, 'y') + scaleOf(sums, 'x'))
+  return ratio(jointSpread(sums), divisor, sumScale(sums, 'y') + sumScale(sums, 'x'))
 }
 
 /** The numerator divided by the spread of x, and by `further`. */
-function lineOf({ x, y }: PairSums, numerator: bigint, scale: number, further = 1n): Raw {
+function regressionLine({ x, y }: PairSums, numerator: bigint, scale: number, further = 1n): Raw {
   if (x.count < 1n) return null
   if (x.special > 0n) return 'NaN'
-  if (spreadOf(x) === 0n) return null
-  return y.special > 0n ? 'NaN' : ratio(numerator, spreadOf(x) * further, scale)
+  if (computeSpread(x) === 0n) return null
+  return y.special > 0n ? 'NaN' : ratio(numerator, computeSpread(x) * further, scale)
 }
 
 /** Where the numerator has `scale` more digits after the point than the divisor. */
@@ -96,15 +97,15 @@ function ratio(numerator: bigint, divisor: bigint, scale: number): Raw {
   return nearestDouble(roundedQuotient(numerator * grown, divisor * shrunk), SPREAD_DIGITS)
 }
 
-function spreadOf({ count, squares, total }: Sums): bigint {
+function computeSpread({ count, squares, total }: Sums): bigint {
   return count * squares - total * total
 }
 
-function togetherOf({ x, y, products }: PairSums): bigint {
+function jointSpread({ x, y, products }: PairSums): bigint {
   return x.count * products - x.total * y.total
 }
 
-function scaleOf(sums: PairSums, of: 'x' | 'y'): number {
+function sumScale(sums: PairSums, of: 'x' | 'y'): number {
   return sums[of].scale + sums.exact[of]
 }
 
@@ -114,8 +115,8 @@ function registerAverage(database: FunctionHost): void {
     start: () => ({ average: null as number | string | null }),
     step: (state, value = null, rows = null, scale = null) => {
       if (value === null || rows === null) return
-      if (exactOf(rows) < 1n) throw averagedRowsError()
-      const number = doubleOf(value, Number(scale))
+      if (toExact(rows) < 1n) throw averagedRowsError()
+      const number = toDouble(value, Number(scale))
       const weight = 2 / (Number(rows) + 1)
       state.average =
         state.average === null ? storedDouble(number) : plus(times(weight, number), times(1 - weight, state.average))
@@ -128,7 +129,7 @@ function registerAverage(database: FunctionHost): void {
   })
 }
 
-function doubleOf(value: Value, scale: number): number {
-  if (typeof value === 'bigint' || value instanceof Uint8Array) return Number(writeDecimal(exactOf(value), scale))
-  return realOf(value)
+function toDouble(value: Value, scale: number): number {
+  if (typeof value === 'bigint' || value instanceof Uint8Array) return Number(writeDecimal(toExact(value), scale))
+  return toReal(value)
 }

@@ -1,7 +1,7 @@
 /** Variances and standard deviations, from exact sums. */
 import { DECIMAL_DIGITS, QUOTIENT_SCALE, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { overflowError } from '../../runtime-error.ts'
-import { exactOf, movingAggregate, realOf, type Value } from './aggregate.ts'
+import { movingAggregate, toExact, toReal, type Value } from './aggregate.ts'
 import type { FunctionHost } from './function-host.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
 
@@ -10,7 +10,7 @@ export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
 const SPREADS: readonly SpreadId[] = ['variance', 'stddev', 'var_pop', 'stddev_pop']
 
 /** By how many digits the result is shifted: the numerator of a variance has the scale 2 × from, its root the scale from. */
-function shiftOf(id: SpreadId, from: number, to: number): number {
+function resultShift(id: SpreadId, from: number, to: number): number {
   return to - (isVariance(id) ? 2 * from : from)
 }
 
@@ -20,10 +20,10 @@ function isVariance(id: SpreadId): boolean {
 
 /** For the scales of the argument and of the result. The name ends with the shift: gh_stddev_12, gh_variance_down_4. */
 export function spreadName(id: SpreadId, from: number, to: number): string {
-  return nameOf(id, shiftOf(id, from, to))
+  return functionName(id, resultShift(id, from, to))
 }
 
-function nameOf(id: SpreadId, shift: number): string {
+function functionName(id: SpreadId, shift: number): string {
   return shift < 0 ? `gh_${id}_down_${-shift}` : `gh_${id}_${shift}`
 }
 
@@ -34,11 +34,11 @@ export function doubleSpreadName(id: SpreadId): string {
 export function registerSpread(database: FunctionHost): void {
   for (const id of SPREADS) {
     for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++)
-      movingAggregate(database, nameOf(id, shift), {
+      movingAggregate(database, functionName(id, shift), {
         start: (): Sums => ({ total: 0n, squares: 0n, count: 0n }),
-        add: (sums, sign, value) => add(sums, sign, exactOf(value)),
+        add: (sums, sign, value) => add(sums, sign, toExact(value)),
         result: (sums) => {
-          const spread = spreadOf(id, sums, shift)
+          const spread = computeSpread(id, sums, shift)
           return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
         },
       })
@@ -46,7 +46,7 @@ export function registerSpread(database: FunctionHost): void {
       start: noDoubles,
       add: (sums, sign, value) => addDouble(sums, sign, value),
       result: (sums) => {
-        const spread = spreadOf(id, sums, shiftOf(id, sums.scale, SPREAD_DIGITS))
+        const spread = computeSpread(id, sums, resultShift(id, sums.scale, SPREAD_DIGITS))
         if (spread === undefined) return null
         return sums.special > 0n ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
       },
@@ -75,7 +75,7 @@ function add(sums: Sums, sign: bigint, number: bigint): void {
 }
 
 export function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefined): void {
-  const digits = digitsOf(value)
+  const digits = toDigits(value)
   if (digits === undefined) {
     sums.count += sign
     sums.special += sign
@@ -91,13 +91,13 @@ export function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefin
 }
 
 /** Undefined for NaN and infinities. */
-export function digitsOf(value: Value | undefined): { readonly unscaled: bigint; readonly scale: number } | undefined {
-  if (typeof value === 'bigint' || value instanceof Uint8Array) return { unscaled: exactOf(value), scale: 0 }
-  return readDigits(String(realOf(value)))
+export function toDigits(value: Value | undefined): { readonly unscaled: bigint; readonly scale: number } | undefined {
+  if (typeof value === 'bigint' || value instanceof Uint8Array) return { unscaled: toExact(value), scale: 0 }
+  return readDigits(String(toReal(value)))
 }
 
 /** Unscaled; undefined for too few rows. */
-function spreadOf(id: SpreadId, { total, squares, count }: Sums, shift: number): bigint | undefined {
+function computeSpread(id: SpreadId, { total, squares, count }: Sums, shift: number): bigint | undefined {
   const isSample = id === 'variance' || id === 'stddev'
   if (count < (isSample ? 2n : 1n)) return undefined
   const powers = isVariance(id) ? shift : 2 * shift

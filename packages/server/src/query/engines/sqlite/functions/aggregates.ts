@@ -1,7 +1,7 @@
 /** Aggregates that SQLite lacks or computes inexactly: sums, means, first and last, and the check for a single row. */
 import { MAX_INTEGER, MIN_INTEGER, QUOTIENT_SCALE, readDigits, writeDecimal } from 'gatehouse-iql'
 import { manyRowsError, overflowError } from '../../runtime-error.ts'
-import { aggregate, exactOf, movingAggregate, type Raw, realOf } from './aggregate.ts'
+import { aggregate, movingAggregate, type Raw, toExact, toReal } from './aggregate.ts'
 import { registerPairs } from './aggregates-pairs.ts'
 import { registerSpread } from './aggregates-spread.ts'
 import type { FunctionHost } from './function-host.ts'
@@ -50,7 +50,7 @@ interface ExactSum {
 const EXACT_SUM = {
   start: (): ExactSum => ({ total: 0n, count: 0n }),
   add: (sum: ExactSum, sign: bigint, value?: Raw): void => {
-    sum.total += sign * exactOf(value)
+    sum.total += sign * toExact(value)
     sum.count += sign
   },
 }
@@ -83,12 +83,12 @@ function registerDoubles(database: FunctionHost): void {
       add: addDouble,
       result: (sum) => (sum.count === 0n ? null : storedDouble(result(sum))),
     })
-  register('gh_fsum', totalOf)
-  register('gh_favg', (sum) => totalOf(sum) / Number(sum.count))
+  register('gh_fsum', computeTotal)
+  register('gh_favg', (sum) => computeTotal(sum) / Number(sum.count))
 }
 
 function addDouble(sum: DoubleSum, sign: bigint, value?: Raw): void {
-  const number = realOf(value)
+  const number = toReal(value)
   sum.count += sign
   if (Number.isNaN(number)) sum.nan += sign
   else if (number === Number.POSITIVE_INFINITY) sum.positive += sign
@@ -106,7 +106,7 @@ function addExactly(sum: DoubleSum, number: number, sign: bigint): void {
   sum.unscaled += sign * parsed.unscaled * 10n ** BigInt(sum.scale - parsed.scale)
 }
 
-function totalOf(sum: DoubleSum): number {
+function computeTotal(sum: DoubleSum): number {
   if (sum.nan > 0n || (sum.positive > 0n && sum.negative > 0n)) return Number.NaN
   if (sum.positive > 0n) return Number.POSITIVE_INFINITY
   if (sum.negative > 0n) return Number.NEGATIVE_INFINITY
@@ -120,7 +120,7 @@ function registerProducts(database: FunctionHost): void {
   movingAggregate(database, 'gh_missing_products', {
     start: EXACT_SUM.start,
     add: (sum, sign, left, right) => {
-      const product = exactOf(left) * exactOf(right)
+      const product = toExact(left) * toExact(right)
       const nearest = product > MAX_INTEGER ? MAX_INTEGER : product < MIN_INTEGER ? MIN_INTEGER : product
       sum.total += sign * (product - nearest)
     },
@@ -142,8 +142,8 @@ function registerVwap(database: FunctionHost): void {
     movingAggregate(database, `gh_vwap_${shift}`, {
       start: () => ({ value: 0n, weight: 0n }),
       add: (sum, sign, price, weight) => {
-        const quantity = exactOf(weight) * sign
-        sum.value += exactOf(price) * quantity
+        const quantity = toExact(weight) * sign
+        sum.value += toExact(price) * quantity
         sum.weight += quantity
       },
       result: ({ value, weight }) =>
@@ -188,7 +188,7 @@ function registerEnds(database: FunctionHost): void {
 }
 
 /** least and greatest. SQLite's min and max of several arguments are NULL when one of them is. */
-export function extremeOf(values: readonly Raw[], sign: 1 | -1): Raw {
+export function findExtreme(values: readonly Raw[], sign: 1 | -1): Raw {
   let best: Raw = null
   for (const value of values) {
     if (value !== null && (best === null || compareRaw(value, best) * sign > 0)) best = value
@@ -200,13 +200,13 @@ export function extremeOf(values: readonly Raw[], sign: 1 | -1): Raw {
 function compareRaw(a: Raw, b: Raw): number {
   // Most values: the times of first and last.
   if (typeof a === 'bigint' && typeof b === 'bigint') return a < b ? -1 : a > b ? 1 : 0
-  const ranks = rankOf(a) - rankOf(b)
+  const ranks = typeRank(a) - typeRank(b)
   if (ranks !== 0) return ranks
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
   if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)
   return a === b || a === null || b === null ? 0 : a < b ? -1 : 1
 }
 
-function rankOf(value: Raw): number {
+function typeRank(value: Raw): number {
   return value === null ? 0 : typeof value === 'string' ? 2 : value instanceof Uint8Array ? 3 : 1
 }

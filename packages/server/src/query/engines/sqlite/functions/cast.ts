@@ -21,7 +21,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { iqlError, overflowError, underflowError } from '../../runtime-error.ts'
-import { itemOf, memberOf } from './json-text.ts'
+import { findItem, findMember } from './json-text.ts'
 import { exact, fitted, integer, real, rescaled, roundHalfAway, type SqliteFunction, storedDouble } from './number.ts'
 
 type Exact = bigint | Uint8Array
@@ -70,10 +70,10 @@ export const CAST_FUNCTIONS = {
     throw iqlError('BadValue', 'The bytes are not valid UTF-8')
   },
 
-  gh_json_get: (json: string, key: string) => memberOf(json, key) ?? null,
-  gh_json_item: (json: string, index: bigint) => itemOf(json, index) ?? null,
-  gh_json_text: (json: string, key: string) => plain(memberOf(json, key)),
-  gh_json_item_text: (json: string, index: bigint) => plain(itemOf(json, index)),
+  gh_json_get: (json: string, key: string) => findMember(json, key) ?? null,
+  gh_json_item: (json: string, index: bigint) => findItem(json, index) ?? null,
+  gh_json_text: (json: string, key: string) => plain(findMember(json, key)),
+  gh_json_item_text: (json: string, index: bigint) => plain(findItem(json, index)),
 } as const satisfies Record<string, SqliteFunction>
 
 function read<T>(text: string, type: string, parse: (text: string) => T | undefined): T {

@@ -1,7 +1,7 @@
 /** Registers the SQL functions that the emitted SQL calls. */
 import { rowTwiceError } from '../../runtime-error.ts'
 import type { Raw } from './aggregate.ts'
-import { extremeOf, registerAggregates } from './aggregates.ts'
+import { findExtreme, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './cast.ts'
 import type { FunctionHost } from './function-host.ts'
 import { NULLABLE_NUMBER_FUNCTIONS, NUMBER_FUNCTIONS, type SqliteFunction } from './number.ts'
@@ -26,8 +26,8 @@ export function registerFunctions(database: FunctionHost): void {
   for (const [name, run] of Object.entries(STRICT_FUNCTIONS))
     database.function(name, { ...OPTIONS, deterministic: name !== 'gh_uuid' }, strict(run))
   for (const [name, run] of Object.entries(NULLABLE_NUMBER_FUNCTIONS)) database.function(name, OPTIONS, run)
-  database.function('gh_least', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, -1))
-  database.function('gh_greatest', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, 1))
+  database.function('gh_least', { ...OPTIONS, varargs: true }, (...values: Raw[]) => findExtreme(values, -1))
+  database.function('gh_greatest', { ...OPTIONS, varargs: true }, (...values: Raw[]) => findExtreme(values, 1))
   database.function('gh_concat', { ...OPTIONS, varargs: true }, strict(concat))
   registerAggregates(database)
   registerRowTracking(database)

@@ -1,7 +1,7 @@
 /** Finds a member or an element in the text of a JSON value, and returns its text unchanged. The text must be valid JSON. */
 
 /** Of several members with the same name the last one counts. */
-export function memberOf(json: string, key: string): string | undefined {
+export function findMember(json: string, key: string): string | undefined {
   let found: string | undefined
   forEachChild(json, '{', (text, name) => {
     if (name === key) found = text
@@ -9,7 +9,7 @@ export function memberOf(json: string, key: string): string | undefined {
   return found
 }
 
-export function itemOf(json: string, index: bigint): string | undefined {
+export function findItem(json: string, index: bigint): string | undefined {
   let found: string | undefined
   let at = 0n
   forEachChild(json, '[', (text) => {

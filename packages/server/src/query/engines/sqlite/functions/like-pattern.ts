@@ -24,26 +24,26 @@ export function likePattern(pattern: string, escapeText: string): LikePattern {
 }
 
 function compile(pattern: string, escapeText: string): LikePattern {
-  const pieces = piecesOf(pattern, escapeText)
+  const pieces = splitPattern(pattern, escapeText)
   const [first, ...rest] = pieces
   const last = rest.pop()
   if (first === undefined) return { matches: (text) => text === '' }
-  if (last === undefined) return { matches: (text) => endOf(first, text, 0) === text.length }
+  if (last === undefined) return { matches: (text) => matchEnd(first, text, 0) === text.length }
   return {
     matches(text) {
-      let at = endOf(first, text, 0)
+      let at = matchEnd(first, text, 0)
       for (const piece of rest) {
         if (at === -1) return false
         at = find(piece, text, at)
       }
       if (at === -1) return false
-      const start = startOf(last, text)
-      return start >= at && endOf(last, text, start) === text.length
+      const start = lastStart(last, text)
+      return start >= at && matchEnd(last, text, start) === text.length
     },
   }
 }
 
-function piecesOf(pattern: string, escapeText: string): Piece[] {
+function splitPattern(pattern: string, escapeText: string): Piece[] {
   const pieces: Piece[] = []
   let characters: (string | null)[] = []
   let escaped = false
@@ -65,7 +65,7 @@ function piecesOf(pattern: string, escapeText: string): Piece[] {
 }
 
 /** The end of the piece if it is at this place of the text; -1 if it is not. */
-function endOf(piece: Piece, text: string, from: number): number {
+function matchEnd(piece: Piece, text: string, from: number): number {
   if ('text' in piece) return text.startsWith(piece.text, from) ? from + piece.text.length : -1
   let at = from
   for (const character of piece.characters) {
@@ -83,14 +83,14 @@ function find(piece: Piece, text: string, from: number): number {
     return at === -1 ? -1 : at + piece.text.length
   }
   for (let at = from; at <= text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) {
-    const end = endOf(piece, text, at)
+    const end = matchEnd(piece, text, at)
     if (end !== -1) return end
   }
   return -1
 }
 
 /** Where the piece would start if it were the end of the text; -1 if the text is too short. */
-function startOf(piece: Piece, text: string): number {
+function lastStart(piece: Piece, text: string): number {
   if ('text' in piece) return text.length - piece.text.length
   let at = text.length
   for (let count = piece.characters.length; count > 0; count--) {

@@ -4,7 +4,7 @@
  */
 import { FRACTION_SCALE, QUOTIENT_SCALE } from 'gatehouse-iql'
 import { badFractionError, manyValuesError } from '../../runtime-error.ts'
-import { aggregate, exactOf, type Raw, realOf } from './aggregate.ts'
+import { aggregate, type Raw, toExact, toReal } from './aggregate.ts'
 import type { FunctionHost } from './function-host.ts'
 import { between, fitted, roundedQuotient, type SqliteFunction, storedDouble } from './number.ts'
 
@@ -23,7 +23,7 @@ export const PERCENTILE_FUNCTIONS = {
     exactBetween(readValues(gathered, fraction, most), fraction, shift),
   gh_percentile_disc_of: (gathered: string, fraction: bigint, most: bigint) => {
     const values = readValues(gathered, fraction, most)
-    return BigInt(valueAt(values, rankOf(fraction, values.length)))
+    return BigInt(valueAt(values, findRank(fraction, values.length)))
   },
 } as const satisfies Record<string, SqliteFunction>
 
@@ -101,7 +101,7 @@ function leastFrom(values: Values, index: number): number | bigint {
 }
 
 function exactBetween(values: Values, fraction: bigint, shift: bigint): bigint | Uint8Array {
-  const { index, part } = positionOf(fraction, values.length)
+  const { index, part } = findPosition(fraction, values.length)
   const low = valueAt(values, index)
   const high = part === 0n ? low : leastFrom(values, index + 1)
   const weighted = BigInt(low) * (ONE - part) + BigInt(high) * part
@@ -109,13 +109,13 @@ function exactBetween(values: Values, fraction: bigint, shift: bigint): bigint |
 }
 
 /** The index of the value at or before the fraction, and how far it is to the next, in units of 1 / ONE. */
-function positionOf(fraction: bigint, count: number): { readonly index: number; readonly part: bigint } {
+function findPosition(fraction: bigint, count: number): { readonly index: number; readonly part: bigint } {
   const position = fraction * BigInt(count - 1)
   return { index: Number(position / ONE), part: position % ONE }
 }
 
 /** The index of the first value whose share of the values up to it is not below the fraction. */
-function rankOf(fraction: bigint, count: number): number {
+function findRank(fraction: bigint, count: number): number {
   const rank = (fraction * BigInt(count) + ONE - 1n) / ONE
   return Math.max(Number(rank), 1) - 1
 }
@@ -138,18 +138,18 @@ export function percentileName(shift: number | 'double', isDistinct: boolean): s
 export function registerPercentiles(database: FunctionHost): void {
   for (const isDistinct of [false, true]) {
     for (let shift = 0; shift <= QUOTIENT_SCALE; shift++)
-      holding(database, percentileName(shift, isDistinct), exactOf, (values, fraction) =>
+      holding(database, percentileName(shift, isDistinct), toExact, (values, fraction) =>
         exactBetween(isDistinct ? [...new Set(values)] : values, fraction, BigInt(shift)),
       )
-    holding(database, percentileName('double', isDistinct), realOf, (values, fraction) =>
+    holding(database, percentileName('double', isDistinct), toReal, (values, fraction) =>
       doubleBetween(Float64Array.from(isDistinct ? new Set(values) : values).sort(), fraction),
     )
   }
-  holding(database, 'gh_percentile_disc_wide', exactOf, (values, fraction) =>
-    fitted(BigInt(valueAt(values, rankOf(fraction, values.length))), RESULT_DIGITS),
+  holding(database, 'gh_percentile_disc_wide', toExact, (values, fraction) =>
+    fitted(BigInt(valueAt(values, findRank(fraction, values.length))), RESULT_DIGITS),
   )
-  holding(database, 'gh_percentile_disc_double', realOf, (values, fraction) =>
-    storedDouble(Float64Array.from(values).sort()[rankOf(fraction, values.length)] ?? 0),
+  holding(database, 'gh_percentile_disc_double', toReal, (values, fraction) =>
+    storedDouble(Float64Array.from(values).sort()[findRank(fraction, values.length)] ?? 0),
   )
 }
 
@@ -184,7 +184,7 @@ function isHeld(state: Held<unknown>, fraction: Raw | undefined, most: Raw | und
 
 /** Exact over the shortest decimal forms, and rounded once. NaN comes last. */
 function doubleBetween(values: Float64Array, fraction: bigint): number | string {
-  const { index, part } = positionOf(fraction, values.length)
+  const { index, part } = findPosition(fraction, values.length)
   const low = values[index] ?? 0
   const high = values[index + 1] ?? low
   return storedDouble(part === 0n || low === high ? low : between(low, high, part, ONE))

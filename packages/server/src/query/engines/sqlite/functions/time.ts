@@ -45,11 +45,11 @@ export const TIME_FUNCTIONS = {
   gh_series_months: (start: bigint, stop: bigint, step: Span) => {
     const { months } = parts(step)
     if (months <= 0n) throw seriesStepError()
-    const steps = floorDivide(monthOf(stop) - monthOf(start), months)
+    const steps = floorDivide(countMonths(stop) - countMonths(start), months)
     return seriesSteps(steps >= 0n && addMonths(start, steps * months) > stop ? steps - 1n : steps)
   },
   gh_date_trunc: truncated,
-  gh_date_part: partOf,
+  gh_date_part: readPart,
   gh_extract: finePart,
   gh_date_diff: (unit: string, from: bigint, to: bigint) => (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
   gh_bucket: (width: bigint, micros: bigint) => {
@@ -59,7 +59,7 @@ export const TIME_FUNCTIONS = {
   gh_bucket_months: (width: Span, micros: bigint) => {
     const { months } = parts(width)
     if (months <= 0n) throw widthError()
-    return timestamp(monthStart(Number(floorDivide(monthOf(micros), months) * months)))
+    return timestamp(monthStart(Number(floorDivide(countMonths(micros), months) * months)))
   },
 } as const satisfies Record<string, SqliteFunction>
 
@@ -92,14 +92,14 @@ function whole(months: bigint, micros: bigint): string {
   return `${months}:${micros}`
 }
 
-function dateOf(micros: bigint): Date {
+function toDate(micros: bigint): Date {
   return new Date(Number(floorDivide(micros, 1000n)))
 }
 
 /** Keeps the day, or uses the last one of a shorter month. */
 export function addMonths(micros: bigint, months: bigint): bigint {
   if (months === 0n) return micros
-  const date = dateOf(micros)
+  const date = toDate(micros)
   const midnight = floorDivide(micros, MICROS_PER_DAY) * MICROS_PER_DAY
   const month = BigInt(date.getUTCFullYear() * 12 + date.getUTCMonth()) + months
   if (month < 12n || month >= 120_000n) throw overflowError('Timestamp')
@@ -111,8 +111,8 @@ export function addMonths(micros: bigint, months: bigint): bigint {
 }
 
 /** Months since January 2000. */
-export function monthOf(micros: bigint): bigint {
-  const date = dateOf(micros)
+export function countMonths(micros: bigint): bigint {
+  const date = toDate(micros)
   return BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
 }
 
@@ -129,7 +129,7 @@ export function monthStart(month: number): bigint {
 }
 
 export function truncated(unit: string, micros: bigint): bigint {
-  const date = dateOf(micros)
+  const date = toDate(micros)
   const month = (date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth()
   switch (unit) {
     case 'year':
@@ -147,7 +147,7 @@ export function truncated(unit: string, micros: bigint): bigint {
   }
 }
 
-export function partOf(name: string, micros: bigint): bigint {
+export function readPart(name: string, micros: bigint): bigint {
   return (PARTS.get(name) ?? epochSeconds)(micros)
 }
 
@@ -159,18 +159,18 @@ function finePart(name: string, micros: bigint): bigint {
 const MICROS_PER_MINUTE = 60_000_000n
 
 const PARTS: ReadonlyMap<string, (micros: bigint) => bigint> = new Map([
-  ['year', (micros) => BigInt(dateOf(micros).getUTCFullYear())],
-  ['isoyear', (micros) => BigInt(dateOf(thursdayOf(micros)).getUTCFullYear())],
-  ['quarter', (micros) => BigInt(Math.floor(dateOf(micros).getUTCMonth() / 3) + 1)],
-  ['month', (micros) => BigInt(dateOf(micros).getUTCMonth() + 1)],
+  ['year', (micros) => BigInt(toDate(micros).getUTCFullYear())],
+  ['isoyear', (micros) => BigInt(toDate(weekThursday(micros)).getUTCFullYear())],
+  ['quarter', (micros) => BigInt(Math.floor(toDate(micros).getUTCMonth() / 3) + 1)],
+  ['month', (micros) => BigInt(toDate(micros).getUTCMonth() + 1)],
   ['week', isoWeek],
-  ['day', (micros) => BigInt(dateOf(micros).getUTCDate())],
-  ['dayofweek', (micros) => BigInt(((dateOf(micros).getUTCDay() + 6) % 7) + 1)],
-  ['dow', (micros) => BigInt(dateOf(micros).getUTCDay())],
+  ['day', (micros) => BigInt(toDate(micros).getUTCDate())],
+  ['dayofweek', (micros) => BigInt(((toDate(micros).getUTCDay() + 6) % 7) + 1)],
+  ['dow', (micros) => BigInt(toDate(micros).getUTCDay())],
   ['dayofyear', (micros) => floorDivide(micros - truncated('year', micros), MICROS_PER_DAY) + 1n],
-  ['hour', (micros) => BigInt(dateOf(micros).getUTCHours())],
-  ['minute', (micros) => BigInt(dateOf(micros).getUTCMinutes())],
-  ['second', (micros) => BigInt(dateOf(micros).getUTCSeconds())],
+  ['hour', (micros) => BigInt(toDate(micros).getUTCHours())],
+  ['minute', (micros) => BigInt(toDate(micros).getUTCMinutes())],
+  ['second', (micros) => BigInt(toDate(micros).getUTCSeconds())],
   ['millisecond', (micros) => inSecond(micros) / 1000n],
   ['microsecond', inSecond],
 ])
@@ -185,12 +185,12 @@ function epochSeconds(micros: bigint): bigint {
 
 /** ISO 8601: the week belongs to the year of its Thursday. */
 function isoWeek(micros: bigint): bigint {
-  const thursday = thursdayOf(micros)
+  const thursday = weekThursday(micros)
   return floorDivide(thursday - truncated('year', thursday), WEEK) + 1n
 }
 
 const WEEK = 7n * MICROS_PER_DAY
 
-function thursdayOf(micros: bigint): bigint {
+function weekThursday(micros: bigint): bigint {
   return FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, WEEK) * WEEK + 3n * MICROS_PER_DAY
 }

@@ -7,11 +7,11 @@ import { seriesRowsError, seriesStepError, widthError, zoneWidthError } from '..
 import type { SqliteFunction } from './number.ts'
 import {
   addMonths,
+  countMonths,
   FIRST_MONDAY,
-  monthOf,
   monthStart,
-  partOf,
   parts,
+  readPart,
   type Span,
   seriesSteps,
   timestamp,
@@ -20,38 +20,40 @@ import {
 
 /** All are called only if no argument is NULL. */
 export const ZONE_FUNCTIONS = {
-  gh_zone_local: (micros: bigint, name: string) => timestamp(zoneOf(name).localOf(micros)),
-  gh_zone_instant: (micros: bigint, name: string) => timestamp(zoneOf(name).instantOf(micros)),
+  gh_zone_local: (micros: bigint, name: string) => timestamp(requireZone(name).toLocal(micros)),
+  gh_zone_instant: (micros: bigint, name: string) => timestamp(requireZone(name).toInstant(micros)),
   gh_zone_part: (part: string, micros: bigint, name: string) =>
-    partOf(part, part === 'epoch' ? micros : timestamp(zoneOf(name).localOf(micros))),
+    readPart(part, part === 'epoch' ? micros : timestamp(requireZone(name).toLocal(micros))),
   /** A unit is a bucket: weeks begin on Mondays, and months are counted from January 2000. */
   gh_zone_trunc: (unit: string, micros: bigint, name: string) =>
-    timestamp(bucketOf(UNIT_MICROS.get(unit) ?? UNIT_MONTHS.get(unit) ?? 1n, micros, zoneOf(name))),
-  gh_zone_bucket: (width: Span, micros: bigint, name: string) => timestamp(bucketOf(width, micros, zoneOf(name))),
+    timestamp(findBucket(UNIT_MICROS.get(unit) ?? UNIT_MONTHS.get(unit) ?? 1n, micros, requireZone(name))),
+  gh_zone_bucket: (width: Span, micros: bigint, name: string) =>
+    timestamp(findBucket(width, micros, requireZone(name))),
   /** The first bucket of a series, and the next one; NULL at or after the end. */
   gh_zone_begin: (width: Span, start: bigint, name: string, end: bigint) => {
-    const bucket = bucketOf(width, start, zoneOf(name))
+    const bucket = findBucket(width, start, requireZone(name))
     return bucket < end ? timestamp(bucket) : null
   },
   gh_zone_next: (width: Span, bucket: bigint, name: string, end: bigint, count: bigint) => {
-    const next = bucketAfter(width, bucket, zoneOf(name))
+    const next = bucketAfter(width, bucket, requireZone(name))
     if (next >= end) return null
     if (count >= BigInt(MAX_SERIES_ROWS)) throw seriesRowsError()
     return timestamp(next)
   },
   /** The number of steps of a series, without its start; negative if it has no rows. */
   gh_zone_steps: (start: bigint, stop: bigint, step: Span, name: string) => {
-    const zone = zoneOf(name)
+    const zone = requireZone(name)
     const { months, micros } = parts(step)
     if (months <= 0n && micros <= 0n) throw seriesStepError()
-    const [from, to] = isCalendar(step) ? [zone.localOf(start), zone.localOf(stop)] : [start, stop]
-    const steps = months > 0n ? floorDivide(monthOf(to) - monthOf(from), months) : floorDivide(to - from, micros)
-    return seriesSteps(steps >= 0n && stepOf(start, step, steps, zone) > stop ? steps - 1n : steps)
+    const [from, to] = isCalendar(step) ? [zone.toLocal(start), zone.toLocal(stop)] : [start, stop]
+    const steps =
+      months > 0n ? floorDivide(countMonths(to) - countMonths(from), months) : floorDivide(to - from, micros)
+    return seriesSteps(steps >= 0n && addSteps(start, step, steps, zone) > stop ? steps - 1n : steps)
   },
   gh_zone_step: (start: bigint, step: Span, count: bigint, name: string) => {
-    const zone = zoneOf(name)
-    const time = stepOf(start, step, count, zone)
-    return count > 0n && time <= stepOf(start, step, count - 1n, zone) ? null : timestamp(time)
+    const zone = requireZone(name)
+    const time = addSteps(start, step, count, zone)
+    return count > 0n && time <= addSteps(start, step, count - 1n, zone) ? null : timestamp(time)
   },
 } as const satisfies Record<string, SqliteFunction>
 
@@ -64,7 +66,7 @@ const UNIT_MONTHS: ReadonlyMap<string, Span> = new Map([
 let last: Zone | undefined
 
 /** A statement has few zones, and calls these functions for each row. */
-function zoneOf(name: string): Zone {
+function requireZone(name: string): Zone {
   if (last?.name === name) return last
   last = findZone(name)
   if (last === undefined) throw new Error(`The time zone ${name} was not checked`)
@@ -75,10 +77,10 @@ function isWholeDays(width: bigint): boolean {
   return width % MICROS_PER_DAY === 0n
 }
 
-function bucketOf(width: Span, micros: bigint, zone: Zone): bigint {
+function findBucket(width: Span, micros: bigint, zone: Zone): bigint {
   const { months, micros: length } = checked(width)
-  if (months > 0n) return zone.firstInstantOf(startOfMonths(months, timestamp(zone.latestRead(micros))))
-  if (isWholeDays(length)) return zone.firstInstantOf(startOfDays(length, zone.latestRead(micros)))
+  if (months > 0n) return zone.firstInstant(startOfMonths(months, timestamp(zone.latestRead(micros))))
+  if (isWholeDays(length)) return zone.firstInstant(startOfDays(length, zone.latestRead(micros)))
   return zone.tickBefore(micros, length)
 }
 
@@ -89,8 +91,8 @@ function bucketAfter(width: Span, bucket: bigint, zone: Zone): bigint {
   const local = zone.latestRead(bucket)
   let start = months > 0n ? startOfMonths(months, timestamp(local)) : startOfDays(micros, local)
   for (;;) {
-    start = months > 0n ? monthStart(Number(monthOf(start) + months)) : start + micros
-    const next = zone.firstInstantOf(start)
+    start = months > 0n ? monthStart(Number(countMonths(start) + months)) : start + micros
+    const next = zone.firstInstant(start)
     if (next > bucket) return next
   }
 }
@@ -103,7 +105,7 @@ function checked(width: Span): { months: bigint; micros: bigint } {
 }
 
 function startOfMonths(months: bigint, local: bigint): bigint {
-  return monthStart(Number(floorDivide(monthOf(local), months) * months))
+  return monthStart(Number(floorDivide(countMonths(local), months) * months))
 }
 
 function startOfDays(width: bigint, local: bigint): bigint {
@@ -116,9 +118,9 @@ function isCalendar(step: Span): boolean {
   return months > 0n || isWholeDays(micros)
 }
 
-function stepOf(start: bigint, step: Span, count: bigint, zone: Zone): bigint {
+function addSteps(start: bigint, step: Span, count: bigint, zone: Zone): bigint {
   const { months, micros } = parts(step)
   if (!isCalendar(step)) return start + count * micros
-  const local = zone.localOf(start)
-  return zone.instantOf(months > 0n ? addMonths(local, months * count) : local + micros * count)
+  const local = zone.toLocal(start)
+  return zone.toInstant(months > 0n ? addMonths(local, months * count) : local + micros * count)
 }

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
-import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
+import { formerColumns, isKept, keyColumns, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { columnAffinity } from '../representation.ts'
@@ -16,7 +16,7 @@ const TAG = 'random() & 0x7fffffffffff'
 /** In a transaction. */
 export function createLog(database: Database, table: TableDefinition): void {
   const log = logName(table.name)
-  for (const { sql } of objectsOf(table)) database.exec(sql)
+  for (const { sql } of schemaObjects(table)) database.exec(sql)
   database.exec(`INSERT INTO main.${log} (tag, op) VALUES (${TAG}, ${LOG_OP.start})`)
 }
 
@@ -35,12 +35,12 @@ interface SchemaObject {
 }
 
 /** The texts are compared with those in the database, which stores them without a schema. */
-function objectsOf(table: TableDefinition): SchemaObject[] {
+function schemaObjects(table: TableDefinition): SchemaObject[] {
   const log = logName(table.name)
   const target = SQLITE.identifier(table.name)
-  const keys = keyColumnsOf(table)
+  const keys = keyColumns(table)
   const names = keys.map(({ name }) => SQLITE.identifier(name))
-  const others = formerColumnsOf(table)
+  const others = formerColumns(table)
   const columns = [
     ...keys.map(({ type }, index) => `, k${index} ${columnAffinity(type)}`),
     ...(keys.length === 0 ? [] : [', kept INTEGER']),
@@ -98,7 +98,7 @@ export function prepareLogs(database: Database, tables: readonly TableDefinition
   const wanted = new Set<string>()
   for (const table of tables) {
     if (!table.isLive) continue
-    const objects = objectsOf(table)
+    const objects = schemaObjects(table)
     for (const { name } of objects) wanted.add(name)
     if (objects.every(({ name, sql }) => stored.get(name) === sql)) continue
     dropLog(database, table.name)

@@ -21,18 +21,18 @@ import {
   type Since,
   type TablePosition,
 } from '../../live-source.ts'
-import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
+import { isCounted, OwnCommits, unloggedNames } from '../../own-commits.ts'
 import { asRefusal } from '../failure.ts'
 import type { ReaderPool } from '../processes/reader-pool.ts'
 import { boundedSql } from '../read/bounded-query.ts'
 import {
   comparePositions,
+  findSeq,
   hasMoreChanges,
-  headOf,
   type LiveJob,
   type LiveOutcome,
+  readHead,
   readLive,
-  seqOf,
 } from '../read/live-read.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
@@ -76,7 +76,7 @@ export class SqliteLiveSource implements LiveSource {
 
   /** This node has committed writes to these tables. */
   committed(tables: readonly WrittenTable[]): void {
-    this.#own.add(unloggedOf(tables))
+    this.#own.add(unloggedNames(tables))
     this.#listeners.wake(tables)
   }
 
@@ -92,18 +92,18 @@ export class SqliteLiveSource implements LiveSource {
   async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
     const changes = new Map<string, 'changed' | 'lost'>()
     for (const [table, position] of positions) {
-      const state = this.#stateOf(table, position)
+      const state = this.#comparePosition(table, position)
       if (state !== 'same') changes.set(table, state)
     }
     return changes
   }
 
-  #stateOf(table: string, position: TablePosition): 'same' | 'changed' | 'lost' {
+  #comparePosition(table: string, position: TablePosition): 'same' | 'changed' | 'lost' {
     const { statements } = this.#options
-    const head = headOf(statements, table)
+    const head = readHead(statements, table)
     if (head === undefined) return this.#own.compareToNow(table, position)
     if (head.position === position) return 'same'
-    return seqOf(statements, table, position) === undefined ? 'lost' : 'changed'
+    return findSeq(statements, table, position) === undefined ? 'lost' : 'changed'
   }
 
   compare(a: TablePosition, b: TablePosition): number | undefined {
@@ -114,7 +114,7 @@ export class SqliteLiveSource implements LiveSource {
     signal.throwIfAborted()
     // Before the read, which may or may not see concurrent commits.
     const counted = request.tables.map((table) => this.#own.position(table))
-    const job = jobOf(request)
+    const job = toJob(request)
     try {
       const inline = isCheap(request, job)
         ? await this.#inlineReads.run(() => (signal.aborted ? undefined : this.#readInline(job)))
@@ -222,10 +222,10 @@ export class SqliteLiveSource implements LiveSource {
     this.#stopListening?.()
     this.#stopListening = undefined
     if (!hasListeners) return
-    const versionOf = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
-    let known = versionOf()
+    const dataVersion = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
+    let known = dataVersion()
     const poll = (): void => {
-      const version = versionOf()
+      const version = dataVersion()
       if (version === known) return
       known = version
       this.#listeners.wake()
@@ -262,7 +262,7 @@ function isSimpleChange(since: Since, { isSimple }: LiveStatement): boolean {
   return since.of === 'changed rows' && isSimple
 }
 
-function jobOf({ statement, ...request }: LiveReadRequest): LiveJob {
+function toJob({ statement, ...request }: LiveReadRequest): LiveJob {
   const { columns, keyColumns, routeColumns, sql } = statement
   const { tables, parameters, encoding, since, maxRows, maxBytes } = request
   const returned = { columns, keyColumns, routeColumns }

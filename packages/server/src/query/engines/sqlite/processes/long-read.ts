@@ -4,7 +4,7 @@ import { createEncoder } from '../../../results/byte-encoder.ts'
 import { LongRows } from '../../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
-import type { Record } from '../read/records.ts'
+import type { TableRecord } from '../read/records.ts'
 import type { RowTaker } from '../read/row-pages.ts'
 import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder } from '../representation.ts'
@@ -17,7 +17,7 @@ export async function readLong(
   job: ReadJob,
   send: (chunk: Uint8Array) => void,
 ): Promise<ReadOutcome> {
-  const target = await targetOf(job)
+  const target = await createTarget(job)
   const result = new LongResult(job, target, send)
   const mayReadPages = target.addRecord !== undefined && job.split === undefined && job.keyColumns.length === 0
   const pages = mayReadPages ? await connections.forPages() : undefined
@@ -39,10 +39,10 @@ async function readRows(connections: Connections, job: ReadJob, result: LongResu
 interface RecordTarget {
   readonly encoder: RowEncoder
   /** Adds a row to the encoder; undefined if it has none for records. Other formats take more time for records than for rows. */
-  readonly addRecord: ((record: Record) => void) | undefined
+  readonly addRecord: ((record: TableRecord) => void) | undefined
 }
 
-async function targetOf({ encoding, columns }: ReadJob): Promise<RecordTarget> {
+async function createTarget({ encoding, columns }: ReadJob): Promise<RecordTarget> {
   if (encoding.format !== 'wire') return { encoder: await createEncoder(encoding, columns), addRecord: undefined }
   const { createRecordEncoder } = await import('../read/wire-records.ts')
   return createRecordEncoder(wireForm(encoding), columns)
@@ -80,7 +80,7 @@ class LongResult implements RowTaker {
     return this.#longRows.hasLongRow ? this.#sendPieces(raw) : this.#sendFull()
   }
 
-  takeRecord(record: Record): boolean {
+  takeRecord(record: TableRecord): boolean {
     const { addRecord } = this.#target
     return addRecord !== undefined && this.#rows.addWith(record, addRecord) && this.#sendFull()
   }

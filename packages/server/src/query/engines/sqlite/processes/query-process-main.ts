@@ -124,12 +124,12 @@ function write(database: Database, statements: StatementCache, { id, job }: Long
 
 /** Before the commit: what could go wrong here must not fail a write that is committed. */
 function send(reply: WriteReply | undefined): void {
-  for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
+  for (const rows of sliceRows(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
   const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
   writeFrameSync(OUTPUT, FRAME.prepared, serialize(last))
 }
 
-function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {
+function* sliceRows(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {
   const length = Math.max(1, Math.floor(SLICE_CELLS / (rows[0]?.length ?? 1)))
   for (let start = 0; start < rows.length; start += length) yield rows.slice(start, start + length)
 }

@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Refusal } from 'gatehouse-protocol'
 import { decodePayload, encodeFrame, FRAME, PipeReader } from '../../../../child-process/frames.ts'
 import { couldNotRun, withLimits } from '../../../../child-process/limits.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from '../../../../child-process/priority.ts'
 import { processorTime } from '../../../../child-process/processor-time.ts'
+import { programFile } from '../../../../child-process/program.ts'
 import { refuse } from '../../../errors.ts'
 import type { Cell, ReadOutcome } from '../../../model/result.ts'
 import type { ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../../engine.ts'
@@ -24,7 +24,7 @@ import { UseWatch } from './use-watch.ts'
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
-export type OutcomeOf<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
+export type JobOutcome<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
 
 /** A write with the id of its record (write/commit-records.ts). */
 export interface LongWrite {
@@ -35,7 +35,7 @@ export interface LongWrite {
 /** A background read yields the processors to other reads. */
 export type QueryTask = 'read' | 'background-read' | 'write'
 
-const PROGRAM = fileURLToPath(new URL('./query-process-main.ts', import.meta.url))
+const PROGRAM = new URL('./query-process-main.ts', import.meta.url)
 
 /** Early versions of Node 24 warn when a program uses their SQLite. Long values are collected at once (long-read.ts). */
 const NODE_OPTIONS = [
@@ -68,7 +68,7 @@ export class QueryProcess {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
     const env = { ...ALLOCATOR, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
     const fileBytes = budget.limits.statement
-    const args = [...NODE_OPTIONS, PROGRAM, path, String(fileBytes), task]
+    const args = [...NODE_OPTIONS, programFile(PROGRAM), path, String(fileBytes), task]
     const child = spawn(...withLimits(process.execPath, args, task === 'write' ? undefined : fileBytes), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env,
@@ -99,7 +99,7 @@ export class QueryProcess {
     owner: string,
     job: Job,
     onStart: (ownTime: OwnTime) => void,
-  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+  ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
     const end = this.#start(owner, job)
     try {
       if (this.#isReady) onStart(this.#measure())
@@ -110,7 +110,7 @@ export class QueryProcess {
           this.#isReady = true
           onStart(this.#measure())
         } else if (frame.kind === FRAME.chunk) yield frame.payload
-        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
+        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as JobOutcome<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {

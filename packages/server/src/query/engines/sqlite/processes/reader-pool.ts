@@ -5,7 +5,7 @@ import type { Background } from '../../live-source.ts'
 import { FairSlots, LONG_MS, type Slot } from '../../slots/fair-slots.ts'
 import { preemptible } from '../../slots/preemptible-read.ts'
 import type { LiveJob } from '../read/live-read.ts'
-import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+import { type JobOutcome, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
 
 export interface ReaderPoolOptions {
@@ -59,7 +59,7 @@ export class ReaderPool {
     job: Job,
     running: Stoppable,
     background?: Background,
-  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+  ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
     for (let isLong = false; ; isLong = true) {
       const request = { owner, statement: job.sql, isLong }
       const slot = await (background === undefined
@@ -79,7 +79,7 @@ export class ReaderPool {
     job: Job,
     signal: AbortSignal,
     background: Background | undefined,
-  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+  ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
     let reader: ReaderProcess | undefined
     let isReusable = true
     let timer: NodeJS.Timeout | undefined

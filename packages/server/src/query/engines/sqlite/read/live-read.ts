@@ -8,7 +8,7 @@ import {
   type ChangedKey,
   type LiveReadRequest,
   type LiveReply,
-  positionsOf,
+  sincePositions,
   type TablePosition,
 } from '../../live-source.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
@@ -40,7 +40,7 @@ export function readLive(
 ): LiveOutcome {
   const { tables, encoding, maxRows, maxBytes } = job
   return inTransaction(database, () => {
-    const positions = tables.map((table) => headOf(statements, table)?.position)
+    const positions = tables.map((table) => readHead(statements, table)?.position)
     if (isLost(statements, job)) return { positions, isLost: true, changed: undefined, exceeded: 'no' }
     const changed = changedKeys(statements, job)
     const encoder = createLiveEncoder(job.columns, encoding)
@@ -83,7 +83,7 @@ interface Head {
 }
 
 /** The last row of the log; undefined if the table has no log. */
-export function headOf(statements: StatementCache, table: string): Head | undefined {
+export function readHead(statements: StatementCache, table: string): Head | undefined {
   const row = getFrom(statements, table, 'SELECT seq, tag FROM', 'ORDER BY seq DESC LIMIT 1', [])
   if (row === undefined) return undefined
   const [seq, tag] = row
@@ -93,7 +93,7 @@ export function headOf(statements: StatementCache, table: string): Head | undefi
 const FORM = /^(\d{1,15})\.([0-9a-z]{1,10})$/
 
 /** The number of the log row that the position names; undefined if it is not there. */
-export function seqOf(statements: StatementCache, table: string, position: TablePosition): number | undefined {
+export function findSeq(statements: StatementCache, table: string, position: TablePosition): number | undefined {
   const [, seq, tag] = FORM.exec(position) ?? []
   if (seq === undefined || tag === undefined) return undefined
   const values = [Number(seq), Number.parseInt(tag, 36)]
@@ -127,9 +127,9 @@ function getFrom(
 
 /** Whether the log of a table has more changes since the position that the read goes back to. */
 export function hasMoreChanges(statements: StatementCache, { since }: Pick<LiveJob, 'since'>, most: number): boolean {
-  for (const [table, position] of positionsOf(since)) {
-    const first = seqOf(statements, table, position)
-    const last = headOf(statements, table)?.seq
+  for (const [table, position] of sincePositions(since)) {
+    const first = findSeq(statements, table, position)
+    const last = readHead(statements, table)?.seq
     if (first !== undefined && last !== undefined && last - first > most) return true
   }
   return false
@@ -137,8 +137,8 @@ export function hasMoreChanges(statements: StatementCache, { since }: Pick<LiveJ
 
 /** Whether a position that the read goes back to is not in its log, or a former result cannot be read because a long row has changed. */
 function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'since'>): boolean {
-  for (const [table, position] of positionsOf(since)) {
-    const seq = seqOf(statements, table, position)
+  for (const [table, position] of sincePositions(since)) {
+    const seq = findSeq(statements, table, position)
     if (seq === undefined) return true
     const unkept = ['SELECT seq, tag FROM', `WHERE seq > ? AND op <> ${LOG_OP.insert} AND NOT kept LIMIT 1`] as const
     if (since?.of === 'former result' && getFrom(statements, table, ...unkept, [seq]) !== undefined) return true

@@ -21,7 +21,7 @@ export function openForPages(path: string): PageDatabase | undefined {
   const database = new Connection(path, { readOnly: true, timeout: BUSY_MS })
   prepareLongReads({ pragma: (text) => database.exec(`PRAGMA ${text}`) })
   let failure: { readonly error: unknown } | undefined
-  registerFunctions(hostOf(database, (error) => (failure ??= { error })))
+  registerFunctions(createHost(database, (error) => (failure ??= { error })))
   return {
     database,
     takeFailure() {
@@ -43,7 +43,7 @@ function connectionWithPages(): typeof DatabaseSync | undefined {
 }
 
 /** `onFailure` is called with what an aggregate throws: Node.js ends the statement then, and reports no error. */
-function hostOf(database: DatabaseSync, onFailure: (error: unknown) => void): FunctionHost {
+function createHost(database: DatabaseSync, onFailure: (error: unknown) => void): FunctionHost {
   const watched =
     <Values extends unknown[], Result>(part: (...values: Values) => Result) =>
     (...values: Values): Result => {
@@ -56,7 +56,7 @@ function hostOf(database: DatabaseSync, onFailure: (error: unknown) => void): Fu
     }
   return {
     function: (name: string, options: FunctionOptions, run: (...values: never[]) => SQLInputValue) =>
-      database.function(name, optionsOf(options), run as (...values: SQLInputValue[]) => SQLInputValue),
+      database.function(name, toOptions(options), run as (...values: SQLInputValue[]) => SQLInputValue),
     aggregate: (name: string, options: AggregateOptions) => {
       const { start, step, inverse, result } = options as AggregateParts
       const returning = (change: typeof step) =>
@@ -70,7 +70,7 @@ function hostOf(database: DatabaseSync, onFailure: (error: unknown) => void): Fu
         result: watched(result),
         ...(inverse && { inverse: returning(inverse) }),
       }
-      database.aggregate(name, { ...optionsOf(options), ...parts } as never)
+      database.aggregate(name, { ...toOptions(options), ...parts } as never)
     },
   }
 }
@@ -83,7 +83,7 @@ interface AggregateParts {
   readonly result: (state: unknown) => unknown
 }
 
-function optionsOf({
+function toOptions({
   safeIntegers = false,
   directOnly = false,
   deterministic = false,

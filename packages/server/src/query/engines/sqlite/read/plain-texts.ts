@@ -51,10 +51,10 @@ function dateText(): PlainText {
 }
 
 function momentText(end: string): PlainText {
-  const dateOf = dateText()
+  const writeDate = dateText()
   return (micros) => {
     const days = Math.floor(micros / MICROS_PER_DAY)
-    const date = dateOf(days)
+    const date = writeDate(days)
     return date === undefined ? undefined : `${date}T${timeText(micros - days * MICROS_PER_DAY)}${end}`
   }
 }

@@ -1,7 +1,7 @@
 /** The rows in the pages of a table of SQLite, as the file format has them (sqlite.org/fileformat2.html, 1.6 and 2.1). */
 
 /** A row. Its first column, the row number, is not among its values. */
-export class Record {
+export class TableRecord {
   bytes: Uint8Array = NO_BYTES
   #view: DataView = new DataView(NO_BYTES.buffer)
   /** Where the type of the next value is, and where the value is. */
@@ -122,13 +122,13 @@ const [INTERIOR, LEAF] = [0x05, 0x0d]
 const RESERVED_BYTES = 35
 
 /** Calls `take` with every row in the order of the row numbers, until it returns false: then this returns false too. */
-export function recordsOf(
+export function readRecords(
   pages: Uint8Array,
   pageBytes: number,
   rootPage: number,
-  take: (record: Record) => boolean,
+  take: (record: TableRecord) => boolean,
 ): boolean {
-  const record = new Record()
+  const record = new TableRecord()
   record.openPages(pages)
   const view = new DataView(pages.buffer, pages.byteOffset, pages.byteLength)
 

@@ -14,12 +14,12 @@ import { release } from '../../../../lib/release.ts'
 import type { Bindable, SqlStatement } from '../../emit/parameters.ts'
 import { MAX_CACHED_LENGTH } from '../statement-cache.ts'
 import type { PageDatabase } from './page-database.ts'
-import { type Record, recordsOf } from './records.ts'
+import { readRecords, type TableRecord } from './records.ts'
 
 /** What takes rows. False when no further row is wanted. */
 export interface RowTaker {
   /** Valid during the call. */
-  takeRecord(record: Record): boolean
+  takeRecord(record: TableRecord): boolean
   /** Integers are bigints. */
   takeRow(raw: unknown[]): boolean
 }
@@ -113,7 +113,7 @@ export class RowPages {
 
   #takeBatch(): void {
     const pages = this.#database.serialize('temp')
-    const isWanted = recordsOf(pages, PAGE_BYTES, this.#rootPage, (record) => this.#taker.takeRecord(record))
+    const isWanted = readRecords(pages, PAGE_BYTES, this.#rootPage, (record) => this.#taker.takeRecord(record))
     release(pages)
     if (!isWanted) throw ENOUGH
     this.#prepare('DELETE FROM temp.gh_rows').run()

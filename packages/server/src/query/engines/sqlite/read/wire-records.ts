@@ -12,17 +12,17 @@ import { addBinary as addMoment, addPostgresText as addMomentText } from '../../
 import { representation } from '../../../types/types.ts'
 import { longCellDecoder } from '../representation.ts'
 import { plainText } from './plain-texts.ts'
-import type { Record } from './records.ts'
+import type { TableRecord } from './records.ts'
 
 /** An encoder of rows, and what adds records to it; undefined for a form whose rows are written from cells. */
 export function createRecordEncoder(form: WireForm, columns: readonly ResultColumn[]) {
   const out = new TextBytes()
   const write = recordWriter(form, columns)
-  const addRecord = write && ((record: Record): void => write(out, record))
+  const addRecord = write && ((record: TableRecord): void => write(out, record))
   return { encoder: createWireEncoder(form, columns, out), addRecord }
 }
 
-type RecordWriter = (out: TextBytes, record: Record) => void
+type RecordWriter = (out: TextBytes, record: TableRecord) => void
 
 /** Adds the message of a row. */
 function recordWriter(form: WireForm, columns: readonly ResultColumn[]): RecordWriter | undefined {
@@ -59,7 +59,7 @@ function messageWriter(
 const NULL_LENGTH = -1
 
 /** Adds a value as the encoder of cells does. */
-type CellWriter = (out: TextBytes, record: Record) => void
+type CellWriter = (out: TextBytes, record: TableRecord) => void
 
 function cellWriter(column: ResultColumn, isBinary: boolean): CellWriter {
   const decode = longCellDecoder(column)
@@ -76,7 +76,7 @@ function cellWriter(column: ResultColumn, isBinary: boolean): CellWriter {
 }
 
 /** Adds a value with its length. False for a value that has to be written as a cell: nothing was added. */
-type ValueWriter = (out: TextBytes, record: Record) => boolean
+type ValueWriter = (out: TextBytes, record: TableRecord) => boolean
 
 function valueWriter(type: IqlType, isBinary: boolean): ValueWriter {
   if (type.kind === 'Decimal') return decimalWriter(type, isBinary)
@@ -138,21 +138,21 @@ function binaryWriter({ kind }: IqlType): ValueWriter {
 
 const asCell: ValueWriter = () => false
 
-function addIntegerText(out: TextBytes, record: Record): boolean {
+function addIntegerText(out: TextBytes, record: TableRecord): boolean {
   const value = record.integer()
   if (Number.isNaN(value)) return false
   out.addSizedInteger(value)
   return true
 }
 
-function addInteger(out: TextBytes, record: Record): boolean {
+function addInteger(out: TextBytes, record: TableRecord): boolean {
   const value = record.integer()
   if (Number.isNaN(value)) return false
   out.addSizedInt64(value)
   return true
 }
 
-function addRealText(out: TextBytes, record: Record): boolean {
+function addRealText(out: TextBytes, record: TableRecord): boolean {
   if (!record.isReal) return false
   const start = out.length
   out.addInt32(0)
@@ -162,13 +162,13 @@ function addRealText(out: TextBytes, record: Record): boolean {
 }
 
 /** Without a negative zero, as in IQL. */
-function addReal(out: TextBytes, record: Record): boolean {
+function addReal(out: TextBytes, record: TableRecord): boolean {
   if (!record.isReal) return false
   out.addSizedFloat64(record.real() + 0)
   return true
 }
 
-function addAscii(out: TextBytes, record: Record): boolean {
+function addAscii(out: TextBytes, record: TableRecord): boolean {
   return record.isText && out.addSizedAscii(record.bytes, record.start, record.end)
 }
 
@@ -186,8 +186,8 @@ function ofInteger(write: (out: TextBytes, value: number) => void): ValueWriter 
 
 /** Of at most 18 digits; others are stored as bytes. */
 function decimalWriter(type: IqlType, isBinary: boolean): ValueWriter {
-  const textOf = plainText(type)
+  const writeText = plainText(type)
   const { addBinary, addText } = representation(type).wire
   const write = isBinary ? addBinary : addText
-  return textOf === undefined ? asCell : ofInteger((out, unscaled) => write(out, textOf(unscaled) ?? ''))
+  return writeText === undefined ? asCell : ofInteger((out, unscaled) => write(out, writeText(unscaled) ?? ''))
 }

@@ -13,7 +13,7 @@ export interface Cells {
 }
 
 /** Column by column, which takes half the time of row by row. `before`: the rows of earlier batches. */
-export function cellsOf({ rows, columns }: ColumnBatch, names: readonly NamedColumn[], before: number): Cells {
+export function buildCells({ rows, columns }: ColumnBatch, names: readonly NamedColumn[], before: number): Cells {
   const written = columns.map((vector, index) => recordColumn(vector, names[index]?.type ?? { kind: 'Text' }))
   const { heads, lengths } = recordSizes(written, rows)
   const starts = new Int32Array(rows + 1)

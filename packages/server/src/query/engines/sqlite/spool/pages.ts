@@ -81,7 +81,7 @@ export class LeafPage extends Page {
 }
 
 /** A page of the tree, and the largest rowid below it. */
-export interface Node {
+export interface TreeNode {
   readonly page: number
   readonly last: number
 }
@@ -90,22 +90,22 @@ export interface Node {
 const CHILDREN = 1000
 
 /** Adds the pages above the leaves, of which there are at least two, and returns the root. `add` returns the number of a page. */
-export function interiorPages(leaves: readonly Node[], add: (page: Buffer) => number): Buffer {
+export function interiorPages(leaves: readonly TreeNode[], add: (page: Buffer) => number): Buffer {
   let level = leaves
   while (level.length > CHILDREN) {
     const below = level
     const parts = Math.ceil(below.length / CHILDREN)
     // Of the same size, so that each has at least two.
-    const startOf = (part: number) => Math.floor((part * below.length) / parts)
+    const partStart = (part: number) => Math.floor((part * below.length) / parts)
     level = Array.from({ length: parts }, (_part, index) => {
-      const children = below.slice(startOf(index), startOf(index + 1))
+      const children = below.slice(partStart(index), partStart(index + 1))
       return { page: add(interiorPage(children)), last: children.at(-1)?.last ?? 0 }
     })
   }
   return interiorPage(level)
 }
 
-function interiorPage(children: readonly Node[]): Buffer {
+function interiorPage(children: readonly TreeNode[]): Buffer {
   const page = new Page(INTERIOR)
   for (const { page: number, last } of children.slice(0, -1)) {
     const at = page.place(4 + varintBytes(last))

@@ -8,8 +8,8 @@ import { release } from '../../../../lib/release.ts'
 import type { ColumnBatch } from '../../../columns/batch.ts'
 import type { NamedColumn } from '../../../columns/row-error.ts'
 import type { SpoolEncoder, SpoolEnd } from '../../../columns/spool-file.ts'
-import { type Cells, cellsOf } from './cells.ts'
-import { interiorPages, LeafPage, type Node, PAGE_BYTES, schemaPage } from './pages.ts'
+import { buildCells, type Cells } from './cells.ts'
+import { interiorPages, LeafPage, PAGE_BYTES, schemaPage, type TreeNode } from './pages.ts'
 
 /** The schema, and the root of the table, whose contents are known at the end. */
 const HEAD_PAGES = 2
@@ -21,7 +21,7 @@ const OVERFLOW_BYTES = PAGE_BYTES - 4
 export class SpoolTable implements SpoolEncoder {
   readonly headBytes = HEAD_PAGES * PAGE_BYTES
   readonly #columns: readonly NamedColumn[]
-  readonly #leaves: Node[] = []
+  readonly #leaves: TreeNode[] = []
   #leaf = new LeafPage()
   #pages: Buffer[] = []
   #taken = 0
@@ -35,7 +35,7 @@ export class SpoolTable implements SpoolEncoder {
 
   add(batch: ColumnBatch): void {
     const before = this.#rows
-    const cells = cellsOf(batch, this.#columns, before)
+    const cells = buildCells(batch, this.#columns, before)
     for (const length of cells.lengths) if (length > this.#longest) this.#longest = length
     for (let row = 0; row < batch.rows; ) {
       const added = this.#addLong(cells, row) || this.#leaf.add(cells, row, MAX_LOCAL)

@@ -46,7 +46,7 @@ export function* givenOutcome(
 /** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/text-limits.ts). */
 export function givenRow(parameters: readonly Bindable[], places: readonly number[]): RawRow {
   const row = places.map((place) => parameters[place] ?? null)
-  if (mayBeTooLong(row) && bytesOf(row) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)
+  if (mayBeTooLong(row) && rowBytes(row) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)
   return row
 }
 
@@ -55,7 +55,7 @@ function mayBeTooLong(values: readonly Bindable[]): boolean {
   return sizeOfAll(values) * 3 > MAX_RESULT_ROW_BYTES
 }
 
-function bytesOf(row: readonly Bindable[]): number {
+function rowBytes(row: readonly Bindable[]): number {
   const lengths = row.map((value) =>
     typeof value === 'string' || value instanceof Uint8Array ? Buffer.byteLength(value) : 0,
   )
