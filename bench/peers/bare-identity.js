@@ -19,7 +19,9 @@ http
   .listen(Number(port), '127.0.0.1')
 
 function introspect(request, body, response) {
-  const claims = isClient(request.headers.authorization) ? claimsOf(new URLSearchParams(body).get('token')) : undefined
+  const claims = isClient(request.headers.authorization)
+    ? verifyClaims(new URLSearchParams(body).get('token'))
+    : undefined
   if (claims === undefined) return reply(response, { active: false })
   const { scope, client_id, exp, iat, nbf, sub, aud, iss, jti } = claims
   const username = users.get(sub).preferred_username
@@ -27,7 +29,7 @@ function introspect(request, body, response) {
 }
 
 function userinfo(request, response) {
-  const claims = claimsOf(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '')
+  const claims = verifyClaims(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '')
   if (claims === undefined) return response.writeHead(401).end()
   reply(response, { sub: claims.sub, ...users.get(claims.sub) })
 }
@@ -40,7 +42,7 @@ function isClient(authorization = '') {
   return known?.length === offered.length && timingSafeEqual(known, offered)
 }
 
-function claimsOf(token) {
+function verifyClaims(token) {
   let claims = verified.get(token)
   if (claims === undefined) {
     const [header, payload, signature] = token.split('.')

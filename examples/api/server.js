@@ -52,7 +52,7 @@ createServer(async (request, response) => {
   }
   if (!claims.scope.split(' ').includes(scope)) return challenge(403, 'insufficient_scope')
   try {
-    return reply(...run(claims, request.method === 'POST' ? JSON.parse(await textOf(request)) : undefined))
+    return reply(...run(claims, request.method === 'POST' ? JSON.parse(await readText(request)) : undefined))
   } catch {
     return reply(400, { error: 'invalid_request' })
   }
@@ -73,7 +73,7 @@ async function verify(authorization = '') {
 
 const MOST_BYTES = 10_000
 
-async function textOf(request) {
+async function readText(request) {
   let text = ''
   for await (const part of request) {
     text += part

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import express from 'express'
 import { page } from './page.js'
 import { origin, port } from './settings.js'
-import { forget, signIn, visitorOf } from './sign-in.js'
+import { findVisitor, forget, signIn } from './sign-in.js'
 
 const app = express()
 app.use(signIn)
@@ -30,7 +30,7 @@ app.use((error, request, response, _next) => {
 app.listen(Number(port), 'localhost', () => console.log(`Open ${origin}/`))
 
 async function showPage(request, response) {
-  const visitor = visitorOf(request)
+  const visitor = findVisitor(request)
   if (visitor === undefined) return response.send(page())
   const trades = await visitor.gate.query`
     select executed_at, symbol, side, quantity, price from trades order by id desc limit 10`
@@ -39,7 +39,7 @@ async function showPage(request, response) {
 
 /** Server-sent events, each with all prices. A browser that reads slowly gets fewer, newer ones. */
 async function sendPrices(request, response) {
-  const visitor = visitorOf(request)
+  const visitor = findVisitor(request)
   if (visitor === undefined) return response.sendStatus(401)
   const left = new AbortController()
   response.on('close', () => left.abort())

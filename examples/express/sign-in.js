@@ -17,13 +17,13 @@ const { WebSocket = (await import('ws')).default } = globalThis
 const visitors = new Map()
 
 /** Who is signed in: `user`, and `gate`, which acts with the rights of this user. Undefined if nobody is. */
-export function visitorOf(request) {
+export function findVisitor(request) {
   return visitors.get(request.sessionID)
 }
 
 /** Ends the session of a browser. */
 export async function forget(request) {
-  visitorOf(request)?.gate.close()
+  findVisitor(request)?.gate.close()
   visitors.delete(request.sessionID)
   await new Promise((resolve) => request.session.destroy(resolve))
 }
@@ -80,7 +80,7 @@ async function completeSignIn(request) {
 
 /** Resolves with the address that ends the session at the identity server too. */
 async function completeSignOut(request) {
-  const visitor = visitorOf(request)
+  const visitor = findVisitor(request)
   // Should the server be away, the user is signed out here in any case.
   await visitor?.gate.auth.signOut().catch(() => {})
   await forget(request)

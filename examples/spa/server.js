@@ -13,7 +13,7 @@ const types = new Map([
 
 const server = createServer(async ({ url = '/' }, response) => {
   try {
-    const file = fileOf(new URL(url, 'http://localhost').pathname)
+    const file = findFile(new URL(url, 'http://localhost').pathname)
     const content = await readFile(file)
     response.setHeader('content-type', types.get(extname(file)) ?? 'application/octet-stream').end(content)
   } catch {
@@ -22,7 +22,7 @@ const server = createServer(async ({ url = '/' }, response) => {
 })
 server.listen(Number(port), 'localhost', () => console.log(`Open http://localhost:${port}/`))
 
-function fileOf(pathname) {
+function findFile(pathname) {
   const file = join(resolve(folder), pathname.endsWith('/') ? `${pathname}index.html` : pathname)
   if (!file.startsWith(resolve(folder) + sep)) throw new Error('outside of the folder')
   return file

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tarballOf } from './tarball.js'
+import { createTarball } from './tarball.js'
 
 const client = dirname(fileURLToPath(import.meta.url))
 const source = join(client, 'src')
@@ -32,7 +32,7 @@ export async function buildClient(onBuild) {
     await build({ ...entry, outfile: dist(`${name}.min.js`), minify: true, sourcemap: true })
     await build({ ...entry, outfile: dist(`${name}.js`) })
   }
-  writeFileSync(packed, tarballOf(packageFiles()))
+  writeFileSync(packed, createTarball(packageFiles()))
 }
 
 /** Without what only publishing needs. */
@@ -51,15 +51,15 @@ function packageFiles() {
 
 function isCurrent() {
   const files = ENTRIES.flatMap((name) => ['js', 'min.js', 'min.js.map'].map((ending) => dist(`${name}.${ending}`)))
-  const built = Math.min(...[...files, packed].map(ageOf))
+  const built = Math.min(...[...files, packed].map(modifiedAt))
   const folders = [source, join(client, 'types')]
   const sources = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((file) => join(folder, file)),
   )
   const own = ['build.js', 'package.json', 'tarball.js'].map((name) => join(client, name))
-  return [...own, ...sources].every((file) => ageOf(file) <= built)
+  return [...own, ...sources].every((file) => modifiedAt(file) <= built)
 }
 
-function ageOf(file) {
+function modifiedAt(file) {
   return existsSync(file) ? statSync(file).mtimeMs : 0
 }

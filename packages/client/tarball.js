@@ -4,12 +4,12 @@ import { gzipSync } from 'node:zlib'
 const BLOCK = 512
 
 /** The paths are those in the package. The same files give the same bytes. */
-export function tarballOf(files) {
-  const blocks = files.flatMap(({ path, content }) => [headerOf(`package/${path}`, content.length), padded(content)])
+export function createTarball(files) {
+  const blocks = files.flatMap(({ path, content }) => [writeHeader(`package/${path}`, content.length), padded(content)])
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]), { level: 9 })
 }
 
-function headerOf(path, size) {
+function writeHeader(path, size) {
   if (path.length > 100) throw new Error(`The path ${path} is too long for a header of ustar`)
   const header = Buffer.alloc(BLOCK)
   const octal = (value, length) => `${value.toString(8).padStart(length - 1, '0')}\0`

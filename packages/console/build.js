@@ -60,28 +60,28 @@ async function buildIn(language) {
     plugins:
       language === 'en' ? [] : [translated([source, ...SHOWN_OF_PROTOCOL], readCatalogue(join(languages, language)))],
   })
-  return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: manifestOf(metafile) }
+  return { language, files: outputFiles.filter(isLoaded(metafile)), manifest: createManifest(metafile) }
 }
 
 /** Newer than every source, also of what it shares with the rest of the product. */
 function isCurrent() {
-  const built = ageOf(join(dist, 'manifest.json'))
+  const built = modifiedAt(join(dist, 'manifest.json'))
   const files = [source, languages, ...libraries].flatMap((place) =>
     existsSync(place) ? readdirSync(place, { recursive: true }).map((file) => join(place, file)) : [],
   )
   const lock = join(folder, '..', '..', 'package-lock.json')
   return [fileURLToPath(import.meta.url), join(folder, 'texts.js'), lock, ...files].every(
-    (file) => ageOf(file) <= built,
+    (file) => modifiedAt(file) <= built,
   )
 }
 
-function ageOf(file) {
+function modifiedAt(file) {
   return existsSync(file) ? statSync(file).mtimeMs : 0
 }
 
 /**
- * esbuild puts the style sheets of all modules that a script can ever import beside the script. Those of the areas are
- * loaded with the areas, and the shell has its own, so nobody needs the one of the entry point.
+ * esbuild puts the style sheets of all modules that a script can ever import next to the script. Those of the areas are
+ * loaded with the areas, and the shell has its own, so the one of the entry point is not needed.
  */
 function isLoaded({ outputs }) {
   const main = Object.values(outputs).find(({ entryPoint }) => entryPoint === 'src/main.tsx')
@@ -89,7 +89,7 @@ function isLoaded({ outputs }) {
 }
 
 /** What the page loads first, and the style sheet of each area, which is loaded with it. */
-function manifestOf({ outputs }) {
+function createManifest({ outputs }) {
   const built = Object.entries(outputs).map(([file, output]) => ({ ...output, file, name: basename(file) }))
   const entry = (name) => built.find(({ entryPoint }) => entryPoint === `src/${name}`)
   const main = entry('main.tsx')
@@ -148,7 +148,7 @@ async function writeFiles(files, manifests) {
 /** What builds have left that were ended by a signal. */
 async function removeAbandoned() {
   for (const name of readdirSync(folder).filter((entry) => entry.startsWith('dist-')))
-    if (ageOf(join(folder, name)) < Date.now() - 3_600_000)
+    if (modifiedAt(join(folder, name)) < Date.now() - 3_600_000)
       await rm(join(folder, name), { recursive: true, force: true })
 }
 

@@ -44,7 +44,7 @@ export function translate(script, catalogue) {
   return written(parseScript(script), false)
 
   function written(node, isShown) {
-    const text = textOf(node)
+    const text = readText(node)
     const other = text !== undefined && isText(text, isShown) ? catalogue.get(text.trim()) : undefined
     return other === undefined
       ? withParts(node, isShown)
@@ -56,7 +56,7 @@ export function translate(script, catalogue) {
 
   function withParts(node, isShown) {
     let [result, at] = ['', node.start]
-    for (const { node: child, part } of childrenOf(node)) {
+    for (const { node: child, part } of listChildren(node)) {
       result += script.slice(at, child.start) + written(child, isShownIn(node, part, isShown))
       at = child.end
     }
@@ -85,9 +85,9 @@ export function readTexts(script) {
   return found
 
   function visit(node, isShown) {
-    const text = textOf(node)
+    const text = readText(node)
     if (text !== undefined && isText(text, isShown) && (isShown || SENTENCE.test(text))) found.add(text.trim())
-    for (const { node: child, part } of childrenOf(node)) visit(child, isShownIn(node, part, isShown))
+    for (const { node: child, part } of listChildren(node)) visit(child, isShownIn(node, part, isShown))
   }
 }
 
@@ -110,14 +110,14 @@ function isShownIn(node, part, isShown) {
 }
 
 /** The text of a string or template; undefined for other nodes. */
-function textOf(node) {
+function readText(node) {
   if (node.type === 'Literal' && typeof node.value === 'string') return node.value
   if (node.type !== 'TemplateLiteral') return undefined
   return node.quasis.map(({ value }, i) => (i === 0 ? '' : `{${i - 1}}`) + value.cooked).join('')
 }
 
 /** The parts of a node in the order of the script, but for names of modules, properties and tagged templates. */
-function childrenOf(node) {
+function listChildren(node) {
   return Object.entries(node)
     .filter(([name]) => !isName(node, name))
     .flatMap(([part, value]) => [value].flat().map((child) => ({ part, node: child })))

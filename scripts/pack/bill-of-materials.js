@@ -13,10 +13,10 @@ export function billOfMaterials(root) {
   const components = new Map()
   for (const [path, entry] of [...installed, ...bundled]) {
     if (entry.link || path.startsWith('packages/')) continue
-    const component = componentOf(path, entry, bundled.some(([other]) => other === path) ? 'bundled' : 'installed')
+    const component = createComponent(path, entry, bundled.some(([other]) => other === path) ? 'bundled' : 'installed')
     components.set(component['bom-ref'], component)
   }
-  const own = componentOf(`node_modules/${name}`, { version, license }, undefined)
+  const own = createComponent(`node_modules/${name}`, { version, license }, undefined)
   return {
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
@@ -27,7 +27,7 @@ export function billOfMaterials(root) {
   }
 }
 
-function componentOf(path, { version, license, integrity, optional }, how) {
+function createComponent(path, { version, license, integrity, optional }, how) {
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`
   const hash = integrity?.match(/^sha512-(.+)$/)?.[1]
@@ -38,7 +38,7 @@ function componentOf(path, { version, license, integrity, optional }, how) {
     version,
     purl,
     ...(how === undefined ? {} : { scope: optional ? 'optional' : 'required' }),
-    ...(license === undefined ? {} : { licenses: [licenseOf(license)] }),
+    ...(license === undefined ? {} : { licenses: [toLicense(license)] }),
     ...(hash === undefined
       ? {}
       : { hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }] }),
@@ -47,6 +47,6 @@ function componentOf(path, { version, license, integrity, optional }, how) {
 }
 
 /** An identifier of SPDX, or an expression of several. */
-function licenseOf(license) {
+function toLicense(license) {
   return /^[\w.+-]+$/.test(license) ? { license: { id: license } } : { expression: license }
 }

@@ -11,8 +11,8 @@ export function neededBy(place, packages) {
   const found = new Map()
   const waiting = [place]
   for (const path of waiting)
-    for (const dependency of dependenciesOf(packages[path])) {
-      const target = targetOf(dependency, path, packages)
+    for (const dependency of listDependencies(packages[path])) {
+      const target = findTarget(dependency, path, packages)
       if (target === undefined || found.has(target)) continue
       found.set(target, packages[target])
       waiting.push(target)
@@ -21,13 +21,13 @@ export function neededBy(place, packages) {
 }
 
 /** Also the optional ones, of every platform. */
-function dependenciesOf({ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} }) {
+function listDependencies({ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} }) {
   const peers = Object.keys(peerDependencies ?? {}).filter((name) => !peerDependenciesMeta[name]?.optional)
   return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers]
 }
 
 /** As Node resolves it: in the nearest node_modules. Undefined for an optional one that the lock file does not have. */
-function targetOf(name, from, packages) {
+function findTarget(name, from, packages) {
   for (let folder = from; ; ) {
     const path = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`
     if (packages[path] !== undefined) return path

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** `components` are those of the bill of materials. */
-export function noticesOf(root, components) {
+export function writeNotices(root, components) {
   const bundled = components.filter(({ properties }) => properties.some(({ value }) => value === 'bundled'))
   return bundled.map(({ name, version, licenses }) => {
     const folder = join(root, 'node_modules', name)

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { basename, join } from 'node:path'
 import { billOfMaterials } from './bill-of-materials.js'
 import { writeControllerTypes } from './controller-types.js'
-import { noticesOf } from './notices.js'
+import { writeNotices } from './notices.js'
 
 const folder = process.cwd()
 const root = join(folder, '..', '..')
@@ -48,13 +48,13 @@ function stage() {
   const materials = billOfMaterials(root)
   writeFileSync(MATERIALS, `${JSON.stringify(materials, null, 2)}\n`)
   const typefaces = readFileSync(join(folder, 'pages/fonts/LICENSE.txt'), 'utf8')
-  writeFileSync(NOTICES, [...noticesOf(root, materials.components), typefaces].join('\n\n'))
+  writeFileSync(NOTICES, [...writeNotices(root, materials.components), typefaces].join('\n\n'))
   mkdirSync(TYPES)
   writeControllerTypes(root, TYPES)
   rmSync(join(TYPES, 'tsconfig.json'))
   const current = new Set(JSON.parse(readFileSync(join(folder, 'dist', 'files.json'), 'utf8')))
   const others = readdirSync(join(folder, 'dist')).filter((file) => !current.has(file))
-  writeFileSync(IGNORED, ['.npmignore', ...patternsOf(others)].map((pattern) => `/${pattern}\n`).join(''))
+  writeFileSync(IGNORED, ['.npmignore', ...ignorePatterns(others)].map((pattern) => `/${pattern}\n`).join(''))
 }
 
 /** Without what starting a sample has installed or built in its folder. */
@@ -63,7 +63,7 @@ function isSource(path) {
 }
 
 /** npm compares each file with each pattern, and after many builds there are thousands of both: a pattern is for many files. */
-function patternsOf(files) {
+function ignorePatterns(files) {
   const patterns = []
   for (let at = 0; at < files.length; at += FILES_IN_PATTERN)
     patterns.push(`@(${files.slice(at, at + FILES_IN_PATTERN).join('|')})`)

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALICE, signIn as tokensOf } from '../../test/support/demo-user.ts'
+import { ALICE, signIn as requestTokens } from '../../test/support/demo-user.ts'
 import { until } from '../../test/support/until.ts'
 import { createUserAgent } from '../../test/support/user-agent.ts'
 import { visit } from '../../test/support/visitor.ts'
@@ -68,7 +68,7 @@ async function refuseWrongPassword({ port }: Server): Promise<string | undefined
 }
 
 async function requestToken(issuer: string): Promise<string> {
-  const tokens = await tokensOf({ port: Number(new URL(issuer).port) })
+  const tokens = await requestTokens({ port: Number(new URL(issuer).port) })
   return tokens.access_token
 }
 

@@ -28,11 +28,11 @@ const HELPERS = `
     { name: 'id', type: 'Integer' }, { name: 'price', type: 'Decimal(18, 4)' },
     { name: 'symbol', type: 'Text' }, { name: 'at', type: 'Timestamp' }, { name: 'note', type: 'Json' },
   ]
-  globalThis.rowOf = (i) => {
+  globalThis.buildRow = (i) => {
     const part = i % 1000
     return [i, part + '.5000', 'S' + (part % 50), '2026-01-01T00:00:00.' + String(part).padStart(6, '0') + 'Z', null]
   }
-  globalThis.range = (from, to) => Array.from({ length: to - from }, (_, at) => rowOf(from + at))
+  globalThis.range = (from, to) => Array.from({ length: to - from }, (_, at) => buildRow(from + at))
   undefined
 `
 

@@ -25,10 +25,10 @@ export interface ProofMaker {
 export type ProofAlg = 'ES256' | 'PS256' | 'EdDSA' | 'RS256'
 
 export function createProofMaker(alg: ProofAlg = 'ES256', bits = 2048): ProofMaker {
-  return makerOf(alg, findPair(alg, bits))
+  return createMaker(alg, findPair(alg, bits))
 }
 
-function makerOf(
+function createMaker(
   alg: ProofAlg,
   { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject },
 ): ProofMaker {
@@ -51,7 +51,7 @@ function makerOf(
       const input = `${encodePart({ typ: 'dpop+jwt', alg, jwk, ...header })}.${encodePart(payload)}`
       return `${input}.${createSignature(alg, privateKey, input)}`
     },
-    as: (other) => makerOf(other, { publicKey, privateKey }),
+    as: (other) => createMaker(other, { publicKey, privateKey }),
     privateJwk: () => privateKey.export({ format: 'jwk' }),
   }
 }

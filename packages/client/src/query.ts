@@ -2,7 +2,7 @@
 import { asObject, problemError, QueryError } from './errors.ts'
 import { type Http, read, type Search, withSearch } from './http.ts'
 import type { Part, Statement } from './statement.ts'
-import { statement as statementOf, tagged } from './statement.ts'
+import { tagged, statement as toStatement } from './statement.ts'
 import type { Column } from './values.ts'
 
 /** A row whose columns are not known to the compiler. */
@@ -189,7 +189,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   /** How the statement would be run. */
   async explain(options: CallOptions = {}): Promise<Row[]> {
     const { Parameters } = this.#body as { Parameters: never }
-    return new Query(this.#http, statementOf(`explain ${this.#text}`, Parameters), this.#options).rows(options)
+    return new Query(this.#http, toStatement(`explain ${this.#text}`, Parameters), this.#options).rows(options)
   }
 
   #truncated(requestId?: string): QueryError {

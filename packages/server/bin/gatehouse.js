@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { enableCompileCache } from './compile-cache.js'
-import { programOf } from './program.js'
+import { chooseProgram } from './program.js'
 
 /** The optional dependencies that contain Node. */
 const PLATFORMS = {
@@ -20,7 +20,7 @@ const packaged = packagedNode(dirname(dirname(fileURLToPath(import.meta.url))))
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   enableCompileCache()
   endWithLauncher()
-  const { main } = await import(programOf('cli/main.ts', process.argv[2] === 'serve' ? 'serve' : 'main'))
+  const { main } = await import(chooseProgram('cli/main.ts', process.argv[2] === 'serve' ? 'serve' : 'main'))
   await main(process.argv.slice(2))
 } else if (existsSync(packaged)) {
   runPackaged()

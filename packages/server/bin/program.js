@@ -11,7 +11,7 @@ const SOURCES = ['src', '../client/src', '../csv/src', '../iql/src', '../protoco
 export const STATE_FILE = join(root, 'dist', 'sources.json')
 
 /** `source` is a path below src/, and `built` the name of its file in dist/. Returns what to import. */
-export function programOf(source, built = basename(source, '.ts')) {
+export function chooseProgram(source, built = basename(source, '.ts')) {
   const file = isInstalled() || isBuilt() ? join('dist', `${built}.js`) : join('src', source)
   return pathToFileURL(join(root, file)).href
 }
@@ -31,7 +31,7 @@ export function isBuilt() {
     const state = JSON.parse(readFileSync(STATE_FILE, 'utf8'))
     return state.every(([path, time, size]) => {
       const now = statSync(`${root}/${path}`)
-      return secondsOf(now) === time && (size === undefined || now.size === size)
+      return modifiedSeconds(now) === time && (size === undefined || now.size === size)
     })
   } catch {
     return false
@@ -50,12 +50,12 @@ export function sourcesState() {
     }
   }
   return [
-    ...folders.map((path) => [path, secondsOf(statSync(join(root, path)))]),
-    ...files.map((path) => [path, secondsOf(statSync(join(root, path))), statSync(join(root, path)).size]),
+    ...folders.map((path) => [path, modifiedSeconds(statSync(join(root, path)))]),
+    ...files.map((path) => [path, modifiedSeconds(statSync(join(root, path))), statSync(join(root, path)).size]),
   ]
 }
 
 /** Whole ones: copies and images may not keep more. */
-function secondsOf({ mtimeMs }) {
+function modifiedSeconds({ mtimeMs }) {
   return Math.floor(mtimeMs / 1000)
 }

@@ -19,14 +19,14 @@ Error.prepareStackTrace = (error, callSites) => {
 function withSources(text) {
   const found = new Map()
   for (const [file, places] of Map.groupBy(text.matchAll(PLACE), ([, name]) => name)) {
-    const map = mapOf(file)
-    if (map !== undefined) findAll(map, places.map(positionOf).sort(compare), found)
+    const map = findMap(file)
+    if (map !== undefined) findAll(map, places.map(toPosition).sort(compare), found)
   }
   return found.size === 0 ? text : text.replace(PLACE, (place) => found.get(place) ?? place)
 }
 
 /** From 0, as maps count. */
-function positionOf([place, , line, column]) {
+function toPosition([place, , line, column]) {
   return { place, line: Number(line) - 1, column: Number(column) - 1 }
 }
 
@@ -94,7 +94,7 @@ function readNumber(reader) {
   }
 }
 
-function mapOf(file) {
+function findMap(file) {
   if (!maps.has(file)) maps.set(file, readMap(file))
   return maps.get(file)
 }

@@ -1,7 +1,7 @@
 // The program of a worker of `gatehouse serve --workers`. Plain JavaScript, so that the compile cache is on before TypeScript is read.
 import { enableCompileCache } from './compile-cache.js'
-import { programOf } from './program.js'
+import { chooseProgram } from './program.js'
 
 enableCompileCache()
-const { runWorker } = await import(programOf('cli/serve/worker.ts'))
+const { runWorker } = await import(chooseProgram('cli/serve/worker.ts'))
 await runWorker()

@@ -61,7 +61,7 @@ export class Expressions {
   make(kind: Kind, context: ExpressionContext, depth: number): Expression {
     const { choice } = this
     if (depth <= 0 || choice.oneIn(5)) return this.leaf(kind, context)
-    const makers = this.#makersOf(kind, context, depth - 1)
+    const makers = this.#listMakers(kind, context, depth - 1)
     return choice.of(makers)()
   }
 
@@ -113,7 +113,7 @@ export class Expressions {
     return this.choice.oneIn(5) ? this.make('Boolean', context, 1) : undefined
   }
 
-  #makersOf(kind: Kind, context: ExpressionContext, depth: number): (() => Expression)[] {
+  #listMakers(kind: Kind, context: ExpressionContext, depth: number): (() => Expression)[] {
     const next = (wanted: Kind): Expression => this.make(wanted, context, depth)
     const operators = OPERATORS_BY_KIND.get(kind) ?? []
     const functions = SCALARS_BY_KIND.get(kind) ?? []

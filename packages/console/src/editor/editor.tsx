@@ -18,7 +18,7 @@ import {
   highlightActiveLineGutter,
   keymap,
   lineNumbers,
-  placeholder as placeholderOf,
+  placeholder as showPlaceholder,
 } from '@codemirror/view'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
@@ -41,7 +41,7 @@ export interface EditorProps {
   readonly name?: string | undefined
   /** What the server found; it is underlined until the text changes. */
   readonly diagnostics?: readonly Fault[] | undefined
-  /** Where tables and columns come from: `catalogueOf(gate)`. */
+  /** Where tables and columns come from: `createCatalogue(gate)`. */
   readonly complete?: Catalogue | undefined
   readonly placeholder?: string | undefined
   /** The text is a condition alone, not statements: what it may name. */
@@ -134,7 +134,7 @@ function createState(latest: { readonly current: EditorProps }, checker: Checker
         // The text on the right says what kind of word it is.
         icons: false,
       }),
-      placeholderOf(placeholder),
+      showPlaceholder(placeholder),
       ...(expression === undefined ? [lineNumbers(), highlightActiveLineGutter()] : []),
       common,
     ],

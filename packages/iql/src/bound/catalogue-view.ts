@@ -77,7 +77,7 @@ export interface TableView {
 export interface ViewQuery {
   readonly text: string
   readonly query: Query
-  /** See nestingOf. */
+  /** See measureNesting. */
   readonly nesting: number
 }
 

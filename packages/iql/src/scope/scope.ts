@@ -56,7 +56,7 @@ export const CLAUSES = {
 export interface GroupingKey {
   readonly expression: BoundExpression
   readonly fingerprint: string
-  /** The size of the syntax tree, see sizeOf. */
+  /** The size of the syntax tree, see expressionSize. */
   readonly size: number
 }
 

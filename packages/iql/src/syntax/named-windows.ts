@@ -16,7 +16,7 @@ export function parseNamedWindows(tokens: TokenStream): NamedWindow[] {
   return named
 }
 
-/** NamedWindow = Name "AS" WindowSpec */
+/** NamedWindow = Name "AS" Window */
 function parseNamedWindow(tokens: TokenStream, before: readonly NamedWindow[]): NamedWindow {
   const name = tokens.name('the name of a window')
   if (before.some((other) => sameName(other.name.text, name.text)))

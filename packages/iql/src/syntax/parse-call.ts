@@ -182,14 +182,14 @@ function parseFilter(tokens: TokenStream): Expression | undefined {
   return tokens.closing(tokens.expression())
 }
 
-/** Over = Name | WindowSpec */
+/** Over = Name | Window */
 function parseOver(tokens: TokenStream): WindowSpec {
   if (tokens.sees('(')) return parseWindow(tokens)
   const base = windowName(tokens)
   return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
 }
 
-/** WindowSpec = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
 export function parseWindow(tokens: TokenStream): WindowSpec {
   const at = tokens.expects('(')
   const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: windowName(tokens) }

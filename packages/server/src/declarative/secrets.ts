@@ -45,7 +45,7 @@ export function resolveSecrets(
   return { resolved, faults }
 }
 
-type ReadSecret = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined) => string
+type ReadSecret = (path: string, secret: DeclaredSecret, findFault?: (text: string) => string | undefined) => string
 
 /** The lists of resources that have a secret, with the values. */
 function resolveSections(

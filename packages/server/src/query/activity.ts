@@ -8,7 +8,7 @@ export interface ListedQuery extends QueryInfo {
 
 export interface QueryActivity {
   list(): Iterable<ListedQuery>
-  /** Cancels a query, or ends a live statement, of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  /** Cancels a query, or ends a live statement, of the owner (see `callOwner`), or of any owner; false if there is none. */
   cancel(requestId: string, owner: string | undefined): boolean
 }
 

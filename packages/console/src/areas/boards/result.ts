@@ -1,6 +1,6 @@
 /** The result of a tile: kept up to date by the server, or run again from time to time; neither while the page is hidden. */
 import { effect, signal } from '@preact/signals'
-import { statement as statementOf, type Tile } from '../../../../client/src/index.ts'
+import { type Tile, statement as toStatement } from '../../../../client/src/index.ts'
 import { connection, gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
 import { GridModel } from '../../grid/model.ts'
@@ -133,7 +133,7 @@ export class TileResult {
   }
 
   #statement() {
-    return statementOf(this.#tile.statement, this.#tile.parameters as Readonly<Record<string, string>>)
+    return toStatement(this.#tile.statement, this.#tile.parameters as Readonly<Record<string, string>>)
   }
 
   #set(change: Partial<TileState>): void {

@@ -92,7 +92,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
                 {rows.next === null ? 'The whole log was searched.' : 'Older events may match.'}
               </Empty>
             ) : (
-              <Rows rows={rows} fresh={fresh} hrefOf={(item) => rowHref(item, filter, follows)} />
+              <Rows rows={rows} fresh={fresh} itemHref={(item) => rowHref(item, filter, follows)} />
             )}
             {rows.next !== null && (
               <Button busy={busy} onClick={() => older(rows)}>
@@ -162,18 +162,18 @@ function useFollowing(
 function Rows({
   rows: { items, names },
   fresh,
-  hrefOf,
+  itemHref,
 }: {
   readonly rows: AuditRows
   readonly fresh: ReadonlySet<number>
-  readonly hrefOf: (item: AuditItem) => string
+  readonly itemHref: (item: AuditItem) => string
 }) {
   return (
     <Table
       label="Audit log"
       rows={items}
       rowKey={({ seq }) => seq}
-      rowHref={hrefOf}
+      rowHref={itemHref}
       columns={[
         {
           title: 'Event',

@@ -1,6 +1,6 @@
 /** Downloads of a whole result, in the formats of the service. */
 import { type Signal, signal } from '@preact/signals'
-import { statement as statementOf } from '../../../../client/src/index.ts'
+import { statement as toStatement } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { bytes, type FileFormat, readFile, saveFile } from '../../ui/index.ts'
@@ -29,7 +29,7 @@ export async function startDownload(
   }
   show(0)
   try {
-    const query = gate.query(statementOf(text, parameters as Readonly<Record<string, string>>), abort)
+    const query = gate.query(toStatement(text, parameters as Readonly<Record<string, string>>), abort)
     const file = await readFile(await query.response(type), abort.signal, show)
     saveFile(file, `${fileName(name)}.${extension}`)
     toast(`${title} with ${bytes(file.size)} was downloaded`)

@@ -1,6 +1,6 @@
 /** A live result in the model of a grid. */
 import { type Signal, signal } from '@preact/signals'
-import { type Live, type Row, statement as statementOf } from '../../../../client/src/index.ts'
+import { type Live, type Row, statement as toStatement } from '../../../../client/src/index.ts'
 import { scan } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { LiveRows } from '../../grid/live-rows.ts'
@@ -21,7 +21,7 @@ export function openLive(
   parameters: GivenParameters,
 ): { readonly state: Signal<LiveState>; readonly close: () => void } {
   const state = signal<LiveState>({ kind: 'opening' })
-  const live = gate.live<Row>(statementOf(text, parameters as Readonly<Record<string, string>>), {
+  const live = gate.live<Row>(toStatement(text, parameters as Readonly<Record<string, string>>), {
     maxRate: CHANGES_PER_SECOND,
   })
   let isClosed = false

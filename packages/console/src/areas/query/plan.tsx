@@ -1,6 +1,6 @@
 /** How the server runs a statement, how long that takes, and how it would keep its result up to date. */
 import { useState } from 'preact/hooks'
-import { statement as statementOf } from '../../../../client/src/index.ts'
+import { statement as toStatement } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { Await, Button, Code, count, duration, Facts, Table, useLoad } from '../../ui/index.ts'
 import { word } from '../../ui/word.ts'
@@ -55,7 +55,7 @@ export function Plan({ outcome }: { readonly outcome: Outcome }) {
   const plan = useLoad(
     async (signal): Promise<ShownPlan> => {
       const statement = (prefix: string) =>
-        gate.query(statementOf(`${prefix} ${text}`, parameters as Readonly<Record<string, string>>), { signal })
+        gate.query(toStatement(`${prefix} ${text}`, parameters as Readonly<Record<string, string>>), { signal })
       const [rows, live] = await Promise.all([
         statement(isMeasured ? 'explain analyze' : 'explain').rows(),
         statement('explain live').first(),

@@ -1,7 +1,7 @@
 /** Runs statements one after another; each result streams into the model of its grid. */
 import { type Signal, signal } from '@preact/signals'
 import { DEFINING } from 'gatehouse-iql'
-import { type Batches, statement as statementOf } from '../../../../client/src/index.ts'
+import { type Batches, statement as toStatement } from '../../../../client/src/index.ts'
 import { tableChanges } from '../../editor/catalogue.ts'
 import { type Part, parameterNames, scan, splitStatements } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
@@ -130,7 +130,7 @@ async function execute(outcome: Outcome, signal: AbortSignal): Promise<void> {
   }
   const elapsed = () => performance.now() - started
   try {
-    const query = gate.query(statementOf(outcome.text, outcome.parameters as Readonly<Record<string, string>>), {
+    const query = gate.query(toStatement(outcome.text, outcome.parameters as Readonly<Record<string, string>>), {
       signal,
     })
     if (outcome.kind === 'write') rowsAffected = await readWrite(outcome, await query.result())

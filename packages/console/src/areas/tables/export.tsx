@@ -1,6 +1,6 @@
 /** The export of a table as CSV, NDJSON, Arrow or Parquet, with its progress, and a way to cancel it. */
 import { useRef, useState } from 'preact/hooks'
-import { name as nameOf } from '../../../../client/src/index.ts'
+import { name as quoteName } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
@@ -25,7 +25,7 @@ export function ExportMenu({ table }: { readonly table: TableDetail }) {
     abort.current = controller
     setSize(0)
     try {
-      const response = await gate.query`select * from ${nameOf(table.name)}`.response(type, controller)
+      const response = await gate.query`select * from ${quoteName(table.name)}`.response(type, controller)
       const file = await readFile(response, controller.signal, setSize)
       saveFile(file, `${table.name}.${extension}`)
       toast(word(`Exported ${table.name}: ${bytes(file.size)}`), { kind: 'good' })

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { problemError, statement as statementOf } from '../../../../client/src/index.ts'
+import { problemError, statement as toStatement } from '../../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { withGate } from '../gate.ts'
@@ -29,7 +29,7 @@ export async function exportRows(args: Arguments): Promise<void> {
   const format = args.choice('--format', FORMATS) ?? formatOfFile(output)
   const search = parameterSearch(readParameters(args))
   const bytes = await withGate(args, async (gate) => {
-    const response = await gate.query(statementOf(statement)).response(MEDIA_TYPES[format], { search })
+    const response = await gate.query(toStatement(statement)).response(MEDIA_TYPES[format], { search })
     return output === undefined ? toStdout(response, format) : toFile(response, format, output)
   })
   if (output !== undefined) process.stderr.write(`${output}: ${bytes} bytes of ${format}\n`)

@@ -21,7 +21,7 @@ import {
   withoutNotes,
 } from 'gatehouse-csv'
 import { type IqlType, printName, sameName, typeName } from 'gatehouse-iql'
-import { GatehouseError, QueryError, statement as statementOf } from '../../../../client/src/index.ts'
+import { GatehouseError, QueryError, statement as toStatement } from '../../../../client/src/index.ts'
 import { type CsvRecord, readCsvRecords } from '../../declarative/csv-file.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
@@ -194,7 +194,7 @@ function given<Value>(pairs: ReadonlyMap<string, Value>, name: string): Value | 
 /** The columns of the table; undefined if it does not exist. */
 export async function describeTable(gate: Gate, table: string): Promise<TargetColumn[] | undefined> {
   try {
-    const columns = await gate.query(statementOf(`DESCRIBE ${quoted(table)}`))
+    const columns = await gate.query(toStatement(`DESCRIBE ${quoted(table)}`))
     return columns.map(({ name, type, nullable, default: written }) => {
       const known = parseType(String(type))
       if (known === undefined) throw new UsageError(`The column ${String(name)} has the unknown type ${String(type)}`)
@@ -211,7 +211,7 @@ export async function requireInsert(gate: Gate, table: string, columns: readonly
   const names = columns.map(({ name }) => quoted(name)).join(', ')
   try {
     await gate.query(
-      statementOf(`EXPLAIN INSERT INTO ${quoted(table)} (${names}) SELECT ${names} FROM ${quoted(table)}`),
+      toStatement(`EXPLAIN INSERT INTO ${quoted(table)} (${names}) SELECT ${names} FROM ${quoted(table)}`),
     )
   } catch (error) {
     // The user has not written the statement: a picture of it would tell them nothing.
@@ -235,7 +235,7 @@ export async function createTable(
   const parts = columns.map(({ name, type }) => `${quoted(name)} ${typeName(type)}`)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.map(quoted).join(', ')})`)
   try {
-    await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
+    await gate.query(toStatement(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
     process.stderr.write(
       `Created the table ${table}. Everyone with a right of the platform can read it, and those with Platform/Admin can write to it. ` +
         `To restrict that: ALTER TABLE ${quoted(table)} SET READ SCOPE 'Platform/Trading'\n`,

@@ -5,7 +5,7 @@ import {
   type Column as ResultColumn,
   type Row,
   type Search,
-  statement as statementOf,
+  statement as toStatement,
 } from '../../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
@@ -34,7 +34,7 @@ export interface Result {
 }
 
 export async function runForTable(gate: Gate, statement: string, { parameters, signal }: RunOptions): Promise<Result> {
-  const query = gate.query(statementOf(statement), { signal })
+  const query = gate.query(toStatement(statement), { signal })
   const { columns, rows, rowsAffected, truncated } = await query.result({ search: parameterSearch(parameters) })
   return {
     columns: tableColumns(columns),
@@ -51,7 +51,7 @@ export function runForFormat(
   { format, parameters, signal }: RunOptions & { readonly format: 'json' | 'csv' },
 ): Promise<Response> {
   const accept = format === 'csv' ? 'text/csv' : 'application/json'
-  return gate.query(statementOf(statement), { signal }).response(accept, { search: parameterSearch(parameters) })
+  return gate.query(toStatement(statement), { signal }).response(accept, { search: parameterSearch(parameters) })
 }
 
 /** In the query string a value is text, which the server reads by the type of its parameter; in JSON it has a type. */

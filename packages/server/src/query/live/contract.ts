@@ -66,7 +66,7 @@ export interface LiveQueries {
    */
   subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription>
   list(): Iterable<LiveListing>
-  /** Ends the live statement of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  /** Ends the live statement of the owner (see `callOwner`), or of any owner; false if there is none. */
   end(requestId: string, owner: string | undefined): boolean
   close(): void
 }

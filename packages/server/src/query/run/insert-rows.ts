@@ -15,7 +15,7 @@ export interface RowsCall {
 
 /** Refuses rows that the caller may not insert, before they are read. */
 export function permitRows(call: RowsCall, env: Pick<ExecutionEnv, 'stepUp'>): void {
-  requireStepUp(callOf(call), env)
+  requireStepUp(toCall(call), env)
 }
 
 /** `statements`: with the values that all rows share. */
@@ -26,12 +26,12 @@ export async function insertRows(
   env: ExecutionEnv,
 ): Promise<WriteReply> {
   permitRows(call, env)
-  const ready = await withAttributes(callOf(call), env)
+  const ready = await withAttributes(toCall(call), env)
   const given = { ...runValues(ready, [], env), literals: [] }
   return env.engine.bulk({ ...request, owner: callOwner(call.principal), statements: statements(given) })
 }
 
-function callOf(call: RowsCall): QueryCall {
+function toCall(call: RowsCall): QueryCall {
   return {
     ...call,
     valueSets: [[]],

@@ -51,7 +51,7 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
                   info={info}
                   rows={rows}
                   chosen={topic ?? undefined}
-                  hrefOf={(each) => topicHref(each, search)}
+                  itemHref={(each) => topicHref(each, search)}
                 />
               ) : pages.loading ? (
                 <Loading />
@@ -127,12 +127,12 @@ function TopicTable({
   info,
   rows,
   chosen,
-  hrefOf,
+  itemHref,
 }: {
   readonly info: FeedInfo
   readonly rows: readonly TopicRow[]
   readonly chosen: string | undefined
-  readonly hrefOf: (topic: string) => string
+  readonly itemHref: (topic: string) => string
 }) {
   return (
     <div class="feed-topics">
@@ -140,7 +140,7 @@ function TopicTable({
         label="Topics"
         rows={rows}
         rowKey={({ topic }) => topic}
-        rowHref={({ topic }) => hrefOf(topic)}
+        rowHref={({ topic }) => itemHref(topic)}
         isCurrent={({ topic }) => topic === chosen}
         columns={[
           {

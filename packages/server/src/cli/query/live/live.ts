@@ -4,7 +4,7 @@ import {
   type Live,
   LiveEvents,
   liveMessages,
-  statement as statementOf,
+  statement as toStatement,
 } from '../../../../../client/src/index.ts'
 import type { Arguments } from '../../args.ts'
 import { UsageError } from '../../errors.ts'
@@ -95,7 +95,7 @@ function follow(
       onLost(error.message)
     },
   })
-  const live: Live = createLive(events, gate.values)(statementOf(statement), { maxRate, signal })
+  const live: Live = createLive(events, gate.values)(toStatement(statement), { maxRate, signal })
   return live
 }
 

@@ -29,7 +29,7 @@
     const entry = shown.get(symbol) ?? add(symbol, price)
     const before = entry.points.at(-1)
     entry.points = [...entry.points, price].slice(-MOST_POINTS)
-    entry.line.setAttribute('points', lineOf(entry.points))
+    entry.line.setAttribute('points', polylinePoints(entry.points))
     entry.value.textContent = price.toFixed(2)
     // Rounded first: what is shown as zero has no sign.
     const percent = Number((((price - entry.first) / entry.first) * 100).toFixed(2))
@@ -58,7 +58,7 @@
   }
 
   /** As wide as the panel after a few points. A price that hardly moves is a line that hardly moves. */
-  function lineOf(points) {
+  function polylinePoints(points) {
     const [low, high] = [Math.min(...points), Math.max(...points)]
     const span = Math.max(high - low, high * LEAST_SPAN)
     const bottom = (low + high - span) / 2

@@ -31,7 +31,7 @@
       return { kind: 'statement', title, href: `${consoleUrl}/query?${new URLSearchParams({ q: text })}`, at }
     })
 
-  function ageOf(at) {
+  function formatAge(at) {
     const age = Math.max(0, Date.now() - at)
     const [unit, length] = UNITS.find(([, most]) => age >= most) ?? ['second', Number.POSITIVE_INFINITY]
     return ages.format(-Math.floor(age / length), unit)
@@ -42,7 +42,7 @@
     link.href = href
     name.textContent = title
     name.className = kind
-    about.textContent = `${kinds[kind]} · ${ageOf(at)}`
+    about.textContent = `${kinds[kind]} · ${formatAge(at)}`
     link.append(name, about)
     item.append(link)
     return item
