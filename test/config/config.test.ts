@@ -25,10 +25,11 @@ test('a setting has one name in three spellings', () => {
   }
 })
 
-test('every setting can parse its default, and its help ends in a full stop', () => {
+test('every setting can parse its default, and its help is plain text that ends in a full stop', () => {
   for (const name of settingNames()) {
     assert.doesNotThrow(() => SETTINGS[name].parse(SETTINGS[name].default), name)
     assert.match(SETTINGS[name].help, /^[A-Z].*\.$/, name)
+    assert.doesNotMatch(SETTINGS[name].help, /\]\(/, `${name}: the console and the command line show it as it is`)
   }
 })
 

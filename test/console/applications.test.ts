@@ -192,8 +192,15 @@ test('the secret of a service is shown once, works in the code, and a second one
 })
 
 test('applications are found by a part of their name; what is built in is shown, and cannot be changed', async () => {
+  await admin.admin.clients.create({
+    client_id: 'reader',
+    client_name: 'Reader',
+    redirect_uris: ['https://reader.example.com/'],
+    scope: 'openid Platform/Market Platform/News',
+  })
   const view = await scene.open('/applications')
   const { page } = view
+  assert.match((await page.getByRole('row', { name: /^Reader/ }).textContent()) ?? '', /Read market data.*Read news/)
   await page.getByRole('searchbox').pressSequentially('CONSOLE')
   await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
   await page.waitForURL(`${scene.server.issuer}/console/applications?search=CONSOLE`)

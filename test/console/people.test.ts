@@ -276,6 +276,10 @@ test('dark and at 390 px, axe-core finds nothing and nothing is wider than the w
     assert.deepEqual(await view.axe(), [], path)
     assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 390, path)
   }
+  // The edge of the row of tabs fades.
+  await view.page.goto(`${scene.server.issuer}/console/people/mail`)
+  const { x, width } = (await view.page.locator('.tab[aria-current]').boundingBox()) ?? assert.fail('no tab')
+  assert.ok(x + width <= 350, `the current tab ends at ${x + width}`)
   view.check()
   await view.context.close()
 })

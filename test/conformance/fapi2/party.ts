@@ -58,7 +58,7 @@ export interface PushChanges {
 }
 
 export interface OpenChanges {
-  /** PartyParameters besides the request URI; undefined omits one. */
+  /** Parameters in addition to the request URI; undefined omits one. */
   readonly outer?: Readonly<Record<string, string | undefined>>
   readonly isMinimal?: boolean
   readonly isReversed?: boolean

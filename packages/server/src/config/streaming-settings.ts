@@ -118,7 +118,7 @@ export const STREAMING_SETTINGS = {
   feedPublisherKeys: setting(
     '1000000',
     parseInteger,
-    'Idempotency keys that one user or client may use for one [feed](feeds.md) in 24 hours, on each node.',
+    'Idempotency keys that one user or client may use for one feed in 24 hours, on each node.',
   ),
   feedPublisherRate: setting(
     '20000',

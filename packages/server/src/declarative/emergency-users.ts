@@ -1,4 +1,4 @@
-/** What is wrong with a file that leaves nobody who can sign in when all providers fail. */
+/** Finds the fault of a file after which no user could sign in when all providers fail. */
 import type { Fault } from '../schema/check-schema.ts'
 import { usernameKey } from '../store/accounts/user.ts'
 import type { Change, CurrentState } from './plan.ts'

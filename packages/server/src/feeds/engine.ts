@@ -80,7 +80,7 @@ export interface Appended {
 
 export interface ReadOptions {
   readonly kind: 'newest' | 'history'
-  /** At most so many messages; fewer may come, although more follow. */
+  /** The maximum number of messages; there can be fewer although more follow. */
   readonly limit: number
 }
 

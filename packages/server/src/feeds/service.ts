@@ -97,7 +97,7 @@ export class FeedService {
     return feed
   }
 
-  /** The same for those who may read it, and whose sign-in is enough. */
+  /** As above, for callers who may read the feed and whose sign-in is strong enough. */
   findToRead(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
     const feed = this.find(name, principal)
     if (!mayRead(feed.definition, principal)) throw missingRight(feed.definition.read)
@@ -106,7 +106,7 @@ export class FeedService {
     return feed
   }
 
-  /** The same for those who may publish to it. */
+  /** As above, for callers who may publish to the feed. */
   findToWrite(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
     const feed = this.find(name, principal)
     this.#requireToWrite(feed.definition, principal, from)
@@ -236,7 +236,7 @@ export class FeedService {
     if (dropped.length > 0) await this.#dropAll(engine, dropped)
   }
 
-  /** What cannot be dropped now is dropped later: by this node, or by one that starts. Nobody can read it meanwhile. */
+  /** What cannot be dropped now is dropped later: by this node, or by one that starts. Until then it cannot be read. */
   async #dropAll(engine: FeedEngine, dropped: readonly DroppedFeed[]): Promise<void> {
     const { forgetDropped, onError } = this.#options
     for (const feed of dropped)

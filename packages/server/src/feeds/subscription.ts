@@ -66,7 +66,7 @@ export class FeedSubscription implements RunningSubscription {
   /** The newest message that was published while the subscription read. */
   #missed = 0
   #isRecovered: boolean | undefined
-  /** All messages were forgotten, and the subscriber could not be told yet. */
+  /** All messages were dropped, and the subscriber could not be notified yet. */
   #isPurged = false
 
   constructor(

@@ -90,7 +90,7 @@ export function fillIn(
     .join('')
 }
 
-/** The same with fixed text made safe too. */
+/** Converts the parts of a template; `ofText` converts the fixed text, too. */
 export function mapParts<Result>(
   parts: readonly Part[],
   ofText: (text: string) => Result,

@@ -20,7 +20,7 @@ export interface Message {
   readonly subject: string
   readonly text: string
   readonly html: string | undefined
-  /** The same for every attempt, so that a mail which arrives twice can be recognised. */
+  /** Identical in every attempt, so that a mail which arrives twice can be recognised. */
   readonly id: string
   readonly language: string
 }

@@ -48,7 +48,7 @@ export const POSTGRES_STORAGE = {
   async prepare(client: PoolClient): Promise<void> {
     await prepareDatabase(client)
   },
-  /** The same as that of SQLite. */
+  /** As in SQLite. */
   async readDefinitions(place: PostgresPlace): Promise<TableDefinition[]> {
     return (await postgres.readStoredCatalogue(place)).map(readDefinition)
   },

@@ -37,7 +37,7 @@ export function assertionFaults(client: DeclaredClient): Fault[] {
 function workloadFaults(path: string, { issuer, subject, jwks }: Workload): Fault[] {
   const address = webAddressFault(issuer)
   return [
-    // With its own keys an issuer is a name that nobody calls.
+    // With declared keys, the address of an issuer is only a name and is never requested.
     ...(jwks === undefined && address !== undefined
       ? [{ path: `${path}.issuer`, text: `"${issuer}": ${address}` }]
       : []),

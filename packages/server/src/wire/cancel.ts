@@ -80,7 +80,7 @@ export class CancelKeys {
     return await this.#env.passOwnOn(processId, subject)
   }
 
-  /** The same on this node only. */
+  /** As above, on this node only. */
   cancelOwnHere(processId: number, subject: string): boolean {
     const entry = this.#entries.get(processId)
     if (entry === undefined || entry.subject !== subject) return false

@@ -6,6 +6,7 @@ import { withQuery } from '../../admin/requests.ts'
 import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, type DataColumn, Empty, Page, SearchField } from '../../ui/index.ts'
+import { RightBadges } from '../../ui/rights.tsx'
 import { type Application, clientKind, kindInfo } from './kinds.ts'
 import { ApplicationTabs } from './tabs.tsx'
 
@@ -68,20 +69,14 @@ const COLUMNS: readonly DataColumn<Application>[] = [
 /** Built into the server; an application that has them all is a common case. */
 const ALL_RIGHTS: readonly string[] = SCOPES.filter((name) => name.includes('/'))
 
-/** Grouped by what stands before the slash, so that rows can be distinguished. */
 function Rights({ scopes }: { readonly scopes: readonly string[] }) {
   if (scopes.length === 0) return <span class="quiet">None</span>
   const others = scopes.filter((scope) => !ALL_RIGHTS.includes(scope))
   const hasAll = ALL_RIGHTS.every((right) => scopes.includes(right))
-  const groups = Map.groupBy(hasAll ? others : scopes, (scope) => scope.slice(0, scope.indexOf('/')))
   return (
-    <span class="application-rights" title={scopes.join(' ')}>
-      {hasAll && <span>All built-in rights</span>}
-      {[...groups].map(([group, found]) => (
-        <span key={group}>
-          <span class="quiet">{group}</span> {found.map((scope) => scope.slice(group.length + 1)).join(', ')}
-        </span>
-      ))}
+    <span class="application-rights">
+      {hasAll && <span title={scopes.join(' ')}>All built-in rights</span>}
+      <RightBadges of={hasAll ? others : scopes} />
     </span>
   )
 }

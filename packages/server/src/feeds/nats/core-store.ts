@@ -1,4 +1,4 @@
-/** The messages of a feed that nobody keeps: they reach those who listen, by core subjects of NATS. */
+/** The messages of a feed that are not stored: core subjects of NATS carry them to current subscribers. */
 import { randomBytes } from 'node:crypto'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type {

@@ -6,7 +6,7 @@ import { type Delivered, delivered } from './delivered.ts'
 /** What a page holds at most: a thousand messages can be a gigabyte. */
 const PAGE_BYTES = 4 << 20
 const INACTIVE_NS = 15e9
-/** JetStream waits so long for messages that were removed in the meantime. What has arrived is a page too. */
+/** How long JetStream waits for messages that were removed in the meantime. What has arrived by then is a page, too. */
 const SILENT_MS = 500
 
 export interface Consumer {
@@ -40,7 +40,7 @@ export function closeConsumer(nats: Nats, stream: string, { name }: Consumer): v
 
 /** What a consumer is asked for. */
 export interface PullOptions {
-  /** At most so many. */
+  /** The maximum number of messages. */
   readonly count: number
   /** The number of the last message that it can deliver. Its own count is wrong in old versions where messages have been removed. */
   readonly end: number

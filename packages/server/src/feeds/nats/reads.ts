@@ -121,7 +121,7 @@ export class StreamReads {
     }
   }
 
-  /** States of topics. Somebody who has seen a topic is told of its removal. */
+  /** States of topics. A subscriber that has seen a topic is notified of its removal. */
   #states(feed: Feed, choice: TopicChoice, after: number, found: readonly Delivered[]): StoredMessage[] {
     const { topicTime } = retentionRules(feed)
     const oldest = topicTime === undefined ? 0 : this.#env.clock() - topicTime
@@ -176,7 +176,7 @@ export class StreamReads {
     return first === undefined || first.seq > after
   }
 
-  /** A number from which on there are so many messages of the choice, or few more; or the first of all. */
+  /** A sequence number from which on there are at least `wanted` messages of the choice, but not many more; or the first of all. */
   async #findStart(choice: TopicChoice, wanted: number, first: number, last: number): Promise<number> {
     let few = last + 1
     for (let span = wanted; ; span *= 8) {

@@ -36,7 +36,7 @@ export interface StoreEnv extends ReadEnv {
 
 interface StreamEnv extends StoreEnv, OwnStreamOptions {}
 
-/** A request with a key is repeated for so long while NATS is away: its messages are stored once. */
+/** How long a request with a key is repeated while NATS is not reachable: its messages are stored once. */
 const RETRY_MS = 8_000
 const PAUSE_MS = 100
 

@@ -7,7 +7,7 @@ import { type Delivered, storedAs } from './delivered.ts'
 import { covers, Subjects, streamName } from './subjects.ts'
 
 export const KEY_MS = 24 * 60 * 60_000
-/** JetStream removes what no node has removed in this time: with it gone, nobody would be told that a topic has expired. */
+/** JetStream removes what no node has removed in this time: without it, subscribers would not be notified that a topic has expired. */
 const UNATTENDED_MS = 10 * 60_000
 /** Of headers and the names of subjects. */
 const HEADER_BYTES = 2_048

@@ -1,4 +1,4 @@
-/** Removes topics that have expired, so that followers are told, and what is too old. Each node of a feed does; each topic is removed once. */
+/** Removes topics that have expired, so that followers are notified, and messages that are too old. Each node of a feed does; each topic is removed once. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'

@@ -11,7 +11,7 @@ import { type FeedStream, type Head, retentionRules } from './stream.ts'
 const MOST_COUNTED = 20_000
 /** The same for what is only shown, and for the bound of all feeds, which is checked often. */
 const MOST_READ = 2_000
-/** What JetStream stores beside the subject and the data of a message: its own fields and our headers. */
+/** What JetStream stores in addition to the subject and the data of a message: its own fields and the headers of Gatehouse. */
 const RECORD_BYTES = 75
 /** Pages of one list are those of the list when its first page was read. */
 const LIST_MS = 10_000

@@ -16,7 +16,7 @@ export interface AppendQueueOptions {
   readonly isStored: () => boolean
   /** For an error of one request alone: whether it may succeed if it is sent again now. */
   readonly makeRoom: (error: unknown) => Promise<boolean>
-  /** What the caller is told about the error. */
+  /** The error as the caller sees it. */
   readonly explain: (error: unknown) => unknown
   readonly onAppended: (group: AppendedGroup) => void
 }

@@ -13,7 +13,7 @@ const CONNECTIONS = 6
 /** The time to connect, or to wait for a connection. */
 const CONNECT_MS = 5000
 const STATEMENT_MS = 10_000
-/** Whoever has a feed's lock has it for one statement. */
+/** The lock of a feed is held for one statement. */
 const LOCK_MS = 5000
 /** For a server that accepts connections and answers nothing else; others are noticed earlier. */
 const REPLY_MS = 15_000

@@ -18,7 +18,7 @@ export interface PostgresFeedsOptions {
   readonly servers: FeedServers
   /** For tests. Otherwise the clock of the database counts, which all nodes share. */
   readonly clock?: Clock
-  /** Is told of errors that nobody waits for, except outages. */
+  /** Called with errors of work that is not awaited, except outages. */
   readonly onError: (error: unknown) => void
   /** For tests. */
   readonly sweepMs?: number

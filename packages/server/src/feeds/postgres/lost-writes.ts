@@ -19,7 +19,7 @@ export async function beginEpochsAfterLoss(database: FeedDatabase): Promise<void
 /** What this node has already compared. */
 const KNOWN = new WeakMap<FeedDatabase, string>()
 
-/** The first node that finds a difference begins the epochs. A user who may not ask for the system is told none. */
+/** The first node that finds a difference begins the epochs. Without the permission to read the system identifier there is none. */
 export const BEGIN_EPOCHS_FUNCTION = `
 create or replace function ${SCHEMA}.begin_epochs_1(p_losses text) returns void language plpgsql as $gh$
 declare

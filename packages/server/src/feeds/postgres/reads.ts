@@ -9,7 +9,7 @@ export interface ReadStatement {
   readonly values: readonly (string | number | null | readonly string[])[]
 }
 
-/** What the row of a feed says, beside what is read; `now` is the time by which it is read. */
+/** The columns of a feed's row that every read returns; `now` is the time of the read. */
 export interface HeaderRow {
   readonly lastSeq: number
   readonly lastTime: number

@@ -73,7 +73,7 @@ export async function createPartitions(database: FeedDatabase, classIndex: numbe
 
 /** The next partitions, so that no publisher has to wait for one. */
 const AHEAD = 2
-/** Messages are readable for at least so long, for nodes that are behind. */
+/** The shortest time for which messages are readable, for nodes that are behind. */
 const SHORTEST_MS = 120_000
 
 export function classPartitions(classIndex: number) {

@@ -2,7 +2,7 @@
 import { DATABASE_TIME, KEY_MS } from './append-function.ts'
 import { KIND, SCHEMA } from './tables.ts'
 
-/** How long a topic that was removed keeps its row. Afterwards nobody knows whether an older position of it has missed anything. */
+/** How long a topic that was removed keeps its row. Afterwards it is unknown whether an older position of it has missed anything. */
 const REMOVED_MS = 3_600_000
 /** What one call does, so that publishers wait only shortly. */
 const MESSAGES_AT_ONCE = 5000

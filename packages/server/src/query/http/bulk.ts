@@ -57,7 +57,7 @@ export async function bulk(context: Context, env: BulkEndpointEnv): Promise<void
     )
     context.json(buildReply(outcome, context.id, Math.round(performance.now() - started)))
   } catch (error) {
-    // The client reads the reply once it has sent the rest, which nobody reads.
+    // The client reads the reply once it has sent the rest, which is not read.
     context.request.resume()
     throw error
   }

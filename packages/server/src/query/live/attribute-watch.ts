@@ -105,7 +105,7 @@ export class AttributeWatch<Reader extends object> {
       await this.#read(watched)
     } catch (error) {
       onError(error)
-      // Nobody knows what the caller may see now: nothing, until it is known again.
+      // It is unknown what the caller may see now: nothing, until it is known again.
       watched.values = {}
       setTimeout(() => void this.#readAgain(watched), RETRY_MS).unref()
     }

@@ -18,7 +18,7 @@ export interface LivePosition {
   readonly tables: Positions | undefined
 }
 
-/** The same key on every node. */
+/** Every node derives an identical key. */
 export type DeriveKey = (purpose: string) => Buffer
 
 type Bound = Pick<LiveTarget, 'fingerprint' | 'tables'>

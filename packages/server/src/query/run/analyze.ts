@@ -39,7 +39,7 @@ export async function analyze(query: Query, run: RunningCall, env: ExecutionEnv)
   }
 }
 
-/** What the engine measured. Nobody learns how many rows a row filter hides. */
+/** What the engine measured, without how many rows a row filter hides. */
 async function stepLines({ planned, running }: RunningCall, values: ReadRun): Promise<readonly string[]> {
   const { tables } = planned.bound
   const isAllSeen = tables.every(({ isSystem, rowFilter }) => !isSystem && rowFilter === undefined)

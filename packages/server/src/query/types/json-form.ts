@@ -5,7 +5,7 @@ import { plainCharacters, type TextBytes } from './text-bytes.ts'
 const QUOTE = 0x22
 /** What JSON does not escape. */
 const PLAIN = plainCharacters(/[ !#-[\]-~]/)
-/** The same of a whole text. Testing for it is faster than JSON.stringify. */
+/** Whether a whole text needs no escapes. Testing for it is faster than JSON.stringify. */
 const UNESCAPED = /^[ !#-[\]-~]*$/
 
 export function jsonText(cell: Value): string {

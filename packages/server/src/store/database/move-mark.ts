@@ -11,7 +11,7 @@ const STATES = ['arriving', 'leaving', 'left'] as const
 export type MoveState = (typeof STATES)[number]
 
 export interface MoveMark {
-  /** The same in both databases. */
+  /** Equal in both databases. */
   readonly id: string
   readonly state: MoveState
   /** The file or URL of the other database, without credentials. */

@@ -12,7 +12,7 @@ import { catalogueFunctions } from './translate/call.ts'
 export type Claim = 'no' | 'yes' | 'mixed'
 
 const iqlFunctions = new Set(functionNames())
-/** Only beside a table of the catalogue: without one, IQL says that it has no such function. */
+/** Only in a statement with a table of the catalogue: without one, IQL says that it has no such function. */
 const GENERAL_FUNCTIONS: ReadonlySet<string> = new Set(['random', 'age'])
 /** Functions that IQL does not have. Times are IQL's, in all their spellings. */
 const ownFunctions: ReadonlySet<string> = new Set(

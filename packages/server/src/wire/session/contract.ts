@@ -71,7 +71,7 @@ export interface SessionEnv extends BulkEnv, RunEnv {
   /** Read at each use: a reload can change them. */
   readonly limits: SessionLimits
   readonly rateLimits?: Pick<RateLimits, 'countCaller'> | undefined
-  /** Undefined: nobody collects traces. */
+  /** Undefined where traces are not collected. */
   readonly trace?: StatementTrace | undefined
   /** Statements on pg_catalog and information_schema. */
   readonly systemCatalogue?: Catalogue | undefined

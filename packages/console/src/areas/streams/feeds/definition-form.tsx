@@ -70,6 +70,7 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
         onValue={(description) => part.set({ description })}
       />
       <Rights {...part} />
+      <SignIn {...part} />
       <Kept {...part} />
       <Bounds {...part} />
       {error !== undefined && !isTaken && !isShown && <ErrorNotice error={error} title={failure} />}
@@ -85,11 +86,13 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
   )
 }
 
+const DEMANDS = ['require_acr', 'require_age', 'write_require_acr', 'write_require_age']
+
 /** The members of a definition that have a field. */
 const FIELDS: ReadonlySet<string> = new Set([
   ...['name', 'description', 'class', 'read', 'write', 'history.messages', 'history.time', 'state_time'],
   ...['message_bytes', 'topics', 'bytes', 'rate', 'nats_subject'],
-  ...['require_acr', 'require_age', 'write_require_acr', 'write_require_age'],
+  ...DEMANDS,
 ])
 
 function Rights({ draft, set, faults }: PartProps) {
@@ -112,21 +115,32 @@ function Rights({ draft, set, faults }: PartProps) {
         onValue={(write) => set({ write })}
         choices={scopes}
       />
-      <SignInDemandFields
-        label="Sign-in for reading"
-        demand={draft.readDemand}
-        onDemand={(readDemand) => set({ readDemand })}
-        acrError={faults.get('require_acr')}
-        ageError={faults.get('require_age')}
-      />
-      <SignInDemandFields
-        label="Sign-in for publishing"
-        demand={draft.writeDemand}
-        onDemand={(writeDemand) => set({ writeDemand })}
-        acrError={faults.get('write_require_acr')}
-        ageError={faults.get('write_require_age')}
-      />
     </div>
+  )
+}
+
+function SignIn({ draft, set, faults }: PartProps) {
+  const isDemanding = [draft.readDemand, draft.writeDemand].some(({ acr, age }) => acr !== '' || age !== '')
+  return (
+    <details class="feed-folded" open={isDemanding || DEMANDS.some((path) => faults.has(path)) || undefined}>
+      <summary>Sign-in</summary>
+      <div class="feed-fields">
+        <SignInDemandFields
+          label="Sign-in for reading"
+          demand={draft.readDemand}
+          onDemand={(readDemand) => set({ readDemand })}
+          acrError={faults.get('require_acr')}
+          ageError={faults.get('require_age')}
+        />
+        <SignInDemandFields
+          label="Sign-in for publishing"
+          demand={draft.writeDemand}
+          onDemand={(writeDemand) => set({ writeDemand })}
+          acrError={faults.get('write_require_acr')}
+          ageError={faults.get('write_require_age')}
+        />
+      </div>
+    </details>
   )
 }
 
@@ -199,7 +213,7 @@ const BOUNDS = ['class', 'message_bytes', 'topics', 'bytes', 'rate', 'nats_subje
 
 function Bounds({ draft, set, faults }: PartProps) {
   return (
-    <details class="feed-bounds" open={BOUNDS.some((path) => faults.has(path)) || undefined}>
+    <details class="feed-folded" open={BOUNDS.some((path) => faults.has(path)) || undefined}>
       <summary>Class, limits and NATS</summary>
       <div class="feed-fields">
         <Select

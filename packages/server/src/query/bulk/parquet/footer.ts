@@ -18,7 +18,7 @@ export type Codec = (typeof CompressionCodecs)[number]
 /** The bytes of a file, in memory or on disk. */
 export interface FileBytes {
   readonly length: number
-  /** The result has a buffer of its own, or one that nobody changes. */
+  /** The result has a buffer of its own, or one that does not change. */
   read(start: number, end: number): Promise<Uint8Array>
 }
 

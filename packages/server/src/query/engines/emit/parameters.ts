@@ -339,7 +339,7 @@ function claimValue(claim: ClaimName | AttributeClaim, values: RunValues): IqlVa
   }
 }
 
-/** Whoever runs a statement that uses attributes supplies them: without, a filter would silently show nothing. */
+/** The caller supplies the attributes that a statement uses: without them, a filter would silently show nothing. */
 function attributeValues(claim: AttributeClaim, { attributes }: RunValues): readonly IqlValue[] {
   if (attributes === undefined) throw new Error('A plan without the attributes of its caller')
   return attributes.get(claim.slice('attribute.'.length)) ?? []

@@ -94,7 +94,7 @@ export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow>
 
 /**
  * The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor.
- * The row itself is changed: an array that lives longer would have to be told to the garbage collector for each value.
+ * The row itself is changed: an array that lives longer would need a write barrier of the garbage collector for each value.
  */
 export function longRowDecoder(
   columns: readonly ResultColumn[],

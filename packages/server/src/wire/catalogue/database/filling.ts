@@ -4,7 +4,7 @@ import type { CatalogueModel } from './catalogue-model.ts'
 
 /** Binding values takes most of the time, so as few as possible are bound. */
 export interface Filling extends RowSet {
-  /** The same in all rows: not stored. */
+  /** Equal in all rows: not stored. */
   readonly constants?: Readonly<Record<string, Value>>
   /** SQL of other columns: not stored. */
   readonly derived?: Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ export interface Filling extends RowSet {
 
 export interface RowSet {
   readonly columns: readonly string[]
-  /** The same in these rows. */
+  /** Equal in these rows. */
   readonly fixed?: Readonly<Record<string, Value>>
   readonly rows: Iterable<readonly Value[]>
 }

@@ -26,7 +26,7 @@ type VisibleColumn = readonly [
   default_: string | null,
 ]
 
-/** Without scopes and row filters, which nobody reads here. */
+/** Without scopes and row filters, which are not used here. */
 export function visibleTable(definition: TableDefinition, isWritable: boolean): VisibleTable {
   const { id = 0, name, description, view, primaryKey, uniques, indexes, checks } = definition
   const columns = definition.columns.map((column): VisibleColumn => {

@@ -229,7 +229,7 @@ function translateFrom(from: From, scope: Scope, translation: Translation): stri
         return sets.sql
       }
       const alias = translation.alias()
-      // Only what is around the query is visible in it, not what is beside it.
+      // Outer queries are visible in it, other items of the same FROM are not.
       const { sql, columns } = from.isLateral
         ? lateral(from, scope, translation)
         : translation.query(from.query, around(scope))
@@ -287,7 +287,7 @@ function lateralSets(
   }
 }
 
-/** SQLite has no LATERAL: such a query is run if it uses nothing that is beside it. */
+/** SQLite has no LATERAL: such a query is run if it uses no other item of its FROM. */
 function lateral(
   { query, at }: Extract<From, { kind: 'query' }>,
   scope: Scope,

@@ -25,7 +25,7 @@ const ROWS = fail('BadValue', `'A series can have at most ${MAX_SERIES_ROWS_TEXT
 
 /** `past` is what has passed of a bucket of whole days at the local time `l`. */
 const PAST_OF_DAYS = `past := (l - ${FIRST_MONDAY}) % width; IF past < 0 THEN past := past + width; END IF;`
-/** The same since midnight. */
+/** `past` is what has passed since midnight. */
 const PAST_MIDNIGHT = `past := l % ${DAY}; IF past < 0 THEN past := past + ${DAY}; END IF;`
 
 export const ZONE_FUNCTIONS: readonly HelperFunction[] = [

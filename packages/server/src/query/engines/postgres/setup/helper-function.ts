@@ -42,7 +42,7 @@ export function sql(texts: TemplateStringsArray, ...values: readonly (string | n
   return { signature, returns, body }
 }
 
-/** The same for a body of statements of PL/pgSQL. */
+/** A helper function whose body is PL/pgSQL. */
 export function plpgsql(texts: TemplateStringsArray, ...values: readonly (string | number)[]): HelperFunction {
   return { ...sql(texts, ...values), language: 'plpgsql' }
 }

@@ -104,7 +104,7 @@ export function comparePositions(a: TablePosition, b: TablePosition): number | u
   const [left, right] = [FORM.exec(a), FORM.exec(b)]
   if (left === null || right === null) return undefined
   const difference = Number(left[1]) - Number(right[1])
-  // The same number with another tag belongs to another epoch.
+  // A number with another tag belongs to another epoch.
   return difference === 0 && a !== b ? undefined : difference
 }
 
