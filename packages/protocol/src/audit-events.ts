@@ -15,7 +15,7 @@ export const AUDIT_EVENTS = {
   ),
   'signout.succeeded': event('A user signed out.', 'session', 'clients'),
   'session.ended': event(
-    'A browser session ended without a sign-out. The actor is who ended it; without one it expired, or the user was disabled.',
+    'A browser session ended without a sign-out. The actor is who ended it; without one it expired, or nobody is known. `reason` says why, such as `user disabled`.',
     'session',
     'reason',
   ),
