@@ -1,4 +1,4 @@
-/** Whoever changes a user, what follows is the same: sessions end, links are void, and the audit log says so in the same transaction. */
+/** What follows from a change of a user is the same for every author: sessions end, links are void, and the audit log says so in its transaction. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
