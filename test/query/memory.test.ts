@@ -88,7 +88,7 @@ async function queryProcesses(): Promise<number[]> {
     const command = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
     const parent = Number(stat.split(') ').at(-1)?.split(' ')[1])
-    if (parent === process.pid && command.includes('query-process-main.ts')) processes.push(Number(entry))
+    if (parent === process.pid && command.includes('query-process-main.')) processes.push(Number(entry))
   }
   return processes
 }

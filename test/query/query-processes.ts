@@ -10,7 +10,7 @@ export async function queryProcesses(task = ''): Promise<number[]> {
     const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
     const command = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const parent = Number(stat.split(') ').at(-1)?.split(' ')[1])
-    const isOurs = parent === process.pid && command.includes('query-process-main.ts')
+    const isOurs = parent === process.pid && command.includes('query-process-main.')
     if (isOurs && (task === '' || command.split('\0').includes(task))) found.push(Number(entry))
   }
   return found
