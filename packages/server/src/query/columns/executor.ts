@@ -1,0 +1,120 @@
+/**
+ * Computes the groups of column segments: the values that the same part of the statement computes from the rows, exactly. A segment of
+ * which this cannot be said is left to the statement.
+ */
+import { choose, type Evaluate, Filter } from './filters.ts'
+import { Groups } from './groups.ts'
+import { encodeKey, type KeyCodes, SlotTable, splitCombination } from './keys.ts'
+import type { ColumnFilter, ColumnPlan } from './plan.ts'
+import type { RawValue, Segment } from './segment.ts'
+import { Buffers, SegmentColumns } from './segment-columns.ts'
+import { createState, type GroupedRows, type State } from './states.ts'
+
+interface FilteredState {
+  readonly state: State
+  readonly filters: readonly Filter[]
+}
+
+export class ColumnExecutor {
+  readonly #plan: ColumnPlan
+  readonly #evaluate: Evaluate
+  readonly #filters: readonly Filter[]
+  readonly #states: readonly FilteredState[]
+  readonly #groups: Groups
+  readonly #slots = new SlotTable()
+  readonly #decoded = new Buffers()
+  readonly #codes = new Buffers()
+
+  constructor(plan: ColumnPlan, evaluate: Evaluate) {
+    this.#plan = plan
+    this.#evaluate = evaluate
+    const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
+    this.#filters = plan.filters.map(create)
+    this.#states = plan.states.map((state) => ({ state: createState(state), filters: state.filters.map(create) }))
+    this.#groups = new Groups(plan.keys.length)
+  }
+
+  /** False if the statement itself must compute this part; then nothing was added. */
+  add(segment: Segment): boolean {
+    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded)
+    const all = [...this.#filters, ...this.#states.flatMap(({ filters }) => filters)]
+    if (!all.every((filter) => canFilter(filter, columns))) return false
+    if (!this.#states.every(({ state }) => state.canAdd(columns))) return false
+    if (this.#plan.keys.some(({ column }) => columns.stored(column) === undefined)) return false
+    if (!this.#chooseRows(columns)) return true
+    const keys = this.#encodeKeys(columns)
+    if (keys === undefined) return false
+    const rows = columns.count
+    const { slots, combinations, count } = this.#slots.assign(
+      keys,
+      rows,
+      this.#codes.integers(keys.length, columns.rows),
+    )
+    const groups = this.#findGroups(combinations, count, keys)
+    const grouped: GroupedRows = { rows, slots, groups }
+    for (const { state, filters } of this.#states) state.add(columns, grouped, createMask(filters, columns))
+    return true
+  }
+
+  /** False if no row fits. */
+  #chooseRows(columns: SegmentColumns): boolean {
+    const undecided: Filter[] = []
+    for (const filter of this.#filters) {
+      const stored = columns.stored(filter.column)
+      const decided = stored && filter.decide(stored, columns.rows)
+      if (decided === false) return false
+      if (decided === undefined) undecided.push(filter)
+    }
+    if (undecided.length === 0) return columns.rows > 0
+    const mask = createMask(undecided, columns)
+    if (mask !== undefined) columns.choose(choose(mask, columns.rows, undefined, new Int32Array(columns.rows)))
+    return columns.count > 0
+  }
+
+  #encodeKeys(columns: SegmentColumns): KeyCodes[] | undefined {
+    const keys: KeyCodes[] = []
+    for (const [index, key] of this.#plan.keys.entries()) {
+      const codes = encodeKey(key, columns, this.#evaluate, this.#codes.integers(index, columns.rows))
+      if (codes === undefined) return undefined
+      keys.push(codes)
+    }
+    return keys.reduce((product, { size }) => product * size, 1) <= Number.MAX_SAFE_INTEGER ? keys : undefined
+  }
+
+  #findGroups(combinations: Float64Array, count: number, keys: readonly KeyCodes[]): Int32Array {
+    const ids = keys.map(() => new Map<number, number>())
+    const groups = new Int32Array(count)
+    for (let slot = 0; slot < count; slot++) {
+      const codes = splitCombination(combinations[slot] as number, keys)
+      groups[slot] = this.#groups.find(codes.map((code, key) => this.#idOf(code, key, keys, ids)))
+    }
+    return groups
+  }
+
+  /** The id of a key's value, once for each code. */
+  #idOf(code: number, key: number, keys: readonly KeyCodes[], ids: readonly Map<number, number>[]): number {
+    const known = ids[key]?.get(code)
+    if (known !== undefined) return known
+    const id = this.#groups.addValue(key, keys[key]?.value(code) ?? null)
+    ids[key]?.set(code, id)
+    return id
+  }
+
+  /** A row of the table of the parts for each group. */
+  *rows(): Generator<RawValue[]> {
+    for (let group = 0; group < this.#groups.count; group++)
+      yield [...this.#groups.keysOf(group), ...this.#states.flatMap(({ state }) => state.values(group))]
+  }
+}
+
+function canFilter(filter: Filter, columns: SegmentColumns): boolean {
+  const column = columns.stored(filter.column)
+  return column !== undefined && filter.canFilter({ column })
+}
+
+function createMask(filters: readonly Filter[], columns: SegmentColumns): Uint8Array | undefined {
+  if (filters.length === 0) return undefined
+  const mask = new Uint8Array(columns.count).fill(1)
+  for (const filter of filters) filter.apply(columns.decode(filter.column), columns.count, mask)
+  return mask
+}

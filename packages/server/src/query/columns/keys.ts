@@ -1,0 +1,147 @@
+/** The groups of a segment's rows: a code for each key of a row, and a place for each combination of codes. */
+import type { Evaluate } from './filters.ts'
+import type { ColumnKey } from './plan.ts'
+import type { NumberColumn, RawValue } from './segment.ts'
+import type { SegmentColumns } from './segment-columns.ts'
+
+/** The codes of a key, from 0 to `size` - 1, and the values that they stand for. */
+export interface KeyCodes {
+  readonly codes: Int32Array
+  readonly size: number
+  readonly value: (code: number) => RawValue
+}
+
+/** More codes than this have no table of their own. */
+const MAX_CODES = 2 ** 21
+
+/** Undefined if the segment cannot be grouped by this key. */
+export function encodeKey(
+  key: ColumnKey,
+  columns: SegmentColumns,
+  evaluate: Evaluate,
+  into: Int32Array,
+): KeyCodes | undefined {
+  const stored = columns.stored(key.column)
+  if (stored?.kind === 'texts') {
+    const decoded = columns.decode(key.column)
+    if (decoded.kind !== 'texts' || key.kind === 'bucket') return undefined
+    const { codes, texts } = decoded
+    const text = (code: number): string | null => texts[code] ?? null
+    if (key.kind === 'column') return { codes, size: texts.length + 1, value: text }
+    return { codes, size: texts.length + 1, value: (code) => evaluate(key.value, text(code) ?? undefined) }
+  }
+  if (stored?.kind !== 'numbers' || key.kind === 'text') return undefined
+  return encodeNumbers(key, stored, columns, into)
+}
+
+function encodeNumbers(
+  key: Extract<ColumnKey, { kind: 'column' | 'bucket' }>,
+  column: NumberColumn,
+  columns: SegmentColumns,
+  into: Int32Array,
+): KeyCodes | undefined {
+  const { least, greatest, unit, scale } = column
+  const isBucket = key.kind === 'bucket'
+  // The first value that a code stands for, and the distance to that of the next code.
+  const width = isBucket ? Number(key.width) : unit
+  const start = isBucket ? floorTo(least, Number(key.origin), width) : least
+  const none = Math.floor((greatest - start) / width) + 1
+  if (none >= MAX_CODES) return undefined
+  const decoded = columns.decode(key.column)
+  if (decoded.kind !== 'numbers') return undefined
+  const { values } = decoded
+  const count = columns.count
+  if (isBucket) {
+    const offset = least - start
+    // The quotient of two integers that Doubles hold exactly is never rounded up to the next integer.
+    for (let i = 0; i < count; i++) into[i] = Math.floor(((values[i] as number) * unit + offset) / width)
+  } else for (let i = 0; i < count; i++) into[i] = values[i] as number
+  if (column.nulls > 0) for (let i = 0; i < count; i++) if (Number.isNaN(values[i])) into[i] = none
+  const value = (code: number): RawValue => {
+    if (code === none) return null
+    const number = start + code * width
+    return scale > 0 || isDouble(column) ? number / 10 ** scale : BigInt(number)
+  }
+  return { codes: into, size: none + 1, value }
+}
+
+function isDouble({ isDouble }: NumberColumn): boolean {
+  return isDouble
+}
+
+function floorTo(value: number, origin: number, width: number): number {
+  return origin + Math.floor((value - origin) / width) * width
+}
+
+/** The rows of a segment in groups. */
+export interface Slots {
+  /** For each row the number of its group in the segment. */
+  readonly slots: Int32Array
+  /** For each group the combination of its codes. */
+  readonly combinations: Float64Array
+  readonly count: number
+}
+
+/** Numbers the combinations of codes that occur. */
+export class SlotTable {
+  #table = new Int32Array(0)
+  #combined = new Float64Array(0)
+
+  assign(keys: readonly KeyCodes[], rows: number, slots: Int32Array): Slots {
+    const [first] = keys
+    if (first === undefined)
+      return { slots: slots.fill(0, 0, rows), combinations: new Float64Array(1), count: rows === 0 ? 0 : 1 }
+    const size = keys.reduce((product, key) => product * key.size, 1)
+    if (this.#combined.length < rows) this.#combined = new Float64Array(rows)
+    const combined = this.#combined
+    const { codes } = first
+    for (let i = 0; i < rows; i++) combined[i] = codes[i] as number
+    for (const { codes, size } of keys.slice(1))
+      for (let i = 0; i < rows; i++) combined[i] = (combined[i] as number) * size + (codes[i] as number)
+    return size <= MAX_CODES ? this.#byTable(size, rows, slots) : byMap(combined, rows, slots)
+  }
+
+  #byTable(size: number, rows: number, slots: Int32Array): Slots {
+    if (this.#table.length < size) this.#table = new Int32Array(size)
+    const [table, combined] = [this.#table, this.#combined]
+    const combinations = new Float64Array(Math.min(size, rows))
+    let count = 0
+    for (let i = 0; i < rows; i++) {
+      const combination = combined[i] as number
+      let slot = table[combination] as number
+      if (slot === 0) {
+        combinations[count++] = combination
+        slot = count
+        table[combination] = slot
+      }
+      slots[i] = slot - 1
+    }
+    for (let i = 0; i < count; i++) table[combinations[i] as number] = 0
+    return { slots, combinations, count }
+  }
+}
+
+function byMap(combined: Float64Array, rows: number, slots: Int32Array): Slots {
+  const known = new Map<number, number>()
+  for (let i = 0; i < rows; i++) {
+    const combination = combined[i] as number
+    let slot = known.get(combination)
+    if (slot === undefined) {
+      slot = known.size
+      known.set(combination, slot)
+    }
+    slots[i] = slot
+  }
+  return { slots, combinations: Float64Array.from(known.keys()), count: known.size }
+}
+
+/** The codes of a combination. */
+export function splitCombination(combination: number, keys: readonly KeyCodes[]): number[] {
+  const codes: number[] = []
+  let rest = combination
+  for (const { size } of keys.toReversed()) {
+    codes.unshift(rest % size)
+    rest = Math.floor(rest / size)
+  }
+  return codes
+}

@@ -1,0 +1,49 @@
+/** What the executor computes from segments: data that can be sent to a reader process. */
+import type { SqlStatement } from '../engines/emit/parameters.ts'
+
+export interface ColumnPlan {
+  /** The names of the columns that are read. The other members refer to them by index. */
+  readonly columns: readonly string[]
+  /** All must be true for a row. */
+  readonly filters: readonly ColumnFilter[]
+  readonly keys: readonly ColumnKey[]
+  /** In the order of the columns of the parts that follow the keys; the first one counts the rows. */
+  readonly states: readonly ColumnState[]
+}
+
+export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
+
+export type ColumnFilter =
+  /** With a value that is the same for all rows. The column's value counts 10 ^ `shift` times. */
+  | {
+      readonly kind: 'compare'
+      readonly column: number
+      readonly operator: Comparison
+      readonly value: SqlStatement
+      readonly shift: number
+    }
+  | { readonly kind: 'null'; readonly column: number; readonly isNull: boolean }
+  /** Any condition on one column of texts: `test` has its value for the text @v. */
+  | { readonly kind: 'text'; readonly column: number; readonly test: SqlStatement }
+
+export type ColumnKey =
+  | { readonly kind: 'column'; readonly column: number }
+  /** An expression over one column of texts: `value` has its value for the text @v. */
+  | { readonly kind: 'text'; readonly column: number; readonly value: SqlStatement }
+  /** A whole multiple of `width` after `origin`. */
+  | { readonly kind: 'bucket'; readonly column: number; readonly width: bigint; readonly origin: bigint }
+
+export interface Filtered {
+  /** FILTER: all must be true. */
+  readonly filters: readonly ColumnFilter[]
+}
+
+/** What is known of a group. Each gives one value, but `first` and `last`, which give the value and its order. */
+export type ColumnState = Filtered &
+  (
+    | { readonly kind: 'rows' }
+    | { readonly kind: 'count' | 'sum' | 'double-sum' | 'min' | 'max'; readonly column: number }
+    | { readonly kind: 'first' | 'last'; readonly column: number; readonly order: number }
+    /** The different values, and how many rows have each. */
+    | { readonly kind: 'values'; readonly column: number }
+  )

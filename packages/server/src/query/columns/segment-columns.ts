@@ -1,0 +1,115 @@
+/** The columns of a segment as a statement needs them: decoded once, for the rows that count. */
+import { type Chosen, decodeCodes, decodeDistances, decodeDoubles } from './decode.ts'
+import type { DoubleColumn, NumberColumn, Segment, StoredColumn, TextColumn } from './segment.ts'
+
+/** Distances from the least value in units, or Doubles as they are; NaN is NULL. */
+export interface DecodedNumbers {
+  readonly kind: 'numbers'
+  readonly column: NumberColumn | DoubleColumn
+  readonly values: Float64Array
+}
+
+/** The code after the last text is NULL. */
+export interface DecodedTexts {
+  readonly kind: 'texts'
+  readonly column: TextColumn
+  readonly codes: Int32Array
+  readonly texts: readonly string[]
+}
+
+export type Decoded = DecodedNumbers | DecodedTexts
+
+/** Memory of a segment's columns, used again for the next segment. */
+export class Buffers {
+  readonly #floats: Float64Array[] = []
+  readonly #integers: Int32Array[] = []
+
+  floats(at: number, length: number): Float64Array {
+    const known = this.#floats[at]
+    if (known !== undefined && known.length >= length) return known
+    return (this.#floats[at] = new Float64Array(length))
+  }
+
+  integers(at: number, length: number): Int32Array {
+    const known = this.#integers[at]
+    if (known !== undefined && known.length >= length) return known
+    return (this.#integers[at] = new Int32Array(length))
+  }
+}
+
+export class SegmentColumns {
+  readonly rows: number
+  readonly #segment: Segment
+  readonly #stored: readonly (StoredColumn | undefined)[]
+  readonly #buffers: Buffers
+  readonly #blocks = new Map<number, Buffer>()
+  readonly #texts = new Map<number, readonly string[]>()
+  #decoded = new Map<number, Decoded>()
+  #chosen: Chosen | undefined
+
+  constructor(segment: Segment, names: readonly string[], buffers: Buffers) {
+    this.rows = segment.header.rows
+    this.#segment = segment
+    this.#stored = names.map((name) => segment.find(name))
+    this.#buffers = buffers
+  }
+
+  /** The rows that count. */
+  get count(): number {
+    return this.#chosen?.count ?? this.rows
+  }
+
+  get chosen(): Chosen | undefined {
+    return this.#chosen
+  }
+
+  /** From now on only these rows count. */
+  choose(chosen: Chosen): void {
+    this.#chosen = chosen
+    this.#decoded = new Map()
+  }
+
+  /** What the header says of the column; undefined if it is not stored. */
+  stored(index: number): StoredColumn | undefined {
+    return this.#stored[index]
+  }
+
+  decode(index: number): Decoded {
+    const known = this.#decoded.get(index)
+    if (known !== undefined) return known
+    const column = this.#stored[index]
+    if (column === undefined) throw new Error('A column that is not in the segment')
+    const decoded = this.#decode(index, column)
+    this.#decoded.set(index, decoded)
+    return decoded
+  }
+
+  #decode(index: number, column: StoredColumn): Decoded {
+    const block = this.#block(index, column)
+    if (column.kind === 'texts') {
+      const codes = this.#buffers.integers(index, this.rows)
+      decodeCodes(column, block, this.#chosen, codes)
+      return { kind: 'texts', column, codes, texts: this.#dictionary(index, column) }
+    }
+    const values = this.#buffers.floats(index, this.rows)
+    if (column.kind === 'numbers') decodeDistances(column, block, this.#chosen, values)
+    else decodeDoubles(column, block, this.#chosen, values)
+    return { kind: 'numbers', column, values }
+  }
+
+  #block(index: number, column: StoredColumn): Buffer {
+    const known = this.#blocks.get(index)
+    if (known !== undefined) return known
+    const block = this.#segment.readBlock(column)
+    this.#blocks.set(index, block)
+    return block
+  }
+
+  #dictionary(index: number, column: TextColumn): readonly string[] {
+    const known = this.#texts.get(index)
+    if (known !== undefined) return known
+    const texts = this.#segment.readDictionary(column)
+    this.#texts.set(index, texts)
+    return texts
+  }
+}
