@@ -102,8 +102,11 @@ export class ColumnExecutor {
 
   /** A row of the table of the parts for each group. */
   *rows(): Generator<RawValue[]> {
-    for (let group = 0; group < this.#groups.count; group++)
-      yield [...this.#groups.keysOf(group), ...this.#states.flatMap(({ state }) => state.values(group))]
+    for (let group = 0; group < this.#groups.count; group++) {
+      const values = this.#states.map(({ state }) => state.values(group))
+      const parts = this.#plan.parts.map(({ state, value }) => values[state]?.[value] ?? null)
+      yield [...this.#groups.keysOf(group), ...parts]
+    }
   }
 }
 

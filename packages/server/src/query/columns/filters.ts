@@ -1,12 +1,11 @@
 /** Conditions on the columns of a segment: which rows count. */
-import type { SqlStatement } from '../engines/emit/parameters.ts'
 import type { Chosen } from './decode.ts'
-import type { ColumnFilter, Comparison } from './plan.ts'
+import type { ColumnFilter, Comparison, ExpressionIndex } from './plan.ts'
 import type { NumberColumn, RawValue } from './segment.ts'
 import type { Decoded, DecodedNumbers, DecodedTexts } from './segment-columns.ts'
 
 /** Computes an expression of the statement by the engine's own functions; `text` is the value of its column. */
-export type Evaluate = (expression: SqlStatement, text?: string) => RawValue
+export type Evaluate = (expression: ExpressionIndex, text?: string) => RawValue
 
 /** A condition whose values are known. */
 export class Filter {
@@ -60,14 +59,14 @@ export class Filter {
       applyRanges(decoded.values, this.#range(filter, decoded.column) ?? [], count, fits)
   }
 
-  #applyTexts(decoded: Decoded, test: SqlStatement, count: number, fits: Uint8Array): void {
+  #applyTexts(decoded: Decoded, test: ExpressionIndex, count: number, fits: Uint8Array): void {
     if (decoded.kind !== 'texts') return
     const { codes, texts } = decoded
     const accepted = Uint8Array.from([...texts, null], (text) => (this.#accepts(text, test) ? 1 : 0))
     for (let i = 0; i < count; i++) fits[i] = (fits[i] as number) & (accepted[codes[i] as number] as number)
   }
 
-  #accepts(text: string | null, test: SqlStatement): boolean {
+  #accepts(text: string | null, test: ExpressionIndex): boolean {
     const known = this.#texts.get(text)
     if (known !== undefined) return known
     const isAccepted = this.#evaluate(test, text ?? undefined) === 1n

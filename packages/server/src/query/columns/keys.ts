@@ -13,6 +13,7 @@ export interface KeyCodes {
 
 /** More codes than this have no table of their own. */
 const MAX_CODES = 2 ** 21
+const MAX_WIDTH = 2n ** 50n
 
 /** Undefined if the segment cannot be grouped by this key. */
 export function encodeKey(
@@ -31,19 +32,23 @@ export function encodeKey(
     return { codes, size: texts.length + 1, value: (code) => evaluate(key.value, text(code) ?? undefined) }
   }
   if (stored?.kind !== 'numbers' || key.kind === 'text') return undefined
-  return encodeNumbers(key, stored, columns, into)
+  return encodeNumbers(key, stored, { columns, evaluate, into })
 }
 
 function encodeNumbers(
   key: Extract<ColumnKey, { kind: 'column' | 'bucket' }>,
   column: NumberColumn,
-  columns: SegmentColumns,
-  into: Int32Array,
+  {
+    columns,
+    evaluate,
+    into,
+  }: { readonly columns: SegmentColumns; readonly evaluate: Evaluate; readonly into: Int32Array },
 ): KeyCodes | undefined {
   const { least, greatest, unit, scale } = column
   const isBucket = key.kind === 'bucket'
   // The first value that a code stands for, and the distance to that of the next code.
-  const width = isBucket ? Number(key.width) : unit
+  const width = isBucket ? bucketWidth(key.width, evaluate) : unit
+  if (width === undefined) return undefined
   const start = isBucket ? floorTo(least, Number(key.origin), width) : least
   const none = Math.floor((greatest - start) / width) + 1
   if (none >= MAX_CODES) return undefined
@@ -67,6 +72,12 @@ function encodeNumbers(
 
 function isDouble({ isDouble }: NumberColumn): boolean {
   return isDouble
+}
+
+/** Undefined for a width that the statement itself must refuse, or compute. */
+function bucketWidth(width: bigint | number, evaluate: Evaluate): number | undefined {
+  const given = typeof width === 'bigint' ? width : evaluate(width)
+  return typeof given === 'bigint' && given > 0n && given < MAX_WIDTH ? Number(given) : undefined
 }
 
 function floorTo(value: number, origin: number, width: number): number {

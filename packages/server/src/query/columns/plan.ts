@@ -1,5 +1,6 @@
 /** What the executor computes from segments: data that can be sent to a reader process. */
-import type { SqlStatement } from '../engines/emit/parameters.ts'
+/** An expression of the statement, which the engine computes: an index into the expressions of the plan. */
+export type ExpressionIndex = number
 
 export interface ColumnPlan {
   /** The names of the columns that are read. The other members refer to them by index. */
@@ -7,8 +8,9 @@ export interface ColumnPlan {
   /** All must be true for a row. */
   readonly filters: readonly ColumnFilter[]
   readonly keys: readonly ColumnKey[]
-  /** In the order of the columns of the parts that follow the keys; the first one counts the rows. */
   readonly states: readonly ColumnState[]
+  /** The columns of the parts that follow the keys. */
+  readonly parts: readonly PartColumn[]
 }
 
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
@@ -19,26 +21,31 @@ export type ColumnFilter =
       readonly kind: 'compare'
       readonly column: number
       readonly operator: Comparison
-      readonly value: SqlStatement
+      readonly value: ExpressionIndex
       readonly shift: number
     }
   | { readonly kind: 'null'; readonly column: number; readonly isNull: boolean }
   /** Any condition on one column of texts: `test` has its value for the text @v. */
-  | { readonly kind: 'text'; readonly column: number; readonly test: SqlStatement }
+  | { readonly kind: 'text'; readonly column: number; readonly test: ExpressionIndex }
 
 export type ColumnKey =
   | { readonly kind: 'column'; readonly column: number }
   /** An expression over one column of texts: `value` has its value for the text @v. */
-  | { readonly kind: 'text'; readonly column: number; readonly value: SqlStatement }
-  /** A whole multiple of `width` after `origin`. */
-  | { readonly kind: 'bucket'; readonly column: number; readonly width: bigint; readonly origin: bigint }
+  | { readonly kind: 'text'; readonly column: number; readonly value: ExpressionIndex }
+  /** The last time that is a multiple of `width` after `origin`. */
+  | {
+      readonly kind: 'bucket'
+      readonly column: number
+      readonly width: ExpressionIndex | bigint
+      readonly origin: bigint
+    }
 
 export interface Filtered {
   /** FILTER: all must be true. */
   readonly filters: readonly ColumnFilter[]
 }
 
-/** What is known of a group. Each gives one value, but `first` and `last`, which give the value and its order. */
+/** What is known of a group: one value, but `first` and `last` have the value and its order. */
 export type ColumnState = Filtered &
   (
     | { readonly kind: 'rows' }
@@ -47,3 +54,10 @@ export type ColumnState = Filtered &
     /** The different values, and how many rows have each. */
     | { readonly kind: 'values'; readonly column: number }
   )
+
+/** A column of the parts. */
+export interface PartColumn {
+  /** An index into the states. */
+  readonly state: number
+  readonly value: 0 | 1
+}

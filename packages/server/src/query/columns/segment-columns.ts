@@ -27,13 +27,17 @@ export class Buffers {
   floats(at: number, length: number): Float64Array {
     const known = this.#floats[at]
     if (known !== undefined && known.length >= length) return known
-    return (this.#floats[at] = new Float64Array(length))
+    const created = new Float64Array(length)
+    this.#floats[at] = created
+    return created
   }
 
   integers(at: number, length: number): Int32Array {
     const known = this.#integers[at]
     if (known !== undefined && known.length >= length) return known
-    return (this.#integers[at] = new Int32Array(length))
+    const created = new Int32Array(length)
+    this.#integers[at] = created
+    return created
   }
 }
 

@@ -265,7 +265,7 @@ function writeTexts(name: string, values: readonly RawValue[], blocks: Blocks): 
   }
   const sorted = [...codes.keys()].map((text) => ({ text, bytes: Buffer.from(text) }))
   sorted.sort((one, other) => Buffer.compare(one.bytes, other.bytes))
-  sorted.forEach(({ text }, code) => codes.set(text, code))
+  for (const [code, { text }] of sorted.entries()) codes.set(text, code)
   const code = (value: RawValue): number => (typeof value === 'string' ? codes.get(value) : undefined) ?? sorted.length
   const isShort = sorted.length <= 0xff
   const data = isShort ? Uint8Array.from(values, code) : bytesOf(Uint16Array.from(values, code))

@@ -83,7 +83,7 @@ class Counts implements State {
   add(columns: SegmentColumns, { rows, slots, groups }: GroupedRows, mask: Uint8Array | undefined): void {
     const counts = this.#counts.include(groups)
     const counted = countRows(knownRows(columns, this.#column, rows, mask), rows, slots, groups.length)
-    for (let slot = 0; slot < groups.length; slot++) counts[groups[slot] as number]! += counted[slot] as number
+    addBySlot(counted, groups, counts)
   }
 
   values(group: number): RawValue[] {
@@ -111,9 +111,19 @@ function knownRows(
 
 function countRows(mask: Uint8Array | undefined, rows: number, slots: Int32Array, groups: number): Float64Array {
   const counts = new Float64Array(groups)
-  if (mask === undefined) for (let i = 0; i < rows; i++) counts[slots[i] as number]!++
-  else for (let i = 0; i < rows; i++) counts[slots[i] as number]! += mask[i] as number
+  for (let i = 0; i < rows; i++) {
+    const slot = slots[i] as number
+    counts[slot] = (counts[slot] as number) + (mask === undefined ? 1 : (mask[i] as number))
+  }
   return counts
+}
+
+/** Adds what the groups of a segment have to all groups. */
+function addBySlot(values: Float64Array, groups: Int32Array, sums: Float64Array): void {
+  for (let slot = 0; slot < groups.length; slot++) {
+    const group = groups[slot] as number
+    sums[group] = (sums[group] as number) + (values[slot] as number)
+  }
 }
 
 /** Sums of integers that can exceed what a Double holds exactly. */
@@ -170,7 +180,7 @@ class Sums implements State {
     if (decoded.kind !== 'numbers' || decoded.column.kind !== 'numbers') throw new Error('A sum of other values')
     const counts = this.#counts.include(groups)
     const counted = addNumbers(decoded.values, decoded.column, grouped, mask, this.#sums)
-    for (let slot = 0; slot < groups.length; slot++) counts[groups[slot] as number]! += counted[slot] as number
+    addBySlot(counted, groups, counts)
   }
 
   values(group: number): RawValue[] {
@@ -198,8 +208,8 @@ function addNumbers(
     // Not NaN, which is NULL.
     if (value >= 0 && (mask === undefined || mask[i] === 1)) {
       const slot = slots[i] as number
-      distances[slot]! += value
-      counts[slot]!++
+      distances[slot] = (distances[slot] as number) + value
+      counts[slot] = (counts[slot] as number) + 1
     }
   }
   if (Math.max(Math.abs(least), Math.abs(greatest)) * rows <= MAX_SUM) {
@@ -240,7 +250,7 @@ class DoubleSums implements State {
     this.#sums.set(scale, sums)
     const counts = this.#counts.include(groups)
     const counted = addNumbers(decoded.values, decoded.column, grouped, mask, sums)
-    for (let slot = 0; slot < groups.length; slot++) counts[groups[slot] as number]! += counted[slot] as number
+    addBySlot(counted, groups, counts)
   }
 
   values(group: number): RawValue[] {
@@ -491,7 +501,7 @@ class CountTable {
     return this.#counts[at] ?? 0
   }
   add(at: number): void {
-    this.#counts[at]!++
+    this.#counts[at] = (this.#counts[at] as number) + 1
   }
   *entries(): Iterable<readonly [number, number]> {
     for (let at = 0; at < this.#counts.length; at++) if (this.#counts[at] !== 0) yield [at, this.#counts[at] as number]

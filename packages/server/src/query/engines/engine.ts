@@ -2,6 +2,7 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
+import type { ColumnPlan } from '../columns/plan.ts'
 import type { NamedColumn } from '../columns/row-error.ts'
 import type { SpoolEncoder } from '../columns/spool-file.ts'
 import type { CostClass } from '../model/cost-class.ts'
@@ -113,13 +114,20 @@ export interface ReadRun {
   readonly encoding: Encoding
   readonly limits: ReadLimits
   /** Another way to compute the same result, which the engine may choose. */
-  readonly split?: SplitRun | undefined
+  readonly parts?: PartsRun | undefined
 }
 
-/** A grouping of a table by parts: see split-groups.ts. */
-export interface SplitRun extends PartsTable {
+/** A grouping of a table by parts: see part-groups.ts. */
+export interface PartsRun extends PartsTable {
   readonly part: SqlStatement
   readonly whole: SqlStatement
+  readonly found: SqlStatement
+  readonly columns: ColumnsRun | undefined
+}
+
+export interface ColumnsRun {
+  readonly plan: ColumnPlan
+  readonly expressions: readonly SqlStatement[]
 }
 
 export interface ReadLimits {

@@ -23,11 +23,12 @@ import type { Principal, StepUpNeed } from 'gatehouse-protocol'
 import { atOnce, type Steps } from '../../lib/turns.ts'
 import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
+import type { EmittedColumnPlan } from '../engines/emit/column-plan.ts'
 import { type BulkEmission, type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
-import type { EmittedSql, SplitPlan } from '../engines/emit/parameters.ts'
+import type { EmittedSql, PartsPlan, PlannedColumns } from '../engines/emit/parameters.ts'
+import { emitPartGroups } from '../engines/emit/part-groups.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
-import { emitSplitGroups } from '../engines/emit/split-groups.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
 import type { CostClass } from '../model/cost-class.ts'
@@ -219,8 +220,8 @@ export class Planner {
           statement,
         })
         yield
-        const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
-        const emitted = split === undefined ? whole : { ...whole, split }
+        const parts = keys.length === 0 ? this.#planParts(statement, autoParameters) : undefined
+        const emitted = parts === undefined ? whole : { ...whole, parts }
         const cost = estimateCost(
           statement,
           (table) => snapshot.findIndexes(table),
@@ -268,12 +269,14 @@ export class Planner {
     return atOnce(this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`))
   }
 
-  #split(query: BoundQuery, parameters: readonly AutoParameter[]): SplitPlan | undefined {
+  #planParts(query: BoundQuery, parameters: readonly AutoParameter[]): PartsPlan | undefined {
     const emission = createEmission(this.#engine.dialect, { autoParameters: parameterSlots(parameters) })
-    const split = emitSplitGroups(query, emission)
-    if (split === undefined) return undefined
+    const parts = emitPartGroups(query, emission)
+    if (parts === undefined) return undefined
     const finish = (text: string): EmittedSql => this.#engine.finish(emission.placeholders, text)
-    return { ...split, part: finish(split.part), whole: finish(split.whole) }
+    const { part, whole, found, columns, ...table } = parts
+    const statements = { part: finish(part), whole: finish(whole), found: finish(found) }
+    return { ...table, ...statements, columns: columns && finishColumns(columns, finish) }
   }
 
   *#finish(emit: (emission: Emission) => string, of?: Finished): Steps<EmittedSql> {
@@ -330,4 +333,11 @@ function emitWrite(
     case 'delete':
       return emitDelete(statement, emission, isBounded)
   }
+}
+
+function finishColumns(
+  { expressions, ...plan }: EmittedColumnPlan,
+  finish: (text: string) => EmittedSql,
+): PlannedColumns {
+  return { plan, expressions: expressions.map(finish) }
 }

@@ -156,11 +156,15 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const values = runValues(call, valueSets[0] ?? [], env)
   const parameters = bindParameters(emitted, values, env.engine.bind)
   const run = { owner: callOwner(call.principal), parameters, encoding, limits }
-  if (emitted.split === undefined) return run
-  const { part, whole, ...parts } = emitted.split
+  if (emitted.parts === undefined) return run
+  const { part, whole, found, columns, ...table } = emitted.parts
   const bound = (emitted: EmittedSql): SqlStatement => ({
     sql: emitted.sql,
     parameters: bindParameters(emitted, values, env.engine.bind),
   })
-  return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
+  const ofColumns = columns && { plan: columns.plan, expressions: columns.expressions.map(bound) }
+  return {
+    ...run,
+    parts: { ...table, part: bound(part), whole: bound(whole), found: bound(found), columns: ofColumns },
+  }
 }

@@ -18,6 +18,7 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
+import type { ColumnState } from '../../columns/plan.ts'
 import type { ZonePart } from './parameter-source.ts'
 import type { Placeholders } from './parameters.ts'
 
@@ -85,13 +86,21 @@ export interface SplitAggregate {
 export interface PartAggregate {
   /** Over the rows of a part. */
   readonly sql: Sql
-  /** The function that combines several parts into one. */
-  readonly combine: 'sum' | 'min' | 'max' | 'gh_sum'
   /** A value that is not an integer would be inexact. */
   readonly isInteger: boolean
+  /** What has the same value in the executor of column segments; undefined if nothing has. */
+  readonly state: ColumnStateSql | undefined
 }
 
-export interface SplitGroupsSql {
+export interface ColumnStateSql {
+  readonly kind: ColumnState['kind']
+  readonly arguments: readonly BoundExpression[]
+  readonly filter: BoundExpression | undefined
+  /** Which of its values; the first one unless it is given. */
+  readonly value?: 1
+}
+
+export interface PartGroupsSql {
   /** The name of the row identifier; undefined if it has none. */
   readonly rowId: (table: TableView) => Sql | undefined
   /** Undefined if the aggregate cannot be computed from parts. `product` is the argument, if it is a product of short columns. */
@@ -101,6 +110,14 @@ export interface SplitGroupsSql {
     shape: AggregateShape,
     product: Sql | undefined,
   ) => SplitAggregate | undefined
+  /** A call whose value is the last time that is a multiple of a width after an origin. */
+  readonly bucket: (node: BoundCall) => TimeBucket | undefined
+}
+
+export interface TimeBucket {
+  readonly time: BoundExpression
+  readonly width: bigint | BoundExpression
+  readonly origin: bigint
 }
 
 export interface Dialect {
@@ -176,7 +193,7 @@ export interface Dialect {
   /** The sum of products of columns that are Integers or Decimals of up to 18 digits; absent if `aggregates.sum` is as fast. */
   readonly sumOfProducts?: (left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql
   /** How to group a part of a table, and the parts; absent where the database groups without a sort. */
-  readonly splitGroups?: SplitGroupsSql
+  readonly partGroups?: PartGroupsSql
   readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   /** `reversed` is the tail in the opposite order. */

@@ -20,7 +20,7 @@ export interface Emission {
   readonly evaluated?: 'if needed' | 'later'
   /** The indexes of the placeholders of literals that become parameters, by `WrittenAt.index`. */
   readonly autoParameters: ReadonlyMap<number, number>
-  /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
+  /** Aggregates and keys of groups that are columns of another table: see part-groups.ts. */
   readonly replaced?: ReadonlyMap<BoundExpression, Sql>
   /** Set for a bulk insert. */
   readonly bulk?: BulkEmission | undefined

@@ -14,6 +14,7 @@ import {
   type TextWeight,
 } from 'gatehouse-iql'
 import type { AttributeInputs } from '../../catalogue/attributes.ts'
+import type { ColumnPlan } from '../../columns/plan.ts'
 import { findZone, ZONE_NAMES } from '../../zones/zone-file.ts'
 import { keyTooLongError, rowCountError, unknownZoneError } from '../runtime-error.ts'
 import { type ParameterSource, sourceKey, writeTypeKey, type ZonePart } from './parameter-source.ts'
@@ -76,25 +77,33 @@ export interface EmittedSql {
   /** The parameters whose values an insert returns, where the statement itself returns nothing. */
   readonly returned?: readonly number[] | undefined
   /** Another way to compute the same result, which the engine may choose. */
-  readonly split?: SplitPlan | undefined
+  readonly parts?: PartsPlan | undefined
   /** Set if parameters can be too long for the operations of the statement. */
   readonly held?: HeldParameters | undefined
 }
 
-/** A grouping of a table by parts: see split-groups.ts. */
-export interface SplitPlan extends PartsTable {
+/** A grouping of a table by parts: see part-groups.ts. */
+export interface PartsPlan extends PartsTable {
   readonly part: EmittedSql
   readonly whole: EmittedSql
+  readonly found: EmittedSql
+  readonly columns: PlannedColumns | undefined
+}
+
+export interface PlannedColumns {
+  readonly plan: ColumnPlan
+  readonly expressions: readonly EmittedSql[]
 }
 
 export interface PartsTable {
+  readonly name: string
   /** The table that is read, and the name of its row identifier. */
   readonly table: string
   readonly rowId: string
+  /** Whether it has keys: otherwise there is one group, even without rows. */
+  readonly isGrouped: boolean
   /** Creates the table of the parts. */
   readonly create: string
-  /** Combines all parts into one. */
-  readonly combine: string
 }
 
 /** Placeholders while the text is put together, in any order. A name cannot contain control characters. */

@@ -15,9 +15,9 @@ import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } fr
 import { castSql, rescale } from './casts.ts'
 import { likeSql } from './like.ts'
 import { SQLITE_OPERATORS } from './operators.ts'
+import { SQLITE_PART_GROUPS } from './part-groups.ts'
 import { rowId } from './row-id.ts'
 import { SQLITE_SCALARS, SQLITE_SEARCHES } from './scalars.ts'
-import { SQLITE_SPLIT_GROUPS } from './split-groups.ts'
 import { systemTableSql } from './system-tables.ts'
 import { concatSql, SQLITE_GROWING, stringAggSql } from './texts.ts'
 
@@ -69,7 +69,7 @@ export const SQLITE: Dialect = {
   searches: SQLITE_SEARCHES,
   aggregates: SQLITE_AGGREGATES,
   sumOfProducts: sumOfProductsSql,
-  splitGroups: SQLITE_SPLIT_GROUPS,
+  partGroups: SQLITE_PART_GROUPS,
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,

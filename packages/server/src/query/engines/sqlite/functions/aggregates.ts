@@ -85,6 +85,36 @@ function registerDoubles(database: FunctionHost): void {
     })
   register('gh_fsum', computeTotal)
   register('gh_favg', (sum) => computeTotal(sum) / Number(sum.count))
+  const start = (): DoubleSum => ({ unscaled: 0n, scale: 0, count: 0n, nan: 0n, positive: 0n, negative: 0n })
+  movingAggregate(database, 'gh_fsum_part', {
+    start,
+    add: addDouble,
+    result: (sum) => (sum.count === 0n ? null : writeDoubleSum(sum)),
+  })
+  const combine = (name: string, result: (sum: DoubleSum) => number): void =>
+    aggregate(database, name, {
+      start,
+      step: (sum, part) => typeof part === 'string' && addPart(sum, part),
+      result: (sum) => (sum.count === 0n ? null : storedDouble(result(sum))),
+    })
+  combine('gh_fsum_parts', computeTotal)
+  combine('gh_favg_parts', (sum) => computeTotal(sum) / Number(sum.count))
+}
+
+/** The sum of a part of the rows. The executor of column segments writes it too: without what it has no rows with. */
+function writeDoubleSum({ scale, unscaled, count, nan, positive, negative }: DoubleSum): string {
+  return [scale, unscaled, count, nan, positive, negative].join(':')
+}
+
+function addPart(sum: DoubleSum, part: string): void {
+  const [scale = '0', unscaled = 0n, count = 0n, nan = 0n, positive = 0n, negative = 0n] = part
+    .split(':')
+    .map((text, index) => (index === 0 ? text : BigInt(text)))
+  sum.count += BigInt(count)
+  sum.nan += BigInt(nan)
+  sum.positive += BigInt(positive)
+  sum.negative += BigInt(negative)
+  addScaled(sum, BigInt(unscaled), Number(scale))
 }
 
 function addDouble(sum: DoubleSum, sign: bigint, value?: Raw): void {
@@ -98,12 +128,15 @@ function addDouble(sum: DoubleSum, sign: bigint, value?: Raw): void {
 
 function addExactly(sum: DoubleSum, number: number, sign: bigint): void {
   const parsed = readDigits(String(number))
-  if (parsed === undefined) return
-  if (parsed.scale > sum.scale) {
-    sum.unscaled *= 10n ** BigInt(parsed.scale - sum.scale)
-    sum.scale = parsed.scale
+  if (parsed !== undefined) addScaled(sum, sign * parsed.unscaled, parsed.scale)
+}
+
+function addScaled(sum: DoubleSum, unscaled: bigint, scale: number): void {
+  if (scale > sum.scale) {
+    sum.unscaled *= 10n ** BigInt(scale - sum.scale)
+    sum.scale = scale
   }
-  sum.unscaled += sign * parsed.unscaled * 10n ** BigInt(sum.scale - parsed.scale)
+  sum.unscaled += unscaled * 10n ** BigInt(sum.scale - scale)
 }
 
 function computeTotal(sum: DoubleSum): number {

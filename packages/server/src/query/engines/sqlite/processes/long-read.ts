@@ -4,9 +4,9 @@ import { createEncoder } from '../../../results/byte-encoder.ts'
 import { LongRows } from '../../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
+import { readParts } from '../read/part-read.ts'
 import type { TableRecord } from '../read/records.ts'
 import type { RowTaker } from '../read/row-pages.ts'
-import { readSplit } from '../read/split-read.ts'
 import { longRowDecoder } from '../representation.ts'
 import type { ReadJob } from './query-process.ts'
 import type { ReadConnections } from './read-connections.ts'
@@ -19,7 +19,7 @@ export async function readLong(
 ): Promise<ReadOutcome> {
   const target = await createTarget(job)
   const result = new LongResult(job, target, send)
-  const mayReadPages = target.addRecord !== undefined && job.split === undefined && job.keyColumns.length === 0
+  const mayReadPages = target.addRecord !== undefined && job.parts === undefined && job.keyColumns.length === 0
   const pages = mayReadPages ? await connections.forPages() : undefined
   if (pages?.canRead(job.columns)) pages.read(job, job.columns, result)
   else await readRows(connections, job, result)
@@ -29,10 +29,10 @@ export async function readLong(
 type Connections = Pick<ReadConnections, 'forRows' | 'forPages'>
 
 async function readRows(connections: Connections, job: ReadJob, result: LongResult): Promise<void> {
-  const { connection, feed, helper } = await connections.forRows()
+  const { connection, feed, segments } = await connections.forRows()
   const names = [...job.columns.map((_, index) => `c${index}`), ...job.keyColumns.map((_, index) => `k${index}`)]
   const addAll = (statement: SqlStatement): void => feed.read(statement, names, (raw) => result.takeRow(raw))
-  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
+  const isRead = job.parts !== undefined && readParts(connection, job, job.parts, segments, addAll)
   if (!isRead) addAll(job)
 }
 

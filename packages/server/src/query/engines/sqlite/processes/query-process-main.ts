@@ -37,7 +37,7 @@ if (task === 'write') writeJobs(path)
 else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
-  const connections = new ReadConnections(database, task === 'read')
+  const connections = new ReadConnections(database)
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)

@@ -3,18 +3,20 @@
  * same time (../read/page-database.ts), so that the one that is open is closed when a job needs the other.
  */
 import type { Database } from 'better-sqlite3'
+import { OpenSegments } from '../columns/segment-files.ts'
+import { findReadableSegments } from '../columns/segment-tables.ts'
 import { openForReading, prepareLongReads } from '../connection.ts'
 import { hasPages, openForPages, type PageDatabase } from '../read/page-database.ts'
+import type { FindSegments } from '../read/part-read.ts'
 import { RowFeed } from '../read/row-feed.ts'
 import { RowPages } from '../read/row-pages.ts'
-import { SplitHelper } from '../read/split-helper.ts'
 import { StatementCache } from '../statement-cache.ts'
 
 export interface RowConnection {
   readonly connection: Database
   readonly statements: StatementCache
   readonly feed: RowFeed
-  readonly helper: SplitHelper | undefined
+  readonly segments: FindSegments
 }
 
 interface PageConnection {
@@ -24,14 +26,13 @@ interface PageConnection {
 
 export class ReadConnections {
   readonly #path: string
-  readonly #mayShare: boolean
+  readonly #segments: OpenSegments
   #rows: RowConnection | undefined
   #pages: PageConnection | undefined
 
-  /** `mayShare`: a second thread may take a part of a job. */
-  constructor(path: string, mayShare: boolean) {
+  constructor(path: string) {
     this.#path = path
-    this.#mayShare = mayShare
+    this.#segments = new OpenSegments(path)
   }
 
   async forRows(): Promise<RowConnection> {
@@ -40,8 +41,12 @@ export class ReadConnections {
     const connection = openForReading(this.#path)
     prepareLongReads(connection)
     const statements = new StatementCache(connection, 50)
-    const helper = this.#mayShare ? SplitHelper.open(this.#path) : undefined
-    this.#rows = { connection, statements, feed: new RowFeed(connection, statements), helper }
+    this.#rows = {
+      connection,
+      statements,
+      feed: new RowFeed(connection, statements),
+      segments: this.#findSegments(connection),
+    }
     return this.#rows
   }
 
@@ -54,11 +59,19 @@ export class ReadConnections {
     return this.#pages?.pages
   }
 
+  #findSegments(connection: Database): FindSegments {
+    return ({ name }) =>
+      findReadableSegments(connection, name).map(({ first, last, tag }) => ({
+        first,
+        last,
+        open: () => this.#segments.get(tag),
+      }))
+  }
+
   async close(): Promise<void> {
     const [rows, pages] = [this.#rows, this.#pages]
     this.#rows = undefined
     this.#pages = undefined
-    await rows?.helper?.close()
     rows?.connection.close()
     pages?.database.close()
   }

@@ -1,6 +1,6 @@
 /**
- * Emits GROUP BY over one table by parts: the rows of each part are grouped by themselves, then the groups of all parts. The result is
- * the same. SQLite sorts the rows to group them, and sorts many small parts much faster than the whole.
+ * Emits a grouping of one table by parts: the rows of each part are grouped by themselves, then the groups of all parts. The result is the
+ * same. Parts come from column segments where the table has some, or are small enough to be sorted faster than the whole.
  */
 import {
   type Aggregate,
@@ -11,35 +11,43 @@ import {
   type GroupKey,
 } from 'gatehouse-iql'
 import { aggregateShape, emitFactors } from './aggregate.ts'
-import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
+import { type EmittedColumnPlan, planColumns } from './column-plan.ts'
+import type { ColumnStateSql, PartAggregate, PartGroupsSql, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
 import { emitBounds, emitTable } from './query.ts'
 
-export interface SplitGroups extends PartsTable {
+export interface PartGroups extends PartsTable {
   /** Groups the rows from @first to @last, and counts the rows of each group. */
   readonly part: Sql
   /** The result, from the parts. */
   readonly whole: Sql
+  /** Counts the rows for which the conditions are true, up to FEW_FOUND_ROWS. */
+  readonly found: Sql
+  /** How to compute parts from column segments, where that is possible. */
+  readonly columns: EmittedColumnPlan | undefined
 }
 
 /** The temporary table of the parts. */
 export const PARTS = 'temp.gh_parts'
 /** Its column with the number of rows. */
 export const PART_ROWS = 'n'
+/** An index that leaves fewer rows than this is faster than all column segments. */
+export const FEW_FOUND_ROWS = 20_000
 
 /** Undefined if the query is not a grouping of a table, or uses something that cannot be computed from parts. */
-export function emitSplitGroups(query: BoundQuery, emission: Emission): SplitGroups | undefined {
+export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroups | undefined {
   const { body } = query
-  const { splitGroups } = emission.dialect
-  if (splitGroups === undefined || query.with.length > 0 || body.kind !== 'select' || body.latest !== undefined)
+  const { partGroups } = emission.dialect
+  if (partGroups === undefined || query.with.length > 0 || body.kind !== 'select' || body.latest !== undefined)
     return undefined
   const { from, where, groupBy } = body
-  if (groupBy.length === 0 || from?.kind !== 'table' || from.table.isSystem || from.changedOnly !== undefined)
-    return undefined
-  const rowId = splitGroups.rowId(from.table)
+  if (!body.grouped || from?.kind !== 'table' || from.table.isSystem || from.changedOnly !== undefined) return undefined
+  const rowId = partGroups.rowId(from.table)
   const nodes = groupNodes(query, body)
   if (rowId === undefined || nodes === undefined) return undefined
+  // Without keys there is a row although the table has none: it must not depend on what else is in the outputs.
+  if (groupBy.length === 0 && nodes.aggregates.length === 0) return undefined
   // A sub-query would run again for each part.
   if (![...groupBy, ...present(where), ...present(from.filter), ...nodes.aggregates].every(isPlain)) return undefined
 
@@ -48,37 +56,45 @@ export function emitSplitGroups(query: BoundQuery, emission: Emission): SplitGro
   const parts = new Parts()
   const replaced = new Map<BoundExpression, Sql>()
   for (const node of nodes.aggregates) {
-    const split = splitAggregate(node, splitGroups, emission)
+    const split = splitAggregate(node, partGroups, emission)
     if (split === undefined) return undefined
     replaced.set(node, split.whole(split.parts.map((part) => parts.column(part))))
   }
   for (const node of nodes.keys) replaced.set(node, `k${node.index}`)
 
   const keys = groupBy.map((key) => emitExpression(key, emission))
-  const names = groupBy.map((_key, index) => `k${index}`).join(', ')
-  const conditions = [
-    ...(from.filter === undefined ? [range] : []),
-    ...present(where).map((x) => emitExpression(x, emission)),
-  ]
-  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  const names = groupBy.map((_key, index) => `k${index}`)
+  const condition = present(where).map((x) => emitExpression(x, emission))
+  const inPart = whereClause([...(from.filter === undefined ? [range] : []), ...condition])
   const grouped: Emission = { ...emission, replaced }
   const outputs = body.outputs.map(({ expression }, ordinal) => `${emitExpression(expression, grouped)} AS c${ordinal}`)
   const having = body.having === undefined ? [] : [`HAVING ${emitExpression(body.having, grouped)}`]
   const whole = [
-    `SELECT ${body.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')} FROM ${PARTS} GROUP BY ${names}`,
+    `SELECT ${body.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')} FROM ${PARTS}${groupClause(names)}`,
     ...having,
     ...emitBounds(query, grouped),
   ].join(' ')
   // How much each operation may create depends on how many there are.
   if (emission.placeholders.hasLimits) return undefined
   return {
+    name: from.table.name,
     table: emission.dialect.tableName(from.table),
     rowId,
-    create: `CREATE TABLE ${PARTS} (${[names, ...parts.definitions].join(', ')})`,
-    part: `SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows}${filter} GROUP BY ${keys.join(', ')}`,
-    combine: `SELECT ${[names, ...parts.combined].join(', ')} FROM ${PARTS} GROUP BY ${names}`,
+    isGrouped: groupBy.length > 0,
+    create: `CREATE TABLE ${PARTS} (${[...names, ...parts.definitions].join(', ')})`,
+    part: `SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows}${inPart}${groupClause(keys)}`,
     whole,
+    found: `SELECT count(*) FROM (SELECT 1 FROM ${emitTable(from, emission)}${whereClause(condition)} LIMIT ${FEW_FOUND_ROWS})`,
+    columns: planColumns({ source: from, where, groupBy, states: parts.states }, emission),
   }
+}
+
+function whereClause(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+}
+
+function groupClause(keys: readonly Sql[]): Sql {
+  return keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')}`
 }
 
 interface GroupNodes {
@@ -108,11 +124,7 @@ function isSubquery({ kind }: BoundExpression): boolean {
   return kind === 'in-query' || kind === 'scalar-query' || kind === 'exists'
 }
 
-function splitAggregate(
-  node: Aggregate,
-  { aggregate }: SplitGroupsSql,
-  emission: Emission,
-): SplitAggregate | undefined {
+function splitAggregate(node: Aggregate, { aggregate }: PartGroupsSql, emission: Emission) {
   if (node.orderBy.length > 0) return undefined
   const [argument] = node.arguments
   const factors = argument === undefined ? undefined : emitFactors(argument, emission)
@@ -121,13 +133,13 @@ function splitAggregate(
   return aggregate(node, args, aggregateShape(node, emission), product)
 }
 
-/** The columns of the parts: the number of rows, then one for each aggregate. */
+/** The columns of the parts: the number of rows, then those of each aggregate. */
 class Parts {
   readonly #columns = new Map<Sql, { readonly name: Sql; readonly part: PartAggregate }>()
 
   constructor() {
-    const sql = 'count(*)'
-    this.#columns.set(sql, { name: PART_ROWS, part: { sql, combine: 'sum', isInteger: true } })
+    const state: ColumnStateSql = { kind: 'rows', arguments: [], filter: undefined }
+    this.#columns.set('count(*)', { name: PART_ROWS, part: { sql: 'count(*)', isInteger: true, state } })
   }
 
   /** Equal aggregates share a column. */
@@ -148,8 +160,8 @@ class Parts {
     )
   }
 
-  get combined(): Sql[] {
-    return [...this.#columns.values()].map(({ name, part }) => `${part.combine}(${name})`)
+  get states(): (ColumnStateSql | undefined)[] {
+    return [...this.#columns.values()].map(({ part }) => part.state)
   }
 }
 

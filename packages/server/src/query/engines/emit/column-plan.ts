@@ -1,0 +1,184 @@
+/** What the executor of column segments can compute of a grouping by parts: see ../../columns/. */
+import {
+  asDecimal,
+  type BoundCall,
+  type BoundExpression,
+  cannotFail,
+  conjuncts,
+  directOperands,
+  isConstant,
+  type TableSource,
+} from 'gatehouse-iql'
+import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, PartColumn } from '../../columns/plan.ts'
+import type { ColumnStateSql, Sql } from './dialect.ts'
+import { type Emission, emitExpression } from './emission.ts'
+
+/** Its expressions are queries of one value; those of one column of texts have its value as the parameter @v. */
+export interface EmittedColumnPlan extends ColumnPlan {
+  readonly expressions: readonly Sql[]
+}
+
+/** The parameter with a text of a dictionary. */
+export const TEXT_VALUE = '@v'
+
+interface Grouping {
+  readonly source: TableSource
+  readonly where: BoundExpression | undefined
+  readonly groupBy: readonly BoundExpression[]
+  /** In the order of the columns of the parts. Undefined where only the statement knows how to compute one. */
+  readonly states: readonly (ColumnStateSql | undefined)[]
+}
+
+/** Undefined if a part of the grouping is not of a shape that the executor knows. */
+export function planColumns(
+  { source, where, groupBy, states }: Grouping,
+  emission: Emission,
+): EmittedColumnPlan | undefined {
+  const shapes = new Shapes(source, emission)
+  const filters = shapes.filters([source.filter, where])
+  const keys = groupBy.map((key) => shapes.key(key))
+  const parts = states.map((state) => state && shapes.part(state))
+  if (filters === undefined || !isWhole(keys) || !isWhole(parts)) return undefined
+  const { columns, states: computed, expressions } = shapes
+  return { columns, filters, keys, states: computed, parts, expressions }
+}
+
+function isWhole<T>(items: readonly (T | undefined)[]): items is readonly T[] {
+  return !items.includes(undefined)
+}
+
+class Shapes {
+  readonly columns: string[] = []
+  readonly states: ColumnState[] = []
+  readonly expressions: Sql[] = []
+  readonly #source: TableSource
+  readonly #emission: Emission
+
+  constructor(source: TableSource, emission: Emission) {
+    this.#source = source
+    this.#emission = emission
+  }
+
+  /** All must be true. */
+  filters(conditions: readonly (BoundExpression | undefined)[]): ColumnFilter[] | undefined {
+    const filters = conditions.flatMap(conjuncts).flatMap((condition) => this.#filter(condition))
+    return isWhole(filters) ? [...filters] : undefined
+  }
+
+  #filter(condition: BoundExpression): (ColumnFilter | undefined)[] {
+    switch (condition.kind) {
+      case 'compare':
+        return [this.#compare(condition.left, condition.operator, condition.right) ?? this.#text(condition)]
+      case 'between': {
+        if (condition.negated) return [this.#text(condition)]
+        const { operand, low, high } = condition
+        const ends = [this.#compare(operand, '>=', low), this.#compare(operand, '<=', high)]
+        return isWhole(ends) ? [...ends] : [this.#text(condition)]
+      }
+      case 'is-null': {
+        const column = this.#column(condition.operand)
+        return [column === undefined ? this.#text(condition) : { kind: 'null', column, isNull: !condition.negated }]
+      }
+      default:
+        return [this.#text(condition)]
+    }
+  }
+
+  #compare(left: BoundExpression, operator: string, right: BoundExpression): ColumnFilter | undefined {
+    if (!isComparison(operator)) return undefined
+    if (isConstant(left)) return isConstant(right) ? undefined : this.#compare(right, OPPOSITES[operator], left)
+    const inner = left.kind === 'widen' ? left.operand : left
+    if (!isConstant(right) || !isFixed(inner)) return undefined
+    const column = this.#column(inner)
+    const shift = (asDecimal(left.type)?.scale ?? 0) - (asDecimal(inner.type)?.scale ?? 0)
+    if (column === undefined) return undefined
+    return { kind: 'compare', column, operator, value: this.#expression(right), shift }
+  }
+
+  /** A condition on one column of texts, which must have a value for every text. */
+  #text(condition: BoundExpression): ColumnFilter | undefined {
+    const found = this.#textExpression(condition)
+    return found && { kind: 'text', column: found.column, test: found.expression }
+  }
+
+  key(key: BoundExpression): ColumnKey | undefined {
+    const column = this.#column(key)
+    if (column !== undefined) return { kind: 'column', column }
+    if (key.kind === 'call') {
+      const bucket = this.#emission.dialect.partGroups?.bucket(key)
+      if (bucket !== undefined && !(typeof bucket.width === 'bigint' && this.#variesByRun(key))) {
+        const time = this.#column(bucket.time)
+        if (time === undefined) return undefined
+        const width = typeof bucket.width === 'bigint' ? bucket.width : this.#expression(bucket.width)
+        return { kind: 'bucket', column: time, width, origin: bucket.origin }
+      }
+    }
+    const found = this.#textExpression(key)
+    return found && { kind: 'text', column: found.column, value: found.expression }
+  }
+
+  /** Equal states are computed once. */
+  part(given: ColumnStateSql): PartColumn | undefined {
+    const state = this.#state(given)
+    if (state === undefined) return undefined
+    const key = JSON.stringify(state)
+    const known = this.states.findIndex((other) => JSON.stringify(other) === key)
+    return { state: known >= 0 ? known : this.states.push(state) - 1, value: given.value ?? 0 }
+  }
+
+  #state({ kind, arguments: args, filter }: ColumnStateSql): ColumnState | undefined {
+    const filters = this.filters([filter])
+    const [column, order] = args.map((argument) => this.#column(argument))
+    if (filters === undefined) return undefined
+    if (kind === 'rows') return { kind, filters }
+    if (column === undefined) return undefined
+    if (kind === 'first' || kind === 'last') return order === undefined ? undefined : { kind, column, order, filters }
+    return { kind, column, filters }
+  }
+
+  /** Whether other statements with this plan have other literals. */
+  #variesByRun({ arguments: args }: BoundCall): boolean {
+    const { autoParameters } = this.#emission
+    return args.some((x) => x.kind === 'literal' && x.written !== undefined && autoParameters.has(x.written.index))
+  }
+
+  /** Its place among the columns of the plan; undefined for another expression. */
+  #column(node: BoundExpression): number | undefined {
+    if (node.kind !== 'column' || node.source !== this.#source.id) return undefined
+    const known = this.columns.indexOf(node.name)
+    return known >= 0 ? known : this.columns.push(node.name) - 1
+  }
+
+  #textExpression(node: BoundExpression): { readonly column: number; readonly expression: number } | undefined {
+    const columns = new Map<string, BoundExpression>()
+    if (!collectColumns(node, columns) || columns.size !== 1 || !cannotFail(node)) return undefined
+    const [column] = columns.values()
+    if (column === undefined || (column.type.kind !== 'Text' && column.type.kind !== 'Uuid')) return undefined
+    const index = this.#column(column)
+    if (index === undefined) return undefined
+    const sources = new Map([[this.#source.id, () => TEXT_VALUE]])
+    return { column: index, expression: this.#expression(node, { ...this.#emission, sources }) }
+  }
+
+  #expression(node: BoundExpression, emission: Emission = this.#emission): number {
+    return this.expressions.push(`SELECT ${emitExpression(node, emission)} AS c0`) - 1
+  }
+}
+
+/** False if there is a sub-query, or a value that is not the same each time. */
+function collectColumns(node: BoundExpression, columns: Map<string, BoundExpression>): boolean {
+  if (node.kind === 'column') columns.set(`${node.source}.${node.ordinal}`, node)
+  else if (directOperands(node).length === 0) return isConstant(node)
+  return directOperands(node).every((operand) => collectColumns(operand, columns))
+}
+
+/** Whether the values of a column are numbers in its segments. */
+function isFixed({ type }: BoundExpression): boolean {
+  return type.kind !== 'Text' && type.kind !== 'Uuid'
+}
+
+const OPPOSITES = { '=': '=', '<>': '<>', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const
+
+function isComparison(operator: string): operator is keyof typeof OPPOSITES {
+  return Object.hasOwn(OPPOSITES, operator)
+}

@@ -1,0 +1,34 @@
+/** Writes the file of a column segment: reads its rows in one snapshot. Runs in a process of its own. */
+import { randomBytes } from 'node:crypto'
+import type { Database } from 'better-sqlite3'
+import { canBeStored, type RawValue, type SegmentColumn, writeSegment } from '../../../columns/segment.ts'
+import { SQLITE } from '../dialect/dialect.ts'
+import { writeSegmentFile } from './segment-files.ts'
+
+export interface BuildJob {
+  readonly table: string
+  readonly rowId: string
+  readonly first: bigint
+  readonly last: bigint
+  readonly columns: readonly SegmentColumn[]
+}
+
+/** Returns the tag of the file. */
+export function buildSegment(
+  database: Database,
+  path: string,
+  { table, rowId, first, last, columns }: BuildJob,
+): string {
+  const stored = columns.filter(({ type }) => canBeStored(type))
+  const names = stored.map(({ name }) => SQLITE.identifier(name))
+  const rows = database
+    .prepare(
+      `SELECT ${[...names, 'NULL'].join(', ')} FROM main.${SQLITE.identifier(table)} WHERE ${rowId} BETWEEN ? AND ? ORDER BY ${rowId}`,
+    )
+    .raw(true)
+    .safeIntegers(true)
+    .all(first, last) as RawValue[][]
+  const tag = randomBytes(12).toString('hex')
+  writeSegmentFile(path, tag, writeSegment(tag, stored, rows))
+  return tag
+}

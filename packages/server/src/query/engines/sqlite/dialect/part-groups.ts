@@ -1,0 +1,137 @@
+/** Aggregates that SQLite computes from those of parts of the rows, exactly. */
+import { type Aggregate, type BoundCall, isWide } from 'gatehouse-iql'
+import {
+  type AggregateShape,
+  aggregateCall,
+  type ColumnStateSql,
+  isDouble,
+  type PartAggregate,
+  type PartGroupsSql,
+  type SplitAggregate,
+  type Sql,
+  type TimeBucket,
+} from '../../emit/dialect.ts'
+import { FIRST_MONDAY, UNIT_MICROS } from '../functions/time.ts'
+import { halves, isHalvable, SQLITE_AGGREGATES, scaleShift } from './aggregates.ts'
+import { rowId } from './row-id.ts'
+
+export const SQLITE_PART_GROUPS: PartGroupsSql = {
+  rowId: ({ columns }) => rowId(columns.map(({ name }) => name)),
+  aggregate: splitAggregate,
+  bucket: findBucket,
+}
+
+function splitAggregate(
+  node: Aggregate,
+  args: readonly Sql[],
+  shape: AggregateShape,
+  product: Sql | undefined,
+): SplitAggregate | undefined {
+  if (shape.distinct) return undefined
+  switch (node.function) {
+    case 'count': {
+      const state = createState(args.length === 0 ? 'rows' : 'count', node)
+      const part = integers(SQLITE_AGGREGATES.count(args, node, shape), state)
+      return { parts: [part], whole: ([part]) => `coalesce(sum(${part}), 0)` }
+    }
+    case 'min':
+    case 'bool_and':
+      return extreme('min', node, args, shape)
+    case 'max':
+    case 'bool_or':
+      return extreme('max', node, args, shape)
+    case 'sum':
+      return isDouble(node)
+        ? doubles('gh_fsum', node, args, shape)
+        : splitSum(node, product === undefined ? args : [product], shape, product)
+    case 'avg':
+      if (isDouble(node)) return doubles('gh_favg', node, args, shape)
+      if (!isHalvable(node, shape)) return undefined
+      return {
+        parts: [
+          integers(aggregateCall('sum', args, shape), createState('sum', node)),
+          integers(aggregateCall('count', args, shape), createState('count', node)),
+        ],
+        whole: ([sum = '', count]) => `gh_joined_mean(${columnHalves(sum)}, sum(${count}), ${scaleShift(node)})`,
+      }
+    case 'first':
+      return end('first', 'min', node, args, shape)
+    case 'last':
+      return end('last', 'max', node, args, shape)
+    default:
+      return undefined
+  }
+}
+
+function createState(kind: ColumnStateSql['kind'], { arguments: args, filter }: Aggregate): ColumnStateSql {
+  return { kind, arguments: args, filter }
+}
+
+/** SQLite's own sum is exact, fails where it exceeds 64 bits, and is a real only if a product is one, because that exceeds them. */
+function splitSum(
+  node: Aggregate,
+  args: readonly Sql[],
+  shape: AggregateShape,
+  product: Sql | undefined,
+): SplitAggregate {
+  if (product !== undefined || isHalvable(node, shape)) {
+    const state = product === undefined ? createState('sum', node) : undefined
+    const part = integers(aggregateCall('sum', args, shape), state)
+    return { parts: [part], whole: ([part = '']) => `gh_joined(${columnHalves(part)})` }
+  }
+  const part: PartAggregate = { sql: aggregateCall('gh_sum', args, shape), isInteger: false, state: undefined }
+  return { parts: [part], whole: ([column]) => `gh_sum(${column})` }
+}
+
+/** A sum of Doubles is that of their shortest decimals, which the parts have as texts. */
+function doubles(name: string, node: Aggregate, args: readonly Sql[], shape: AggregateShape): SplitAggregate {
+  const sql = aggregateCall('gh_fsum_part', args, shape)
+  const part: PartAggregate = { sql, isInteger: false, state: createState('double-sum', node) }
+  return { parts: [part], whole: ([column]) => `${name}_parts(${column})` }
+}
+
+function extreme(name: 'min' | 'max', node: Aggregate, args: readonly Sql[], shape: AggregateShape): SplitAggregate {
+  const sql = aggregateCall(name, args, shape)
+  const [argument] = node.arguments
+  const state = argument !== undefined && isWide(argument.type) ? undefined : createState(name, node)
+  return { parts: [{ sql, isInteger: false, state }], whole: ([column]) => `${name}(${column})` }
+}
+
+/** Of the rows with the first value of the order, or the last, the least value, or the greatest: so the parts need the order too. */
+function end(
+  kind: 'first' | 'last',
+  extremeOrder: 'min' | 'max',
+  node: Aggregate,
+  args: readonly Sql[],
+  shape: AggregateShape,
+): SplitAggregate {
+  const [value, order] = args
+  const known: AggregateShape = { ...shape, tail: shape.tailWhere(`${value} IS NOT NULL`) }
+  const parts: PartAggregate[] = [
+    { sql: aggregateCall(`gh_${kind}`, args, shape), isInteger: false, state: createState(kind, node) },
+    {
+      sql: aggregateCall(extremeOrder, [String(order)], known),
+      isInteger: false,
+      state: { ...createState(kind, node), value: 1 },
+    },
+  ]
+  return { parts, whole: ([value, order]) => `gh_${kind}(${value}, ${order})` }
+}
+
+function integers(sql: Sql, state: ColumnStateSql | undefined): PartAggregate {
+  return { sql, isInteger: true, state }
+}
+
+function columnHalves(column: Sql): Sql {
+  return halves([column], { distinct: false, orderBy: '', tail: '', tailWhere: () => '' })
+}
+
+/** time_bucket of a fixed width, and date_trunc to a unit of a fixed length. */
+function findBucket({ function: id, arguments: args }: BoundCall): TimeBucket | undefined {
+  const [first, time] = args
+  if (first === undefined || time?.type.kind !== 'Timestamp') return undefined
+  if (id === 'time_bucket') return { time, width: first, origin: FIRST_MONDAY }
+  if (id !== 'date_trunc' || first.kind !== 'literal' || typeof first.value !== 'string') return undefined
+  const width = UNIT_MICROS.get(first.value.toLowerCase())
+  return width === undefined ? undefined : { time, width, origin: FIRST_MONDAY }
+}

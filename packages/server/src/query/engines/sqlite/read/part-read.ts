@@ -1,0 +1,231 @@
+/**
+ * Reads a grouping of a table by parts: see emit/part-groups.ts. The parts are column segments, and ranges of rows: those without a
+ * segment, or those of the whole table, which are sorted faster than all rows at once (../../DESIGN.md).
+ */
+import type { Database, Statement } from 'better-sqlite3'
+import { ColumnExecutor } from '../../../columns/executor.ts'
+import type { Evaluate } from '../../../columns/filters.ts'
+import type { RawValue, Segment } from '../../../columns/segment.ts'
+import { TEXT_VALUE } from '../../emit/column-plan.ts'
+import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
+import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
+import type { ColumnsRun, PartsRun } from '../../engine.ts'
+
+/** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
+const PART_SIZE = 16_384
+/** A part whose conditions leave fewer rows than this is followed by a larger one. */
+const FEW_ROWS = PART_SIZE / 4
+const MAX_PART_SIZE = 16 * PART_SIZE
+/** With fewer rows to a group the parts take as long as a sort of all rows; */
+const LEAST_ROWS_OF_GROUP = 8
+/** unless reading the table takes longest, because conditions leave few groups. */
+const LEAST_SCANNED_OF_GROUP = 128
+/** Gaps cost little in a table whose row identifiers span no more than this. */
+const MAX_DENSE = 2n ** 26n
+/** Smaller tables are sorted as usual. */
+const LEAST_ROWS = 10 * PART_SIZE
+/** Row identifiers, both included. */
+export interface RowRange {
+  readonly first: bigint
+  readonly last: bigint
+}
+
+/** A range of rows whose segment may be read. */
+export interface ReadableSegment extends RowRange {
+  readonly open: () => Segment
+}
+
+/** Finds the segments of a table, in the order of their rows. Call in a transaction. */
+export type FindSegments = (run: PartsRun) => readonly ReadableSegment[]
+
+/**
+ * Calls `read` with the statement that reads the result. Returns false instead if the usual plan is as fast, or if a part fails: then the
+ * usual plan reports the error.
+ */
+export function readParts(
+  connection: Database,
+  usual: SqlStatement,
+  run: PartsRun,
+  findSegments: FindSegments,
+  read: (statement: SqlStatement) => void,
+): boolean {
+  connection.exec('BEGIN')
+  try {
+    if (!fill(connection, usual, run, findSegments)) return false
+    read(run.whole)
+    return true
+  } finally {
+    // This also removes the temporary table.
+    if (connection.inTransaction) connection.exec('ROLLBACK')
+    connection.pragma('query_only = ON')
+  }
+}
+
+/** All parts are of the same state of the table. False if the usual plan is as fast, or has to report an error. */
+function fill(connection: Database, usual: SqlStatement, run: PartsRun, findSegments: FindSegments): boolean {
+  try {
+    const segments = run.columns === undefined ? [] : findSegments(run)
+    const hasSegments = segments.length > 0
+    if (!hasSegments && !(run.isGrouped && isLarge(connection, run))) return false
+    const steps = explain(connection, usual)
+    if (!(hasSegments ? readsManyRows(connection, run, steps) : sortsTable(steps))) return false
+    // The file itself is open for reading only.
+    connection.pragma('query_only = OFF')
+    connection.exec(run.create)
+    const parts = new PartTable(connection, run)
+    return hasSegments ? parts.addSegments(segments) : parts.addAll()
+  } catch {
+    return false
+  }
+}
+
+/** The table of the parts, which has no rows yet. */
+class PartTable {
+  readonly #connection: Database
+  readonly #run: PartsRun
+  /** The first and the last row of the table. */
+  readonly #ends: readonly [bigint, bigint] | readonly [null, null]
+
+  constructor(connection: Database, run: PartsRun) {
+    this.#connection = connection
+    this.#run = run
+    const { table, rowId } = run
+    this.#ends = connection
+      .prepare(`SELECT (SELECT min(${rowId}) FROM ${table}), (SELECT max(${rowId}) FROM ${table})`)
+      .raw(true)
+      .safeIntegers(true)
+      .get() as [bigint, bigint] | [null, null]
+  }
+
+  /** Adds segments, and the rows that are in none of them. */
+  addSegments(segments: readonly ReadableSegment[]): boolean {
+    const { columns } = this.#run
+    const [least, greatest] = this.#ends
+    if (columns === undefined || least === null) return false
+    const executor = new ColumnExecutor(columns.plan, this.#evaluator(columns))
+    const insert = this.#insertOfPart()
+    let next = least
+    for (const { first, last, open } of segments) {
+      if (last < least || first > greatest || !addSegment(executor, open)) continue
+      if (next < first) insert(next, first - 1n)
+      next = last + 1n
+    }
+    if (next <= greatest) insert(next, greatest)
+    this.#insertRows(executor.rows())
+    return true
+  }
+
+  /** Adds parts of few rows until none is left. False if there are too many groups. */
+  addAll(): boolean {
+    const [least, greatest] = this.#ends
+    if (least === null) return false
+    const insert = this.#insertOfPart()
+    const count = this.#connection
+      .prepare<[number], number>(`SELECT total(${PART_ROWS}) FROM ${PARTS} WHERE rowid > ?`)
+      .pluck(true)
+    const findNext = this.#nextParts(least, greatest)
+    let [groups, rows, scanned] = [0, 0, 0]
+    let size = PART_SIZE
+    let first: bigint | undefined = least
+    while (first !== undefined) {
+      const next = findNext(first, size)
+      const created = insert(first, next === undefined ? greatest : next - 1n)
+      const found = count.get(groups) ?? 0
+      groups += created
+      rows += found
+      scanned += size
+      if (groups * LEAST_ROWS_OF_GROUP > rows && groups * LEAST_SCANNED_OF_GROUP > scanned) return false
+      if (found < FEW_ROWS) size = Math.min(2 * size, MAX_PART_SIZE)
+      first = next
+    }
+    return true
+  }
+
+  /** Adds the groups of a range of rows. Returns how many these are. */
+  #insertOfPart(): (first: bigint, last: bigint) => number {
+    const { part } = this.#run
+    const insert = this.#connection.prepare(`INSERT INTO ${PARTS} ${part.sql}`)
+    return (first, last) => insert.run(...withNamed(part.parameters, { first, last })).changes
+  }
+
+  #insertRows(rows: Iterable<readonly RawValue[]>): void {
+    let insert: Statement | undefined
+    for (const row of rows) {
+      insert ??= this.#connection.prepare(`INSERT INTO ${PARTS} VALUES (${row.map(() => '?').join(', ')})`)
+      insert.run(...row)
+    }
+  }
+
+  #evaluator({ expressions }: ColumnsRun): Evaluate {
+    const statements = expressions.map(({ sql, parameters }) => {
+      const statement = this.#connection.prepare<unknown[], RawValue>(sql).pluck(true).safeIntegers(true)
+      const isOfText = sql.includes(TEXT_VALUE)
+      return (text: string | undefined) =>
+        statement.get(...(isOfText ? withNamed(parameters, { v: text ?? null }) : parameters)) ?? null
+    })
+    return (expression, text) => statements[expression]?.(text) ?? null
+  }
+
+  /** The first row of the part after one. Counts the rows of a part, unless the table has few gaps: then the identifiers say how many there are. */
+  #nextParts(least: bigint, greatest: bigint): (first: bigint, size: number) => bigint | undefined {
+    const { table, rowId } = this.#run
+    const counted = this.#connection
+      .prepare<[bigint, number], bigint>(
+        `SELECT ${rowId} FROM ${table} WHERE ${rowId} >= ? ORDER BY ${rowId} LIMIT 1 OFFSET ?`,
+      )
+      .pluck(true)
+      .safeIntegers(true)
+    const second = counted.get(least, PART_SIZE)
+    const isDense = greatest - least < MAX_DENSE && second !== undefined && second - least < 2 * PART_SIZE
+    return (first, size) => {
+      const next = isDense ? first + BigInt(size) : counted.get(first, size)
+      return next === undefined || next > greatest ? undefined : next
+    }
+  }
+}
+
+/** A segment that cannot be read, or of which the executor cannot be sure, is the same as none. */
+function addSegment(executor: ColumnExecutor, open: () => Segment): boolean {
+  let segment: Segment
+  try {
+    segment = open()
+  } catch {
+    return false
+  }
+  return executor.add(segment)
+}
+
+/** Named parameters are in the object that is the last one. */
+function withNamed(parameters: readonly Bindable[], named: SharedValues): Bindable[] {
+  const last = parameters.at(-1)
+  if (typeof last !== 'object' || last === null || last instanceof Uint8Array) return [...parameters, named]
+  return [...parameters.slice(0, -1), { ...last, ...named }]
+}
+
+function isLarge(connection: Database, { table, rowId }: PartsRun): boolean {
+  const beyond = `SELECT 1 FROM ${table} ORDER BY ${rowId} LIMIT 1 OFFSET ${LEAST_ROWS - 1}`
+  return connection.prepare(beyond).get() !== undefined
+}
+
+/** The steps of SQLite's plan. */
+function explain(connection: Database, { sql, parameters }: SqlStatement): string[] {
+  return connection
+    .prepare<unknown[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+    .all(...parameters)
+    .map(({ detail }) => detail)
+}
+
+/** Whether SQLite would read the whole table and sort it: it uses no index to find rows, or to have them in the order of the groups. */
+function sortsTable(steps: readonly string[]): boolean {
+  return (
+    steps.includes('USE TEMP B-TREE FOR GROUP BY') &&
+    steps.every((step) => !/^(?:SCAN|SEARCH) s\d/.test(step) || /^SCAN s\d+$/.test(step))
+  )
+}
+
+/** Whether SQLite would read the whole table, or an index would leave many of its rows. */
+function readsManyRows(connection: Database, { found }: PartsRun, steps: readonly string[]): boolean {
+  if (!steps.some((step) => /^SEARCH s\d/.test(step))) return true
+  const count = connection.prepare<unknown[], number>(found.sql).pluck(true)
+  return (count.get(...found.parameters) ?? 0) >= FEW_FOUND_ROWS
+}
