@@ -4,9 +4,12 @@
  */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { OpenSpan } from '../../telemetry/trace.ts'
+import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
+import type { BuiltStatement, Planned, Planner } from '../plan/planner.ts'
 import { asUnavailable } from '../unavailable.ts'
 import {
+  callOwner,
   type ExecutionEnv,
   type QueryCall,
   type QueryResult,
@@ -15,10 +18,8 @@ import {
   withAttributes,
 } from './call.ts'
 import { execute } from './execution.ts'
-import { type Observe, OTEL_SYSTEMS } from './observe.ts'
-import { Planning } from './planning.ts'
+import { logSlow, type Observe, OTEL_SYSTEMS, type SlowLog } from './observe.ts'
 import type { RunningQueries, RunningQuery } from './running.ts'
-import { logSlow, type SlowLog } from './slow-log.ts'
 
 export interface RunEnv extends ExecutionEnv {
   readonly running: RunningQueries
@@ -95,6 +96,40 @@ function prepare<Parts extends CallParts>(
   }
   const parts = whenPlanned(() => plan(planning))
   return parts instanceof Promise ? parts.then(makeReady) : makeReady(parts)
+}
+
+/** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
+export class Planning {
+  readonly #principal: Principal
+  readonly #env: Pick<ExecutionEnv, 'planner' | 'catalogue'>
+
+  constructor(principal: Principal, env: Pick<ExecutionEnv, 'planner' | 'catalogue'>) {
+    this.#principal = principal
+    this.#env = env
+  }
+
+  /** The tables that the caller can see. */
+  get view(): ReturnType<typeof viewFor> {
+    return viewFor(this.snapshot, this.#principal.scopes)
+  }
+
+  get snapshot(): CatalogueSnapshot {
+    return this.#env.catalogue.snapshot
+  }
+
+  get limits(): Planner['limits'] {
+    return this.#env.planner.limits
+  }
+
+  /** `text` is empty for a built statement. Throws a PlanPending while the plan of a long statement is being made. */
+  plan(text: string, built?: BuiltStatement): Planned {
+    return this.#env.planner.planInTurns(callOwner(this.#principal), this.#principal, this.snapshot, text, built)
+  }
+
+  /** Also a long statement. */
+  planAtOnce(text: string, built?: BuiltStatement): Planned {
+    return this.#env.planner.plan(this.#principal, this.snapshot, text, built)
+  }
 }
 
 /** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */

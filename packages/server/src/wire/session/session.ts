@@ -67,7 +67,7 @@ class WireSession implements Session {
     const portals = new Portals(caller.memory, runner)
     const statements = new PreparedStatements(caller.memory)
     const catalogue = new CatalogueStatements(env, caller, runner)
-    const prepare = createPrepare({ env, runner, block })
+    const prepare = createPrepare({ runner, block })
     const parts = { env, caller, settings, block, replies, runner, pipeline, portals, statements, catalogue, prepare }
     const commands = new Commands({
       ...parts,
