@@ -22,7 +22,7 @@ export function changeIdentities(inside: Inside) {
       const added = await stores.identities.add(wanted)
       if (added === undefined) return undefined
       const { provider, userId } = wanted
-      if (reason !== 'created') await notify({ kind: 'identity-linked', userId, subject: await nameOf(provider) })
+      if (reason !== 'created') await notify({ kind: 'identity-linked', userId, subject: await providerName(provider) })
       const facts = { actor: actorFor(userId, author), target: userId }
       record({ event: 'identity.linked', ...facts, details: { provider, identity: added.id, reason } })
       return added
@@ -47,7 +47,7 @@ export function changeIdentities(inside: Inside) {
       const removed = await stores.identities.remove(userId, id)
       if (removed === undefined) return undefined
       const { provider, issuer, subject } = removed
-      await notify({ kind: 'identity-unlinked', userId, subject: await nameOf(provider) })
+      await notify({ kind: 'identity-unlinked', userId, subject: await providerName(provider) })
       const sessions = await stores.providerSignIns.findSessions(provider, issuer, { subject })
       await endSessions(
         sessions.filter((session) => session !== exceptSession),
@@ -77,7 +77,7 @@ export function changeIdentities(inside: Inside) {
     return (await stores.factors.listOfUser(user.id)).some(({ kind }) => kind === 'passkey')
   }
 
-  async function nameOf(provider: string): Promise<string> {
+  async function providerName(provider: string): Promise<string> {
     return (await stores.providers.find(provider))?.name ?? provider
   }
 }

@@ -5,7 +5,7 @@ import { type NewUser, type UserChange, UsernameTaken } from '../store/accounts/
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { AccountFault } from './account-fault.ts'
 import { cutUser } from './cut.ts'
-import { actorFor, type Inside, roleSourceOf, scimClient } from './inside.ts'
+import { actorFor, authorRoleSource, type Inside, scimClient } from './inside.ts'
 import { isUsername } from './usernames.ts'
 
 export interface WantedUser extends UserChange {
@@ -27,7 +27,7 @@ export interface ChangedUser {
 export function changeUsers(inside: Inside) {
   const { stores, author, record } = inside
   const { source } = author
-  const roleSource = roleSourceOf(author)
+  const roleSource = authorRoleSource(author)
   return {
     /** Returns the id. Throws UsernameTaken. The author gives the roles. */
     async createUser({ externalId, ...user }: AddedUser): Promise<string> {
@@ -147,7 +147,7 @@ export function changeUsers(inside: Inside) {
     if (breakGlass) throw new AccountFault('emergency-user', `${id} would be changed`)
     const isOtherName = wanted.username !== undefined && wanted.username !== username
     const isOtherAddress = wanted.profile !== undefined && wanted.profile.email !== profile.email
-    // Whoever writes these could sign in as an administrator.
+    // With a name or an address of their own, a provider or a SCIM client could sign in as an administrator.
     if (rights.has('Identity/Admin') && (isOtherName || isOtherAddress))
       throw new AccountFault('administrator', `${username} is an administrator`)
   }

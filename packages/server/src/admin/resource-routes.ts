@@ -189,7 +189,7 @@ async function createItem<Item extends object, Declared extends object>(
     const key = readKey(definition, wanted)
     if ((await definition.store(stores).find(key)) !== undefined)
       throw conflict(`The ${resourceTitle(definition)} ${key} exists already`)
-    return write(kind, wanted, { before: undefined, secret }, env, insideOf(env, accounts, stores, effects))
+    return write(kind, wanted, { before: undefined, secret }, env, openChange(env, accounts, stores, effects))
   })
   return replyCreated(kind, item, call, env, once)
 }
@@ -211,7 +211,13 @@ async function replaceItem<Item extends object, Declared extends object>(
     const found = await definition.store(stores).find(key)
     if (call.ifMatch !== undefined)
       checkMatch(call, definition.present(found ?? (await findItem(kind, key, env, stores)), env))
-    const written = await write(kind, wanted, { before: found, secret }, env, insideOf(env, accounts, stores, effects))
+    const written = await write(
+      kind,
+      wanted,
+      { before: found, secret },
+      env,
+      openChange(env, accounts, stores, effects),
+    )
     return { before: found, item: written.item }
   })
   if (before === undefined) return replyCreated(kind, item, call, env)
@@ -258,7 +264,7 @@ async function changeItem<Item extends object, Declared extends object>(
     const members = (definition.merge ?? mergePatch)(definition.declare(found), patch)
     const after = await readItem(definition, members, stores, env)
     refuse(await definition.refusal?.(found, after, { stores, tables }))
-    const written = await write(kind, after, { before: found, secret }, env, insideOf(env, accounts, stores, effects))
+    const written = await write(kind, after, { before: found, secret }, env, openChange(env, accounts, stores, effects))
     await specials.require?.(env, stores)
     return { before: found, item: written.item }
   })
@@ -295,7 +301,7 @@ async function removeOne<Item extends object>(kind: Kind<Item>, call: AdminCall,
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
     refuse(await definition.refusal?.(before, undefined, { stores, tables }))
-    const inside = insideOf(env, accounts, stores, effects)
+    const inside = openChange(env, accounts, stores, effects)
     await removeItem(definition, key, before, inside)
     await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
@@ -320,7 +326,7 @@ async function runAction<Item extends object>(
   const { item, result } = await changeUsers(env, call, async (accounts, stores, effects) => {
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
-    const inside = insideOf(env, accounts, stores, effects)
+    const inside = openChange(env, accounts, stores, effects)
     const done = await action.run(before, inside, body)
     await settle(definition, 'changed', inside)
     return { item: await findItem(kind, key, env, stores), result: done }
@@ -349,7 +355,7 @@ async function write<Item extends object>(
   return { item: await findItem(kind, readKey(definition, item), env, stores), once }
 }
 
-function insideOf(
+function openChange(
   { providerKey }: AdminEnv,
   accounts: AccountsInside,
   stores: Stores,

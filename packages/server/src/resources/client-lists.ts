@@ -23,7 +23,7 @@ async function readAllIds({ clients }: Pick<Stores, 'clients'>): Promise<string[
       throw new Refusal(
         'admin.conflict',
         409,
-        `There are more than ${MOST_CLIENTS} clients: a file of so many cannot be exported; list them with GET /admin/clients`,
+        `There are more than ${MOST_CLIENTS} clients, which is too many to export to a file; list them with GET /admin/clients`,
       )
   }
 }

@@ -82,7 +82,7 @@ export interface Resource<Item extends object, Declared extends object> extends 
   isNewerThanNodes?(body: JsonObject): boolean
 
   store(stores: Stores): DefinitionStore<Item>
-  /** Whether there may be so many that a file reads only those that it names. */
+  /** There may be many: a file reads only those that it names. */
   readonly isLarge?: true
   /** Writes one, where that is more than to store it. Returns what is shown only once, in the reply. */
   put?(item: Item, change: ItemChange<Item>): Promise<JsonObject | undefined>

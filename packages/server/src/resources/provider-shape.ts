@@ -66,7 +66,7 @@ export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
   scopes: values('The scopes that are requested. Default: openid, profile, email.'),
   domains: shortList(
     text({ pattern: DOMAIN.source, maxLength: 253 }),
-    'Domains of e-mail addresses: whoever enters such a name is sent there.',
+    'Domains of e-mail addresses: people who enter a user name in one of them are sent to this provider.',
   ),
   require: {
     type: 'object',

@@ -40,9 +40,9 @@ export class Announcements {
     const sql = this.#database.servers.named.isFailover ? DURABLE_NOTIFY : NOTIFY
     try {
       while (this.#waiting.size > 0) {
-        const told = [...this.#waiting].slice(0, MOST_AT_ONCE)
-        for (const [id] of told) this.#waiting.delete(id)
-        await this.#database.read(sql, [told.map(([id, news]) => `${id}:${news}`).join(' ')])
+        const sent = [...this.#waiting].slice(0, MOST_AT_ONCE)
+        for (const [id] of sent) this.#waiting.delete(id)
+        await this.#database.read(sql, [sent.map(([id, news]) => `${id}:${news}`).join(' ')])
       }
     } catch {
       // A node that misses it polls.
