@@ -141,7 +141,6 @@ export class QueryService {
   readonly #auditTable: AuditTable
   readonly #audit: Audit
   readonly #stepUp: StepUp
-  readonly #slowLog: SlowLog
   readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
@@ -167,8 +166,7 @@ export class QueryService {
     this.#audit = audit
     this.#stepUp = options.stepUp ?? createStepUp({ clock, audit })
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
-    this.#slowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
-    this.#observe = observer(engine, options.metrics)
+    this.#observe = observer(engine, options.metrics, { limits, onSlow: options.onSlow ?? (() => {}) })
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
@@ -208,7 +206,6 @@ export class QueryService {
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
       observe: this.#observe,
-      slowLog: this.#slowLog,
     }
   }
 

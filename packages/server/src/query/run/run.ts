@@ -18,13 +18,12 @@ import {
   withAttributes,
 } from './call.ts'
 import { execute } from './execution.ts'
-import { logSlow, type Observe, OTEL_SYSTEMS, type SlowLog } from './observe.ts'
+import { type Observe, OTEL_SYSTEMS } from './observe.ts'
 import type { RunningQueries, RunningQuery } from './running.ts'
 
 export interface RunEnv extends ExecutionEnv {
   readonly running: RunningQueries
   readonly observe: Observe
-  readonly slowLog: SlowLog
 }
 
 /** Work for a caller, as it is listed, stopped and observed. */
@@ -170,7 +169,7 @@ async function runLater<Parts extends CallParts>(
 /** Other work that is listed, can be stopped and is observed as a statement is: rows of a bulk insert, statements on the catalogue. */
 export async function runWork<Result>(
   work: Work,
-  env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>,
+  env: Pick<RunEnv, 'engine' | 'running' | 'observe'>,
   act: (running: RunningQuery) => Promise<Result>,
 ): Promise<Result> {
   const run = new Run(work, env)
@@ -187,13 +186,13 @@ export async function runWork<Result>(
 /** A run from its call until its rows are sent: listed while it can be stopped, and observed once. */
 export class Run {
   readonly #work: Work
-  readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>
+  readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe'>
   readonly #started = performance.now()
   #running: RunningQuery | undefined
   #onEnd: (() => void) | undefined
   #isObserved = false
 
-  constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>) {
+  constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe'>) {
     this.#work = work
     this.#env = env
   }
@@ -232,15 +231,9 @@ export class Run {
     this.end()
     if (this.#isObserved) return
     this.#isObserved = true
-    const { observe, slowLog, engine } = this.#env
+    const { observe, engine } = this.#env
     const { principal, requestId, shown, span } = this.#work
-    const ms = this.elapsed
-    observe(outcome, ms, rows)
-    if (ms >= slowLog.limits.slowMs) {
-      const { subject, kind, clientId } = principal
-      const user = kind === 'user' ? subject : undefined
-      logSlow(slowLog, { reqId: requestId, user, client: clientId, ms, outcome, statement: shown })
-    }
+    observe({ statement: shown, ms: this.elapsed, outcome, rows, requestId, principal })
     span?.end(
       { 'db.system.name': OTEL_SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
       outcome === 'server.fault',
