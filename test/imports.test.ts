@@ -206,8 +206,8 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
   console: [
     'http/compressed.ts',
     'http/context.ts',
+    'http/request/accept.ts',
     'http/request/cookies.ts',
-    'http/request/languages.ts',
     'http/route.ts',
   ],
   mail: [
