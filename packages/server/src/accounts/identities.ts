@@ -12,8 +12,8 @@ export function changeIdentities(inside: Inside) {
   const { takeRolesOf } = changeUsers(inside)
   return {
     /**
-     * Undefined if the identity belongs to somebody already. `reason` says how it came to the user; one with whom the user was created
-     * is no news.
+     * Undefined if the identity belongs to somebody already. `reason` says how the user got it; nobody is notified of the
+     * identity with which the user was created.
      */
     async linkIdentity(
       wanted: NewIdentity,

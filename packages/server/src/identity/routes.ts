@@ -88,7 +88,7 @@ function endpoints(options: IdentityRoutesOptions, cors: CorsPolicy): readonly R
     signer: identity.signer,
     apis: identity.apis,
     attributes: identity.attributes,
-    // Also with tokens for APIs of one's own.
+    // Also with tokens for declared APIs.
     authenticate: identity.authenticateAny,
     checkProof: identity.checkProof,
     dpop: identity.dpop,

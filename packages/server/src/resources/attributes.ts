@@ -12,7 +12,7 @@ export type DeclaredAttribute = XStatic<typeof ATTRIBUTE>
 export type DeclaredValues = XStatic<typeof ATTRIBUTE_VALUES>
 
 const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/
-/** A name, or a URI of one's own as RFC 7519 §4.2 advises. */
+/** A name, or a URI of the operator's as RFC 7519 §4.2 advises. */
 const CLAIM_NAME = /^[A-Za-z][A-Za-z0-9_.:/~-]*$/
 /** RFC 7644 §3.10: an attribute or one of its parts, after the URN of its schema unless that is the core schema. */
 const SCIM_PATH = /^(?:urn:[A-Za-z0-9][A-Za-z0-9.:_-]*:)?[A-Za-z][A-Za-z0-9_$-]*(?:\.[A-Za-z][A-Za-z0-9_$-]*)?$/

@@ -52,7 +52,7 @@ export class Announcements {
   }
 }
 
-/** Every user of the database can notify: what is no announcement is left out, and what is wrong leads to a read that finds nothing. */
+/** Every user of the database can notify: payloads of another form are ignored, and a wrong announcement leads to a read that finds nothing. */
 export function readAnnouncements(payload: string): ReadonlyMap<number, number | 'purged'> {
   const news = new Map<number, number | 'purged'>()
   for (const [, id, seq] of payload.matchAll(/(\d{1,10}):(\d{1,15}|purged)/g))

@@ -11,7 +11,7 @@ export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
   readonly remoteKeys: () => Promise<RemoteKeys>
   /** Seals secrets at rest, and derives what a sign-in must remember. */
   readonly providerKey: Buffer
-  /** Who has which `externalId`. */
+  /** The users by their `externalId`. */
   readonly scim: Pick<Stores['scim'], 'userByExternalId'>
   /** The attributes that are declared. */
   readonly attributes: Pick<AttributeDirectory, 'claims' | 'definitions'>

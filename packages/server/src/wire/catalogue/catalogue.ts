@@ -113,7 +113,7 @@ class ProcessCatalogue implements Catalogue {
     }
   }
 
-  /** The first place if it becomes free soon, so that a second process is started only for need. */
+  /** The first place if it becomes free soon, so that a second process is started only when it is needed. */
   async #takePlace(): Promise<Place> {
     for (const end = performance.now() + PATIENCE_MS; ; ) {
       const free =
