@@ -286,7 +286,8 @@ class WireSession implements Session {
     this.#block.fail()
     const state = this.#state
     if (state.kind === 'copy-in') state.copy.abort(COPY_ENDED)
-    const isSimple = protocol === 'simple' || (state.kind === 'copy-in' && state.protocol === 'simple')
+    // The message that ended a COPY does not matter: PostgreSQL drops all up to Sync if an Execute began it.
+    const isSimple = (state.kind === 'copy-in' ? state.protocol : protocol) === 'simple'
     this.#state = isSimple ? READY : { kind: 'skip-until-sync' }
     if (isSimple) this.#ready()
   }
