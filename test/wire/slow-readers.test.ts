@@ -24,6 +24,9 @@ const LONG =
 /** A row that no buffer between the programs holds. */
 const ROWS = "SELECT repeat('x', 15000000) AS a FROM instruments LIMIT 3"
 
+/** ReadyForQuery ends what has arrived. */
+const READY = /Z\0\0\0\x05I$/
+
 async function waiting(): Promise<string> {
   const { access_token: token } = await signIn(server, ADMIN)
   const reply = await fetch(`http://127.0.0.1:${server.port}/metrics`, bearer(token))
@@ -31,7 +34,7 @@ async function waiting(): Promise<string> {
 }
 
 /** While other queries wait, reads the rows for some seconds in this way, and then all that is left; returns the last replies. */
-async function outcome(read: (socket: Socket) => Promise<unknown>): Promise<string> {
+async function outcome(read: (socket: Socket) => Promise<unknown>, asked = [ROWS], end = READY): Promise<string> {
   const { client } = await signInTo(server.wirePort ?? 0, ALICE.username, ALICE.password)
   const { socket } = client
   socket.removeAllListeners('data')
@@ -41,14 +44,14 @@ async function outcome(read: (socket: Socket) => Promise<unknown>): Promise<stri
   for (const other of others) other.client.send(message('Q', `${LONG}\0`))
   await until('queries wait', 10_000, async () => / [1-9]/.test(await waiting()))
   socket.pause()
-  client.send(message('Q', `${ROWS}\0`))
+  client.send(...asked.map((text) => message('Q', `${text}\0`)))
   await read(socket)
   let last = ''
   socket.on('data', (chunk: Buffer) => {
     last = (last + chunk.toString('latin1', Math.max(0, chunk.length - 400))).slice(-400)
   })
   socket.resume()
-  await until('the end', 20_000, () => last.endsWith('Z\0\0\0\x05I'))
+  await until('the end', 20_000, () => end.test(last))
   for (const each of [...others, client]) each.close()
   return last
 }
@@ -72,6 +75,20 @@ test('a client that reads nothing is stopped, whatever it sends', IN_LONG_RUNS, 
     }
   }
   assert.match(await outcome(sending), /C57014\0/)
+})
+
+test('a client that reads none of its small results is not stopped: they take no reader from others', async () => {
+  const session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
+  await session.query('CREATE TABLE texts (id Integer PRIMARY KEY, t Text)')
+  await session.query(`INSERT INTO texts VALUES (1, '${'x'.repeat(50_000)}')`)
+  const many = Array.from({ length: 500 }, () => 'SELECT t FROM texts WHERE id = 1')
+  const waits = async (): Promise<void> => {
+    await sleep(5_000)
+    assert.equal((await session.query('SELECT id FROM texts WHERE id = 1')).rows.length, 1)
+  }
+  const last = "SELECT 'the last one' AS a FROM texts WHERE id = 1"
+  await outcome(waits, [...many, last], /the last one.*Z\0\0\0\x05I$/s)
+  session.close()
 })
 
 test('a write whose rows the client reads when its time is over, or after a CancelRequest, is answered as written', async () => {
