@@ -6,11 +6,11 @@ import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import type { AccountsEnv } from '../accounts/accounts.ts'
+import { readAllClients } from '../resources/all-pages.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
-import { readAllClients } from '../resources/client-lists.ts'
 import { sharedNames, takenNames } from '../resources/controller-names.ts'
-import type { AnyResource } from '../resources/define-resource.ts'
+import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import { removedScopes } from '../resources/scope-uses.ts'
 import { TABLES } from '../resources/tables.ts'
@@ -33,15 +33,7 @@ import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
 import { emergencyUserFaults } from './emergency-users.ts'
-import {
-  type Change,
-  type CurrentState,
-  droppedTables,
-  droppedViews,
-  impossibleChanges,
-  type PlanRules,
-  plan,
-} from './plan.ts'
+import { type Change, type CurrentState, droppedTables, droppedViews, impossibleChanges, plan } from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
 import { keptItems, secretFaults, stateFor, togetherFaults, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
@@ -211,8 +203,8 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
   const { tables, ...withoutTables } = resolved
   const changes =
     env.tables === undefined
-      ? plan(withoutTables, state, planRules(env), [], resources)
-      : plan(resolved, state, planRules(env), await checkCatalogue(declared, env.tables, state), resources)
+      ? plan(withoutTables, state, secretDigests(env), [], resources)
+      : plan(resolved, state, secretDigests(env), await checkCatalogue(declared, env.tables, state), resources)
   if (!dryRun)
     await apply(source, changes, {
       ...env,
@@ -364,9 +356,8 @@ function initialRows(name: string, { declaration, folder, rows }: Declared): Asy
   return table?.csv === undefined ? rows.get(name)?.() : readCsvFile(resolve(folder, table.csv))
 }
 
-function planRules({ digestKey }: ReconcileEnv): PlanRules {
+function secretDigests({ digestKey }: ReconcileEnv): SecretDigests {
   return {
-    foldUsername: usernameKey,
     passwordDigest: (username, value) =>
       createHmac('sha256', digestKey).update(`${username}\0${value}`).digest('base64url'),
     secretDigest,

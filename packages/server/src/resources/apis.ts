@@ -5,7 +5,7 @@ import { closed, number, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes } from '../store/apis/known-scopes.ts'
-import { readAllClients } from './client-lists.ts'
+import { readAllClients } from './all-pages.ts'
 import type { JsonObject, Known, Resource, World } from './define-resource.ts'
 import { clientsOfApis, removedScopes, usersOfScopes } from './scope-uses.ts'
 

@@ -55,6 +55,15 @@ export const ATTRIBUTE_VALUES = {
   description: 'Values of declared attributes, such as {"desk": ["FX"]}.',
 } as const
 
+/** Of commands about users and clients. */
+export const VALUE_OPTION = {
+  '--attribute': {
+    value: 'NAME=VALUE',
+    repeatable: true,
+    help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
+  },
+} as const
+
 export const ATTRIBUTES = {
   noun: 'attribute',
   section: 'attributes',

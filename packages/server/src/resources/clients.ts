@@ -4,10 +4,10 @@ import { hasSecret } from '../store/clients/client-metadata.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { Stores } from '../store/stores.ts'
-import { attributeValuesTarget, valueFaults } from './attributes.ts'
+import { readAllClients } from './all-pages.ts'
+import { attributeValuesTarget, VALUE_OPTION, valueFaults } from './attributes.ts'
 import { algFaults } from './client-algs.ts'
 import { clientFaults } from './client-faults.ts'
-import { readAllClients } from './client-lists.ts'
 import { CLIENT, CLIENT_ID, type ClientItem, clientMetadata, type DeclaredClient } from './client-shape.ts'
 import type { JsonObject, NewSecret, Resource, SecretDigests } from './define-resource.ts'
 
@@ -34,10 +34,7 @@ export const CLIENTS = {
   secret: {
     member: 'client_secret',
     has: hasSecret,
-    declaredFault: (client) =>
-      hasSecret(client) && client.client_secret === undefined
-        ? 'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt'
-        : undefined,
+    declaredFaults: (client) => (hasSecret(client) && client.client_secret === undefined ? [SECRET_MISSING] : []),
     // RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all.
     textFault: ({ client_id }, text) =>
       /^[\x20-\x7e]+$/.test(text)
@@ -146,11 +143,7 @@ export const CLIENTS = {
         repeatable: true,
         help: 'any other member of the metadata; repeatable',
       },
-      '--attribute': {
-        value: 'NAME=VALUE',
-        repeatable: true,
-        help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
-      },
+      ...VALUE_OPTION,
     },
     columns: ['client_id', 'client_name', 'grant_types', 'scope', 'disabled'],
     list: { summary: 'Lists clients.', examples: ['client list', 'client list --json'] },
@@ -186,6 +179,11 @@ export const CLIENTS = {
     },
   },
 } as const satisfies Resource<ClientItem, DeclaredClient>
+
+const SECRET_MISSING = {
+  path: 'client_secret',
+  text: 'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt',
+}
 
 /** Members that nodes of earlier versions do not respect. */
 const NEW_MEMBERS = [
