@@ -57,14 +57,8 @@ export async function replaceItem<Item extends object, Declared extends object>(
   call: AdminCall,
   env: AdminEnv,
 ): Promise<AdminReply> {
-  const { definition, specials } = kind
-  const key = calledKey(definition, call)
-  await specials.guard?.(key, 'change', env)
-  const given = readObject(call.body)
-  refuseOtherKey(definition, call, given, 'must be the name in the address')
-  const { body, secret } = await splitSecret(definition, given, 'change', env)
-  await refuseTooNew(definition, body, env)
-  const tables = await readTables(definition, env)
+  const { definition } = kind
+  const { key, body, secret, tables } = await readChange(kind, call, env, 'must be the name in the address')
   const { before, item } = await changeItems(env, call, async (inside) => {
     const { stores } = inside
     const wanted = await readItem(definition, { ...body, ...calledMembers(definition, call) }, stores, env)
@@ -84,16 +78,10 @@ export async function changeItem<Item extends object, Declared extends object>(
   call: AdminCall,
   env: AdminEnv,
 ): Promise<AdminReply> {
-  const { definition, specials } = kind
-  const { routes } = definition
-  const key = calledKey(definition, call)
-  await specials.guard?.(key, 'change', env)
-  const given = readObject(call.body)
-  if (routes.instead !== undefined) refuseOtherKey(definition, call, given, `cannot be changed: ${routes.instead}`)
-  const { body: patch, secret } = await splitSecret(definition, given, 'change', env)
-  refuseUnknownMembers(definition, patch)
-  await refuseTooNew(definition, patch, env)
-  const tables = await readTables(definition, env)
+  const { definition } = kind
+  const { instead } = definition.routes
+  const otherKey = instead && `cannot be changed: ${instead}`
+  const { key, given, body: patch, secret, tables } = await readChange(kind, call, env, otherKey)
   const { before, item } = await changeItems(env, call, async (inside) => {
     const { stores } = inside
     const found = await findItem(kind, key, env, stores)
@@ -137,8 +125,9 @@ export async function runAction<Item extends object>(
   call: AdminCall,
   env: AdminEnv,
 ): Promise<AdminReply> {
-  const { definition } = kind
+  const { definition, specials } = kind
   const key = calledKey(definition, call)
+  await specials.guard?.(key, 'change', env)
   const body = action.body === undefined || call.body === undefined ? {} : readObject(call.body)
   if (action.body !== undefined) {
     const checked = checkItemShape({ list: { items: action.body } }, body)
@@ -149,6 +138,7 @@ export async function runAction<Item extends object>(
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
     const done = await action.run(before, inside, body)
+    await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
     return { item: await findItem(kind, key, env, stores), result: done }
   })
@@ -162,6 +152,23 @@ function changeItems<T>(env: AdminEnv, call: AdminCall, work: (inside: ChangeIns
   return changeUsers(env, call, (accounts, stores, { publish, revocations }) =>
     work({ accounts, stores, publish, revocations, providerKey }),
   )
+}
+
+/** What a request says of one, as far as it can be refused before the transaction. */
+async function readChange<Item extends object>(
+  { definition, specials }: Kind<Item>,
+  call: AdminCall,
+  env: AdminEnv,
+  otherKey: string | undefined,
+) {
+  const key = calledKey(definition, call)
+  await specials.guard?.(key, 'change', env)
+  const given = readObject(call.body)
+  if (otherKey !== undefined) refuseOtherKey(definition, call, given, otherKey)
+  const { body, secret } = await splitSecret(definition, given, 'change', env)
+  refuseUnknownMembers(definition, body)
+  await refuseTooNew(definition, body, env)
+  return { key, given, body, secret, tables: await readTables(definition, env) }
 }
 
 async function refuseTooNew(
