@@ -44,6 +44,16 @@ export function keptItems<Item>(
   return declaration.prune === true && declaredIn(declaration, resource) !== undefined ? [] : [...existing]
 }
 
+/** Those in the database that stay as they are: the file does not declare them either. */
+export function undeclaredItems<Item extends object>(
+  resource: Pick<Section<Item, never>, 'section' | 'key' | 'foldKey'>,
+  declaration: { readonly prune?: boolean },
+  existing: Iterable<Item>,
+): readonly Item[] {
+  const declared = new Set((declaredIn(declaration, resource) ?? []).map((each) => foldedKey(resource, each)))
+  return keptItems(resource, declaration, existing).filter((item) => !declared.has(foldedKey(resource, item)))
+}
+
 /** Those that there will be, by key. */
 export function wantedItems<Item extends object>(
   resource: Section<Item, object>,
