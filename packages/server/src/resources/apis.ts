@@ -90,13 +90,15 @@ export const APIS = {
   commands: {
     argument: 'RESOURCE',
     options: {
-      '--name': { member: 'name', value: 'TEXT', help: 'the name that users see (default: the resource)' },
+      '--name': { value: 'TEXT', help: 'the name that users see (default: the resource)' },
       '--scope': {
+        isRead: true,
         value: 'NAME[=TEXT]',
         repeatable: true,
         help: 'a scope, and what it allows in English; repeatable. Replaces all scopes',
       },
       '--text': {
+        isRead: true,
         value: 'NAME:LANGUAGE=TEXT',
         repeatable: true,
         help: 'what a scope of this command allows in another language; repeatable',

@@ -69,11 +69,16 @@ export const CLIENTS = {
   commands: {
     argument: 'CLIENT',
     options: {
-      '--public': { help: 'a public client, without a secret', only: 'add' },
-      '--no-secret': { help: 'a client that authenticates with assertions only (private_key_jwt)', only: 'add' },
+      '--public': { isRead: true, help: 'a public client, without a secret', only: 'add' },
+      '--no-secret': {
+        isRead: true,
+        help: 'a client that authenticates with assertions only (private_key_jwt)',
+        only: 'add',
+      },
       '--name': { member: 'client_name', value: 'NAME', help: 'the display name' },
       '--redirect': { member: 'redirect_uris', value: 'URI', repeatable: true, help: 'a redirect URI; repeatable' },
       '--grant': {
+        isRead: true,
         value: 'GRANT',
         repeatable: true,
         help: 'a grant type; device_code and token_exchange for short; repeatable',
@@ -84,7 +89,12 @@ export const CLIENTS = {
         repeatable: true,
         help: 'a response type such as "code id_token"; repeatable',
       },
-      '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
+      '--scope': {
+        isRead: true,
+        value: 'SCOPE',
+        repeatable: true,
+        help: 'a scope that the client may request; repeatable',
+      },
       '--origin': {
         member: 'allowed_origins',
         value: 'ORIGIN',
@@ -92,20 +102,19 @@ export const CLIENTS = {
         help: 'an origin whose pages may call (CORS); repeatable',
       },
       '--jwks-uri': {
+        isRead: true,
         value: 'URL',
         help: 'where the client publishes its keys; it authenticates by private_key_jwt',
       },
       '--workload': {
+        isRead: true,
         value: 'ISSUER=SUBJECT',
         repeatable: true,
         help: 'a workload that authenticates with a token of its issuer, such as a service account; repeatable',
       },
-      '--api': {
-        member: 'api',
-        value: 'RESOURCE',
-        help: 'the API that this client serves, so that it can exchange tokens for it',
-      },
+      '--api': { value: 'RESOURCE', help: 'the API that this client serves, so that it can exchange tokens for it' },
       '--exchange-scope': {
+        isRead: true,
         value: 'SCOPE',
         repeatable: true,
         help: 'a scope that it may get by token exchange; repeatable',
@@ -125,15 +134,14 @@ export const CLIENTS = {
         value: 'true|false',
         help: 'accept only authorization requests that are signed with its keys (JAR)',
       },
-      '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
-      '--require-acr': { member: 'require_acr', value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
-      '--require-age': {
-        member: 'require_age',
-        value: 'SECONDS',
-        help: 'users whose sign-in is older sign in again',
+      '--profile': {
+        isRead: true,
+        value: 'fapi2|none',
+        help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile',
       },
+      '--require-acr': { value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
+      '--require-age': { value: 'SECONDS', help: 'users whose sign-in is older sign in again' },
       '--skip-consent': {
-        member: 'skip_consent',
         value: 'true|false',
         help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
       },

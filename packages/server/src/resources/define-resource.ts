@@ -334,8 +334,10 @@ export interface ListOption {
 
 /** An option of `add` and `set`, or of one of them. */
 export interface MemberOption {
-  /** The member that it sets, such as `history.time`; absent where a function reads it. */
+  /** The member that it sets, such as `history.time`, if not that of its own name. */
   readonly member?: string
+  /** Whether a function reads it, because it sets no single member. */
+  readonly isRead?: true
   readonly value?: string
   readonly repeatable?: true
   readonly help: string

@@ -24,13 +24,13 @@ import {
 } from './user-shape.ts'
 
 const NAME_AND_ADDRESS = {
-  '--name': { member: 'name', value: 'NAME', help: 'the display name' },
-  '--email': { member: 'email', value: 'EMAIL', help: 'the email address' },
+  '--name': { value: 'NAME', help: 'the display name' },
+  '--email': { value: 'EMAIL', help: 'the email address' },
 } as const
 
 /** Also of `gatehouse user invite`. */
 export const NEW_USER_OPTIONS = {
-  '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
+  '--role': { isRead: true, value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
   ...NAME_AND_ADDRESS,
 } as const
 
@@ -135,18 +135,10 @@ export const USERS = {
           help: 'a role of the user, replacing all earlier ones; repeatable',
         },
         ...VALUE_OPTION,
-        '--username': { member: 'username', value: 'USERNAME', help: 'a new name to sign in with' },
-        '--locale': { member: 'locale', value: 'TAG', help: 'a language tag such as en-GB' },
-        '--break-glass': {
-          member: 'break_glass',
-          value: 'true|false',
-          help: 'whether a password works where local_sign_in is break_glass',
-        },
-        '--must-change-password': {
-          member: 'must_change_password',
-          value: 'true|false',
-          help: 'whether the next sign-in asks for a new password',
-        },
+        '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
+        '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
+        '--break-glass': { value: 'true|false', help: 'whether a password works where local_sign_in is break_glass' },
+        '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
       },
       summary: 'Changes a user.',
       examples: [

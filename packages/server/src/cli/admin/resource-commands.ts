@@ -171,8 +171,8 @@ function readMembers(
     if (option.resets === true) for (const member of args.values(name)) members.set(member, null)
     if (option.isJson === true)
       for (const [member, text] of args.pairs(name)) members.set(member, readJson(name, member, text))
-    if (option.member === undefined) continue
-    const [member = '', part] = option.member.split('.', 2)
+    if (option.resets === true || option.isJson === true || option.isRead === true) continue
+    const [member = '', part] = (option.member ?? name.slice(2).replaceAll('-', '_')).split('.', 2)
     const of = memberSchema(schema, member)
     if (part === undefined) members.set(member, readOption(args, name, option, of) ?? defaultValue(option, command))
     else {
