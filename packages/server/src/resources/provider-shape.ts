@@ -200,6 +200,7 @@ const DEFAULT_USERNAME_CLAIM = 'preferred_username'
 /** With the defaults. The declaration has no faults. */
 export function toProvider(declared: DeclaredProvider): Provider {
   return {
+    kind: 'openid',
     id: declared.id,
     name: declared.name ?? declared.id,
     issuer: declared.issuer,
