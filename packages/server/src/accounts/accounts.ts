@@ -10,6 +10,7 @@ import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import { lockChanges } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { AccountFault } from './account-fault.ts'
+import { type Directory, readDirectory } from './directory.ts'
 import { changeFactors } from './factors.ts'
 import { changeGroups } from './groups.ts'
 import { changeIdentities } from './identities.ts'
@@ -27,7 +28,10 @@ export type AccountsInside = ReturnType<typeof accountsInside>
 export type AccountWork<T> = (accounts: AccountsInside, stores: Stores, effects: Effects) => Promise<T>
 
 export function openAccounts(env: AccountsEnv) {
+  const stores = createStores(env.database, env.clock)
   return {
+    /** What a SCIM client sees. */
+    directory: (clientId: string): Directory => readDirectory(stores, clientId),
     change: <T>(author: Author, work: AccountWork<T>): Promise<T> => changeAccounts(env, author, work),
   }
 }
