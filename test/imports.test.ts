@@ -281,7 +281,7 @@ const PORTS: Readonly<Record<string, readonly string[]>> = {
   scim: [
     'accounts/account-fault.ts',
     'accounts/accounts.ts',
-    'accounts/directory.ts',
+    'accounts/scim-reads.ts',
     'accounts/users.ts',
     'http/context.ts',
     'http/openapi.ts',

@@ -10,12 +10,12 @@ import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import { lockChanges } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { AccountFault } from './account-fault.ts'
-import { type Directory, readDirectory } from './directory.ts'
 import { changeFactors } from './factors.ts'
 import { changeGroups } from './groups.ts'
 import { changeIdentities } from './identities.ts'
 import type { AccountsEnv, Author, Inside, LocalSignIn } from './inside.ts'
 import { changePasswords } from './passwords.ts'
+import { type ScimReads, scimReads } from './scim-reads.ts'
 import { changeSetUpLinks } from './set-up-links.ts'
 import { changeUsers } from './users.ts'
 
@@ -30,8 +30,8 @@ export type AccountWork<T> = (accounts: AccountsInside, stores: Stores, effects:
 export function openAccounts(env: AccountsEnv) {
   const stores = createStores(env.database, env.clock)
   return {
-    /** What a SCIM client sees. */
-    directory: (clientId: string): Directory => readDirectory(stores, clientId),
+    /** What a SCIM client reads. */
+    scimReads: (clientId: string): ScimReads => scimReads(stores, clientId),
     change: <T>(author: Author, work: AccountWork<T>): Promise<T> => changeAccounts(env, author, work),
   }
 }

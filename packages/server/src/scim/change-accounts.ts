@@ -2,7 +2,7 @@
 import type { Refusal } from 'gatehouse-protocol'
 import { AccountFault, ExternalIdTaken, UsernameTaken } from '../accounts/account-fault.ts'
 import type { AccountsInside } from '../accounts/accounts.ts'
-import { type Directory, readDirectory } from '../accounts/directory.ts'
+import { type ScimReads, scimReads } from '../accounts/scim-reads.ts'
 import type { Context } from '../http/context.ts'
 import type { ScimEnv } from './environment.ts'
 import { badRequest, conflict, forbidden } from './scim-error.ts'
@@ -10,12 +10,12 @@ import { badRequest, conflict, forbidden } from './scim-error.ts'
 export async function changeAccounts<T>(
   { principal, address, id: requestId }: Context,
   { accounts }: ScimEnv,
-  work: (accounts: AccountsInside, directory: Directory) => Promise<T>,
+  work: (accounts: AccountsInside, reads: ScimReads) => Promise<T>,
 ): Promise<T> {
   const { subject: actor, clientId: client } = principal
   const author = { source: `scim:${client}`, actor, client, address, requestId } as const
   try {
-    return await accounts.change(author, (inside, stores) => work(inside, readDirectory(stores, client)))
+    return await accounts.change(author, (inside, stores) => work(inside, scimReads(stores, client)))
   } catch (error) {
     if (error instanceof UsernameTaken || error instanceof ExternalIdTaken) throw conflict(error.message)
     throw error instanceof AccountFault ? refusalFor(error) : error

@@ -1,7 +1,7 @@
 /** What the SCIM endpoints use, and who calls. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Accounts } from '../accounts/accounts.ts'
-import type { Directory } from '../accounts/directory.ts'
+import type { ScimReads } from '../accounts/scim-reads.ts'
 import type { Context } from '../http/context.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { AttributePort } from './attribute-port.ts'
@@ -23,6 +23,6 @@ export const SCIM_PATH = '/scim/v2'
 export const MOST_ROWS = 20_000
 
 /** What the calling client sees. */
-export function openDirectory({ principal }: Context, { accounts }: ScimEnv): Directory {
-  return accounts.directory(principal.clientId)
+export function openReads({ principal }: Context, { accounts }: ScimEnv): ScimReads {
+  return accounts.scimReads(principal.clientId)
 }

@@ -90,11 +90,11 @@ export interface Federation {
   /** May be disabled, or of another kind. */
   find(id: string): StoredProvider | undefined
   /** The person has signed out there. */
-  endSessions(http: Context, provider: StoredProvider, notice: LogoutNotice): Promise<void>
+  endSessions(http: Context, provider: StoredProvider, notice: ProviderLogout): Promise<void>
 }
 
 /** Whose sessions end. */
-export interface LogoutNotice {
+export interface ProviderLogout {
   readonly issuer: string
   readonly sid: string | undefined
   /** Undefined where the `sid` alone counts. */

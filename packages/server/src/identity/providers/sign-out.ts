@@ -8,7 +8,7 @@ import type { BrowserContext } from '../browser/browser-context.ts'
 import type { LogoutRequest } from '../browser/flow.ts'
 import { signOut } from '../browser/sign-out/end-session.ts'
 import { type EndedSession, endInside, recordEnd } from '../browser/sign-out/session-end.ts'
-import type { ConnectorEnv, LogoutNotice } from './connector.ts'
+import type { ConnectorEnv, ProviderLogout } from './connector.ts'
 import { openConnector } from './connectors.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer } from './faults.ts'
@@ -51,7 +51,7 @@ export async function backFromSignOut(
 export async function endSessionsOf(
   http: Context,
   provider: StoredProvider,
-  notice: LogoutNotice,
+  notice: ProviderLogout,
   env: ProvidersEnv,
 ): Promise<void> {
   const ended = await spendAndEnd(provider, notice, env)
@@ -67,7 +67,7 @@ export async function endSessionsOf(
 /** In one transaction: a notice whose sessions could not be ended is not spent, so that the provider can send it again. */
 function spendAndEnd(
   { id: provider }: StoredProvider,
-  { issuer, jti, sid, subject, keptMs }: LogoutNotice,
+  { issuer, jti, sid, subject, keptMs }: ProviderLogout,
   { revocations }: ProvidersEnv,
 ): Promise<EndedSession[]> {
   return revocations.inTransaction(async (revocations, stores) => {

@@ -2,7 +2,7 @@
  * What of a filter the database can decide: a condition that all matching users meet, found by an index where there is one. A condition
  * that is not exact leaves the rest to `matches`.
  */
-import { compareText, type KeyOperator, type UserCondition } from '../../accounts/directory.ts'
+import { compareText, type KeyOperator, type UserCondition } from '../../accounts/scim-reads.ts'
 import type { AttributePath, Filter } from './ast.ts'
 
 export interface Narrowed {

@@ -1,8 +1,8 @@
 /** /Groups: roles that SCIM clients give to users. They give no rights until an operator says so. */
-import type { Directory, ScimGroup } from '../../accounts/directory.ts'
+import type { ScimGroup, ScimReads } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { openDirectory, type ScimEnv } from '../environment.ts'
+import { openReads, type ScimEnv } from '../environment.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { isShown, type Projection, readProjection } from '../query-parameters.ts'
 import { checkVersion, sendResource } from '../replies.ts'
@@ -12,8 +12,8 @@ import { presentGroup, type ShownGroup } from './present-group.ts'
 
 export async function getGroup(context: Context, env: ScimEnv): Promise<void> {
   const projection = readProjection(context)
-  const directory = openDirectory(context, env)
-  const shown = await show(await findGroup(context.param('id'), directory), directory, projection)
+  const reads = openReads(context, env)
+  const shown = await show(await findGroup(context.param('id'), reads), reads, projection)
   sendResource(context, presentGroup(shown, env.base), { projection, core: GROUP_SCHEMA })
 }
 
@@ -23,9 +23,9 @@ export async function createGroup(context: Context, env: ScimEnv): Promise<void>
   await draft.putMembers(readBody(context.body, GROUP_SCHEMA))
   const name = draft.displayName
   if (name === '') throw badRequest('invalidValue', 'displayName is required')
-  const shown = await changeAccounts(context, env, async (accounts, directory) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = await accounts.createGroup(draft)
-    return show(await findGroup(id, directory), directory, projection)
+    return show(await findGroup(id, reads), reads, projection)
   })
   sendResource(context, presentGroup(shown, env.base), { status: 201, projection, core: GROUP_SCHEMA })
 }
@@ -55,9 +55,9 @@ export async function patchGroup(context: Context, env: ScimEnv): Promise<void> 
 }
 
 export async function deleteGroup(context: Context, env: ScimEnv): Promise<void> {
-  await changeAccounts(context, env, async (accounts, directory) => {
-    const group = await findGroup(context.param('id'), directory)
-    checkVersion(context, presentGroup(await withoutMembers(group, directory), env.base))
+  await changeAccounts(context, env, async (accounts, reads) => {
+    const group = await findGroup(context.param('id'), reads)
+    checkVersion(context, presentGroup(await withoutMembers(group, reads), env.base))
     await accounts.deleteGroup(group)
   })
   context.end(204)
@@ -69,32 +69,32 @@ async function changeGroup(
   projection: Projection,
   apply: (draft: GroupDraft) => Promise<void>,
 ): Promise<ShownGroup> {
-  return changeAccounts(context, env, async (accounts, directory) => {
-    const group = await findGroup(context.param('id'), directory)
-    const before = await withoutMembers(group, directory)
+  return changeAccounts(context, env, async (accounts, reads) => {
+    const group = await findGroup(context.param('id'), reads)
+    const before = await withoutMembers(group, reads)
     checkVersion(context, presentGroup(before, env.base))
     const draft = new GroupDraft({ displayName: group.displayName, externalId: before.externalId }, () =>
-      directory.listMembers(group),
+      reads.listMembers(group),
     )
     await apply(draft)
     await accounts.changeGroup(group, draft)
-    return show(await findGroup(group.id, directory), directory, projection)
+    return show(await findGroup(group.id, reads), reads, projection)
   })
 }
 
-async function findGroup(id: string, directory: Directory): Promise<ScimGroup> {
-  const group = await directory.findGroup(id)
+async function findGroup(id: string, reads: ScimReads): Promise<ScimGroup> {
+  const group = await reads.findGroup(id)
   if (group === undefined) throw notFound(`There is no group ${id}`)
   return group
 }
 
-async function withoutMembers(group: ScimGroup, directory: Directory): Promise<ShownGroup> {
-  const externalIds = await directory.externalIds([group.id])
+async function withoutMembers(group: ScimGroup, reads: ScimReads): Promise<ShownGroup> {
+  const externalIds = await reads.externalIds([group.id])
   return { group, externalId: externalIds.get(group.id), members: undefined }
 }
 
-async function show(group: ScimGroup, directory: Directory, projection: Projection): Promise<ShownGroup> {
-  const shown = await withoutMembers(group, directory)
+async function show(group: ScimGroup, reads: ScimReads, projection: Projection): Promise<ShownGroup> {
+  const shown = await withoutMembers(group, reads)
   if (!isShown('members', projection)) return shown
-  return { ...shown, members: await directory.listMembers(group) }
+  return { ...shown, members: await reads.listMembers(group) }
 }

@@ -1,7 +1,7 @@
 /** GET /Groups and POST /Groups/.search. There are few groups, and their members are read only where the reply or the filter has them. */
-import type { Directory, GroupCondition, ScimGroup } from '../../accounts/directory.ts'
+import type { GroupCondition, ScimGroup, ScimReads } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
-import { MOST_ROWS, openDirectory, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, openReads, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
 import { checkPaths, filterPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
@@ -13,18 +13,18 @@ import { chosenMember, GROUP_SCHEMA, isGroupPath } from './group-draft.ts'
 import { presentGroup } from './present-group.ts'
 
 export async function listGroups(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const directory = openDirectory(context, env)
+  const reads = openReads(context, env)
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, isGroupPath)
   // Not every database orders ids as the comparison with a cursor does.
-  const matching = (await findGroups(filter, directory, env.base)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const matching = (await findGroups(filter, reads, env.base)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const { count, cursor, startIndex } = query
   const start = cursor === undefined ? startIndex - 1 : matching.findIndex(({ id }) => id > cursor.afterId)
   const page = start < 0 ? [] : matching.slice(start, start + count)
   const last = page.at(-1)
   const hasMore = cursor !== undefined && last !== undefined && matching.length > start + count
   const isWithMembers = isShown('members', query.projection)
-  const resources = await present(page, directory, env.base, isWithMembers ? 'all' : 'none')
+  const resources = await present(page, reads, env.base, isWithMembers ? 'all' : 'none')
   sendList(context, {
     totalResults: matching.length,
     startIndex: cursor === undefined ? startIndex : undefined,
@@ -33,17 +33,13 @@ export async function listGroups(context: Context, env: ScimEnv, query: ListQuer
   })
 }
 
-async function findGroups(
-  filter: Filter | undefined,
-  directory: Directory,
-  base: string,
-): Promise<readonly ScimGroup[]> {
-  if (filter === undefined) return bounded(await directory.listGroups(MOST_ROWS + 1))
+async function findGroups(filter: Filter | undefined, reads: ScimReads, base: string): Promise<readonly ScimGroup[]> {
+  if (filter === undefined) return bounded(await reads.listGroups(MOST_ROWS + 1))
   const member = findMember(filter)
-  const condition = await buildCondition(filter, member, directory)
-  const candidates = bounded(await directory.listGroups(MOST_ROWS + 1, condition))
+  const condition = await buildCondition(filter, member, reads)
+  const candidates = bounded(await reads.listGroups(MOST_ROWS + 1, condition))
   // Where one member decides, the others need not be read.
-  const resources = await present(candidates, directory, base, member ?? (namesMembers(filter) ? 'all' : 'none'))
+  const resources = await present(candidates, reads, base, member ?? (namesMembers(filter) ? 'all' : 'none'))
   const found = new Set(resources.filter((each) => matches(filter, each, GROUP_SCHEMA)).map(({ id }) => id))
   return candidates.filter(({ id }) => found.has(id))
 }
@@ -58,9 +54,9 @@ function bounded(groups: readonly ScimGroup[]): readonly ScimGroup[] {
 async function buildCondition(
   filter: Filter,
   member: { readonly userId: string } | undefined,
-  directory: Directory,
+  reads: ScimReads,
 ): Promise<GroupCondition> {
-  const known = member && (await directory.listGroupsOf(member.userId))
+  const known = member && (await reads.listGroupsOf(member.userId))
   const displayName = equalTo(filter, 'displayname')
   const id = equalTo(filter, 'id')
   const wanted = id === undefined ? known : [id].filter((one) => known?.includes(one) ?? true)
@@ -100,11 +96,11 @@ function namesMembers(filter: Filter): boolean {
 
 async function present(
   groups: readonly ScimGroup[],
-  directory: Directory,
+  reads: ScimReads,
   base: string,
   members: 'all' | 'none' | { readonly userId: string },
 ): Promise<readonly JsonObject[]> {
-  const externalIds = await directory.externalIds(groups.map(({ id }) => id))
+  const externalIds = await reads.externalIds(groups.map(({ id }) => id))
   const resources: JsonObject[] = []
   let read = 0
   for (const group of groups) {
@@ -114,7 +110,7 @@ async function present(
   return resources
 
   async function listMembers(group: ScimGroup): Promise<readonly string[]> {
-    const ids = await directory.listMembers(group)
+    const ids = await reads.listMembers(group)
     read += ids.length
     if (read > MOST_ROWS)
       throw badRequest(

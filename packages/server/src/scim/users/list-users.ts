@@ -1,7 +1,7 @@
 /** GET /Users and POST /Users/.search: lists of users, filtered by the database where it can. */
-import type { Directory, ShownUser } from '../../accounts/directory.ts'
+import type { ScimReads, ShownUser } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
-import { MOST_ROWS, openDirectory, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, openReads, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
 import { checkPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
@@ -17,7 +17,7 @@ interface Search {
   readonly query: ListQuery
   readonly filter: Filter | undefined
   readonly narrowed: Narrowed
-  readonly directory: Directory
+  readonly reads: ScimReads
   readonly present: (user: ShownUser) => JsonObject
 }
 
@@ -28,14 +28,14 @@ interface Found {
 }
 
 export async function listUsers(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const directory = openDirectory(context, env)
+  const reads = openReads(context, env)
   const attributes = await env.attributes.definitions()
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, (path) => new UserPaths(attributes).find(path) !== undefined)
-  const narrowed = filter === undefined ? EVERYBODY : narrow(filter, directory.clientId, USER_SCHEMA)
+  const narrowed = filter === undefined ? EVERYBODY : narrow(filter, reads.clientId, USER_SCHEMA)
   const present = (user: ShownUser) => presentUser(user, env.base, attributes)
-  const search = { query, filter, narrowed, directory, present }
-  if (!narrowed.isIndexed) await refuseLongScan(directory)
+  const search = { query, filter, narrowed, reads, present }
+  if (!narrowed.isIndexed) await refuseLongScan(reads)
   const { totalResults, resources, hasMore } = await (narrowed.isExact ? findExactly(search) : findAmong(search))
   const last = resources.at(-1)?.id
   sendList(context, {
@@ -48,22 +48,22 @@ export async function listUsers(context: Context, env: ScimEnv, query: ListQuery
 }
 
 /** The database finds the page. */
-async function findExactly({ query, narrowed, directory, present }: Search): Promise<Found> {
+async function findExactly({ query, narrowed, reads, present }: Search): Promise<Found> {
   const { count, cursor, startIndex } = query
-  const totalResults = await directory.countUsers(narrowed.condition)
+  const totalResults = await reads.countUsers(narrowed.condition)
   const from = cursor === undefined ? { offset: startIndex - 1 } : { afterId: cursor.afterId }
-  const found = count === 0 ? [] : await directory.listUsers(narrowed.condition, { ...from, limit: count + 1 })
+  const found = count === 0 ? [] : await reads.listUsers(narrowed.condition, { ...from, limit: count + 1 })
   return { totalResults, resources: found.slice(0, count).map(present), hasMore: found.length > count }
 }
 
 const READ_AT_ONCE = 200
 
 /** The database finds those who may match; each is compared here, and other requests are served in between. */
-async function findAmong({ query, filter, narrowed, directory, present }: Search): Promise<Found> {
+async function findAmong({ query, filter, narrowed, reads, present }: Search): Promise<Found> {
   const matching: JsonObject[] = []
   let afterId = ''
   for (let read = 0; ; ) {
-    const users = await directory.listUsers(narrowed.condition, { afterId, limit: READ_AT_ONCE })
+    const users = await reads.listUsers(narrowed.condition, { afterId, limit: READ_AT_ONCE })
     read += users.length
     if (read > MOST_ROWS) throw tooMany()
     for (const resource of users.map(present))
@@ -81,8 +81,8 @@ async function findAmong({ query, filter, narrowed, directory, present }: Search
   return { totalResults: matching.length, resources: page, hasMore: start >= 0 && matching.length > start + count }
 }
 
-async function refuseLongScan(directory: Directory): Promise<void> {
-  if ((await directory.countUsers({ kind: 'all' }, MOST_ROWS + 1)) > MOST_ROWS) throw tooMany()
+async function refuseLongScan(reads: ScimReads): Promise<void> {
+  if ((await reads.countUsers({ kind: 'all' }, MOST_ROWS + 1)) > MOST_ROWS) throw tooMany()
 }
 
 function tooMany() {

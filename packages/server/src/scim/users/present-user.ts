@@ -1,6 +1,6 @@
 /** A user as a SCIM resource (RFC 7643 §4.1). */
 import { hash } from 'node:crypto'
-import type { AttributeValue, ScimUser, ShownUser } from '../../accounts/directory.ts'
+import type { AttributeValue, ScimUser, ShownUser } from '../../accounts/scim-reads.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { USER_SCHEMA } from './user-paths.ts'

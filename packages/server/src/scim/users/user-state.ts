@@ -1,6 +1,6 @@
 /** What SCIM writes of a user, as it is before and after a request; and how it becomes the stored profile. */
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
-import { type AttributeValues, type Profile, type ScimUser, USER_ID_PREFIX } from '../../accounts/directory.ts'
+import { type AttributeValues, type Profile, type ScimUser, USER_ID_PREFIX } from '../../accounts/scim-reads.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
 import { badRequest } from '../scim-error.ts'

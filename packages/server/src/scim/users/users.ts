@@ -1,11 +1,11 @@
 /** /Users: read, create, replace, patch and delete users (RFC 7644 §3). */
 import { isDeepStrictEqual } from 'node:util'
-import type { Directory, Profile, ShownUser } from '../../accounts/directory.ts'
+import type { Profile, ScimReads, ShownUser } from '../../accounts/scim-reads.ts'
 import type { WantedUser } from '../../accounts/users.ts'
 import type { Context } from '../../http/context.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { openDirectory, type ScimEnv } from '../environment.ts'
+import { openReads, type ScimEnv } from '../environment.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { readProjection } from '../query-parameters.ts'
@@ -20,7 +20,7 @@ const NOBODY: UserState = { texts: new Map(), active: true, attributes: {} }
 
 export async function getUser(context: Context, env: ScimEnv): Promise<void> {
   const attributes = await env.attributes.definitions()
-  const shown = await findShown(context.param('id'), openDirectory(context, env))
+  const shown = await findShown(context.param('id'), openReads(context, env))
   reply(context, presentUser(shown, env.base, attributes))
 }
 
@@ -29,7 +29,7 @@ export async function createUser(context: Context, env: ScimEnv): Promise<void> 
   const draft = new UserDraft(NOBODY, new UserPaths(attributes), env.attributes.parse)
   draft.putMembers(readBody(context.body, USER_SCHEMA))
   const { state } = draft
-  const shown = await changeAccounts(context, env, async (accounts, directory) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = await accounts.createUser({
       username: requireUsername(state),
       profile: mergeProfile(state, {}),
@@ -37,7 +37,7 @@ export async function createUser(context: Context, env: ScimEnv): Promise<void> 
       disabled: !state.active,
       externalId: state.texts.get('externalId'),
     })
-    return findShown(id, directory)
+    return findShown(id, reads)
   })
   reply(context, presentUser(shown, env.base, attributes), 201)
 }
@@ -60,10 +60,10 @@ export async function patchUser(context: Context, env: ScimEnv): Promise<void> {
 export async function deleteUser(context: Context, env: ScimEnv): Promise<void> {
   const attributes = await env.attributes.definitions()
   const id = context.param('id')
-  await changeAccounts(context, env, async (accounts, directory) => {
-    const shown = await findShown(id, directory)
+  await changeAccounts(context, env, async (accounts, reads) => {
+    const shown = await findShown(id, reads)
     checkVersion(context, presentUser(shown, env.base, attributes))
-    await accounts.deleteUser((await directory.findAccount(id)) ?? noUser(id))
+    await accounts.deleteUser((await reads.findAccount(id)) ?? noUser(id))
   })
   context.end(204)
 }
@@ -74,9 +74,9 @@ async function changeUser(
   apply: (draft: UserDraft, attributes: readonly ScimAttribute[]) => void,
 ): Promise<void> {
   const attributes = await env.attributes.definitions()
-  const shown = await changeAccounts(context, env, async (accounts, directory) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = context.param('id')
-    const found = await findShown(id, directory)
+    const found = await findShown(id, reads)
     checkVersion(context, presentUser(found, env.base, attributes))
     const before = readState(found.user, found.externalId)
     const draft = new UserDraft(before, new UserPaths(attributes), env.attributes.parse)
@@ -84,7 +84,7 @@ async function changeUser(
     const { state } = draft
     const changed = differences(before, state)
     if (changed.length > 0) await accounts.changeUser(id, wantedUser(state, found.user.profile), changed)
-    return findShown(id, directory)
+    return findShown(id, reads)
   })
   reply(context, presentUser(shown, env.base, attributes))
 }
@@ -119,8 +119,8 @@ function requireUsername({ texts }: UserState): string {
   return username
 }
 
-async function findShown(id: string, directory: Directory): Promise<ShownUser> {
-  return (await directory.findUser(id)) ?? noUser(id)
+async function findShown(id: string, reads: ScimReads): Promise<ShownUser> {
+  return (await reads.findUser(id)) ?? noUser(id)
 }
 
 function noUser(id: string): never {

@@ -4,7 +4,7 @@ import type { Context } from '../../../http/context.ts'
 import { FORM, formParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Claims } from '../../tokens/jwt.ts'
-import type { ConnectorEnv, Federation, LogoutNotice } from '../connector.ts'
+import type { ConnectorEnv, Federation, ProviderLogout } from '../connector.ts'
 import { badAnswer, isProviderFault } from '../faults.ts'
 import { checkIssuedAt, checkParties, SKEW, verified } from './id-token.ts'
 import { type OpenIdProvider, readMetadata } from './metadata.ts'
@@ -39,7 +39,7 @@ export function backchannelLogoutRoute({ find, endSessions }: Federation, env: C
   }
 }
 
-async function readLogout(http: Context, provider: OpenIdProvider, env: ConnectorEnv): Promise<LogoutNotice> {
+async function readLogout(http: Context, provider: OpenIdProvider, env: ConnectorEnv): Promise<ProviderLogout> {
   const token = formParameters(http).get('logout_token')
   if (token === undefined) throw badAnswer('logout_token is missing')
   const metadata = await readMetadata(provider, env)
@@ -48,7 +48,7 @@ async function readLogout(http: Context, provider: OpenIdProvider, env: Connecto
 }
 
 /** §2.6, every check. An ID token fails three of them: it has no events, a nonce, and often no jti. */
-function checkLogoutToken(typ: unknown, claims: Claims, provider: OpenIdProvider, now: number): LogoutNotice {
+function checkLogoutToken(typ: unknown, claims: Claims, provider: OpenIdProvider, now: number): ProviderLogout {
   if (typ !== undefined && !['LOGOUT+JWT', 'JWT'].includes(String(typ).toUpperCase()))
     throw badAnswer('The token is of another type')
   const issuer = checkParties(claims, provider)

@@ -20,9 +20,9 @@ export interface ShownUser {
   readonly groups: readonly GroupName[]
 }
 
-export type Directory = ReturnType<typeof readDirectory>
+export type ScimReads = ReturnType<typeof scimReads>
 
-export function readDirectory({ users, scim }: Pick<Stores, 'users' | 'scim'>, clientId: string) {
+export function scimReads({ users, scim }: Pick<Stores, 'users' | 'scim'>, clientId: string) {
   const source = scimSource(clientId)
   return {
     clientId,
