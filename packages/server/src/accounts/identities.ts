@@ -9,7 +9,7 @@ import { changeUsers } from './users.ts'
 export function changeIdentities(inside: Inside) {
   const { stores, author, record, notify, localSignIn } = inside
   const { source } = author
-  const { takeRolesOf } = changeUsers(inside)
+  const { removeRolesFrom } = changeUsers(inside)
   return {
     /**
      * Undefined if the identity belongs to somebody already. `reason` says how the user got it; nobody is notified of the
@@ -55,7 +55,7 @@ export function changeIdentities(inside: Inside) {
         inside,
       )
       const others = await stores.identities.listOfUser(userId)
-      if (!others.some((each) => each.provider === provider)) await takeRolesOf([userId], roleSource(provider))
+      if (!others.some((each) => each.provider === provider)) await removeRolesFrom([userId], roleSource(provider))
       record({ event: 'identity.unlinked', target: userId, details: { provider, identity: id, source } })
       return removed
     },
@@ -64,7 +64,7 @@ export function changeIdentities(inside: Inside) {
     async endProvider(provider: string): Promise<void> {
       await endSessions(await stores.providerSignIns.sessionsOfProvider(provider), 'its provider was removed', inside)
       const from = roleSource(provider)
-      await takeRolesOf(await stores.users.listBySource(from), from)
+      await removeRolesFrom(await stores.users.listBySource(from), from)
     },
   }
 

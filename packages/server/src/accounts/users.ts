@@ -5,7 +5,7 @@ import { type NewUser, type UserChange, UsernameTaken } from '../store/accounts/
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { AccountFault } from './account-fault.ts'
 import { cutUser } from './cut.ts'
-import { actorFor, authorRoleSource, type Inside, scimClient } from './inside.ts'
+import { actorFor, givenRoleSource, type Inside, scimClient } from './inside.ts'
 import { isUsername } from './usernames.ts'
 
 export interface WantedUser extends UserChange {
@@ -27,7 +27,7 @@ export interface ChangedUser {
 export function changeUsers(inside: Inside) {
   const { stores, author, record } = inside
   const { source } = author
-  const roleSource = authorRoleSource(author)
+  const roleSource = givenRoleSource(author)
   return {
     /** Returns the id. Throws UsernameTaken. The author gives the roles. */
     async createUser({ externalId, ...user }: AddedUser): Promise<string> {
@@ -81,7 +81,7 @@ export function changeUsers(inside: Inside) {
     },
 
     /** From now on no role comes from this source. */
-    async takeRolesOf(userIds: readonly string[], from: typeof roleSource): Promise<void> {
+    async removeRolesFrom(userIds: readonly string[], from: typeof roleSource): Promise<void> {
       for (const id of userIds) {
         const before = await stores.users.findById(id)
         if (before === undefined || rolesBySource(before, from).length === 0) continue
@@ -147,7 +147,7 @@ export function changeUsers(inside: Inside) {
     if (breakGlass) throw new AccountFault('emergency-user', `${id} would be changed`)
     const isOtherName = wanted.username !== undefined && wanted.username !== username
     const isOtherAddress = wanted.profile !== undefined && wanted.profile.email !== profile.email
-    // With a name or an address of their own, a provider or a SCIM client could sign in as an administrator.
+    // Whoever writes these could sign in as an administrator.
     if (rights.has('Identity/Admin') && (isOtherName || isOtherAddress))
       throw new AccountFault('administrator', `${username} is an administrator`)
   }

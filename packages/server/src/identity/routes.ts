@@ -170,8 +170,11 @@ async function browserEnv(options: IdentityRoutesOptions): Promise<Omit<BrowserE
     async signOutThere(context, session, request) {
       const { signOutThere } = await import('./providers/sign-out.ts')
       const { providerSignIns } = stores
-      const { providers, issuer } = identity
-      return signOutThere(context, session, request, { providerSignIns, providers, issuer, flows, providerKey })
+      const { providers, issuer, remoteKeys } = identity
+      return signOutThere(context, session, request, {
+        ...{ providerSignIns, providers, flows },
+        ...{ issuer, clock, providerKey, remoteKeys },
+      })
     },
   }
 }

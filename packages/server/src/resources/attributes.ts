@@ -55,6 +55,16 @@ export const ATTRIBUTE_VALUES = {
   description: 'Values of declared attributes, such as {"desk": ["FX"]}.',
 } as const
 
+/** Of commands about users and clients. */
+export const VALUE_OPTION = {
+  '--attribute': {
+    isRead: true,
+    value: 'NAME=VALUE',
+    repeatable: true,
+    help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
+  },
+} as const
+
 export const ATTRIBUTES = {
   noun: 'attribute',
   section: 'attributes',
@@ -95,19 +105,14 @@ export const ATTRIBUTES = {
     argument: 'ATTRIBUTE',
     options: {
       '--type': {
-        member: 'type',
         value: 'TYPE',
         help: 'Text, Integer, Boolean or Date (default Text); it cannot be changed',
         only: 'add',
         default: 'Text',
       },
-      '--many': {
-        member: 'many',
-        help: 'users and clients can have several values; it cannot be changed',
-        only: 'add',
-      },
-      '--claim': { member: 'claim', value: 'NAME', help: 'the claim in tokens and at userinfo' },
-      '--scope': { member: 'scope', value: 'SCOPE', help: 'the scope that includes the claim' },
+      '--many': { help: 'users and clients can have several values; it cannot be changed', only: 'add' },
+      '--claim': { value: 'NAME', help: 'the claim in tokens and at userinfo' },
+      '--scope': { value: 'SCOPE', help: 'the scope that includes the claim' },
       '--scim-path': {
         member: 'scim',
         value: 'PATH',

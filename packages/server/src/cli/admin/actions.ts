@@ -35,12 +35,17 @@ export function show(path: string | RequestPath): Run {
 
 type BuildBody = (call: AdminCommandCall) => JsonObject | Promise<JsonObject>
 
-export function create(path: string | RequestPath, buildBody: BuildBody): Run {
+/** Shows what it has created, or says it in a text. */
+export function create(
+  path: string | RequestPath,
+  buildBody: BuildBody,
+  text?: (made: JsonObject, args: Arguments) => string,
+): Run {
   return async (call) => {
     const { args, request } = call
     const given = await buildBody(call)
     const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: given })
-    return { kind: 'object', body }
+    return text === undefined ? { kind: 'object', body } : { kind: 'text', text: text(asObject(body), args), body }
   }
 }
 
