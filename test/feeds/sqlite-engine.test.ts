@@ -8,6 +8,7 @@ import { after, before, describe, test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { noAudit } from 'gatehouse-protocol'
+import { tradedInstruments } from '../../packages/server/src/declarative/demo-market.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
@@ -99,7 +100,10 @@ describe('feeds in SQLite', () => {
       const store = await engine.open({ ...DEFAULTS, ...HISTORY, name: 'little', generation: 'little-1' })
       for (let number = 1; number <= 20; number++) assert.equal((await publish(store, `A=${number}`)).seq, number)
       await engine.check()
-      assert.equal(threads, 0)
+      const prices = tradedInstruments().map(({ symbol }) => ({ topic: symbol, data: '1' }))
+      const latest = await engine.open({ ...DEFAULTS, ...LATEST, name: 'prices', generation: 'prices-1' })
+      await latest.append(prices)
+      assert.equal(threads, 0, 'the demonstration needs none')
       const many = Array.from({ length: 500 }, () => ({ topic: 'B', data: '1' }))
       const results = await Promise.all([publish(store, 'A=21'), store.append(many), publish(store, 'A=22')])
       assert.deepEqual([results.map(({ seq }) => seq), threads], [[21, 521, 522], 1])
