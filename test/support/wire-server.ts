@@ -43,7 +43,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       authenticate: mint.authenticate,
       checkSecret: async () => ({ outcome: 'wrong', reason: 'no secrets here' }),
       findUsername: async () => undefined,
-      openSession: options.openSession ?? readySession,
+      loadSessions: async () => options.openSession ?? readySession,
       certificate: undefined,
       bus,
       clock: Date.now,
