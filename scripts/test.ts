@@ -21,6 +21,7 @@ import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
+import { useFolderInMemory } from './test-folder.ts'
 import { groupFiles } from './test-groups.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -129,6 +130,8 @@ async function runAll(): Promise<number> {
   // They take one processor, and what comes first in the tests another.
   const checked = wanted.length === 0 ? runChecks() : Promise.resolve(true)
   const files = await findFiles()
+  // In a long run files are on a disk.
+  if (!isLongRun) await useFolderInMemory()
   let template: PostgresDatabase | undefined
   // In a long run every server starts in an empty folder.
   const templates = isLongRun ? undefined : await makeTemplates(startOnce)
@@ -295,7 +298,7 @@ function showDurations(results: readonly FileResult[], processorTimes: ReadonlyM
 
 /** Groups are outside the project. */
 function readName(file: string): string {
-  return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mts')}`
+  return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mjs')}`
 }
 
 /** No server may have logged a secret, whatever the test was about. */
