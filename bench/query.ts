@@ -43,7 +43,7 @@ export const inserting: Work = (peer) => {
   return warmed(peer, 64, () => peer.insert(nextId++))
 }
 
-/** So many that no cache of texts holds them all. */
+/** More than any cache of texts holds. */
 const DIFFERENT_TEXTS = 50_000
 
 export const query: readonly Measurement[] = [

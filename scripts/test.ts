@@ -21,6 +21,7 @@ import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { startTestServer } from '../test/support/server.ts'
 import { makeTemplates, removeTemplates, SQLITE_TEMPLATES } from '../test/support/sqlite-template.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
+import { useFolderInMemory } from './test-folder.ts'
 import { groupFiles } from './test-groups.ts'
 
 const root = new URL('..', import.meta.url).pathname
@@ -123,12 +124,18 @@ const LONG = [
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
 const ALONE = ['feeds/loss', 'operate/patroni']
 
+const stopTests = new AbortController()
+
 process.exitCode = await runAll()
 
 async function runAll(): Promise<number> {
-  // They take one processor, and what comes first in the tests another.
-  const checked = wanted.length === 0 ? runChecks() : Promise.resolve(true)
+  const isChecked = wanted.length === 0
+  const types = isChecked ? checkTypes() : Promise.resolve(true)
+  // Takes a processor for a quarter of a minute, in which the first tests run.
+  const lint = isChecked ? runLint() : undefined
   const files = await findFiles()
+  // In a long run files are on a disk.
+  if (!isLongRun) await useFolderInMemory()
   let template: PostgresDatabase | undefined
   // In a long run every server starts in an empty folder.
   const templates = isLongRun ? undefined : await makeTemplates(startOnce)
@@ -146,9 +153,10 @@ async function runAll(): Promise<number> {
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     })
-    if (!(await checked)) return 1
+    if (!(await types)) return 1
     const [alone, together] = isLongRun ? split(files) : [[], files]
     let failed = await (isGrouped ? runGrouped(together) : runFiles('tests', ordered(together), FILES_AT_A_TIME))
+    if ((await lint) === false) return 1
     if (alone.length > 0) failed.push(...(await runFiles('tests that run alone', ordered(alone), 1)))
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
@@ -168,13 +176,31 @@ async function runAll(): Promise<number> {
   }
 }
 
-async function runChecks(): Promise<boolean> {
+async function checkTypes(): Promise<boolean> {
   const statuses = await Promise.all([
     check('types', ['node_modules/.bin/tsc']),
     check('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
-    check('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
   ])
   return statuses.every((status) => status === 0)
+}
+
+/** Ends the tests if it fails. */
+async function runLint(): Promise<boolean> {
+  const words = ['check', '--error-on-warnings', `--colors=${process.stdout.isTTY ? 'force' : 'off'}`, '.']
+  const { status, output } = await new Promise<{ status: number | null; output: string }>((resolve, reject) => {
+    const child = spawn('node_modules/.bin/biome', words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
+    child.once('error', reject)
+    child.once('close', (status) => resolve({ status, output }))
+  })
+  if (status === 0) process.stdout.write(`# lint\n${output}`)
+  else {
+    stopTests.abort()
+    // Below what the tests that ended have written.
+    process.once('exit', () => process.stdout.write(`# lint\n${output}`))
+  }
+  return status === 0
 }
 
 /** A database with our tables, without rows, from which those of the tests are copied. */
@@ -247,7 +273,7 @@ async function runFiles(
   const preloaded = ['test-contexts', ...(times === undefined ? [] : ['processor-time'])]
   const execArgv = preloaded.flatMap((name) => ['--import', join(root, 'test', 'support', `${name}.ts`)])
   const timeout = files.some((file) => listMembers(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
-  const events = run({ files, concurrency, timeout, cwd: root, execArgv })
+  const events = run({ files, concurrency, timeout, cwd: root, execArgv, signal: stopTests.signal })
   events.on('test:summary', ({ file, success, duration_ms }) => {
     // The last summary is that of the whole run.
     if (file !== undefined) results.push({ file, passed: success, milliseconds: duration_ms })
@@ -295,7 +321,7 @@ function showDurations(results: readonly FileResult[], processorTimes: ReadonlyM
 
 /** Groups are outside the project. */
 function readName(file: string): string {
-  return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mts')}`
+  return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mjs')}`
 }
 
 /** No server may have logged a secret, whatever the test was about. */

@@ -24,10 +24,6 @@ const SAFE: ReadonlyMap<string, string> = new Map([
   ['packages/server/src/identity/tokens/claims.ts: claims[name]', 'the name is from the table of claims'],
   ['packages/server/src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
   [
-    'packages/server/src/query/engines/sqlite/read/plain-rows.ts: row[key]',
-    'every row has a member of its own for each selected column',
-  ],
-  [
     'packages/server/src/streaming/codec/message-pack.ts: members[key]',
     'written only, and `__proto__` is handled before',
   ],

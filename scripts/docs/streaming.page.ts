@@ -280,7 +280,7 @@ Members that the client did not send are absent. \`Data\` is the client's own: w
 **The token** is issued for this call. Verify it with any JWT library and the keys of the server (\`jwks_uri\` of its discovery
 document): algorithm \`RS256\`, \`iss\` the server, \`aud\` the URL as it is declared, \`exp\` a minute after \`iat\`. \`sub\`, \`client_id\`,
 \`scope\` and \`role\` are those of the caller; \`jti\`, which is also \`X-Request-Id\`, is unique. The type in its header is
-\`call+jwt\`: libraries that refuse types other than \`JWT\` by default have to be told. The services of the server itself do not accept
+\`call+jwt\`: configure libraries that refuse types other than \`JWT\` by default. The services of the server itself do not accept
 such a token.
 
 | what the program replies | what the client gets |

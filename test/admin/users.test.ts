@@ -131,6 +131,15 @@ onEveryEngineInLongRuns('administration of users', (place) => {
     assert.equal(await current(), false)
   })
 
+  test('a misspelled member that is to be removed is refused too, and the password is set elsewhere', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'nora', nickname: 'No' } })
+    const patch = (body: object) => admin.call('PATCH', '/admin/users/nora', { body, ifMatch: '*' })
+    assert.deepEqual((await patch({ nicknam: null })).body.Faults, [{ path: 'nicknam', text: 'unknown member' }])
+    assert.equal((await patch({ nickname: null })).body.nickname, undefined)
+    assert.match((await patch({ password: 'a password by hand' })).body.detail, /must be set at .*password$/)
+    assert.match((await patch({ reset_password: true })).body.detail, /only in declarative files/)
+  })
+
   test('a misspelled member resets no password, and no response repeats one', async () => {
     await admin.call('POST', '/admin/users', { body: { username: 'paula', password: 'kept-as-it-is' } })
     const misspelled = await admin.call('PUT', '/admin/users/paula/password', { body: { pasword: 'new-password' } })

@@ -1,4 +1,4 @@
-/** APIs in the declarative file, rights of one's own on the platform, and what a start defers while older nodes run. */
+/** APIs in the declarative file, custom rights on the platform, and what a start defers while older nodes run. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Access tokens for APIs of one's own: targets, audiences, scopes, lifetimes and claims (RFC 8707, RFC 9068, RFC 9728). */
+/** Access tokens for declared APIs: targets, audiences, scopes, lifetimes and claims (RFC 8707, RFC 9068, RFC 9728). */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'

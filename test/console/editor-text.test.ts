@@ -21,8 +21,10 @@ const ROOT = new URL('../../', import.meta.url).pathname
 
 const FENCED = /^```(\w*)\n([\s\S]*?)^```/gm
 
+const EXAMPLES = await findExamples()
+
 /** Statements of the documentation, in blocks and within sentences, and of the demonstration. */
-async function examples(): Promise<string[]> {
+async function findExamples(): Promise<string[]> {
   const blocks: string[] = []
   for await (const file of glob(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT })) {
     const page = await readFile(join(ROOT, file), 'utf8')
@@ -46,10 +48,7 @@ function isStatement(text: string): boolean {
 }
 
 test('tokens are those of the lexer', async () => {
-  const texts = [
-    ...(await examples()),
-    `select x'0aff', 'it''s', "a ""b""", 1.5e-3, .5, -- c\n :p, $12 /* ; */ <> != a`,
-  ]
+  const texts = [...EXAMPLES, `select x'0aff', 'it''s', "a ""b""", 1.5e-3, .5, -- c\n :p, $12 /* ; */ <> != a`]
   assert.ok(texts.length > 20, `${texts.length} statements`)
   for (const text of texts) {
     const tokens = tokenize(text, DEFAULT_LIMITS).filter(({ kind }) => kind !== 'end')
@@ -75,7 +74,7 @@ test('statements: semicolons in texts, names and comments do not end them; the o
 })
 
 test('parameters are what the parser takes for one: in no example of the documentation is anything else asked for', async () => {
-  const texts = await examples()
+  const texts = EXAMPLES
   for (const text of texts) assert.deepEqual(parameterNames(text), askedBy(parse(text)), text)
   assert.ok(texts.some((text) => /row filter \([^)]*:/i.test(text)))
   assert.ok(texts.some((text) => askedBy(parse(text)).length > 0))
@@ -124,7 +123,7 @@ test('a fault is where it is, in each statement, with what was expected', () => 
 })
 
 test('a layout means the same, keeps comments, and stays as it is when it is laid out again', async () => {
-  for (const text of await examples()) {
+  for (const text of EXAMPLES) {
     const once = format(text)
     assert.equal(print(parse(once)), print(parse(text)), once)
     assert.equal(format(once), once)

@@ -1,16 +1,13 @@
 /** The plan: the changes from the current to the declared state. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  type CurrentState,
-  impossibleChanges,
-  type PlanRules,
-  plan,
-} from '../../packages/server/src/declarative/plan.ts'
-import type { ResolvedDeclaration } from '../../packages/server/src/declarative/secrets.ts'
+import { type CurrentState, impossibleChanges, plan } from '../../packages/server/src/declarative/plan.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
+import type { SecretDigests } from '../../packages/server/src/resources/define-resource.ts'
+import { storedItem } from '../../packages/server/src/resources/user-shape.ts'
+import type { User } from '../../packages/server/src/store/accounts/user.ts'
 
-const RULES: PlanRules = {
-  foldUsername: (username) => username.toLowerCase(),
+const DIGESTS: SecretDigests = {
   passwordDigest: (username, value) => `digest of ${username} ${value}`,
   secretDigest: (clientId, secret) => `digest of ${clientId} ${secret}`,
 }
@@ -27,29 +24,32 @@ const NOTHING: CurrentState = {
   providers: new Map(),
 }
 
+const ALICE: User = {
+  id: 'usr_alice',
+  username: 'alice',
+  passwordHash: '$argon2id$',
+  passwordChangedAt: 0,
+  declaredDigest: 'digest of alice one',
+  profile: { name: 'Alice' },
+  roles: ['trader'],
+  roleSources: new Map([['trader', ['operator']]]),
+  attributes: {},
+  breakGlass: false,
+  rights: new Set(),
+  requiresSecondFactor: false,
+  hasSecondFactor: false,
+  disabled: false,
+  mustChangePassword: false,
+  createdAt: 0,
+  updatedAt: 0,
+}
 const EXISTING: CurrentState = {
   roles: new Map([
     ['trader', { name: 'trader', scopes: ['Platform/Market'], description: '', requireSecondFactor: false }],
   ]),
   apis: new Map(),
   attributes: new Map(),
-  users: new Map([
-    [
-      'alice',
-      {
-        target: {
-          username: 'alice',
-          profile: { name: 'Alice' },
-          breakGlass: false,
-          roles: ['trader'],
-          attributes: {},
-          disabled: false,
-        },
-        hasPassword: true,
-        declaredDigest: 'digest of alice one',
-      },
-    ],
-  ]),
+  users: new Map([['alice', storedItem(ALICE)]]),
   clients: new Map([
     [
       'web',
@@ -81,7 +81,7 @@ const EXISTING: CurrentState = {
   providers: new Map(),
 }
 
-const SAME: ResolvedDeclaration = {
+const SAME: Declaration = {
   roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
   users: [{ username: 'alice', password: 'one', roles: ['trader'], name: 'Alice' }],
   clients: [{ client_id: 'web', client_secret: 'secret', redirect_uris: ['https://a.example/'] }],
@@ -89,8 +89,8 @@ const SAME: ResolvedDeclaration = {
 }
 
 /** Each change in one line: `update user alice: password: changed`. */
-function outline(declaration: ResolvedDeclaration, state: CurrentState): string[] {
-  return plan(declaration, state, RULES).map(
+function outline(declaration: Declaration, state: CurrentState): string[] {
+  return plan(declaration, state, DIGESTS).map(
     (change) =>
       `${change.action} ${change.what} ${change.name}${change.action === 'update' ? `: ${change.differences.join('; ')}` : ''}`,
   )
@@ -113,16 +113,14 @@ test('what is as declared does not change', () => {
 test('the order of roles makes no difference', () => {
   const [alice, user] = [EXISTING.users.get('alice'), SAME.users?.[0]]
   assert.ok(alice && user)
-  const users = new Map([['alice', { ...alice, target: { ...alice.target, roles: ['lead', 'trader'] } }]])
+  const users = new Map([['alice', { ...alice, roles: ['lead', 'trader'] }]])
   assert.deepEqual(outline({ users: [{ ...user, roles: ['trader', 'lead'] }] }, { ...EXISTING, users }), [])
 })
 
 test('who was disabled by an operator stays disabled, unless the file says otherwise', () => {
   const disabled: CurrentState = {
     ...EXISTING,
-    users: new Map(
-      [...EXISTING.users].map(([key, user]) => [key, { ...user, target: { ...user.target, disabled: true } }]),
-    ),
+    users: new Map([...EXISTING.users].map(([key, user]) => [key, { ...user, disabled: true }])),
     clients: new Map([...EXISTING.clients].map(([key, client]) => [key, { ...client, disabled: true }])),
   }
   assert.deepEqual(outline(SAME, disabled), [])
@@ -138,7 +136,7 @@ test('who was disabled by an operator stays disabled, unless the file says other
 })
 
 test('each difference is listed, without secrets', () => {
-  const changed: ResolvedDeclaration = {
+  const changed: Declaration = {
     roles: [{ name: 'trader', scopes: ['Platform/Market', 'Platform/News'] }],
     users: [{ username: 'Alice', password: 'two', roles: [], name: 'Alice L.' }],
     clients: [{ client_id: 'web', client_secret: 'hidden', redirect_uris: ['https://b.example/'], disabled: true }],
@@ -168,37 +166,31 @@ test('a password is set again only if the value in the file changes', () => {
     plan(
       { users: [{ username: 'alice', roles: ['trader'], name: 'Alice', ...(password && { password }) }] },
       EXISTING,
-      RULES,
+      DIGESTS,
     )
   assert.deepEqual(users('one'), [])
   assert.deepEqual(users(undefined), [])
   const [change] = users('two')
   assert.ok(change?.action === 'update' && change.what === 'user')
-  assert.deepEqual(change.password, {
-    kind: 'password',
-    value: 'two',
-    digest: 'digest of alice two',
-    mustChange: false,
-  })
+  assert.deepEqual(change.secret, { value: 'two', digest: 'digest of alice two', isHash: false })
 })
 
 test('a user with a password from elsewhere keeps it when the file first declares one, unless reset_password is set', () => {
-  const alice = EXISTING.users.get('alice')
-  assert.ok(alice)
   const planned = (member: object, hasPassword = true) => {
-    const users = new Map([['alice', { ...alice, hasPassword, declaredDigest: undefined }]])
+    const stored = { ...ALICE, declaredDigest: undefined, ...(!hasPassword && { passwordHash: undefined }) }
+    const users = new Map([['alice', storedItem(stored)]])
     const user = { username: 'alice', roles: ['trader'], name: 'Alice', password: 'one', ...member }
-    const [change] = plan({ users: [user] }, { ...EXISTING, users }, RULES)
+    const [change] = plan({ users: [user] }, { ...EXISTING, users }, DIGESTS)
     assert.ok(change?.action === 'update' && change.what === 'user')
-    return { password: change.password, differences: change.differences }
+    return { secret: change.secret, differences: change.differences }
   }
   const digest = 'digest of alice one'
   assert.deepEqual(planned({}), {
-    password: { kind: 'kept', digest },
+    secret: { value: undefined, digest, difference: 'kept, since the user already has one' },
     differences: ['password: kept, since the user already has one'],
   })
   const set = {
-    password: { kind: 'password', value: 'one', digest, mustChange: false },
+    secret: { value: 'one', digest, isHash: false },
     differences: ['password: changed'],
   }
   assert.deepEqual(planned({ reset_password: true }), set)
@@ -215,7 +207,7 @@ test('prune removes what is not in the file, for the lists that are in the file'
 })
 
 test('nullable columns may be added; any other change of columns is refused', () => {
-  const faults = (columns: NonNullable<ResolvedDeclaration['tables']>[number]['columns']) =>
+  const faults = (columns: NonNullable<Declaration['tables']>[number]['columns']) =>
     impossibleChanges({ tables: [{ name: 'trades', columns }] }, EXISTING.tables).map(
       ({ path, text }) => `${path}: ${text}`,
     )

@@ -1,4 +1,4 @@
-/** The sample of an API of one's own: it takes tokens that were issued for it, and refuses all others; also with Nimbus and Spring Security. */
+/** The sample of a declared API: it takes tokens that were issued for it, and refuses all others; also with Nimbus and Spring Security. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -8,9 +8,11 @@ import { after, before, describe, test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { noAudit } from 'gatehouse-protocol'
+import { tradedInstruments } from '../../packages/server/src/declarative/demo-market.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
+import { LoopWriter } from '../../packages/server/src/feeds/sqlite/loop-writer.ts'
 import { FEEDS_FILE } from '../../packages/server/src/feeds/sqlite/schema.ts'
 import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { createTestClock } from '../support/server.ts'
@@ -78,6 +80,81 @@ describe('feeds in SQLite', () => {
     const repeated = await Promise.all(Array.from({ length: 30 }, () => store.append(messages, once('long'))))
     assert.ok(repeated.every(({ isRepeated }) => isRepeated))
     await publish(store, 'A=1')
+  })
+
+  test('little is written without a thread; the first long request starts it, and numbers stay in order', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    let threads = 0
+    const count = (): void => {
+      threads += 1
+    }
+    process.on('worker', count)
+    const engine = await openSqliteFeeds({
+      dataFolder: folder,
+      clock,
+      sweepMs: 20,
+      monotonic: () => 0,
+      onError: (error) => assert.fail(String(error)),
+    })
+    try {
+      const store = await engine.open({ ...DEFAULTS, ...HISTORY, name: 'little', generation: 'little-1' })
+      for (let number = 1; number <= 20; number++) assert.equal((await publish(store, `A=${number}`)).seq, number)
+      await engine.check()
+      const prices = tradedInstruments().map(({ symbol }) => ({ topic: symbol, data: '1' }))
+      const latest = await engine.open({ ...DEFAULTS, ...LATEST, name: 'prices', generation: 'prices-1' })
+      await latest.append(prices)
+      assert.equal(threads, 0, 'the demonstration needs none')
+      const many = Array.from({ length: 500 }, () => ({ topic: 'B', data: '1' }))
+      const results = await Promise.all([publish(store, 'A=21'), store.append(many), publish(store, 'A=22')])
+      assert.deepEqual([results.map(({ seq }) => seq), threads], [[21, 521, 522], 1])
+      assert.equal((await publish(store, 'A=23')).seq, 523)
+      assert.equal(threads, 1)
+    } finally {
+      process.off('worker', count)
+      await engine.close()
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('a slow disk, or a change of a feed with much in it, is left to the thread', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    const file = join(folder, FEEDS_FILE)
+    const [feed] = [
+      {
+        generation: 'feed-1',
+        keep: 'all',
+        topics: 10,
+        bytes: 1e9,
+        stateTime: undefined,
+        history: { messages: 1e6, time: 1e9 },
+      },
+    ] as const
+    const append = (data: string) => ({
+      job: { kind: 'append', feed, batch: { topics: ['A'], data: [data], once: undefined }, publisher: '' } as const,
+      now: 0,
+    })
+    const purge = { job: { kind: 'purge', generation: feed.generation }, now: 0 } as const
+    let time = 0
+    let syncMs = 1
+    // Read before and after each group.
+    const monotonic = () => (time += syncMs)
+    const writer = new LoopWriter(file, monotonic)
+    try {
+      assert.equal(writer.write([{ job: { kind: 'define', feed }, now: 0 }])?.length, 1)
+      for (let number = 0; number < 30; number++) {
+        assert.equal(writer.write([append('1'.repeat(100_000))])?.[0]?.kind, 'appended')
+        time += 250
+      }
+      assert.equal(writer.write([purge]), undefined, 'a file of 3 MB')
+      assert.ok(writer.write([append('1')]) !== undefined)
+      syncMs = 30
+      let written = 0
+      for (; written < 100 && writer.write([append('1')]) !== undefined; written++) time += 250
+      assert.ok(written > 0 && written < 10, `${written} groups`)
+    } finally {
+      writer.close()
+      await rm(folder, { recursive: true })
+    }
   })
 
   test('a purge while messages are passed on ends that, and positions do not go back', async () => {

@@ -30,7 +30,7 @@ async function refresh(port: number, token: string, signal?: AbortSignal): Promi
   return { status: response.status, token: body.refresh_token ?? '', error: body.error }
 }
 
-/** The reuse of a token whose successor was used ends the grant, as ever. */
+/** The reuse of a token whose successor was used ends the grant, as always. */
 async function assertReuseIsDetected(port: number, token: string, successor: string): Promise<void> {
   const next = await refresh(port, successor)
   assert.equal(next.status, 200)

@@ -9,6 +9,7 @@ import { openDatabase } from '../../packages/server/src/store/database/database.
 import { createStores } from '../../packages/server/src/store/stores.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import { startSmtpServer, type TestSmtpServer } from '../support/smtp-server.ts'
@@ -29,6 +30,7 @@ test('two nodes on one PostgreSQL send each mail once', async (t) => {
     await Promise.all(nodes.map((node) => node.stop()))
     await database.close()
     await leave()
+    await stopOwnPostgres()
     await smtp.close()
   })
   const stores = createStores(database, Date.now)

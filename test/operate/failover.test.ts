@@ -152,6 +152,7 @@ describe('a primary and a standby', () => {
     const position = (await gone.next()).id ?? ''
     gone.close()
     await until('the standby has everything', 5000, isReplicated)
+    const usual = await timeOf(() => pair.second.query('select 1'))
     await pair.first.stop('kill')
     const waiting = insert()
     await pair.second.query('select pg_promote()')
@@ -159,7 +160,8 @@ describe('a primary and a standby', () => {
     const first = (await waiting).isAcknowledged ? await waiting : await insert()
     const took = performance.now() - promoted
     assert.ok(first.isAcknowledged)
-    assert.ok(took < 1000, `${took} ms`)
+    // A connection of the test shows how busy the machine is.
+    assert.ok(took < Math.max(1000, 30 * usual), `${took} ms; a connection takes ${usual} ms`)
     const seen = await readUntil(events, first.id)
     assert.deepEqual(
       seen.filter((kind) => kind.startsWith('Reset')),
@@ -217,6 +219,12 @@ describe('a primary and a standby', () => {
     await until('the new primary is found', 2000, async () => (await insert()).isAcknowledged)
   })
 })
+
+const timeOf = async (act: () => Promise<unknown>): Promise<number> => {
+  const began = performance.now()
+  await act()
+  return performance.now() - began
+}
 
 const seenTimeline = async (folder: string): Promise<{ timeline?: number }> =>
   JSON.parse(await readFile(join(folder, 'database-timeline.tmp'), 'utf8'))

@@ -1,6 +1,8 @@
 /** A resource definition is all that a kind needs: routes, commands, a section of the declarative file, OpenAPI and documentation. */
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { after, before, test } from 'node:test'
+import { Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import { describeAdmin } from '../../packages/server/src/admin/admin.ts'
 import { callInProcess } from '../../packages/server/src/admin/in-process.ts'
@@ -23,7 +25,27 @@ import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { ENTITLEMENTS, TABLE } from './entitlements.ts'
 
-const ROUTES = [...resourceRoutes(ENTITLEMENTS), ...resourceRoutes(ROLES)]
+/** The same kind where one is also replaced as a whole, with what may be refused. */
+const LICENCES: typeof ENTITLEMENTS = {
+  ...ENTITLEMENTS,
+  section: 'licences',
+  routes: { ...ENTITLEMENTS.routes, replace: 'Declares a licence.' },
+  isNewerThanNodes: ({ note }) => note === 'new',
+  refusal: async (before, after) => (after !== undefined && after.seats < before.seats ? 'Seats stay' : undefined),
+}
+const ROUTES = [
+  ...resourceRoutes(ENTITLEMENTS),
+  ...resourceRoutes(ROLES),
+  ...resourceRoutes(LICENCES, {
+    async guard(key) {
+      if (key.startsWith('fixed/')) throw new Refusal('admin.conflict', 409, 'It is fixed')
+    },
+    async require(_env, stores) {
+      const all = await LICENCES.store(stores).list()
+      if (all.some(({ seats }) => seats === 13)) throw new Refusal('admin.conflict', 409, 'That led to 13 seats')
+    },
+  }),
+]
 const RESOURCES = [...listResources(), ENTITLEMENTS]
 const COLLECTION = '/admin/entitlements'
 const NEWS = `${COLLECTION}/news/trader/2026-01-01`
@@ -78,6 +100,30 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const events = rows.rows.map(({ event }) => event)
     assert.deepEqual([events[0], events.at(-1)], ['entitlement.created', 'entitlement.deleted'])
     assert.deepEqual([...new Set(events.slice(1, -1))], ['entitlement.changed'])
+  })
+
+  test('PUT refuses what PATCH refuses: by the guard, for nodes of an earlier version, as a change, and for what it has led to', async () => {
+    const { db } = admin.env.database
+    const [id, now] = ['old', Date.now()]
+    const older = { id, name: `${hostname()}:${process.ppid}`, issuer: 'http://localhost', schema_version: 1 }
+    await db
+      .insertInto('nodes')
+      .values({ ...older, seen_at: now, started_at: now })
+      .execute()
+    const put = async (product: string, body: object) => {
+      const { status, text } = await admin.call('PUT', `/admin/licences/${product}/trader/2026-01-01`, { body })
+      return `${status} ${JSON.parse(text).detail ?? ''}`
+    }
+    assert.equal(await put('put', { seats: 5 }), '201 ')
+    assert.equal(await put('put', { seats: 6 }), '200 ')
+    assert.equal(await put('fixed', { seats: 5 }), '409 It is fixed')
+    assert.match((await admin.call('POST', '/admin/licences/fixed/trader/2026-01-01/pause')).text, /It is fixed/)
+    assert.match(await put('put', { seats: 6, note: 'new' }), /^409 Nodes of an earlier version/)
+    assert.equal(await put('put', { seats: 4 }), '409 Seats stay')
+    assert.equal(await put('put', { seats: 13 }), '409 That led to 13 seats')
+    assert.equal((await admin.call('GET', '/admin/licences/put/trader/2026-01-01')).body.seats, 6)
+    assert.equal((await admin.call('DELETE', '/admin/licences/put/trader/2026-01-01')).status, 204)
+    await db.deleteFrom('nodes').where('id', '=', id).execute()
   })
 
   test('a list has pages, by the key of several members, and filters', async () => {

@@ -109,7 +109,7 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
       },
       command: {
         summary: 'Pauses an entitlement.',
-        options: { '--note': { member: 'note', value: 'TEXT', help: 'why' } },
+        options: { '--note': { value: 'TEXT', help: 'why' } },
         examples: ['entitlement pause news trader 2026-01-01 --note "not paid"'],
         confirm: (key) => `Pause ${key}?`,
       },
@@ -118,8 +118,8 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
   commands: {
     argument: ['PRODUCT', 'WHO', 'FROM'],
     options: {
-      '--seats': { member: 'seats', value: 'COUNT', help: 'how many may use it at once' },
-      '--note': { member: 'note', value: 'TEXT', help: 'why it was given' },
+      '--seats': { value: 'COUNT', help: 'how many may use it at once' },
+      '--note': { value: 'TEXT', help: 'why it was given' },
       '--default': { resets: true, value: 'MEMBER', help: 'return to the default of a member; repeatable' },
     },
     columns: ['product', 'who', 'from', 'seats', 'paused'],

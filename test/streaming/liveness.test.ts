@@ -51,7 +51,7 @@ test('a message, a ping or a fragment counts as a frame', async (t) => {
 
 test('drain: no new connections, requests in progress finish, closes with 1012 are spread over the drain time', async (t) => {
   const controller = createTestController()
-  const { port, gateway } = await startGateway(t, { controllers: [controller], settings: { streamDrainTime: 400 } })
+  const { port, gateway } = await startGateway(t, { controllers: [controller], settings: { streamDrainTime: 1_600 } })
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(port)))
   const busy = clients[19]
   assert.ok(busy)
@@ -64,7 +64,7 @@ test('drain: no new connections, requests in progress finish, closes with 1012 a
   const { status, headers } = await refusedUpgrade(port)
   assert.equal(status, 503)
   assert.equal(headers['retry-after'], '1')
-  await pause(500)
+  await pause(1_700)
   busy.send({ Controller: 'Test', Topic: 'Echo', TransactionID: 3 })
   controller.release('done')
   assert.equal((await busy.next()).Data, 'done')
@@ -74,10 +74,10 @@ test('drain: no new connections, requests in progress finish, closes with 1012 a
   for (const { code } of closes) assert.equal(code, 1012)
   const times = closes.slice(0, 19).map(({ after }) => after)
   assert.ok(
-    Math.max(...times) - Math.min(...times) > 250,
+    Math.max(...times) - Math.min(...times) > 1_000,
     `closed within ${Math.max(...times) - Math.min(...times)} ms`,
   )
-  const early = times.filter((after) => after < 200).length
+  const early = times.filter((after) => after < 800).length
   assert.ok(early > 4 && early < 15, `${early} of 19 were closed in the first half`)
 })
 
@@ -189,11 +189,14 @@ test('a client that reads nothing for a minute with a full queue is closed with 
   for (let count = 0; count < 300; count++) controller.publish('Open', { count, filler: 'x'.repeat(50_000) })
   await pause(50)
   clock.advance(60_000)
-  await pause(50)
-  // The client reads nothing, so the socket is terminated when the closing handshake times out.
-  clock.advance(5_000)
-  await pause(50)
-  assert.equal(gateway.connections().length, 0)
+  await until(
+    'the socket, from which the client reads nothing, is terminated when the closing handshake times out',
+    2_000,
+    () => {
+      clock.advance(5_000)
+      return gateway.connections().length === 0
+    },
+  )
   assert.equal(gateway.counters.closes.get(1013), 1)
 })
 

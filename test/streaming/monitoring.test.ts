@@ -156,6 +156,6 @@ test('the address of a client is taken from the headers of trusted proxies only'
     const request = new IncomingMessage(socket)
     if (forwarded !== undefined) request.headers['x-forwarded-for'] = forwarded
     const addresses = new ClientAddresses({ trustedProxies: trusted, exempt: [] }, () => assert.fail())
-    assert.equal(addresses.of(request), expected)
+    assert.equal(addresses.read(request), expected)
   }
 })

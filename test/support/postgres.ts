@@ -47,6 +47,8 @@ export async function startPostgres(): Promise<PostgresServer> {
       'fsync=off',
       '-c',
       'full_page_writes=off',
+      '-c',
+      'autovacuum=off',
     ],
     onLog: keep,
     onError: keep,

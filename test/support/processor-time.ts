@@ -7,7 +7,7 @@ export const TIMES_FOLDER = 'TEST_TIMES'
 
 const folder = process.env[TIMES_FOLDER]
 const file = process.argv[1] ?? ''
-if (folder !== undefined && /\.test\.m?ts$/.test(file) && existsSync('/proc/self/stat'))
+if (folder !== undefined && /\.test\.m?[jt]s$/.test(file) && existsSync('/proc/self/stat'))
   process.on('exit', () => writeFileSync(join(folder, String(process.pid)), JSON.stringify({ file, seconds: used() })))
 
 /** Seconds by file. */

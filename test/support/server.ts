@@ -28,8 +28,7 @@ export async function startTestServer(
   place: TestPlace,
   { clock, flags = {}, isFirstStart = false, log = [] }: TestServerOptions = {},
 ): Promise<TestServer> {
-  // A clock of a test may be behind the keys of the template.
-  if (clock === undefined && !isFirstStart) await copyTemplate(place, flags)
+  if (!isFirstStart) await copyTemplate(place, flags, (clock ?? Date.now)())
   const settings = loadConfig({
     flags: {
       '--port': '0',

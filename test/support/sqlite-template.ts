@@ -1,5 +1,5 @@
 /** Data folders of servers on SQLite that have been started once, copied for the servers of tests: a copy takes a fifth of the time of a first start. */
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestPlace } from './engines.ts'
@@ -17,6 +17,7 @@ type Start = (dataFolder: string, flags: Flags) => Promise<void>
 export async function makeTemplates(start: Start): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-templates-'))
   for (const kind of KINDS) await start(join(folder, kind), kind === 'demo' ? { '--demo': 'true' } : {})
+  await writeFile(join(folder, MADE), '')
   return folder
 }
 
@@ -27,11 +28,15 @@ export function removeTemplates(folder: string): Promise<void> {
 /** They decide which keys a first start makes. */
 const FLAGS_OF_KEYS = ['--master-key', '--signing-algs']
 
-/** Into an empty data folder, where the run has templates. */
-export async function copyTemplate({ engine, dataFolder }: TestPlace, flags: Flags): Promise<void> {
+/** Written when the templates are complete. */
+const MADE = 'made'
+
+/** Into an empty data folder, where the run has templates and the server's clock is not behind their keys. */
+export async function copyTemplate({ engine, dataFolder }: TestPlace, flags: Flags, now: number): Promise<void> {
   const templates = process.env[SQLITE_TEMPLATES]
   if (templates === undefined || engine !== 'sqlite' || FLAGS_OF_KEYS.some((flag) => flag in flags)) return
   if ((await readdir(dataFolder).catch(() => [])).length > 0) return
+  if (now < (await stat(join(templates, MADE))).mtimeMs) return
   const kind = flags['--demo'] === 'true' ? 'demo' : 'plain'
   await cp(join(templates, kind), dataFolder, { recursive: true })
 }

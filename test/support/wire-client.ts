@@ -1,4 +1,4 @@
-/** A client of PostgreSQL's protocol on a raw socket, for tests that need every byte in their hand. */
+/** A client of PostgreSQL's protocol on a raw socket, for tests that choose every byte. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'

@@ -18,6 +18,7 @@ export interface TestWire {
   readonly bus: Bus
   readonly audited: readonly { readonly event: string; readonly details?: object | undefined }[]
   readonly log: readonly string[]
+  readonly metrics: Metrics
   publish(event: GateEvent): Promise<void>
 }
 
@@ -34,6 +35,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
   const mint = createTokenMint(Date.now)
   const audited: { event: string; details?: object | undefined }[] = []
   const log: string[] = []
+  const metrics = new Metrics()
   const port = await openPort({ host: '127.0.0.1', port: 0, opening: 'now' })
   const wire = new Wire(
     {
@@ -41,13 +43,13 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       authenticate: mint.authenticate,
       checkSecret: async () => ({ outcome: 'wrong', reason: 'no secrets here' }),
       findUsername: async () => undefined,
-      openSession: options.openSession ?? readySession,
+      loadSessions: async () => options.openSession ?? readySession,
       certificate: undefined,
       bus,
       clock: Date.now,
       rateLimits: { countAddress: () => [] },
       audit: { record: (entry) => void audited.push(entry) },
-      metrics: new Metrics(),
+      metrics,
       logger: createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } }),
       passCancelOn: options.passCancelOn ?? (async () => false),
       passOwnCancelOn: options.passOwnCancelOn ?? (async () => false),
@@ -65,7 +67,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
   )
   wire.serve()
   test.after(() => wire.close())
-  return { wire, port: wire.port, mint, bus, audited, log, publish: (event) => bus.publish(event) }
+  return { wire, port: wire.port, mint, bus, audited, log, metrics, publish: (event) => bus.publish(event) }
 }
 
 /** Answers Sync and every Query with ReadyForQuery. */

@@ -1,4 +1,4 @@
-/** A catalogue with tables of one's own, as sessions call it: no listener, the real process. */
+/** A catalogue with tables of the test, as sessions call it: no listener, the real process. */
 import { tmpdir } from 'node:os'
 import { after } from 'node:test'
 import { DEMO } from '../../packages/server/src/declarative/demo.ts'

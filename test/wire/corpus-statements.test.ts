@@ -15,6 +15,8 @@ const files = readdirSync(folder).filter((name) => name.endsWith('.txt') && (IS_
 const FLAGS = { '--demo': 'true', '--wire-port': '0', '--wire-writes': 'true', '--limit-exempt': '127.0.0.1' }
 /** Commands, the catalogue and several statements, which HTTP refuses. */
 const OTHERWISE = /^(?:BEGIN|COMMIT|ROLLBACK|COPY|SET)\b|\bpg_|\binformation_schema\b|;\s*\S/i
+/** In a pattern without ESCAPE a backslash is the escape character, as in PostgreSQL. */
+const LIKE_BACKSLASH = /\bLIKE '[^']*\\[^']*'(?! ESCAPE)/i
 /** What clients of PostgreSQL may do. */
 const ALLOWED = new Set(['IQL.DuplicateColumn', 'IQL.ParameterType', 'IQL.MissingParameter'])
 
@@ -65,7 +67,7 @@ onEveryEngineInLongRuns('the corpus over the wire', (place, engine) => {
       await clear()
       const faults: string[] = []
       for (const { statement, line } of readCorpus(readFileSync(new URL(file, folder), 'utf8')) as Block[]) {
-        if (statement === '' || OTHERWISE.test(statement)) continue
+        if (statement === '' || OTHERWISE.test(statement) || LIKE_BACKSLASH.test(statement)) continue
         const [expected, got] = await Promise.all([ask(statement), session.query(statement)])
         const fault = findDifference(statement, expected, got)
         if (fault !== undefined) faults.push(`line ${line}: ${statement}\n  ${fault}`)

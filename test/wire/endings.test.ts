@@ -65,6 +65,13 @@ const STATES: Readonly<Record<string, State>> = {
       client.send(query(WIDE))
     },
   },
+  'that reads none of its small results': {
+    readsNothing: true,
+    enter: ({ client }) => {
+      client.socket.pause()
+      client.send(...Array.from({ length: 500 }, () => query('SELECT t FROM texts WHERE id = 1')))
+    },
+  },
   'waiting for a slot': {
     enter: ({ client }) => client.send(query(`SELECT count(*) AS n FROM (${MANY}) AS c, trades AS d`)),
   },
@@ -83,6 +90,8 @@ onSqlite('endings', (place) => {
     })
     const session = await WireSession.open(server.wirePort ?? 0, ADMIN.username, ADMIN.password)
     await session.query('CREATE TABLE written (id Integer PRIMARY KEY)')
+    await session.query('CREATE TABLE texts (id Integer PRIMARY KEY, t Text)')
+    await session.query(`INSERT INTO texts VALUES (1, '${'x'.repeat(50_000)}')`)
     session.close()
   })
   after(() => server.stop())

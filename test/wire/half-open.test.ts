@@ -9,15 +9,17 @@ import { startWire } from '../support/wire-server.ts'
 
 const HALF_OPEN = 10_000
 const AT_A_TIME = 500
+/** As many as the server lets wait. */
+const WAITING = 500
 
-test('a sign-in that takes more than 10 s is closed', { timeout: 15_000 }, async (context) => {
+test('a sign-in that takes more than 10 s is closed', { timeout: 30_000 }, async (context) => {
   const { port } = await startWire(context)
   const began = performance.now()
   const client = await WireClient.open(port)
   client.send(startUp({ user: 'alice' }))
   await client.closed()
   const took = performance.now() - began
-  assert.ok(took > 9_000 && took < 12_000, `${took} ms`)
+  assert.ok(took > 9_000 && took < 20_000, `${took} ms`)
 })
 
 /** The time of a round trip on an open connection, at the 99th percentile. */
@@ -34,10 +36,10 @@ async function p99(client: WireClient, isOver: () => boolean): Promise<number> {
   return times[Math.floor(times.length * 0.99)] ?? 0
 }
 
-test(`${HALF_OPEN} half-open connections from exempt addresses: 500 wait, the others are refused, and open ones are answered`, {
-  timeout: 60_000,
+test(`${HALF_OPEN} half-open connections from exempt addresses: ${WAITING} wait, the others are refused, and open ones are answered`, {
+  timeout: 120_000,
 }, async (context) => {
-  const { wire, port, mint } = await startWire(context, { settings: { exempt: ['127.0.0.0/8'] } })
+  const { wire, port, mint, metrics } = await startWire(context, { settings: { exempt: ['127.0.0.0/8'] } })
   const { client } = await signInTo(port, 'token', await mint.issue())
   const end = performance.now() + 2_000
   const alone = await p99(client, () => performance.now() > end)
@@ -45,6 +47,11 @@ test(`${HALF_OPEN} half-open connections from exempt addresses: 500 wait, the ot
   let isOver = false
   const beside = p99(client, () => isOver)
   const before = process.memoryUsage().rss
+  context.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  const refused = () => metrics.sum('gatehouse_wire_refused_total')
+  const began = performance.now()
   let closed = 0
   for (let count = 0; count < HALF_OPEN; count += AT_A_TIME) {
     for (let each = 0; each < AT_A_TIME; each += 1) {
@@ -56,25 +63,30 @@ test(`${HALF_OPEN} half-open connections from exempt addresses: 500 wait, the ot
       socket.resume()
       sockets.push(socket)
     }
-    await sleep(50)
+    // Beyond its backlog, the system drops connections that this process has not accepted yet.
+    await until('they are accepted', 5_000, () => refused() + WAITING >= sockets.length)
   }
   await sleep(1_000)
   isOver = true
   const time = await beside
   // Their ends reach this process late if others are busy.
-  await until('all but 500 are refused', 6_000, () => HALF_OPEN - closed <= 500)
+  await until('the others are refused', 6_000, () => HALF_OPEN - closed <= WAITING)
+  const seconds = (performance.now() - began) / 1000
   const grown = (process.memoryUsage().rss - before) / 1024 / 1024
-  assert.equal(HALF_OPEN - closed, 500)
   assert.equal([...wire.connections()].length, 1)
   // The clients are in this process too, so that the times are those of both sides.
   context.diagnostic(
     `p99 ${alone.toFixed(1)} ms alone, ${time.toFixed(1)} ms beside them; ${grown.toFixed(0)} MiB more`,
   )
   assert.ok(grown < 300, `${grown} MiB`)
-  // After their deadline there is room again.
-  await sleep(10_500)
-  assert.equal(closed, HALF_OPEN)
+  await until('after their deadline there is room again', 12_000, () => closed === HALF_OPEN)
+  const waited = metrics.sum('gatehouse_wire_refused_total', (labels) => labels.includes('deadline'))
+  // On a busy machine, places become free again while connections still come.
+  assert.ok(
+    waited >= WAITING && waited <= WAITING * (1 + Math.floor(seconds / 10)),
+    `${waited} waited, in ${seconds} s`,
+  )
+  assert.equal(refused(), HALF_OPEN)
   const { replies } = await signInTo(port, 'token', await mint.issue())
   assert.equal(replies.at(-1)?.type, 'Z')
-  for (const socket of sockets) socket.destroy()
 })

@@ -99,7 +99,7 @@ const EXPECTED: Readonly<Record<keyof typeof STATES, Readonly<Record<keyof typeo
     'a function call': 'G 08P01 ZI ZI ZI NC',
   },
   'copy-in of Execute': {
-    Query: '12G 08P01 ZI ZI ZI NC',
+    Query: '12G 08P01 ZI ZI NC',
     Parse: '12G 08P01 ZI ZI NC',
     'Parse, Bind, Execute': '12G 08P01 ZI ZI NC',
     'Describe of nothing': '12G 08P01 ZI ZI NC',
@@ -109,7 +109,7 @@ const EXPECTED: Readonly<Record<keyof typeof STATES, Readonly<Record<keyof typeo
     CopyData: '12G 57014 ZI NC',
     CopyDone: '12GCZI ZI NC',
     CopyFail: '12G 57014 ZI ZI NC',
-    'a function call': '12G 08P01 ZI ZI ZI NC',
+    'a function call': '12G 08P01 ZI ZI NC',
   },
   'copy-in in a block': {
     Query: 'CZT G 08P01 ZE ZE ZE C',

@@ -54,7 +54,7 @@ export function isPlatformScope(scope: string): boolean {
 }
 
 /**
- * Whether a token for the built-in services with this scope may use streams and queries at all. A right of one's own opens only the tables,
+ * Whether a token for the built-in services with this scope may use streams and queries at all. A custom right opens only the tables,
  * feeds and topics that name it; the built-in ones also open those that name none.
  */
 export function opensPlatform(scope: string): boolean {

@@ -1,4 +1,4 @@
-/** A client of a FAPI 2.0 plan: pushed requests, the browser, token requests and resource requests, each with changes of one's own. */
+/** A client of a FAPI 2.0 plan: pushed requests, the browser, token requests and resource requests, each with changes of the test. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { createProofMaker, type ProofMaker } from '../../support/dpop.ts'
 import { person } from '../../support/providers/provider.ts'

@@ -1,4 +1,4 @@
-/** The guide for an API of one's own, followed to its end on a demonstration. */
+/** The guide for a declared API, followed to its end on a demonstration. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IN_LONG_RUNS, openPlace } from '../../support/engines.ts'

@@ -52,7 +52,7 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
     good = await LiveClient.follow(server, STATEMENT)
   })
   afterEach(async () => {
-    // The result is evaluated and published as ever.
+    // The result is evaluated and published as before.
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     const { json } = await server.query('SELECT v FROM f')
     await good.holds([{ v: json.Rows[0]?.v }])

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { LiveReadRequest, LiveReply, LiveSource } from '../../../packages/server/src/query/engines/live-source.ts'
 import type { OwnTime } from '../../../packages/server/src/query/engines/slots/expectations.ts'
 import { LONG_MS } from '../../../packages/server/src/query/engines/slots/fair-slots.ts'
-import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
 import { LiveReader } from '../../../packages/server/src/query/live/evaluate/reader.ts'
 import { DEFAULT_LIVE_LIMITS } from '../../../packages/server/src/query/live/limits.ts'
 import type { LiveTarget } from '../../../packages/server/src/query/live/target.ts'
@@ -44,8 +43,7 @@ test('a read that waits for a process or for the processor is not long, however 
   const reader = new LiveReader({
     source,
     limits: DEFAULT_LIVE_LIMITS,
-    counts: new LiveCounts(),
-    slowLog: { limits: { slowMs: Number.POSITIVE_INFINITY }, onSlow: () => {} },
+    observe: () => {},
     milliseconds: 30_000,
     concurrency: 4,
     catchUpAuditLog: async () => {},

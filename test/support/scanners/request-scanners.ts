@@ -11,11 +11,10 @@ import {
   webAddressFault,
 } from 'gatehouse-protocol'
 import { topicChoice } from '../../../packages/server/src/feeds/feed.ts'
-import { byQuality, prefersHtml } from '../../../packages/server/src/http/request/accept.ts'
+import { byQuality, preferredLanguages, prefersHtml } from '../../../packages/server/src/http/request/accept.ts'
 import { readBearer, readCredentials } from '../../../packages/server/src/http/request/authentication.ts'
 import { readParameters } from '../../../packages/server/src/http/request/body.ts'
 import { readCookie } from '../../../packages/server/src/http/request/cookies.ts'
-import { preferredLanguages } from '../../../packages/server/src/http/request/languages.ts'
 import {
   bareAddress,
   localTarget,

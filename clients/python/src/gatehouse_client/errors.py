@@ -95,7 +95,7 @@ class AuthError(GatehouseError):
     """Nobody is signed in, the caller may not do this, or the identity server refused."""
 
 
-class StepUpNeeded(AuthError):
+class StepUpNeeded(AuthError):  # noqa: N818 - the name in the client for JavaScript
     """The sign-in is too weak or too old for this (RFC 9470): sign the user in again with these values."""
 
     def __init__(

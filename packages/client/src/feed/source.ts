@@ -131,7 +131,7 @@ export class FeedSource implements Channel {
     if (this.#slow.delete(reader) && this.#slow.size === 0 && this.members.size > 0) this.open()
   }
 
-  /** Going on after a pause is no news, unless messages are gone. */
+  /** Continuing after a pause is not reported, unless messages were lost. */
   #tell(recovered: boolean): void {
     const isNews = !recovered || !this.#wasPaused
     this.#wasPaused = false

@@ -1,4 +1,9 @@
 /** Why an account cannot be changed as it was asked. Each caller says it in the codes of its own protocol. */
+
+/** Found by the database, while another change may be made. */
+export { UsernameTaken } from '../store/accounts/users.ts'
+export { ExternalIdTaken } from '../store/scim/external-ids.ts'
+
 export type AccountFaultCode =
   | 'username-invalid'
   | 'unknown-role'

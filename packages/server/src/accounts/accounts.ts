@@ -15,6 +15,7 @@ import { changeGroups } from './groups.ts'
 import { changeIdentities } from './identities.ts'
 import type { AccountsEnv, Author, Inside, LocalSignIn } from './inside.ts'
 import { changePasswords } from './passwords.ts'
+import { type ScimReads, scimReads } from './scim-reads.ts'
 import { changeSetUpLinks } from './set-up-links.ts'
 import { changeUsers } from './users.ts'
 
@@ -27,7 +28,10 @@ export type AccountsInside = ReturnType<typeof accountsInside>
 export type AccountWork<T> = (accounts: AccountsInside, stores: Stores, effects: Effects) => Promise<T>
 
 export function openAccounts(env: AccountsEnv) {
+  const stores = createStores(env.database, env.clock)
   return {
+    /** What a SCIM client reads. */
+    scimReads: (clientId: string): ScimReads => scimReads(stores, clientId),
     change: <T>(author: Author, work: AccountWork<T>): Promise<T> => changeAccounts(env, author, work),
   }
 }

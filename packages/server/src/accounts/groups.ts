@@ -2,7 +2,7 @@
 import type { ScimGroup } from '../store/scim/groups.ts'
 import { limitHolders, putRole } from '../store/scim/provisioned-roles.ts'
 import { AccountFault } from './account-fault.ts'
-import { type Inside, roleSourceOf, scimClient } from './inside.ts'
+import { givenRoleSource, type Inside, scimClient } from './inside.ts'
 
 export interface WantedGroup {
   readonly displayName: string
@@ -20,7 +20,7 @@ export function changeGroups(inside: Inside) {
   const { stores, author, record, revocations } = inside
   const { groups, members } = stores.scim
   const { source } = author
-  const roleSource = roleSourceOf(author)
+  const roleSource = givenRoleSource(author)
   return {
     /** A new role, which is a group of the SCIM client. Returns the id of the group. */
     async createGroup(wanted: WantedGroup): Promise<string> {

@@ -9,11 +9,11 @@ import { changeUsers } from './users.ts'
 export function changeIdentities(inside: Inside) {
   const { stores, author, record, notify, localSignIn } = inside
   const { source } = author
-  const { takeRolesOf } = changeUsers(inside)
+  const { removeRolesFrom } = changeUsers(inside)
   return {
     /**
-     * Undefined if the identity belongs to somebody already. `reason` says how it came to the user; one with whom the user was created
-     * is no news.
+     * Undefined if the identity belongs to somebody already. `reason` says how the user got it; nobody is notified of the
+     * identity with which the user was created.
      */
     async linkIdentity(
       wanted: NewIdentity,
@@ -22,7 +22,7 @@ export function changeIdentities(inside: Inside) {
       const added = await stores.identities.add(wanted)
       if (added === undefined) return undefined
       const { provider, userId } = wanted
-      if (reason !== 'created') await notify({ kind: 'identity-linked', userId, subject: await nameOf(provider) })
+      if (reason !== 'created') await notify({ kind: 'identity-linked', userId, subject: await providerName(provider) })
       const facts = { actor: actorFor(userId, author), target: userId }
       record({ event: 'identity.linked', ...facts, details: { provider, identity: added.id, reason } })
       return added
@@ -47,7 +47,7 @@ export function changeIdentities(inside: Inside) {
       const removed = await stores.identities.remove(userId, id)
       if (removed === undefined) return undefined
       const { provider, issuer, subject } = removed
-      await notify({ kind: 'identity-unlinked', userId, subject: await nameOf(provider) })
+      await notify({ kind: 'identity-unlinked', userId, subject: await providerName(provider) })
       const sessions = await stores.providerSignIns.findSessions(provider, issuer, { subject })
       await endSessions(
         sessions.filter((session) => session !== exceptSession),
@@ -55,7 +55,7 @@ export function changeIdentities(inside: Inside) {
         inside,
       )
       const others = await stores.identities.listOfUser(userId)
-      if (!others.some((each) => each.provider === provider)) await takeRolesOf([userId], roleSource(provider))
+      if (!others.some((each) => each.provider === provider)) await removeRolesFrom([userId], roleSource(provider))
       record({ event: 'identity.unlinked', target: userId, details: { provider, identity: id, source } })
       return removed
     },
@@ -64,7 +64,7 @@ export function changeIdentities(inside: Inside) {
     async endProvider(provider: string): Promise<void> {
       await endSessions(await stores.providerSignIns.sessionsOfProvider(provider), 'its provider was removed', inside)
       const from = roleSource(provider)
-      await takeRolesOf(await stores.users.listBySource(from), from)
+      await removeRolesFrom(await stores.users.listBySource(from), from)
     },
   }
 
@@ -77,7 +77,7 @@ export function changeIdentities(inside: Inside) {
     return (await stores.factors.listOfUser(user.id)).some(({ kind }) => kind === 'passkey')
   }
 
-  async function nameOf(provider: string): Promise<string> {
+  async function providerName(provider: string): Promise<string> {
     return (await stores.providers.find(provider))?.name ?? provider
   }
 }

@@ -55,7 +55,7 @@ export interface Inside extends Effects {
 }
 
 /** The source of the roles that the author gives. */
-export function roleSourceOf({ source }: Pick<Author, 'source'>): RoleSource {
+export function givenRoleSource({ source }: Pick<Author, 'source'>): RoleSource {
   return isRoleSource(source) ? source : 'operator'
 }
 

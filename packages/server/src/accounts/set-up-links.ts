@@ -103,7 +103,7 @@ function requireAddress({ username, profile, passwordHash }: User): string {
       'no-address',
       `The user ${username} has no e-mail address that mail is sent to: ${ADDRESS_FORM}`,
     )
-  // Whoever reads the mail of an address that nobody has confirmed must not get an account that is in use.
+  // An unconfirmed address may be somebody else's, who must not get an account that is in use.
   if (passwordHash !== undefined && isVerified !== true)
     throw new AccountFault(
       'no-address',

@@ -5,7 +5,7 @@ import { type NewUser, type UserChange, UsernameTaken } from '../store/accounts/
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { AccountFault } from './account-fault.ts'
 import { cutUser } from './cut.ts'
-import { actorFor, type Inside, roleSourceOf, scimClient } from './inside.ts'
+import { actorFor, givenRoleSource, type Inside, scimClient } from './inside.ts'
 import { isUsername } from './usernames.ts'
 
 export interface WantedUser extends UserChange {
@@ -27,7 +27,7 @@ export interface ChangedUser {
 export function changeUsers(inside: Inside) {
   const { stores, author, record } = inside
   const { source } = author
-  const roleSource = roleSourceOf(author)
+  const roleSource = givenRoleSource(author)
   return {
     /** Returns the id. Throws UsernameTaken. The author gives the roles. */
     async createUser({ externalId, ...user }: AddedUser): Promise<string> {
@@ -81,7 +81,7 @@ export function changeUsers(inside: Inside) {
     },
 
     /** From now on no role comes from this source. */
-    async takeRolesOf(userIds: readonly string[], from: typeof roleSource): Promise<void> {
+    async removeRolesFrom(userIds: readonly string[], from: typeof roleSource): Promise<void> {
       for (const id of userIds) {
         const before = await stores.users.findById(id)
         if (before === undefined || rolesBySource(before, from).length === 0) continue

@@ -9,7 +9,7 @@ import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, readObject } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { type Page, readPage } from './request/page.ts'
-import type { ResourceSpecials } from './resource-routes.ts'
+import type { ResourceSpecials } from './resource-kind.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const MOST_SECRETS = 2

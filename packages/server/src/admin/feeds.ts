@@ -1,7 +1,13 @@
 /** The messages of feeds, as far as an administrator has to do with them. */
 import { Refusal } from 'gatehouse-protocol'
+import type { FeedDefinition } from '../store/feeds/feeds.ts'
+import type { JsonObject } from './request/body.ts'
 import { record } from './request/change.ts'
-import { type AdminRoute, notFound, part } from './route.ts'
+import { type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
+
+export async function showUsage({ name }: FeedDefinition, { feeds }: AdminEnv): Promise<JsonObject> {
+  return { usage: (await feeds?.usage(name)) ?? null }
+}
 
 export const feedRoutes: readonly AdminRoute[] = [
   {

@@ -1,22 +1,15 @@
 /** Administration of one-time set-up links: invitations of new users, and new passwords for those who forgot theirs. */
 import type { IssuedLink, WantedLink } from '../accounts/set-up-links.ts'
-import { userTarget } from '../declarative/targets.ts'
+import { USERS } from '../resources/users.ts'
 import { type LinkOfUser, linkUrl } from '../store/accounts/set-up-links.ts'
 import type { Stores } from '../store/stores.ts'
 import { requireMail } from './mail.ts'
-import {
-  badBody,
-  INVITED_SCHEMA,
-  instant,
-  type JsonObject,
-  readObject,
-  readUser,
-  refuseUnknown,
-} from './request/body.ts'
+import { badBody, INVITED_SCHEMA, instant, type JsonObject, readObject, refuseUnknown } from './request/body.ts'
 import { changeUsers } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
+import { readItem } from './request/resource-body.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { findUser, knownNames } from './users.ts'
+import { findUser } from './users.ts'
 
 const DAY = 86_400
 const LONGEST = 30 * DAY
@@ -108,8 +101,7 @@ async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, wa
     .map((path) => ({ path, text: 'is not allowed in an invitation: the person chooses a password with the link' }))
   if (faults.length > 0) throw badBody(faults)
   const made = await changeUsers(env, call, async (accounts, stores) => {
-    const target = userTarget(readUser(body, await knownNames(stores)))
-    const user = await findUser(stores, await accounts.createUser(target))
+    const user = await findUser(stores, await accounts.createUser(await readItem(USERS, body, stores, env)))
     return { ...(await accounts.issueLink(user, wanted)), username: user.username }
   })
   return createdLink(env, made)

@@ -6,12 +6,13 @@ import { CONTROLLERS } from '../resources/controllers.ts'
 import { FEEDS } from '../resources/feeds.ts'
 import { PROVIDERS } from '../resources/providers.ts'
 import { ROLES } from '../resources/roles.ts'
+import { USERS } from '../resources/users.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { CLIENT_SPECIALS, clientSecretRoutes } from './clients.ts'
 import { declarationRoutes } from './declaration.ts'
-import { feedRoutes } from './feeds.ts'
+import { feedRoutes, showUsage } from './feeds.ts'
 import { identityRoutes } from './identities.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
@@ -23,11 +24,12 @@ import { scopeRoutes } from './scopes.ts'
 import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
-import { requireBreakGlass, userRoutes } from './users.ts'
+import { passwordRoutes, requireBreakGlass, USER_SPECIALS } from './users.ts'
 import { wireRoutes } from './wire.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
-  ...userRoutes,
+  ...resourceRoutes(USERS, USER_SPECIALS),
+  ...passwordRoutes,
   ...userAccessRoutes,
   ...userRightsRoutes,
   ...signedInRoutes,
@@ -47,8 +49,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...identityRoutes,
   ...resourceRoutes(CONTROLLERS),
   ...resourceRoutes(FEEDS, {
-    details: async ({ name }, { feeds }) => ({ usage: (await feeds?.usage(name)) ?? null }),
-    hasDetailsInList: true,
+    details: showUsage,
+    listDetails: (feeds, env) => Promise.all(feeds.map((feed) => showUsage(feed, env))),
   }),
   ...feedRoutes,
   ...platformRoutes,

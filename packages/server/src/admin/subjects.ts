@@ -1,6 +1,6 @@
 /** Resolves a parameter of an administration URL, a user by name or id or a client, to the subject of their tokens. */
 
-import { USER_ID_PREFIX } from '../store/accounts/user.ts'
+import { findUser } from '../resources/users.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import { notFound } from './route.ts'
@@ -30,6 +30,5 @@ export async function findTargets({ users }: Pick<Stores, 'users'>, name: string
 }
 
 async function findSubject({ users, clients }: SubjectStores, name: string): Promise<string | undefined> {
-  const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
-  return user?.id ?? (await clients.find(name))?.id
+  return (await findUser({ users }, name))?.id ?? (await clients.find(name))?.id
 }

@@ -1,11 +1,19 @@
 /** The scopes that a declarative file may refer to, and those that it cannot remove because something else still names them. */
 import { APIS } from '../resources/apis.ts'
-import { clientsOfApis, removedScopes, type ScopeUsers, usersOfScopes } from '../resources/scope-uses.ts'
+import { ATTRIBUTES } from '../resources/attributes.ts'
+import { CLIENTS } from '../resources/clients.ts'
+import { CONTROLLERS } from '../resources/controllers.ts'
+import { FEEDS } from '../resources/feeds.ts'
+import { ROLES } from '../resources/roles.ts'
+import { clientsOfApis, removedScopes, usersOfScopes } from '../resources/scope-uses.ts'
+import { TABLES } from '../resources/tables.ts'
+import { VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes, type KnownScopesOptions } from '../store/apis/known-scopes.ts'
+import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { CurrentState } from './plan.ts'
-import { wantedItems } from './sections.ts'
+import { undeclaredItems, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
 
 /** The scopes to which the declaration may refer. */
@@ -23,42 +31,20 @@ export function wantedScopes(
 export function scopeRemovalFaults(
   declaration: Declaration,
   state: CurrentState,
-  clients: ScopeUsers['clients'],
+  clients: readonly ClientMetadata[],
 ): Fault[] {
   const removed = removedScopes(state.apis.values(), wantedScopes(declaration, state.apis.values()))
-  const { prune } = declaration
-  const others = <Item>(
-    existing: readonly Item[],
-    declared: readonly object[] | undefined,
-    readKey: (item: Item) => string,
-    keys: readonly string[],
-  ): readonly Item[] =>
-    prune === true && declared !== undefined ? [] : existing.filter((item) => !keys.includes(readKey(item)))
-  const byName = <Item extends { readonly name: string }>(
-    existing: Iterable<Item>,
-    declared: readonly { readonly name: string }[] | undefined,
-  ) =>
-    others(
-      [...existing],
-      declared,
-      ({ name }) => name.toLowerCase(),
-      (declared ?? []).map(({ name }) => name.toLowerCase()),
-    )
-  const otherClients = others(
-    clients,
-    declaration.clients,
-    (client) => client.client_id,
-    (declaration.clients ?? []).map(({ client_id }) => client_id),
-  )
+  const otherClients = undeclaredItems(CLIENTS, declaration, clients)
+  const views = undeclaredItems(VIEWS, declaration, state.views.values())
   const users = usersOfScopes(removed, {
-    roles: byName(state.roles.values(), declaration.roles),
+    roles: undeclaredItems(ROLES, declaration, state.roles.values()),
     clients: otherClients,
-    attributes: byName(state.attributes.values(), declaration.attributes),
-    feeds: byName(state.feeds.values(), declaration.feeds),
-    controllers: byName(state.controllers.values(), declaration.controllers),
+    attributes: undeclaredItems(ATTRIBUTES, declaration, state.attributes.values()),
+    feeds: undeclaredItems(FEEDS, declaration, state.feeds.values()),
+    controllers: undeclaredItems(CONTROLLERS, declaration, state.controllers.values()),
     tables: [
-      ...byName(state.tables.values(), declaration.tables),
-      ...byName(state.views.values(), declaration.views).map(({ name, readScope }) => ({ name, readScope })),
+      ...undeclaredItems(TABLES, declaration, state.tables.values()),
+      ...views.map(({ name, readScope }) => ({ name, readScope })),
     ],
   })
   const wanted = wantedItems(APIS, declaration, state.apis.values())

@@ -1,6 +1,5 @@
 /** Applies a plan: tables and views first, since only they are expected to fail, then all identity data in one transaction; drops tables last. */
 
-import { isDeepStrictEqual } from 'node:util'
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { type AccountsEnv, changeAccounts } from '../accounts/accounts.ts'
@@ -8,14 +7,13 @@ import { putItem, removeItem, settle } from '../resources/change-item.ts'
 import type { AnyResource, ChangeInside } from '../resources/define-resource.ts'
 import type { TableTarget } from '../resources/tables.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import { rolesByOperator } from '../store/accounts/user.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
-import type { Change, NewPassword } from './plan.ts'
+import type { Change } from './plan.ts'
 import type { ResourceChange } from './sections.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 
@@ -36,9 +34,8 @@ export interface ApplyEnv extends Pick<AccountsEnv, 'audit' | 'mail'> {
   readonly emergencyUserFaults?: (() => readonly Fault[]) | undefined
 }
 
-export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
-  // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
-  const hashes = await hashPasswords(changes, env)
+export async function apply(source: string, planned: readonly Change[], env: ApplyEnv): Promise<void> {
+  const changes = await sealSecrets(planned, env)
   const undoAttributes = await createAttributes(changes, env)
   const undo = await applyTables(source, changes, env, undoAttributes)
   try {
@@ -50,7 +47,7 @@ export async function apply(source: string, changes: readonly Change[], env: App
       async (accounts, stores, { publish, revocations }) => {
         const { emergencyUserFaults } = env
         const faults = emergencyUserFaults && (await stores.users.hasBreakGlass()) ? emergencyUserFaults : undefined
-        await applyIdentity(changes, hashes, env, {
+        await applyIdentity(changes, env, {
           ...{ accounts, stores, publish, revocations },
           providerKey: env.providerKey,
         })
@@ -66,15 +63,19 @@ export async function apply(source: string, changes: readonly Change[], env: App
   await dropTables(source, changes, env)
 }
 
-async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise<ReadonlyMap<Change, string>> {
-  const hashes = new Map<Change, string>()
+/** Hashing is slow on purpose, so it happens before the transaction, which blocks other writers; one after the other, for its memory. */
+async function sealSecrets(
+  changes: readonly Change[],
+  { resources, hashPassword }: Pick<ApplyEnv, 'resources' | 'hashPassword'>,
+): Promise<readonly Change[]> {
+  const sealed: Change[] = []
   for (const change of changes) {
-    if (change.action === 'remove' || change.what !== 'user' || change.password === undefined) continue
-    const { password } = change
-    if (password.kind === 'kept') continue
-    hashes.set(change, password.kind === 'hash' ? password.value : await env.hashPassword(password.value))
+    const { secret: member } = resources.find(({ noun }) => noun === change.what) ?? {}
+    if ('secret' in change && change.secret !== undefined && member?.seal !== undefined)
+      sealed.push({ ...change, secret: await member.seal(change.secret, hashPassword) })
+    else sealed.push(change)
   }
-  return hashes
+  return sealed
 }
 
 /** Row filters of the tables may use new attributes, so these come first. Returns a function that undoes it. */
@@ -175,21 +176,11 @@ async function createTable(
 /** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
 async function applyIdentity(
   changes: readonly Change[],
-  hashes: ReadonlyMap<Change, string>,
   { resources }: Pick<ApplyEnv, 'resources'>,
   inside: ChangeInside,
 ): Promise<void> {
   for (const change of changes) {
-    switch (change.what) {
-      case 'user':
-        await applyUser(change, hashes.get(change), inside)
-        break
-      case 'table':
-      case 'view':
-        break
-      default:
-        await applyResource(change, resources, inside)
-    }
+    if (change.what !== 'table' && change.what !== 'view') await applyResource(change, resources, inside)
   }
   for (const resource of resources) {
     const made = changes.filter(({ what }) => what === resource.noun)
@@ -198,6 +189,7 @@ async function applyIdentity(
   }
 }
 
+/** Nothing where it has been removed since the plan was made. */
 async function applyResource(
   change: ResourceChange,
   resources: readonly AnyResource[],
@@ -206,40 +198,7 @@ async function applyResource(
   const resource = resources.find(({ noun }) => noun === change.what)
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
   const before = await resource.store(inside.stores).find(change.name)
-  if (change.action !== 'remove')
+  if (change.action === 'create' || (change.action === 'update' && before !== undefined))
     await putItem(resource, change.target, { ...inside, before, secret: change.secret, isDeclared: true })
-  else if (before !== undefined) await removeItem(resource, change.name, before, inside)
-}
-
-/** Nothing if the user has been removed since the plan was made. */
-async function applyUser(
-  change: Extract<Change, { what: 'user' }>,
-  passwordHash: string | undefined,
-  { accounts, stores: { users } }: ChangeInside,
-): Promise<void> {
-  if (change.action === 'create') {
-    const { target, password } = change
-    const declared = {
-      passwordHash,
-      declaredDigest: password?.digest,
-      mustChangePassword: mustChangePassword(password),
-    }
-    await accounts.createUser({ ...target, ...declared })
-    return
-  }
-  const user = await users.findByUsername(change.name)
-  if (user === undefined) return
-  if (change.action === 'remove') return accounts.deleteUser(user)
-  const { target, password } = change
-  const before = new Map<string, unknown>(Object.entries({ ...user, roles: rolesByOperator(user) }))
-  const changed = Object.entries(target).flatMap(([name, value]) =>
-    isDeepStrictEqual(before.get(name), value) ? [] : [name],
-  )
-  await accounts.changeUser(user.id, { ...target, ...(password && { declaredDigest: password.digest }) }, changed)
-  if (passwordHash !== undefined)
-    await accounts.setPassword(user.id, passwordHash, { mustChange: mustChangePassword(password) })
-}
-
-function mustChangePassword(password: NewPassword | undefined): boolean {
-  return password !== undefined && password.kind !== 'kept' && password.mustChange
+  else if (change.action === 'remove' && before !== undefined) await removeItem(resource, change.name, before, inside)
 }

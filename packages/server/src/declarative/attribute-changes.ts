@@ -5,7 +5,7 @@ import { ATTRIBUTES } from '../resources/attributes.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { CurrentState } from './plan.ts'
-import { wantedItems } from './sections.ts'
+import { undeclaredItems, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
 
 export function attributeChangeFaults(declaration: Declaration, state: CurrentState): Fault[] {
@@ -24,10 +24,7 @@ function claimFaults(
   state: CurrentState,
 ): Fault[] {
   const claims = new Set([...wanted.values()].map(({ claim }) => claim))
-  const declared = new Set(declaration.apis?.map(({ resource }) => resource))
-  const others = [...wantedItems(APIS, declaration, state.apis.values()).values()].filter(
-    (api) => !declared.has(api.resource),
-  )
+  const others = undeclaredItems(APIS, declaration, state.apis.values())
   return [...state.attributes.values()].flatMap(({ name, claim }) => {
     if (claim === undefined || claims.has(claim)) return []
     const users = apisWithClaim(claim, others)

@@ -1,20 +1,18 @@
 /** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
 import { APIS } from '../resources/apis.ts'
-import { ATTRIBUTES, valueFaults } from '../resources/attributes.ts'
+import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
-import { type AnySection, byKey, duplicates } from '../resources/define-resource.ts'
-import { repeated, unknownName } from '../resources/names.ts'
+import { type AnySection, byKey } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import { type DeclaredTable, TABLES } from '../resources/tables.ts'
 import { type DeclaredView, VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { wantedScopes } from './api-changes.ts'
-import { declaredSecretFaults, repeatedKeys, sectionFaults, togetherFaults, within } from './sections.ts'
-import type { Declaration, DeclaredUser } from './shape.ts'
+import { declaredSecretFaults, repeatedKeys, sectionFaults, togetherFaults } from './sections.ts'
+import type { Declaration } from './shape.ts'
 
 const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
 
@@ -35,7 +33,7 @@ export function checkMeaning(
   { apis: existingApis = [], provisioning = false, signingKeys = [], resources = listResources() }: KnownApis = {},
 ): Fault[] {
   const known = wantedScopes(declaration, existingApis, { provisioning })
-  const { roles = [], attributes = [], users = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
+  const { roles = [], attributes = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
     [...existingAttributes, ...attributes.map(ATTRIBUTES.toItem)].map((definition) => [definition.name, definition]),
@@ -43,37 +41,14 @@ export function checkMeaning(
   const all = { scopes: known, roles: roleNames, attributes: definitions, signingKeys, controllers: taken }
   return [
     ...resources.flatMap((resource) => repeatedKeys(resource, declaration)),
-    ...duplicates('users', 'username', users, ({ username }) => usernameKey(username)),
     ...[TABLES, VIEWS].flatMap((section) => repeatedKeys(section, declaration)),
     ...sharedNames('feeds', feeds, names(controllers)),
     ...resources.flatMap((resource) => sectionFaults(resource, declaration, all)),
     ...resources.flatMap((resource) => declaredSecretFaults(resource, declaration)),
     ...togetherFaults(APIS, declaration, byKey(APIS, existingApis)),
-    ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
-    ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...sectionFaults(TABLES, declaration, all),
     ...sectionFaults(VIEWS, declaration, all),
     ...viewsNamedAsTables(views, tables),
-  ]
-}
-
-function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[] {
-  return [
-    ...(user.username.startsWith(USER_ID_PREFIX)
-      ? [{ path: 'username', text: `must not begin with ${USER_ID_PREFIX}, the prefix of user ids` }]
-      : []),
-    ...(user.password !== undefined && user.password_hash !== undefined
-      ? [{ path: 'password_hash', text: 'cannot be combined with password' }]
-      : []),
-    ...(['reset_password', 'must_change_password'] as const).flatMap((path) =>
-      user[path] === true && user.password === undefined && user.password_hash === undefined
-        ? [{ path, text: 'needs a password or password_hash' }]
-        : [],
-    ),
-    ...repeated('roles', user.roles),
-    ...(user.roles ?? []).flatMap((role, index) =>
-      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknownName('role', role, roleNames, index) }],
-    ),
   ]
 }
 

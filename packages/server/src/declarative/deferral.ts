@@ -58,7 +58,7 @@ export function defer(
   return { declaration: left, sections: waiting.map(({ section }) => section) }
 }
 
-/** Roles and clients come without the scopes of one's own; what is protected by such a scope does not come without its protection. */
+/** Roles and clients come without custom scopes; what is protected by such a scope does not come without its protection. */
 function withoutApis({ apis = [], ...rest }: Declaration): Declaration {
   const own = new Set(apis.flatMap(({ scopes = [] }) => scopes.map(({ name }) => name)))
   const names = (...scopes: readonly (string | null | undefined)[]) => scopes.some((scope) => own.has(scope ?? ''))
@@ -87,7 +87,7 @@ function isNewClient({ token_endpoint_auth_method: method, federated, api, excha
   return method === 'private_key_jwt' || [federated, api, scope].some((member) => member !== undefined)
 }
 
-/** Who has no secret waits; others come without what is new. */
+/** Clients without a secret wait; others are applied without what is new. */
 function withoutNewClients({ clients = [], ...rest }: Declaration): Declaration {
   return {
     ...rest,

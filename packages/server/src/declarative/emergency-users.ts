@@ -12,7 +12,7 @@ export function emergencyUserFaults(
 ): Fault[] {
   const ofUsers = changes.filter(
     ({ what, action, name }) =>
-      what === 'user' && action !== 'create' && users.get(usernameKey(name))?.target.breakGlass === true,
+      what === 'user' && action !== 'create' && users.get(usernameKey(name))?.breakGlass === true,
   )
   const concerned = ofUsers.length > 0 ? ofUsers : changes.filter(({ what }) => what === 'role')
   return concerned.map((change) => ({

@@ -1,12 +1,10 @@
 /** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
 
-import { Refusal } from 'gatehouse-protocol'
-import { CLIENTS } from '../resources/clients.ts'
 import { type AnyResource, readKey } from '../resources/define-resource.ts'
-import { isHeldByUsers, listResources } from '../resources/resources.ts'
+import { isBeforeTables, listResources } from '../resources/resources.ts'
 import { TABLES, type TableTarget } from '../resources/tables.ts'
+import { USERS } from '../resources/users.ts'
 import { type BoundView, VIEWS } from '../resources/views.ts'
-import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import type { Stores } from '../store/stores.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
@@ -28,10 +26,6 @@ export interface ExportOptions {
   readonly resources?: readonly AnyResource[]
 }
 
-const PAGE = 500
-/** More would be neither a file that people edit nor a reply that a server should hold in memory. */
-const MOST_USERS = 10_000
-
 export async function readDefinitions(tables: TableChecks): Promise<Definitions> {
   return {
     tables: [...(await existingTables(tables)).values()],
@@ -48,21 +42,22 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, operator, resources = listResources() }: ExportOptions,
 ): Promise<ExportedFile> {
-  const exported = resources.filter(({ scope }) => operator || scope !== 'Platform/Admin')
-  const first = exported.filter(isHeldByUsers)
-  const clients = exported.filter((resource) => resource === CLIENTS)
-  const last = exported.filter((resource) => !first.includes(resource) && !clients.includes(resource))
+  const exported = resources.filter(
+    (resource) => (operator || resource.scope !== 'Platform/Admin') && (users || resource !== USERS),
+  )
   // Of the whole file: a client and a provider of one name have secrets of their own.
   const variables = new Set<string>()
   return {
-    ...(await exportSections(first, stores, variables)),
-    ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    ...(await exportSections(clients, stores, variables)),
+    ...(await exportSections(exported.filter(isBeforeTables), stores, variables)),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(TABLES.declare),
       views: definitions.views.toSorted(by(({ name }) => name)).map(VIEWS.declare),
     }),
-    ...(await exportSections(last, stores, variables)),
+    ...(await exportSections(
+      exported.filter((resource) => !isBeforeTables(resource)),
+      stores,
+      variables,
+    )),
   }
 }
 
@@ -91,34 +86,6 @@ function declareAll(
     ...declare(item),
     ...(secret?.has?.(item) === true && { [secret.member]: { env: variableFor(readKey({ key }, item), variables) } }),
   }))
-}
-
-async function allUsers({ users }: Stores): Promise<User[]> {
-  const all: User[] = []
-  for (;;) {
-    const page = await users.list({ after: all.at(-1)?.username ?? '', limit: PAGE })
-    all.push(...page)
-    if (page.length < PAGE) return all
-    if (all.length > MOST_USERS)
-      throw new Refusal(
-        'admin.conflict',
-        409,
-        `There are more than ${MOST_USERS} users: leave them out with users=false, or --without-users`,
-      )
-  }
-}
-
-/** The password stays behind: someone who is created by the file chooses one with a link. */
-function declaredUser(user: User): object {
-  const { username, attributes, disabled, breakGlass, profile } = user
-  return {
-    username,
-    roles: rolesByOperator(user),
-    ...(Object.keys(attributes).length > 0 && { attributes }),
-    ...(disabled && { disabled: true }),
-    ...(breakGlass && { break_glass: true }),
-    ...profile,
-  }
 }
 
 function variableFor(clientId: string, used: Set<string>): string {

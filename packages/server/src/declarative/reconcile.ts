@@ -6,18 +6,19 @@ import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import type { AccountsEnv } from '../accounts/accounts.ts'
+import { readAllClients } from '../resources/all-pages.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
-import { readAllClients } from '../resources/client-lists.ts'
 import { sharedNames, takenNames } from '../resources/controller-names.ts'
-import type { AnyResource } from '../resources/define-resource.ts'
+import { CONTROLLERS } from '../resources/controllers.ts'
+import { type AnyResource, foldedKey, type SecretDigests } from '../resources/define-resource.ts'
+import { FEEDS } from '../resources/feeds.ts'
 import { listResources } from '../resources/resources.ts'
 import { removedScopes } from '../resources/scope-uses.ts'
 import { TABLES } from '../resources/tables.ts'
 import { type BoundView, VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { hashPassword } from '../store/accounts/password-hash.ts'
-import { usernameKey } from '../store/accounts/user.ts'
 import type { StoredNames } from '../store/check-stored.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -33,17 +34,9 @@ import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
 import { emergencyUserFaults } from './emergency-users.ts'
-import {
-  type Change,
-  type CurrentState,
-  droppedTables,
-  droppedViews,
-  impossibleChanges,
-  type PlanRules,
-  plan,
-} from './plan.ts'
+import { type Change, type CurrentState, droppedTables, droppedViews, impossibleChanges, plan } from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
-import { keptItems, secretFaults, stateFor, togetherFaults, wantedItems } from './sections.ts'
+import { declaredIn, keptItems, secretFaults, stateFor, togetherFaults, wantedItems } from './sections.ts'
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
 import type { TableChecks, TablesPort } from './tables-port.ts'
@@ -204,15 +197,15 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       ...secretFaults(resource, declaration, stateFor(resource, state)),
     ]),
     ...attributeChangeFaults(declaration, state),
-    ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
-    ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
+    ...sharedNames('feeds', declaration.feeds, keptItems(CONTROLLERS, declaration, state.controllers.keys())),
+    ...sharedNames('controllers', declaration.controllers, keptItems(FEEDS, declaration, state.feeds.keys())),
     ...tableFaults(declaration, folder, state.attributes, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
   const changes =
     env.tables === undefined
-      ? plan(withoutTables, state, planRules(env), [], resources)
-      : plan(resolved, state, planRules(env), await checkCatalogue(declared, env.tables, state), resources)
+      ? plan(withoutTables, state, secretDigests(env), [], resources)
+      : plan(resolved, state, secretDigests(env), await checkCatalogue(declared, env.tables, state), resources)
   if (!dryRun)
     await apply(source, changes, {
       ...env,
@@ -252,16 +245,6 @@ async function removedScopeFaults(declaration: Declaration, state: CurrentState,
   return scopeRemovalFaults(declaration, state, await readAllClients(stores))
 }
 
-/** Those in the database that pruning does not remove. */
-function remaining(
-  state: ReadonlyMap<string, unknown>,
-  declaration: Declared['declaration'],
-  list: 'feeds' | 'controllers',
-): readonly string[] {
-  const isPruned = declaration.prune === true && declaration[list] !== undefined
-  return isPruned ? [] : [...state.keys()]
-}
-
 /** Of nodes that start at the same time, the second waits and finds nothing left to do. */
 async function withLock<T>({ db, engine }: Database, work: () => Promise<T>): Promise<T> {
   if (engine === 'sqlite') return work()
@@ -281,29 +264,19 @@ export function summarise(changes: readonly Change[]): { created: number; change
   return { created: count('create'), changed: count('update'), deleted: count('remove') }
 }
 
-/** The file takes precedence over demonstration data of the same name. */
 function listNames(declared: readonly { readonly name: string }[] = []): readonly string[] {
   return declared.map(({ name }) => name)
 }
 
+/** The file takes precedence over demonstration data of the same name. */
 function merge(demo: Declaration, file: Declaration): Declaration {
-  return {
-    ...file,
-    roles: [...(file.roles ?? []), ...without(demo.roles, file.roles, ({ name }) => name)],
-    users: [...(file.users ?? []), ...without(demo.users, file.users, ({ username }) => usernameKey(username))],
-    clients: [...(file.clients ?? []), ...without(demo.clients, file.clients, ({ client_id }) => client_id)],
-    tables: [...(file.tables ?? []), ...without(demo.tables, file.tables, ({ name }) => name.toLowerCase())],
-    ...(demo.feeds && { feeds: [...(file.feeds ?? []), ...without(demo.feeds, file.feeds, ({ name }) => name)] }),
-  }
-}
-
-function without<Item>(
-  items: readonly Item[] = [],
-  taken: readonly Item[] = [],
-  readKey: (item: Item) => string,
-): Item[] {
-  const keys = new Set(taken.map(readKey))
-  return items.filter((item) => !keys.has(readKey(item)))
+  const lists = [...listResources(), TABLES].map((resource) => {
+    const own = declaredIn(file, resource)
+    const taken = new Set(own?.map((each) => foldedKey(resource, each)))
+    const others = declaredIn(demo, resource)?.filter((each) => !taken.has(foldedKey(resource, each)))
+    return [resource.section, others === undefined ? own : [...(own ?? []), ...others]] as const
+  })
+  return { ...file, ...Object.fromEntries(lists.filter(([, list]) => list !== undefined)) }
 }
 
 function refuse(source: string, faults: readonly Fault[]): void {
@@ -364,9 +337,8 @@ function initialRows(name: string, { declaration, folder, rows }: Declared): Asy
   return table?.csv === undefined ? rows.get(name)?.() : readCsvFile(resolve(folder, table.csv))
 }
 
-function planRules({ digestKey }: ReconcileEnv): PlanRules {
+function secretDigests({ digestKey }: ReconcileEnv): SecretDigests {
   return {
-    foldUsername: usernameKey,
     passwordDigest: (username, value) =>
       createHmac('sha256', digestKey).update(`${username}\0${value}`).digest('base64url'),
     secretDigest,

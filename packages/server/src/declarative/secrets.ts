@@ -6,7 +6,7 @@ import type { AnySection } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { declaredIn } from './sections.ts'
-import type { Declaration, DeclaredUser } from './shape.ts'
+import type { Declaration } from './shape.ts'
 
 export interface SecretSources {
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -14,45 +14,13 @@ export interface SecretSources {
   readonly folder: string
 }
 
-export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
-export type ResolvedUser = Resolved<DeclaredUser, 'password'>
-export type ResolvedDeclaration = Omit<Declaration, 'users'> & {
-  readonly users?: readonly ResolvedUser[]
-}
-
+/** The declaration with the values. */
 export function resolveSecrets(
   declaration: Declaration,
   sources: SecretSources,
   resources: readonly AnySection[] = listResources(),
-): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
+): { readonly resolved: Declaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
-  const value = (path: string, secret: DeclaredSecret, findFault?: (text: string) => string | undefined): string => {
-    const found = findSecret(secret, sources)
-    const fault = 'fault' in found ? found.fault : findFault?.(found.text)
-    if (fault !== undefined) faults.push({ path, text: fault })
-    return 'text' in found ? found.text : ''
-  }
-  const { users, ...rest } = declaration
-  const resolved = {
-    ...rest,
-    ...(users && {
-      users: users.map(({ password, ...user }, index) =>
-        password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
-      ),
-    }),
-    ...resolveSections(resources, rest, value),
-  }
-  return { resolved, faults }
-}
-
-type ReadSecret = (path: string, secret: DeclaredSecret, findFault?: (text: string) => string | undefined) => string
-
-/** The lists of resources that have a secret, with the values. */
-function resolveSections(
-  resources: readonly AnySection[],
-  declaration: object,
-  value: ReadSecret,
-): Readonly<Record<string, readonly object[]>> {
   const resolved = resources.flatMap((resource) => {
     const { section, secret } = resource
     const declared = declaredIn(declaration, resource)
@@ -60,12 +28,14 @@ function resolveSections(
     const items = declared.map((each, index) => {
       const given: DeclaredSecret | undefined = Reflect.get(each, secret.member)
       if (given === undefined) return each
-      const path = `${section}[${index}].${secret.member}`
-      return { ...each, [secret.member]: value(path, given, (text) => secret.textFault?.(each, text)) }
+      const found = findSecret(given, sources)
+      const fault = 'fault' in found ? found.fault : secret.textFault?.(each, found.text)
+      if (fault !== undefined) faults.push({ path: `${section}[${index}].${secret.member}`, text: fault })
+      return { ...each, [secret.member]: 'text' in found ? found.text : '' }
     })
     return [[section, items] as const]
   })
-  return Object.fromEntries(resolved)
+  return { resolved: { ...declaration, ...Object.fromEntries(resolved) }, faults }
 }
 
 export function findSecret(

@@ -2,6 +2,7 @@
 import {
   type AnyResource,
   type AnySection,
+  type AuditedNoun,
   byKey,
   duplicates,
   foldedKey,
@@ -10,7 +11,6 @@ import {
   readKey,
   type SecretDigests,
   type Section,
-  type SectionNoun,
 } from '../resources/define-resource.ts'
 import type { Fault } from '../schema/check-schema.ts'
 
@@ -44,6 +44,16 @@ export function keptItems<Item>(
   return declaration.prune === true && declaredIn(declaration, resource) !== undefined ? [] : [...existing]
 }
 
+/** Those in the database that stay as they are: the file does not declare them either. */
+export function undeclaredItems<Item extends object>(
+  resource: Pick<Section<Item, never>, 'section' | 'key' | 'foldKey'>,
+  declaration: { readonly prune?: boolean },
+  existing: Iterable<Item>,
+): readonly Item[] {
+  const declared = new Set((declaredIn(declaration, resource) ?? []).map((each) => foldedKey(resource, each)))
+  return keptItems(resource, declaration, existing).filter((item) => !declared.has(foldedKey(resource, item)))
+}
+
 /** Those that there will be, by key. */
 export function wantedItems<Item extends object>(
   resource: Section<Item, object>,
@@ -72,10 +82,8 @@ export function togetherFaults<Item extends object>(
 /** What is wrong with the secret of each declaration, whatever there is. */
 export function declaredSecretFaults(resource: AnySection, declaration: object): Fault[] {
   const { section, secret } = resource
-  return (declaredIn(declaration, resource) ?? []).flatMap((declared, index) => {
-    const text = secret?.declaredFault?.(declared)
-    return text === undefined ? [] : [{ path: `${section}[${index}].${secret?.member}`, text }]
-  })
+  const declared = declaredIn(declaration, resource) ?? []
+  return declared.flatMap((each, index) => within(`${section}[${index}]`, secret?.declaredFaults?.(each) ?? []))
 }
 
 /** What is wrong with the secret of each declaration, or with its absence. */
@@ -109,10 +117,8 @@ export interface Removal<What extends string> {
 }
 
 export type ResourceChange =
-  | (Upsert<ResourceNoun, object> & { readonly secret: NewSecret | undefined })
-  | Removal<ResourceNoun>
-/** Kinds that are planned by their definition alone. */
-export type ResourceNoun = Exclude<SectionNoun, 'user' | 'table' | 'view'>
+  | (Upsert<AuditedNoun, object> & { readonly secret: NewSecret | undefined })
+  | Removal<AuditedNoun>
 
 export function planSection(
   resource: AnyResource,
@@ -125,16 +131,11 @@ export function planSection(
     const before = existing.get(foldedKey(resource, declared))
     const target = resource.toItem(declared, before)
     const secret = resource.secret?.plan(declared, before, digests)
-    const others = secret === undefined ? [] : [`${resource.secret?.member}: changed`]
+    const others = secret === undefined ? [] : [`${resource.secret?.member}: ${secret.difference ?? 'changed'}`]
     const name = readKey(resource, target)
-    const change = upsert(sectionNoun(resource), name, before && compared(before), compared(target), others)
+    const change = upsert(resource.noun, name, before && compared(before), compared(target), others)
     return change === undefined ? [] : [{ ...change, target, secret }]
   })
-}
-
-function sectionNoun({ noun }: AnyResource): ResourceNoun {
-  if (noun === 'user') throw new Error(`The kind ${noun} is planned by itself`)
-  return noun
 }
 
 /** Undefined if nothing differs. */
@@ -166,10 +167,10 @@ export function planSectionRemovals(
   const kept = new Set(declared.map((each) => foldedKey(resource, each)))
   return [...existing]
     .filter(([key]) => !kept.has(key))
-    .map(([, item]) => ({ action: 'remove', what: sectionNoun(resource), name: readKey(resource, item) }))
+    .map(([, item]) => ({ action: 'remove', what: resource.noun, name: readKey(resource, item) }))
 }
 
-export function within(path: string, faults: readonly Fault[]): Fault[] {
+function within(path: string, faults: readonly Fault[]): Fault[] {
   return faults.map((fault) => ({ path: `${path}.${fault.path}`, text: fault.text }))
 }
 

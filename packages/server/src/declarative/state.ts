@@ -4,13 +4,10 @@ import type { AnyResource } from '../resources/define-resource.ts'
 import { readResources } from '../resources/resources.ts'
 import type { TableTarget } from '../resources/tables.ts'
 import type { BoundView } from '../resources/views.ts'
-import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
 import type { Stores } from '../store/stores.ts'
-import type { CurrentState, UserState } from './plan.ts'
+import type { CurrentState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'
-
-const PAGE = 500
 
 export async function readState(
   declaration: Declaration,
@@ -18,10 +15,8 @@ export async function readState(
   tables: TablesPort | undefined,
   resources: readonly AnyResource[],
 ): Promise<CurrentState> {
-  const users = await readUsers(declaration, stores.users)
   return {
     ...(await readResources(stores, resources, declaration)),
-    users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
   }
@@ -36,26 +31,4 @@ export async function existingTables(tables: TableChecks): Promise<Map<string, T
 /** By name in lower case. */
 export async function existingViews(tables: TableChecks): Promise<Map<string, BoundView>> {
   return new Map((await tables.listViews()).map((view) => [view.name.toLowerCase(), view]))
-}
-
-async function readUsers(declaration: Declaration, users: Stores['users']): Promise<User[]> {
-  if (declaration.prune !== true) {
-    const named = await Promise.all((declaration.users ?? []).map(({ username }) => users.findByUsername(username)))
-    return named.filter((user) => user !== undefined)
-  }
-  const all: User[] = []
-  for (;;) {
-    const page = await users.list({ after: all.at(-1)?.username ?? '', limit: PAGE })
-    all.push(...page)
-    if (page.length < PAGE) return all
-  }
-}
-
-function userState(user: User): UserState {
-  const { username, profile, breakGlass, attributes, disabled, passwordHash, declaredDigest } = user
-  return {
-    target: { username, profile, breakGlass, roles: rolesByOperator(user), attributes, disabled },
-    hasPassword: passwordHash !== undefined,
-    declaredDigest,
-  }
 }

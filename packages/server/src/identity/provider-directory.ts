@@ -1,4 +1,4 @@
-/** The other OpenID providers of this installation, in memory: which there are, and who may sign in without them. */
+/** The other providers of this installation, in memory: which there are, and who may sign in without them. */
 import type { Bus } from '../events/bus.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import type { User } from '../store/accounts/user.ts'

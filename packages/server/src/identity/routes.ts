@@ -88,7 +88,7 @@ function endpoints(options: IdentityRoutesOptions, cors: CorsPolicy): readonly R
     signer: identity.signer,
     apis: identity.apis,
     attributes: identity.attributes,
-    // Also with tokens for APIs of one's own.
+    // Also with tokens for declared APIs.
     authenticate: identity.authenticateAny,
     checkProof: identity.checkProof,
     dpop: identity.dpop,
@@ -170,8 +170,11 @@ async function browserEnv(options: IdentityRoutesOptions): Promise<Omit<BrowserE
     async signOutThere(context, session, request) {
       const { signOutThere } = await import('./providers/sign-out.ts')
       const { providerSignIns } = stores
-      const { providers, issuer } = identity
-      return signOutThere(context, session, request, { providerSignIns, providers, issuer, flows, providerKey })
+      const { providers, issuer, remoteKeys } = identity
+      return signOutThere(context, session, request, {
+        ...{ providerSignIns, providers, flows },
+        ...{ issuer, clock, providerKey, remoteKeys },
+      })
     },
   }
 }

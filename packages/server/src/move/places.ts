@@ -45,7 +45,7 @@ export async function checkPlaces(from: DataLocation, to: DataLocation): Promise
   )
 }
 
-/** Whoever can write to a folder can replace the files in it, among them the master key. */
+/** A user who can write to a folder can replace the files in it, including the master key. */
 async function checkFolder(folder: string): Promise<void> {
   const mode = await stat(folder).then(
     (found) => found.mode & 0o7777,

@@ -29,9 +29,9 @@ export { type CopyForm, type Encoding, type ReadOutcome, type WireForm, wireForm
 export { PlanPending, whenPlanned } from './plan/long-plans.ts'
 export type { BuiltStatement, Planned } from './plan/planner.ts'
 export type { CallPart, QueryResult } from './run/call.ts'
-export { Planning } from './run/planning.ts'
 export {
   type CallParts,
+  Planning,
   permit,
   type Ran,
   Run,

@@ -26,9 +26,8 @@ import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { NodeCatalogue } from './run/node-catalogue.ts'
-import { type Observe, observer } from './run/observe.ts'
+import { type Observe, observer, type SlowLog } from './run/observe.ts'
 import { RunningQueries } from './run/running.ts'
-import type { SlowLog } from './run/slow-log.ts'
 import { createTables, type Tables } from './run/tables.ts'
 import { Documents, type Owners } from './saved/documents.ts'
 import { savedGroup } from './saved/endpoints.ts'
@@ -142,7 +141,6 @@ export class QueryService {
   readonly #auditTable: AuditTable
   readonly #audit: Audit
   readonly #stepUp: StepUp
-  readonly #slowLog: SlowLog
   readonly #observe: Observe
   readonly #live: LiveService
   readonly #endpoints: QueryEndpoints[] = []
@@ -168,8 +166,7 @@ export class QueryService {
     this.#audit = audit
     this.#stepUp = options.stepUp ?? createStepUp({ clock, audit })
     this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
-    this.#slowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
-    this.#observe = observer(engine, options.metrics)
+    this.#observe = observer(engine, options.metrics, { limits, onSlow: options.onSlow ?? (() => {}) })
     this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
     this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
     this.running = new RunningQueries(limits, clock)
@@ -209,7 +206,6 @@ export class QueryService {
       attributes: this.#options.attributes ?? NO_ATTRIBUTES,
       stepUp: this.#stepUp,
       observe: this.#observe,
-      slowLog: this.#slowLog,
     }
   }
 

@@ -5,7 +5,7 @@ import { closed, number, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes } from '../store/apis/known-scopes.ts'
-import { readAllClients } from './client-lists.ts'
+import { readAllClients } from './all-pages.ts'
 import type { JsonObject, Known, Resource, World } from './define-resource.ts'
 import { clientsOfApis, removedScopes, usersOfScopes } from './scope-uses.ts'
 
@@ -90,13 +90,15 @@ export const APIS = {
   commands: {
     argument: 'RESOURCE',
     options: {
-      '--name': { member: 'name', value: 'TEXT', help: 'the name that users see (default: the resource)' },
+      '--name': { value: 'TEXT', help: 'the name that users see (default: the resource)' },
       '--scope': {
+        isRead: true,
         value: 'NAME[=TEXT]',
         repeatable: true,
         help: 'a scope, and what it allows in English; repeatable. Replaces all scopes',
       },
       '--text': {
+        isRead: true,
         value: 'NAME:LANGUAGE=TEXT',
         repeatable: true,
         help: 'what a scope of this command allows in another language; repeatable',

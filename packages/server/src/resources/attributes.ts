@@ -12,7 +12,7 @@ export type DeclaredAttribute = XStatic<typeof ATTRIBUTE>
 export type DeclaredValues = XStatic<typeof ATTRIBUTE_VALUES>
 
 const ATTRIBUTE_NAME = /^[a-z][a-z0-9_]{0,62}$/
-/** A name, or a URI of one's own as RFC 7519 §4.2 advises. */
+/** A name, or a URI of the operator's as RFC 7519 §4.2 advises. */
 const CLAIM_NAME = /^[A-Za-z][A-Za-z0-9_.:/~-]*$/
 /** RFC 7644 §3.10: an attribute or one of its parts, after the URN of its schema unless that is the core schema. */
 const SCIM_PATH = /^(?:urn:[A-Za-z0-9][A-Za-z0-9.:_-]*:)?[A-Za-z][A-Za-z0-9_$-]*(?:\.[A-Za-z][A-Za-z0-9_$-]*)?$/
@@ -55,6 +55,16 @@ export const ATTRIBUTE_VALUES = {
   description: 'Values of declared attributes, such as {"desk": ["FX"]}.',
 } as const
 
+/** Of commands about users and clients. */
+export const VALUE_OPTION = {
+  '--attribute': {
+    isRead: true,
+    value: 'NAME=VALUE',
+    repeatable: true,
+    help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
+  },
+} as const
+
 export const ATTRIBUTES = {
   noun: 'attribute',
   section: 'attributes',
@@ -95,19 +105,14 @@ export const ATTRIBUTES = {
     argument: 'ATTRIBUTE',
     options: {
       '--type': {
-        member: 'type',
         value: 'TYPE',
         help: 'Text, Integer, Boolean or Date (default Text); it cannot be changed',
         only: 'add',
         default: 'Text',
       },
-      '--many': {
-        member: 'many',
-        help: 'users and clients can have several values; it cannot be changed',
-        only: 'add',
-      },
-      '--claim': { member: 'claim', value: 'NAME', help: 'the claim in tokens and at userinfo' },
-      '--scope': { member: 'scope', value: 'SCOPE', help: 'the scope that includes the claim' },
+      '--many': { help: 'users and clients can have several values; it cannot be changed', only: 'add' },
+      '--claim': { value: 'NAME', help: 'the claim in tokens and at userinfo' },
+      '--scope': { value: 'SCOPE', help: 'the scope that includes the claim' },
       '--scim-path': {
         member: 'scim',
         value: 'PATH',

@@ -1,4 +1,4 @@
-/** What follows when a client is registered, changed or removed: its secrets, its tokens, and what other nodes are told. */
+/** What follows when a client is registered, changed or removed: its secrets, its tokens, and the event for other nodes. */
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import { type ClientMetadata, hasSecret, toClient } from '../store/clients/client-metadata.ts'

@@ -4,10 +4,10 @@ import { hasSecret } from '../store/clients/client-metadata.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { Stores } from '../store/stores.ts'
-import { attributeValuesTarget, valueFaults } from './attributes.ts'
+import { readAllClients } from './all-pages.ts'
+import { attributeValuesTarget, VALUE_OPTION, valueFaults } from './attributes.ts'
 import { algFaults } from './client-algs.ts'
 import { clientFaults } from './client-faults.ts'
-import { readAllClients } from './client-lists.ts'
 import { CLIENT, CLIENT_ID, type ClientItem, clientMetadata, type DeclaredClient } from './client-shape.ts'
 import type { JsonObject, NewSecret, Resource, SecretDigests } from './define-resource.ts'
 
@@ -34,10 +34,7 @@ export const CLIENTS = {
   secret: {
     member: 'client_secret',
     has: hasSecret,
-    declaredFault: (client) =>
-      hasSecret(client) && client.client_secret === undefined
-        ? 'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt'
-        : undefined,
+    declaredFaults: (client) => (hasSecret(client) && client.client_secret === undefined ? [SECRET_MISSING] : []),
     // RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all.
     textFault: ({ client_id }, text) =>
       /^[\x20-\x7e]+$/.test(text)
@@ -72,11 +69,16 @@ export const CLIENTS = {
   commands: {
     argument: 'CLIENT',
     options: {
-      '--public': { help: 'a public client, without a secret', only: 'add' },
-      '--no-secret': { help: 'a client that authenticates with assertions only (private_key_jwt)', only: 'add' },
+      '--public': { isRead: true, help: 'a public client, without a secret', only: 'add' },
+      '--no-secret': {
+        isRead: true,
+        help: 'a client that authenticates with assertions only (private_key_jwt)',
+        only: 'add',
+      },
       '--name': { member: 'client_name', value: 'NAME', help: 'the display name' },
       '--redirect': { member: 'redirect_uris', value: 'URI', repeatable: true, help: 'a redirect URI; repeatable' },
       '--grant': {
+        isRead: true,
         value: 'GRANT',
         repeatable: true,
         help: 'a grant type; device_code and token_exchange for short; repeatable',
@@ -87,7 +89,12 @@ export const CLIENTS = {
         repeatable: true,
         help: 'a response type such as "code id_token"; repeatable',
       },
-      '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
+      '--scope': {
+        isRead: true,
+        value: 'SCOPE',
+        repeatable: true,
+        help: 'a scope that the client may request; repeatable',
+      },
       '--origin': {
         member: 'allowed_origins',
         value: 'ORIGIN',
@@ -95,20 +102,19 @@ export const CLIENTS = {
         help: 'an origin whose pages may call (CORS); repeatable',
       },
       '--jwks-uri': {
+        isRead: true,
         value: 'URL',
         help: 'where the client publishes its keys; it authenticates by private_key_jwt',
       },
       '--workload': {
+        isRead: true,
         value: 'ISSUER=SUBJECT',
         repeatable: true,
         help: 'a workload that authenticates with a token of its issuer, such as a service account; repeatable',
       },
-      '--api': {
-        member: 'api',
-        value: 'RESOURCE',
-        help: 'the API that this client serves, so that it can exchange tokens for it',
-      },
+      '--api': { value: 'RESOURCE', help: 'the API that this client serves, so that it can exchange tokens for it' },
       '--exchange-scope': {
+        isRead: true,
         value: 'SCOPE',
         repeatable: true,
         help: 'a scope that it may get by token exchange; repeatable',
@@ -128,15 +134,14 @@ export const CLIENTS = {
         value: 'true|false',
         help: 'accept only authorization requests that are signed with its keys (JAR)',
       },
-      '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
-      '--require-acr': { member: 'require_acr', value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
-      '--require-age': {
-        member: 'require_age',
-        value: 'SECONDS',
-        help: 'users whose sign-in is older sign in again',
+      '--profile': {
+        isRead: true,
+        value: 'fapi2|none',
+        help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile',
       },
+      '--require-acr': { value: '1|2', help: 'signing in to it needs 1 or 2 factors' },
+      '--require-age': { value: 'SECONDS', help: 'users whose sign-in is older sign in again' },
       '--skip-consent': {
-        member: 'skip_consent',
         value: 'true|false',
         help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
       },
@@ -146,11 +151,7 @@ export const CLIENTS = {
         repeatable: true,
         help: 'any other member of the metadata; repeatable',
       },
-      '--attribute': {
-        value: 'NAME=VALUE',
-        repeatable: true,
-        help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
-      },
+      ...VALUE_OPTION,
     },
     columns: ['client_id', 'client_name', 'grant_types', 'scope', 'disabled'],
     list: { summary: 'Lists clients.', examples: ['client list', 'client list --json'] },
@@ -186,6 +187,11 @@ export const CLIENTS = {
     },
   },
 } as const satisfies Resource<ClientItem, DeclaredClient>
+
+const SECRET_MISSING = {
+  path: 'client_secret',
+  text: 'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt',
+}
 
 /** Members that nodes of earlier versions do not respect. */
 const NEW_MEMBERS = [

@@ -94,27 +94,16 @@ export const CONTROLLERS = {
   commands: {
     argument: 'CONTROLLER',
     options: {
-      '--url': { member: 'url', value: 'URL', help: 'where each request is posted' },
+      '--url': { value: 'URL', help: 'where each request is posted' },
       '--topic': {
+        isRead: true,
         value: 'TOPIC=NEEDS',
         repeatable: true,
         help: 'a topic, and the scope that it needs, or identity for any signed-in caller; repeatable',
       },
-      '--timeout': {
-        member: 'timeout',
-        value: 'TIME',
-        help: 'how long to wait for a reply (default "10 seconds")',
-      },
-      '--concurrency': {
-        member: 'concurrency',
-        value: 'COUNT',
-        help: 'requests at once from each node (default 64)',
-      },
-      '--class': {
-        member: 'class',
-        value: 'CLASS',
-        help: 'the class of its feed for clients of version 2 (default Channel)',
-      },
+      '--timeout': { value: 'TIME', help: 'how long to wait for a reply (default "10 seconds")' },
+      '--concurrency': { value: 'COUNT', help: 'requests at once from each node (default 64)' },
+      '--class': { value: 'CLASS', help: 'the class of its feed for clients of version 2 (default Channel)' },
     },
     columns: ['name', 'class', 'url', 'timeout', 'concurrency'],
     list: { summary: 'Lists the remote controllers.', examples: ['controller list'] },

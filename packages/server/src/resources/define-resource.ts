@@ -65,12 +65,18 @@ export interface Section<Item extends object, Declared extends object> {
 export interface Resource<Item extends object, Declared extends object> extends Section<Item, Declared> {
   readonly noun: AuditedNoun
   readonly scope: 'Identity/Admin' | 'Platform/Admin'
+  /** What addresses and the audit log call one, where that is not its key: a user by id. `find` of the store knows both. */
+  addressKey?(item: Item): string
   /** The members that a reply has. */
   present(item: Item, place: Place): JsonObject
   /** A request to create one, with what the server chooses. */
   complete?(body: JsonObject): JsonObject
   /** JSON merge patch, where that is not all. */
   merge?(declared: JsonObject, patch: JsonObject): JsonObject
+  /** Members that no request has: what to do instead. */
+  readonly onlyInFiles?: Readonly<Record<string, string>>
+  /** What is wrong in a request besides; `before` is what it changes. */
+  requestFaults?(declared: Declared, before: Item | undefined): Fault[]
 
   /** Why it cannot have its name, in a sentence. */
   conflict?(item: Item, stores: Stores): Promise<string | undefined>
@@ -82,7 +88,7 @@ export interface Resource<Item extends object, Declared extends object> extends 
   isNewerThanNodes?(body: JsonObject): boolean
 
   store(stores: Stores): DefinitionStore<Item>
-  /** Whether there may be so many that a file reads only those that it names. */
+  /** There may be many: a file reads only those that it names. */
   readonly isLarge?: true
   /** Writes one, where that is more than to store it. Returns what is shown only once, in the reply. */
   put?(item: Item, change: ItemChange<Item>): Promise<JsonObject | undefined>
@@ -93,6 +99,8 @@ export interface Resource<Item extends object, Declared extends object> extends 
   /** Published with every change. */
   readonly changedEvent?: ChangedEvent
 
+  /** Whether `put` and `remove` write to the audit log. */
+  readonly recordsItself?: true
   /** What the audit log records of one besides its key. */
   auditDetails?(item: Item): Readonly<Record<string, string>>
 
@@ -106,23 +114,36 @@ export interface SecretMember<Item, Declared> {
   readonly member: string
   /** In the body of a request; absent where the server makes the secret. */
   readonly body?: MemberSchema
+  /** What is wrong with it in a request, where it is not any short text. */
+  bodyFault?(value: unknown): string | undefined
+  /** Where it is changed, if not with a patch. */
+  readonly instead?: string
   /** Whether an exported file names one. */
   has?(item: Item): boolean
   /** What is wrong with the value that a file names. */
   textFault?(declared: Declared, text: string): string | undefined
   /** What is wrong in a file, whatever is stored. */
-  declaredFault?(declared: Declared): string | undefined
+  declaredFaults?(declared: Declared): Fault[]
   /** What is wrong with a secret for the item, or without one. */
   fault?(isGiven: boolean, item: Item, before: Item | undefined): string | undefined
   /** The secret that a file sets, unless it is the one that it has set before. */
   plan(declared: Declared, before: Item | undefined, digests: SecretDigests): NewSecret | undefined
+  /** As it is stored. It takes long, so it is called before the transaction, in which others cannot write. */
+  seal?(secret: NewSecret, hashPassword: HashPassword): Promise<NewSecret>
 }
 
+/** Argon2id, as a PHC string. */
+export type HashPassword = (password: string) => Promise<string>
+
 export interface NewSecret {
-  /** Undefined: what a file has set is removed. */
+  /** Undefined: what a file has set is removed; a password is kept. */
   readonly value: string | undefined
   /** By which a file recognises it. */
   readonly digest?: string | undefined
+  /** Whether the value is the hash of a password. */
+  readonly isHash?: boolean
+  /** What a plan says, if not `changed`. */
+  readonly difference?: string
 }
 
 /** How secrets are compared without storing them. */
@@ -146,6 +167,8 @@ export interface ItemChange<Item> extends ChangeInside {
   readonly secret: NewSecret | undefined
   /** Whether it comes from a file, which sets the secrets. */
   readonly isDeclared: boolean
+  /** Of a request that changes one. */
+  readonly patch?: JsonObject
 }
 
 /** Something that is done with one: `POST /admin/providers/{provider}/key`, `gatehouse provider key`. */
@@ -256,15 +279,19 @@ export interface ResourceRouteTexts {
   readonly list: string
   readonly show: string
   readonly remove: string
-  /** POST, and PATCH; what to do instead of changing the key. */
+  /** POST, and PATCH; what to do instead of changing the key, unless that is possible. */
   readonly create?: string
   readonly change?: string
   readonly instead?: string
+  /** Why one cannot be created whose key another has, if not that it exists already. */
+  taken?(key: string): string
   /** PUT, where one is declared or replaced as a whole. */
   readonly replace?: string
   /** Whether the list comes page by page; `things` are its items in a sentence. */
   readonly pages?: {
     readonly things: string
+    /** Where a page begins, if not always after a key. */
+    readonly after?: string
     /** What a list can be narrowed by, each with its description. The store gets the values. */
     readonly filters?: Readonly<Record<string, string>>
   }
@@ -289,8 +316,10 @@ export interface ResourceCommandTexts {
   readonly filters?: Readonly<Record<`--${string}`, ListOption>>
   readonly list: CommandText
   readonly show?: CommandText
-  readonly add: CommandText
-  readonly set?: CommandText
+  /** `argument` is the key of one that does not exist yet. */
+  readonly add: CommandText & { readonly argument?: string; done?(key: string, made: JsonObject): string }
+  /** With options of its own, where it does not have those of `add`. */
+  readonly set?: CommandText & { readonly options?: Readonly<Record<`--${string}`, MemberOption>> }
   /** Of a kind with the member `disabled`. */
   readonly disable?: CommandText & { confirm?(key: string): string }
   readonly enable?: CommandText
@@ -305,8 +334,10 @@ export interface ListOption {
 
 /** An option of `add` and `set`, or of one of them. */
 export interface MemberOption {
-  /** The member that it sets, such as `history.time`; absent where a function reads it. */
+  /** The member that it sets, such as `history.time`, if not that of its own name. */
   readonly member?: string
+  /** Whether a function reads it, because it sets no single member. */
+  readonly isRead?: true
   readonly value?: string
   readonly repeatable?: true
   readonly help: string
@@ -337,6 +368,11 @@ export function readKey({ key }: Pick<AnySection, 'key'>, item: object): string 
 
 export function joinKey(values: readonly unknown[]): string {
   return values.map((value) => encodeURIComponent(String(value))).join('/')
+}
+
+/** What addresses and the audit log call one. */
+export function addressKey<Item extends object>(resource: Resource<Item, never>, item: Item): string {
+  return resource.addressKey?.(item) ?? readKey(resource, item)
 }
 
 /** The key in an address. */

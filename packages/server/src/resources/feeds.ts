@@ -113,28 +113,18 @@ export const FEEDS = {
   commands: {
     argument: 'FEED',
     options: {
-      '--description': { member: 'description', value: 'TEXT', help: 'what is published' },
-      '--class': { member: 'class', value: 'CLASS', help: 'the class for clients of version 2 (default Channel)' },
+      '--description': { value: 'TEXT', help: 'what is published' },
+      '--class': { value: 'CLASS', help: 'the class for clients of version 2 (default Channel)' },
       '--read': {
-        member: 'read',
         value: 'SCOPE',
         help: 'who may subscribe: a scope, or identity: any signed-in caller (default identity)',
       },
-      '--write': { member: 'write', value: 'SCOPE', help: 'the scope that publishing needs (default Platform/Admin)' },
-      '--require-acr': {
-        member: 'require_acr',
-        value: '1|2',
-        help: 'subscribers need a sign-in with 1 or 2 factors (step-up)',
-      },
-      '--require-age': {
-        member: 'require_age',
-        value: 'SECONDS',
-        help: 'how long ago subscribers may have signed in (step-up)',
-      },
-      '--write-require-acr': { member: 'write_require_acr', value: '1|2', help: 'the same for publishers' },
-      '--write-require-age': { member: 'write_require_age', value: 'SECONDS', help: 'the same for publishers' },
+      '--write': { value: 'SCOPE', help: 'the scope that publishing needs (default Platform/Admin)' },
+      '--require-acr': { value: '1|2', help: 'subscribers need a sign-in with 1 or 2 factors (step-up)' },
+      '--require-age': { value: 'SECONDS', help: 'how long ago subscribers may have signed in (step-up)' },
+      '--write-require-acr': { value: '1|2', help: 'the same for publishers' },
+      '--write-require-age': { value: 'SECONDS', help: 'the same for publishers' },
       '--keep': {
-        member: 'keep',
         value: 'latest|all',
         help: 'whether the newest message of a topic is its state, or all count (default latest)',
       },
@@ -149,27 +139,14 @@ export const FEEDS = {
         help: 'how long they are kept, such as "1 day" (default: "1 hour" with --history-messages)',
       },
       '--state-time': {
-        member: 'state_time',
         value: 'TIME',
         help: 'how long a topic has its state after its newest message, such as "1 day" (default: no limit)',
       },
-      '--message-bytes': { member: 'message_bytes', value: 'BYTES', help: 'the longest message (default 65536)' },
-      '--topics': {
-        member: 'topics',
-        value: 'COUNT',
-        help: 'topics that may hold a state or history (default 100000)',
-      },
-      '--bytes': {
-        member: 'bytes',
-        value: 'BYTES',
-        help: 'the size of all messages that are kept (default 1073741824)',
-      },
-      '--rate': { member: 'rate', value: 'COUNT', help: 'messages per second (default 100000)' },
-      '--nats-subject': {
-        member: 'nats_subject',
-        value: 'SUBJECT',
-        help: 'the existing subject of NATS that the feed offers',
-      },
+      '--message-bytes': { value: 'BYTES', help: 'the longest message (default 65536)' },
+      '--topics': { value: 'COUNT', help: 'topics that may hold a state or history (default 100000)' },
+      '--bytes': { value: 'BYTES', help: 'the size of all messages that are kept (default 1073741824)' },
+      '--rate': { value: 'COUNT', help: 'messages per second (default 100000)' },
+      '--nats-subject': { value: 'SUBJECT', help: 'the existing subject of NATS that the feed offers' },
       '--default': {
         resets: true,
         value: 'MEMBER',

@@ -1,9 +1,18 @@
-/** Another OpenID provider as a file or a request declares it: its schema, the checks that a schema cannot make, and the definition that follows. */
+/** A provider as a file or a request declares it: its schema, the checks that a schema cannot make, and the definition that follows. */
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, either, flag, oneOf, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Provider, ProviderRule } from '../store/providers/providers.ts'
+import {
+  claimValues,
+  listOpenIdIssuers,
+  OPENID,
+  openIdFaults,
+  openIdMembers,
+  TENANT_ID,
+  toOpenId,
+} from './openid-shape.ts'
 
 export type DeclaredProvider = XStatic<typeof PROVIDER>
 
@@ -15,25 +24,12 @@ export const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,62}$/
 export const DOMAIN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/
 /** A name, or a JSON Pointer. */
 export const CLAIM = /^(?:\/[^/]+(?:\/[^/]*)*|[^/\s][^\s]*)$/
-export const TENANT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const [HOUR, DAY] = [3_600_000, 86_400_000]
 const LEAST_LIFETIME = HOUR / 12
 const MOST_LIFETIME = 365 * DAY
 
-const SECRET = either(
-  text({ minLength: 1, maxLength: 1024, description: 'The value itself.' }),
-  closed(['env'], { env: text({ minLength: 1, description: 'The name of an environment variable with the value.' }) }),
-  closed(['file'], {
-    file: text({ minLength: 1, description: 'Path of a file with the value, relative to this file.' }),
-  }),
-)
-
 const claim = (description: string) => text({ pattern: CLAIM.source, maxLength: 256, description })
-const values = (description: string) => ({
-  ...shortList(text({ minLength: 1, maxLength: 512 }), description),
-  minItems: 1,
-})
 
 const RULE = either(
   closed(['claim', 'value', 'role'], {
@@ -50,27 +46,14 @@ const RULE = either(
 export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
   id: text({ pattern: PROVIDER_ID.source, description: 'In addresses, such as /external/{id}/callback.' }),
   name: words('On buttons and pages. Default: the id.'),
-  issuer: text({
-    minLength: 1,
-    maxLength: 512,
-    description:
-      'Exactly as the provider writes it; its metadata are below it. With {tenantid} for Entra, which needs tenants.',
-  }),
-  client_id: words('As the provider has registered this server.'),
-  client_secret: SECRET,
-  auth_method: oneOf(
-    ['client_secret', 'private_key_jwt'],
-    'How this server authenticates there: with client_secret, or with a key pair of its own. Default: client_secret.',
-  ),
-  assertion_audience: words('The audience of its assertions with private_key_jwt. Default: the issuer.'),
-  scopes: values('The scopes that are requested. Default: openid, profile, email.'),
+  ...OPENID,
   domains: shortList(
     text({ pattern: DOMAIN.source, maxLength: 253 }),
-    'Domains of e-mail addresses: whoever enters such a name is sent there.',
+    'Domains of e-mail addresses: people who enter a user name in one of them are sent to this provider.',
   ),
   require: {
     type: 'object',
-    additionalProperties: values('Values, one of which the claim must have.'),
+    additionalProperties: claimValues('Values, one of which the claim must have.'),
     description: 'For every claim, one of the values; at every sign-in. Such as {"groups": ["gatehouse"]}.',
   } as const,
   provision: oneOf(
@@ -86,10 +69,6 @@ export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
     description: 'Links an identity to the user whose externalId the SCIM client has set to the claim.',
   },
   rules: shortList(RULE, 'Roles and attributes by claims, applied at every sign-in.'),
-  trust_mfa: {
-    ...closed([], { amr: values('Values of amr.'), acr: values('Values of acr.') }),
-    description: 'What counts as two factors. Default: nothing; a second factor is then asked for here.',
-  },
   trust_email: flag('Believe its email_verified. Default: false.'),
   lifetime: text({
     pattern: DURATION.source,
@@ -97,8 +76,6 @@ export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
     description: 'How long sessions and refresh tokens of a sign-in last at most, from 5 minutes to 365 days.',
   }),
   logout: flag('Continue a sign-out here with a sign-out there. Default: false.'),
-  private: flag('Allow private and loopback addresses, and http. Default: false.'),
-  tenants: shortList(text({ pattern: TENANT_ID.source }), 'The ids of the tenants of Entra whose users may sign in.'),
   disabled: flag('Nobody can sign in with it. Default: false.'),
 })
 
@@ -110,29 +87,16 @@ export const PROVIDER_PATTERNS = [
   [TENANT_ID.source, 'must be the id of a tenant, such as 8a3b6f6e-2f0c-4d0e-9a55-0f4b0a1c2d3e'],
 ] as const
 
-const TEMPLATE = '{tenantid}'
-
 /** What one definition alone cannot have. `roles` and `attributes` are those that exist. */
 export function providerFaults(
   provider: DeclaredProvider,
   roles: ReadonlySet<string>,
   attributes: { has(name: string): boolean },
 ): Fault[] {
-  const faults: Fault[] = []
-  const fault = (path: string, reason: string | undefined) =>
-    reason !== undefined && faults.push({ path, text: reason })
-  fault('issuer', issuerFault(provider))
-  const isTemplate = provider.issuer.includes(TEMPLATE)
-  const tenants = provider.tenants?.length ?? 0
-  if (isTemplate && tenants === 0) fault('tenants', 'are needed: without them any tenant of Entra could sign in')
-  if (!isTemplate && tenants > 0) fault('tenants', `need an issuer with ${TEMPLATE}`)
+  const faults = openIdFaults(provider)
+  const fault = (path: string, reason: string) => faults.push({ path, text: reason })
   if (provider.provision === 'create' && Object.keys(provider.require ?? {}).length === 0)
     fault('require', 'is needed with provision create: it says who gets an account')
-  if (provider.auth_method !== 'private_key_jwt' && provider.assertion_audience !== undefined)
-    fault('assertion_audience', 'needs auth_method private_key_jwt')
-  if (provider.scopes !== undefined && !provider.scopes.includes('openid')) fault('scopes', 'must contain openid')
-  for (const [index, scope] of (provider.scopes ?? []).entries())
-    if (!/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) fault(`scopes[${index}]`, 'is not a scope')
   const lifetime = provider.lifetime === undefined ? undefined : readDuration(provider.lifetime)
   if (lifetime !== undefined && (lifetime < LEAST_LIFETIME || lifetime > MOST_LIFETIME))
     fault('lifetime', `must be from ${writeDuration(LEAST_LIFETIME)} to ${writeDuration(MOST_LIFETIME)}`)
@@ -142,17 +106,6 @@ export function providerFaults(
       fault(`rules[${index}].attribute`, `unknown attribute "${rule.attribute}"`)
   }
   return faults
-}
-
-/** OpenID Connect Discovery §3. */
-function issuerFault({ issuer, private: isPrivate }: DeclaredProvider): string | undefined {
-  const url = URL.parse(issuer.replace(TEMPLATE, 'tenant'))
-  if (url === null || !['https:', 'http:'].includes(url.protocol)) return 'must be a URL that begins with https://'
-  if (url.protocol === 'http:' && isPrivate !== true)
-    return 'must begin with https://; only a private provider may use http'
-  if (url.search !== '' || url.hash !== '' || /[?#]/.test(issuer)) return 'must have no query and no fragment'
-  if (url.username !== '' || url.password !== '') return 'must contain no password'
-  return undefined
 }
 
 /** What several providers cannot be together. `memberPath` gives the path of one in the file. */
@@ -177,9 +130,10 @@ export function providersFaults(
   if (rules > MOST_RULES)
     faults.push({ path: '', text: `all providers together can have at most ${MOST_RULES} rules, not ${rules}` })
   const [issuers, domains] = [new Map<string, string>(), new Map<string, string>()]
-  for (const { id, issuer, tenants, domains: own } of all) {
-    // An identity is an issuer and a subject: two definitions of one issuer would share identities.
-    const names = [issuer, ...tenants.map((tenant) => issuer.replace(TEMPLATE, tenant))]
+  for (const provider of all) {
+    const { id, domains: own } = provider
+    // Two definitions of one issuer would share identities.
+    const names = listOpenIdIssuers(provider)
     const holder = names.map((name) => issuers.get(name)).find((other) => other !== undefined)
     if (holder !== undefined)
       faults.push({ path: `${memberPath(id)}issuer`, text: `is that of the provider ${holder} already` })
@@ -194,31 +148,23 @@ export function providersFaults(
   return faults
 }
 
-const DEFAULT_SCOPES = ['openid', 'profile', 'email']
 const DEFAULT_USERNAME_CLAIM = 'preferred_username'
 
 /** With the defaults. The declaration has no faults. */
 export function toProvider(declared: DeclaredProvider): Provider {
   return {
+    ...toOpenId(declared),
     id: declared.id,
     name: declared.name ?? declared.id,
-    issuer: declared.issuer,
-    clientId: declared.client_id,
-    authMethod: declared.auth_method ?? 'client_secret',
-    assertionAudience: declared.assertion_audience,
-    scopes: declared.scopes ?? DEFAULT_SCOPES,
     domains: declared.domains ?? [],
     require: declared.require ?? {},
     provision: declared.provision ?? 'never',
     usernameClaim: declared.username_claim ?? DEFAULT_USERNAME_CLAIM,
     link: declared.link && { claim: declared.link.claim, scim: declared.link.scim },
     rules: (declared.rules ?? []).map(ruleTarget),
-    trustMfa: { amr: declared.trust_mfa?.amr ?? [], acr: declared.trust_mfa?.acr ?? [] },
     trustEmail: declared.trust_email ?? false,
     lifetime: declared.lifetime === undefined ? undefined : readDuration(declared.lifetime),
     logout: declared.logout ?? false,
-    private: declared.private ?? false,
-    tenants: declared.tenants ?? [],
     disabled: declared.disabled ?? false,
   }
 }
@@ -231,30 +177,19 @@ function ruleTarget(rule: NonNullable<DeclaredProvider['rules']>[number]): Provi
 
 /** As it is declared, without the members that have their default, and without the secret. */
 export function declareProvider(provider: Provider): Readonly<Record<string, unknown>> {
-  const { trustMfa, lifetime, link } = provider
+  const { lifetime, link } = provider
   const members: [name: string, value: unknown, isDefault: boolean][] = [
     ['name', provider.name, provider.name === provider.id],
-    ['issuer', provider.issuer, false],
-    ['client_id', provider.clientId, false],
-    ['auth_method', provider.authMethod, provider.authMethod === 'client_secret'],
-    ['assertion_audience', provider.assertionAudience, provider.assertionAudience === undefined],
-    ['scopes', provider.scopes, provider.scopes.join(' ') === DEFAULT_SCOPES.join(' ')],
+    ...openIdMembers(provider),
     ['domains', provider.domains, provider.domains.length === 0],
     ['require', provider.require, Object.keys(provider.require).length === 0],
     ['provision', provider.provision, provider.provision === 'never'],
     ['username_claim', provider.usernameClaim, provider.usernameClaim === DEFAULT_USERNAME_CLAIM],
     ['link', link, link === undefined],
     ['rules', provider.rules, provider.rules.length === 0],
-    [
-      'trust_mfa',
-      { ...(trustMfa.amr.length > 0 && { amr: trustMfa.amr }), ...(trustMfa.acr.length > 0 && { acr: trustMfa.acr }) },
-      trustMfa.amr.length === 0 && trustMfa.acr.length === 0,
-    ],
     ['trust_email', provider.trustEmail, !provider.trustEmail],
     ['lifetime', lifetime === undefined ? undefined : writeDuration(lifetime), lifetime === undefined],
     ['logout', provider.logout, !provider.logout],
-    ['private', provider.private, !provider.private],
-    ['tenants', provider.tenants, provider.tenants.length === 0],
     ['disabled', provider.disabled, !provider.disabled],
   ]
   const given = members.filter(([, , isDefault]) => !isDefault).map(([name, value]) => [name, value] as const)

@@ -80,7 +80,7 @@ export const PROVIDERS = {
     argument: 'PROVIDER',
     others: { issuer: 'ISSUER', client_id: 'CLIENT_ID' },
     options: {
-      '--name': { member: 'name', value: 'NAME', help: 'on buttons and pages (default: the id)' },
+      '--name': { value: 'NAME', help: 'on buttons and pages (default: the id)' },
       '--domain': {
         member: 'domains',
         value: 'DOMAIN',
@@ -88,34 +88,30 @@ export const PROVIDERS = {
         help: 'usernames in this domain are sent there; repeatable',
       },
       '--require': {
+        isRead: true,
         value: 'CLAIM=VALUE',
         repeatable: true,
         help: 'a claim must have this value, or another one given for it; repeatable',
       },
       '--provision': {
-        member: 'provision',
         value: 'never|invited|create',
         help: 'who gets an account: linked identities only, people with a set-up link, or all who meet --require',
       },
-      '--lifetime': {
-        member: 'lifetime',
-        value: 'TIME',
-        help: 'how long a sign-in lasts at most, such as "7 days"',
-      },
-      '--logout': { member: 'logout', value: 'true|false', help: 'whether a sign-out continues there' },
-      '--private': {
-        member: 'private',
-        value: 'true|false',
-        help: 'whether it may have a private address, or use http',
-      },
-      '--secret': { help: 'ask for the client secret, or read it from stdin' },
+      '--lifetime': { value: 'TIME', help: 'how long a sign-in lasts at most, such as "7 days"' },
+      '--logout': { value: 'true|false', help: 'whether a sign-out continues there' },
+      '--private': { value: 'true|false', help: 'whether it may have a private address, or use http' },
+      '--secret': { isRead: true, help: 'ask for the client secret, or read it from stdin' },
       '--set': {
         isJson: true,
         value: 'MEMBER=JSON',
         repeatable: true,
         help: 'any other member of the definition, such as rules or trust_mfa; repeatable',
       },
-      '--key': { help: 'authenticate with a key pair instead of a secret (private_key_jwt)', only: 'add' },
+      '--key': {
+        isRead: true,
+        help: 'authenticate with a key pair instead of a secret (private_key_jwt)',
+        only: 'add',
+      },
       '--default': { resets: true, value: 'MEMBER', help: 'return to the default of a member; repeatable' },
     },
     columns: ['id', 'name', 'issuer', 'provision', 'domains', 'disabled'],

@@ -2,6 +2,7 @@
 
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
+import { readPages } from './all-pages.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
 import { CLIENTS } from './clients.ts'
@@ -10,11 +11,13 @@ import { type AnyResource, byKey, readKey } from './define-resource.ts'
 import { FEEDS } from './feeds.ts'
 import { PROVIDERS } from './providers.ts'
 import { ROLES } from './roles.ts'
+import { USERS } from './users.ts'
 
 export const RESOURCES = {
   apis: APIS,
   roles: ROLES,
   attributes: ATTRIBUTES,
+  users: USERS,
   clients: CLIENTS,
   providers: PROVIDERS,
   controllers: CONTROLLERS,
@@ -30,9 +33,9 @@ export function listResources(): readonly AnyResource[] {
   return Object.values(RESOURCES)
 }
 
-/** Users may hold or need it: it is created before them. */
-export function isHeldByUsers({ section }: AnyResource): boolean {
-  return section === 'apis' || section === 'roles' || section === 'attributes'
+/** A plan and an exported file have these before tables and views. */
+export function isBeforeTables({ section }: AnyResource): boolean {
+  return ['apis', 'roles', 'attributes', 'users', 'clients'].includes(section)
 }
 
 /** Of a kind of which there may be many: those that the file names, and those that it removes. */
@@ -53,21 +56,10 @@ async function readItems(
   store: DefinitionStore<object>,
   declaration: { readonly prune?: boolean },
 ): Promise<readonly object[]> {
-  const declared: readonly object[] | undefined = Reflect.get(declaration, resource.section)
   if (resource.isLarge !== true) return store.list()
-  const named = await Promise.all((declared ?? []).map((each) => store.find(readKey(resource, each))))
-  const others = declaration.prune === true ? await readAll(resource, store) : []
-  return [...others, ...named.filter((item) => item !== undefined)]
-}
-
-const PAGE = 500
-
-async function readAll(resource: AnyResource, store: DefinitionStore<object>): Promise<readonly object[]> {
-  const all: object[] = []
-  for (;;) {
-    const last = all.at(-1)
-    const page = await store.list({ after: last === undefined ? '' : readKey(resource, last), limit: PAGE })
-    all.push(...page)
-    if (page.length < PAGE) return all
-  }
+  if (declaration.prune === true)
+    return readPages((last, limit) => store.list({ after: last === undefined ? '' : readKey(resource, last), limit }))
+  const declared: readonly object[] = Reflect.get(declaration, resource.section) ?? []
+  const named = await Promise.all(declared.map((each) => store.find(readKey(resource, each))))
+  return named.filter((item) => item !== undefined)
 }

@@ -77,14 +77,13 @@ export const ROLES = {
         repeatable: true,
         help: 'a scope that the role grants; repeatable',
       },
-      '--description': { member: 'description', value: 'TEXT', help: 'what the role is for' },
+      '--description': { value: 'TEXT', help: 'what the role is for' },
       '--second-factor': {
         member: 'require_second_factor',
         value: 'true|false',
         help: 'whether users with this role need a second factor',
       },
       '--provisioned': {
-        member: 'provisioned',
         value: 'true|false',
         help: 'whether SCIM clients see it as a group, and may give it to users',
       },

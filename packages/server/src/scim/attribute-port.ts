@@ -1,6 +1,5 @@
 /** What SCIM needs of the attributes that operators declare: those with a SCIM path are read and written under it. */
-import type { parseAttributeValues } from '../store/attributes/attribute-values.ts'
-import type { AttributeDefinition } from '../store/attributes/attributes.ts'
+import type { AttributeDefinition, parseAttributeValues } from '../accounts/scim-reads.ts'
 
 export type ScimAttribute = AttributeDefinition
 

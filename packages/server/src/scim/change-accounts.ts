@@ -1,18 +1,21 @@
 /** Changes of users and groups by a SCIM client, through the account service; its faults in the codes of SCIM (RFC 7644 §3.12). */
 import type { Refusal } from 'gatehouse-protocol'
-import { AccountFault } from '../accounts/account-fault.ts'
-import type { AccountWork } from '../accounts/accounts.ts'
+import { AccountFault, ExternalIdTaken, UsernameTaken } from '../accounts/account-fault.ts'
+import type { AccountsInside } from '../accounts/accounts.ts'
+import { type ScimReads, scimReads } from '../accounts/scim-reads.ts'
 import type { Context } from '../http/context.ts'
-import { UsernameTaken } from '../store/accounts/users.ts'
-import { ExternalIdTaken } from '../store/scim/external-ids.ts'
-import { readCaller, type ScimEnv } from './environment.ts'
+import type { ScimEnv } from './environment.ts'
 import { badRequest, conflict, forbidden } from './scim-error.ts'
 
-export async function changeAccounts<T>(context: Context, { accounts }: ScimEnv, work: AccountWork<T>): Promise<T> {
-  const { principal, address, id: requestId } = context
-  const { clientId: client, source } = readCaller(context)
+export async function changeAccounts<T>(
+  { principal, address, id: requestId }: Context,
+  { accounts }: ScimEnv,
+  work: (accounts: AccountsInside, reads: ScimReads) => Promise<T>,
+): Promise<T> {
+  const { subject: actor, clientId: client } = principal
+  const author = { source: `scim:${client}`, actor, client, address, requestId } as const
   try {
-    return await accounts.change({ source, actor: principal.subject, client, address, requestId }, work)
+    return await accounts.change(author, (inside, stores) => work(inside, scimReads(stores, client)))
   } catch (error) {
     if (error instanceof UsernameTaken || error instanceof ExternalIdTaken) throw conflict(error.message)
     throw error instanceof AccountFault ? refusalFor(error) : error

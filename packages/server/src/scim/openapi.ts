@@ -1,6 +1,7 @@
 /** The SCIM routes in /openapi.json. */
 import type { ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../http/openapi.ts'
-import { PROVISIONING, SCIM_PATH } from './environment.ts'
+import { PROVISIONING } from './authentication.ts'
+import { SCIM_PATH } from './environment.ts'
 import { SCIM_TYPE } from './scim-error.ts'
 
 const RESOURCE: JsonSchema = { type: 'object', description: 'As /scim/v2/Schemas describes it (RFC 7643).' }

@@ -4,9 +4,9 @@ import type { Context } from '../http/context.ts'
 import type { ApiRoute } from '../http/openapi.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { Method, Route, RouteGroup } from '../http/route.ts'
-import { type ScimAuthenticationOptions, scimAuthentication } from './authentication.ts'
+import { PROVISIONING, type ScimAuthenticationOptions, scimAuthentication } from './authentication.ts'
 import { resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
-import { PROVISIONING, SCIM_PATH, type ScimEnv } from './environment.ts'
+import { SCIM_PATH, type ScimEnv } from './environment.ts'
 import type { JsonObject } from './filter/match.ts'
 import { createGroup, deleteGroup, getGroup, patchGroup, replaceGroup } from './groups/groups.ts'
 import { listGroups } from './groups/list-groups.ts'
@@ -49,7 +49,7 @@ export function scimGroup(env: ScimEnv, access: ScimAuthenticationOptions): Rout
     const now = env.clock()
     if (now - (seen.get(clientId) ?? 0) < NOTED_EVERY_MS) return
     seen.set(clientId, now)
-    env.stores.scim.tokens.seen(clientId, undefined).catch(() => seen.delete(clientId))
+    env.tokens.seen(clientId, undefined).catch(() => seen.delete(clientId))
   }
 
   function countReply({ method, route: path, response }: Context): void {

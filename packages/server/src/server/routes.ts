@@ -156,7 +156,7 @@ function scimRoutes(parts: RouteParts): LazyRouteGroups {
       const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
       const env = {
         accounts: await loadAccounts(parts),
-        stores,
+        tokens: stores.scim.tokens,
         clock,
         metrics,
         base: identity.issuer.name + SCIM_PATH,
@@ -166,7 +166,7 @@ function scimRoutes(parts: RouteParts): LazyRouteGroups {
         },
       }
       const { authenticate, clients } = identity
-      return [scimGroup(env, { authenticate, clients, tokens: stores.scim.tokens, clock })]
+      return [scimGroup(env, { authenticate, clients, tokens: env.tokens })]
     },
   }
 }

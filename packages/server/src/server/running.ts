@@ -139,7 +139,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
     answerClosed(ports.listener, reason, {
       logger,
       metrics: services.metrics,
-      readAddress: (request) => addresses.of(request),
+      readAddress: addresses.read,
       base: basePath,
     })
     state.beginStop()

@@ -204,7 +204,7 @@ function answerRequests(
     resourceMetadata: createResourceMetadata(issuer),
     arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
-    readAddress: (request) => addresses.of(request),
+    readAddress: addresses.read,
     admit: connections.admit,
     authenticate,
     checkProof,

@@ -5,10 +5,11 @@ import { BadSetting } from '../config/parsers.ts'
 import { effectiveWireHost, effectiveWirePort, takesWirePasswords } from '../config/wire.ts'
 import type { Opening } from '../http/listener.ts'
 import type { Identity } from '../identity/identity.ts'
+import { lazily } from '../lib/once.ts'
 import { TOOLS_CLIENT } from '../store/clients/built-in-clients.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { WirePort } from '../wire/listener/port.ts'
-import type { Wire } from '../wire/wire.ts'
+import type { Sessions, Wire } from '../wire/wire.ts'
 import type { Base } from './base.ts'
 import { readTls } from './options.ts'
 import type { Services } from './services.ts'
@@ -72,17 +73,22 @@ export async function openWire(
   const { config, issuer, bus, clock, cluster, logger, tracing } = base
   const { audit } = base.resources
   const { openSessions, Wire: WireServer } = await import('../wire/wire.ts')
-  const sessions = openSessions({
-    query: query.sessionParts,
-    rateLimits,
-    trace: tracing,
-    allowsWrites: () => config.wireWrites,
-    version: VERSION,
-    startedAt: clock(),
-    dataFolder: config.data,
-    onError: (error, requestId) => logger.error({ err: error, reqId: requestId }, 'failed'),
+  const startedAt = clock()
+  let sessions: Sessions | undefined
+  const loadSessions = lazily(async () => {
+    sessions = await openSessions({
+      query: query.sessionParts,
+      rateLimits,
+      trace: tracing,
+      allowsWrites: () => config.wireWrites,
+      version: VERSION,
+      startedAt,
+      dataFolder: config.data,
+      onError: (error, requestId) => logger.error({ err: error, reqId: requestId }, 'failed'),
+    })
+    return sessions.openSession
   })
-  cleanup.add(() => sessions.close())
+  cleanup.add(() => sessions?.close())
   const wire = new WireServer(
     {
       issuer,
@@ -92,7 +98,7 @@ export async function openWire(
       audit,
       metrics,
       logger,
-      openSession: sessions.openSession,
+      loadSessions,
       authenticate: identity.authenticate,
       checkSecret: await createCheckSecret(base, identity, rateLimits),
       findUsername: async (subject) => (await identity.users.findById(subject))?.username,

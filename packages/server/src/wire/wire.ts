@@ -23,12 +23,13 @@ import { ConnectionMemory, SharedMemory } from './protocol/connection-memory.ts'
 import { MessageReader } from './protocol/reader.ts'
 import { AUTHENTICATION_OK, backendKeyData, type ErrorFields, errorResponse } from './protocol/replies.ts'
 import type { OpenSession } from './session/contract.ts'
+import type { Sessions, SessionsOptions } from './session/sessions.ts'
 import { ConnectionGone, SignInChannel } from './sign-in/channel.ts'
 import { Limited, NotAccepted, TOO_MANY, toSignInRefusal } from './sign-in/refusal.ts'
 import { mayUsePlatform, type SignInEnv, type SignInResult, signIn } from './sign-in/sign-in.ts'
 import { negotiateVersion, readStartUp, StartUpRefused } from './sign-in/start-up.ts'
 
-export { openSessions } from './session/sessions.ts'
+export type { Sessions } from './session/sessions.ts'
 
 export interface WireSettings {
   readonly statementBytes: number
@@ -42,8 +43,9 @@ export interface WireSettings {
   readonly exempt: readonly string[]
 }
 
-export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 'findUsername'> {
-  readonly openSession: OpenSession
+export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'findUsername'> {
+  /** Called by each sign-in. */
+  readonly loadSessions: () => Promise<OpenSession>
   readonly settings: WireSettings
   readonly certificate: Certificate | undefined
   readonly bus: Pick<Bus, 'subscribe'>
@@ -54,6 +56,12 @@ export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'openSession' | 
   readonly logger: Logger
   readonly passCancelOn: CancelEnv['passOn']
   readonly passOwnCancelOn: CancelEnv['passOwnOn']
+}
+
+/** Loads what runs statements, half of this folder. */
+export async function openSessions(options: SessionsOptions): Promise<Sessions> {
+  const sessions = await import('./session/sessions.ts')
+  return sessions.openSessions(options)
 }
 
 /** For the administration. */
@@ -241,6 +249,7 @@ export class Wire {
       const channel = new SignInChannel(socket, reader, rest)
       const result = await signIn({ user, address, connectionId }, channel, this.#env)
       signedIn = result
+      const openSession = await this.#env.loadSessions()
       channel.release()
       // The time for the sign-in may be over.
       if (socket.destroyed) throw new ConnectionGone()
@@ -260,7 +269,7 @@ export class Wire {
           ...{ socket, reader, principal },
         },
         {
-          openSession: this.#env.openSession,
+          openSession,
           findUsername: this.#env.findUsername,
           monotonic,
           turns: this.#turns,

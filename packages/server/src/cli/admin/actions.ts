@@ -24,23 +24,28 @@ export function listPage(path: string, columns: readonly string[], filter?: (arg
   return list((args) => pagePath(path, args, filter?.(args)), columns)
 }
 
-/** Of a collection the one that the first argument names. */
-function oneOf(path: string | RequestPath, args: Arguments): string {
+/** The path of the item that the first argument names. */
+function itemPath(path: string | RequestPath, args: Arguments): string {
   return (typeof path === 'string' ? named(path) : path)(args)
 }
 
 export function show(path: string | RequestPath): Run {
-  return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', oneOf(path, args))).body })
+  return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', itemPath(path, args))).body })
 }
 
 type BuildBody = (call: AdminCommandCall) => JsonObject | Promise<JsonObject>
 
-export function create(path: string | RequestPath, buildBody: BuildBody): Run {
+/** Shows what it has created, or says it in a text. */
+export function create(
+  path: string | RequestPath,
+  buildBody: BuildBody,
+  text?: (made: JsonObject, args: Arguments) => string,
+): Run {
   return async (call) => {
     const { args, request } = call
     const given = await buildBody(call)
     const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: given })
-    return { kind: 'object', body }
+    return text === undefined ? { kind: 'object', body } : { kind: 'text', text: text(asObject(body), args), body }
   }
 }
 
@@ -48,7 +53,7 @@ export function create(path: string | RequestPath, buildBody: BuildBody): Run {
 export function replace(path: string | RequestPath, buildBody: BuildBody): Run {
   return async (call) => {
     const given = await buildBody(call)
-    return { kind: 'object', body: (await call.request('PUT', oneOf(path, call.args), { body: given })).body }
+    return { kind: 'object', body: (await call.request('PUT', itemPath(path, call.args), { body: given })).body }
   }
 }
 
@@ -56,7 +61,7 @@ export function replace(path: string | RequestPath, buildBody: BuildBody): Run {
 export function change(path: string | RequestPath, buildBody: BuildBody): Run {
   return async (call) => {
     const body = await buildBody(call)
-    const before = new Map(Object.entries(asObject((await call.request('GET', oneOf(path, call.args))).body)))
+    const before = new Map(Object.entries(asObject((await call.request('GET', itemPath(path, call.args))).body)))
     const changed = await patch(call, path, body)
     const after = new Map(Object.entries(asObject(changed)))
     const removed = Object.keys(body).flatMap((name) => {
@@ -84,7 +89,7 @@ export function setDisabled(path: string | RequestPath, noun: string, disabled: 
 
 export function remove(path: string | RequestPath, text: (name: string) => string): Run {
   return async ({ args, request }) => {
-    await request('DELETE', oneOf(path, args))
+    await request('DELETE', itemPath(path, args))
     return { kind: 'text', text: text(args.positionals[0] ?? '') }
   }
 }
@@ -110,5 +115,5 @@ async function patch(
   path: string | RequestPath,
   body: JsonObject,
 ): Promise<unknown> {
-  return (await request('PATCH', oneOf(path, args), { body, ifMatch: '*' })).body
+  return (await request('PATCH', itemPath(path, args), { body, ifMatch: '*' })).body
 }

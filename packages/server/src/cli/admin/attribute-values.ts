@@ -1,18 +1,9 @@
 /** The option of users and clients that gives values of attributes. */
 import { ATTRIBUTES } from '../../resources/attributes.ts'
-import type { Arguments, OptionTable } from '../args.ts'
+import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { asObject, type JsonObject } from '../output/json.ts'
 import type { AdminRequest } from './admin-command.ts'
-
-/** Of users and clients. */
-export const VALUES: OptionTable = {
-  '--attribute': {
-    value: 'NAME=VALUE',
-    repeatable: true,
-    help: 'a value of an attribute, replacing all its earlier ones; repeatable. NAME= removes them',
-  },
-}
 
 /** The member `attributes` of a user or client; nothing where no value is given. */
 export async function readValues(args: Arguments, request: AdminRequest): Promise<JsonObject> {

@@ -6,6 +6,7 @@ import { CONTROLLERS } from '../../resources/controllers.ts'
 import { FEEDS } from '../../resources/feeds.ts'
 import { PROVIDERS } from '../../resources/providers.ts'
 import { ROLES } from '../../resources/roles.ts'
+import { USERS } from '../../resources/users.ts'
 import type { Command } from '../command.ts'
 import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
@@ -20,10 +21,13 @@ import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { readProviderOptions } from './provider-options.ts'
 import { resourceCommands } from './resource-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
-import { USER_COMMANDS } from './user-commands.ts'
+import { readUserOptions, USER_COMMANDS } from './user-commands.ts'
+
+/** The order in which help lists them, before the other commands about users. */
+const USER_ORDER = ['add', 'list', 'show', 'rights', 'set', 'disable', 'enable', 'password', 'remove']
 
 export const ADMIN_COMMANDS: readonly Command[] = [
-  ...USER_COMMANDS,
+  ...[...resourceCommands(USERS, readUserOptions), ...USER_COMMANDS].sort((a, b) => userRank(a) - userRank(b)),
   ...LINK_COMMANDS,
   ...MAIL_COMMANDS,
   ...resourceCommands(CLIENTS, readClientOptions),
@@ -45,6 +49,11 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)
+
+function userRank({ name }: AdminCommand): number {
+  const index = USER_ORDER.indexOf(name.slice('user '.length))
+  return index === -1 ? USER_ORDER.length : index
+}
 
 export function toCommand(command: AdminCommand): Command {
   const { name, positionals = [], options, summary, examples } = command

@@ -1,10 +1,11 @@
 /** `gatehouse user invite`, `reset-link`, `links` and `first-admin`: one-time links with which people choose a password. */
+import { NEW_USER_OPTIONS } from '../../resources/users.ts'
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { asObject, type JsonObject } from '../output/json.ts'
 import { listPage, removeOr } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS } from './admin-command.ts'
-import { NEW_USER, ofUser, readNewUser } from './user-commands.ts'
+import { ofUser, readNewUser } from './user-commands.ts'
 
 const SEND = {
   '--send': { help: 'mail the link to the address of the user instead of printing it' },
@@ -17,7 +18,7 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user invite',
     positionals: ['USERNAME'],
-    options: { ...NEW_USER, ...EXPIRES, ...SEND },
+    options: { ...NEW_USER_OPTIONS, ...EXPIRES, ...SEND },
     summary: 'Creates a user without a password, and prints a one-time link for choosing one.',
     examples: ['user invite bob --role trader', 'user invite bob --name "Bob Jones" --expires 12h --json'],
     run: createLink((args) => ({ ...readNewUser(args), ...readExpiry(args), ...readSend(args) })),

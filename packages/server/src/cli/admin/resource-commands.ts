@@ -33,6 +33,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const named = (key: readonly string[]) => key.slice(0, positionals.length).join(' ')
   const added = [...keyMembers(resource), ...Object.keys(others)]
   const { confirm, done, ...removal } = commands.remove
+  const { argument: newKey = argument, done: made, ...addition } = commands.add
   const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
     inOrder(resource, {
       ...readMembers(resource.list.items, resumableOptions(resource, command), call.args, command),
@@ -42,7 +43,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     {
       name: `${noun} list`,
       ...commands.list,
-      ...(routes.pages && { options: { ...optionTable(Object.entries(filters)), ...PAGE_OPTIONS } }),
+      ...(routes.pages && { options: { ...PAGE_OPTIONS, ...optionTable(Object.entries(filters)) } }),
       run:
         routes.pages === undefined
           ? list(collection, commands.columns)
@@ -51,18 +52,22 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     ...only(commands.show, (text) => ({ name: `${noun} show`, positionals, ...text, run: show(one) })),
     {
       name: `${noun} add`,
-      positionals: [...positionals, ...Object.values(others)],
+      positionals: [newKey, Object.values(others)].flat(2),
       options: optionTable(resumableOptions(resource, 'add')),
-      ...commands.add,
+      ...addition,
       run:
         routes.replace === undefined
-          ? create(collection, async (call) => ({
-              ...Object.fromEntries(added.map((member, index) => [member, call.args.positionals[index]])),
-              ...(await body(call, 'add')),
-            }))
+          ? create(
+              collection,
+              async (call) => ({
+                ...Object.fromEntries(added.map((member, index) => [member, call.args.positionals[index]])),
+                ...(await body(call, 'add')),
+              }),
+              made && ((item, { positionals: key }) => made(named(key), item)),
+            )
           : replace(one, (call) => body(call, 'add')),
     },
-    ...only(commands.set, (text) => ({
+    ...only(commands.set, ({ options: _, ...text }) => ({
       name: `${noun} set`,
       positionals,
       options: optionTable(resumableOptions(resource, 'set')),
@@ -128,7 +133,8 @@ function withNames(options: Readonly<Record<string, MemberOption>>): NamedOption
 }
 
 function resumableOptions({ commands }: AnyResource, command: 'add' | 'set'): NamedOption[] {
-  return withNames(commands.options).filter(([, option]) =>
+  const options = (command === 'set' ? commands.set?.options : undefined) ?? commands.options
+  return withNames(options).filter(([, option]) =>
     option.resets === true ? command === 'set' : option.only === undefined || option.only === command,
   )
 }
@@ -165,8 +171,8 @@ function readMembers(
     if (option.resets === true) for (const member of args.values(name)) members.set(member, null)
     if (option.isJson === true)
       for (const [member, text] of args.pairs(name)) members.set(member, readJson(name, member, text))
-    if (option.member === undefined) continue
-    const [member = '', part] = option.member.split('.', 2)
+    if (option.resets === true || option.isJson === true || option.isRead === true) continue
+    const [member = '', part] = (option.member ?? name.slice(2).replaceAll('-', '_')).split('.', 2)
     const of = memberSchema(schema, member)
     if (part === undefined) members.set(member, readOption(args, name, option, of) ?? defaultValue(option, command))
     else {

@@ -1,62 +1,17 @@
-/** `gatehouse user …` */
+/** The commands of `gatehouse user` that do not follow from its definition. */
+
+import { MUST_CHANGE_OPTION } from '../../resources/users.ts'
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { asObject, type JsonObject } from '../output/json.ts'
-import { change, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
-import { type AdminCommand, PAGE_OPTIONS, pagePath, readBoolean, readList, withoutUndefined } from './admin-command.ts'
-import { readValues, VALUES } from './attribute-values.ts'
+import { list, listPage, named, removeOr } from './actions.ts'
+import { type AdminCommand, PAGE_OPTIONS, pagePath, withoutUndefined } from './admin-command.ts'
+import { readValues } from './attribute-values.ts'
+import type { ReadOthers } from './resource-commands.ts'
 
 const USERS = '/admin/users'
 
-const PROFILE = {
-  '--name': { value: 'NAME', help: 'the display name' },
-  '--email': { value: 'EMAIL', help: 'the email address' },
-} as const
-
-export const NEW_USER = {
-  '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
-  ...PROFILE,
-} as const
-
-const MUST_CHANGE = { '--must-change': { help: 'the user must replace the password at the next sign-in' } } as const
-
 export const USER_COMMANDS: readonly AdminCommand[] = [
-  {
-    name: 'user add',
-    positionals: ['USERNAME'],
-    options: { ...NEW_USER, ...VALUES, ...MUST_CHANGE },
-    summary: 'Creates a user; reads the password from a prompt or from stdin.',
-    examples: ['user add alice --role trader --attribute desk=FX', 'user add alice --must-change < password.txt'],
-    async run({ args, request, readPassword }) {
-      const [username] = args.positionals
-      const values = await readValues(args, request)
-      const password = await readPassword(`Password for ${username}: `)
-      const user = { ...readNewUser(args), ...values, password, ...readMustChange(args) }
-      const { body } = await request('POST', USERS, { body: user })
-      return { kind: 'text', text: `User ${username} was added as ${asObject(body).id}.`, body }
-    },
-  },
-  {
-    name: 'user list',
-    options: {
-      ...PAGE_OPTIONS,
-      '--prefix': { value: 'TEXT', help: 'only users whose username begins with this' },
-      '--search': { value: 'TEXT', help: 'only users whose username, name or e-mail address begins with this' },
-    },
-    summary: 'Lists users by name.',
-    examples: ['user list', 'user list --search liddell', 'user list --after mallory --json'],
-    run: listPage(USERS, ['username', 'id', 'roles', 'disabled', 'name', 'email'], (args) => ({
-      prefix: args.value('--prefix'),
-      search: args.value('--search'),
-    })),
-  },
-  {
-    name: 'user show',
-    positionals: ['USER'],
-    summary: 'Shows a user, named by username or id.',
-    examples: ['user show alice'],
-    run: show(USERS),
-  },
   {
     name: 'user rights',
     positionals: ['USER'],
@@ -70,58 +25,9 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'user set',
-    positionals: ['USER'],
-    options: {
-      ...PROFILE,
-      '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user, replacing all earlier ones; repeatable' },
-      ...VALUES,
-      '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
-      '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
-      '--break-glass': {
-        value: 'true|false',
-        help: 'whether a password works where local_sign_in is break_glass',
-      },
-      '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
-    },
-    summary: 'Changes a user.',
-    examples: [
-      'user set alice --email alice@example.com',
-      'user set alice --role trader --role news',
-      'user set alice --attribute desk=FX --attribute desk=Rates',
-    ],
-    run: change(USERS, async ({ args, request }) => ({
-      ...withoutUndefined({
-        username: args.value('--username'),
-        name: args.value('--name'),
-        email: args.value('--email'),
-        locale: args.value('--locale'),
-        roles: readList(args, '--role'),
-        break_glass: readBoolean(args, '--break-glass'),
-        must_change_password: readBoolean(args, '--must-change-password'),
-      }),
-      ...(await readValues(args, request)),
-    })),
-  },
-  {
-    name: 'user disable',
-    positionals: ['USER'],
-    summary: 'Disables a user and ends all their sessions and tokens at once.',
-    examples: ['user disable mallory --yes'],
-    confirm: ([user]) => `End all sessions and tokens of ${user}?`,
-    run: setDisabled(USERS, 'user', true),
-  },
-  {
-    name: 'user enable',
-    positionals: ['USER'],
-    summary: 'Enables a disabled user.',
-    examples: ['user enable mallory'],
-    run: setDisabled(USERS, 'user', false),
-  },
-  {
     name: 'user password',
     positionals: ['USER'],
-    options: { '--generate': { help: 'generate a random password and show it once' }, ...MUST_CHANGE },
+    options: { '--generate': { help: 'generate a random password and show it once' }, ...MUST_CHANGE_OPTION },
     summary: 'Sets a password, from a prompt or from stdin, and ends all sessions and tokens of the user.',
     examples: [
       'user password alice',
@@ -131,21 +37,13 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     async run({ args, request, readPassword }) {
       const [user] = args.positionals
       const given = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
-      const body = { ...given, ...readMustChange(args) }
+      const body = { ...given, ...(args.has('--must-change') && { must_change_password: true }) }
       const response = await request('PUT', named(USERS, 'password')(args), { body })
       const { password } = asObject(response.body)
       const text =
         password === undefined ? `The password of ${user} was set.` : `The password of ${user} is ${password}`
       return { kind: 'text', text, body: response.body ?? {} }
     },
-  },
-  {
-    name: 'user remove',
-    positionals: ['USER'],
-    summary: 'Deletes a user and everything that belongs to them.',
-    examples: ['user remove mallory --yes'],
-    confirm: ([user]) => `Permanently delete the user ${user}?`,
-    run: remove(USERS, (user) => `The user ${user} was deleted.`),
   },
   {
     name: 'user factors',
@@ -222,21 +120,30 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
 ]
 
+/** What options of `add` and `set` mean that set no single member. */
+export const readUserOptions: ReadOthers = async ({ args, request, readPassword }, command) => ({
+  ...(await readValues(args, request)),
+  ...(command === 'add' && {
+    roles: readRoles(args),
+    password: await readPassword(`Password for ${args.positionals[0]}: `),
+  }),
+})
+
 export function readNewUser(args: Arguments): JsonObject {
   return {
     username: args.positionals[0],
-    roles: [...new Set(args.values('--role'))],
+    roles: readRoles(args),
     ...withoutUndefined({ name: args.value('--name'), email: args.value('--email') }),
   }
+}
+
+function readRoles(args: Arguments): readonly string[] {
+  return [...new Set(args.values('--role'))]
 }
 
 /** The filter of a list that has the resources of all users, or of one user if it is named. */
 export function ofUser({ positionals: [user] }: Arguments): JsonObject {
   return { user }
-}
-
-function readMustChange(args: Arguments): JsonObject {
-  return args.has('--must-change') ? { must_change_password: true } : {}
 }
 
 function rightsText(body: unknown): string {

@@ -12,19 +12,14 @@ export async function checkProviders(database: Database, config: Config, now: nu
   const { checkProvider } = await import('../../server/provider-check.ts')
   return Promise.all(
     providers.map(async (provider) => {
-      const { id, issuer } = provider
+      const { id } = provider
       const callback = `${chooseIssuer(config)}/external/${encodeURIComponent(id)}/callback`
-      try {
-        await checkProvider(provider)
+      const found = await checkProvider(provider)
+      if (found === undefined)
         return ok('provider', `The provider ${id} can be used; its redirect URI for this server is ${callback}`)
-      } catch (error) {
-        const reason = errorReason(error instanceof Error && error.cause instanceof Error ? error.cause : error)
-        return fault(
-          'provider.unusable',
-          `The provider ${id} cannot be used: ${reason}`,
-          `Check that this machine reaches ${issuer} and that "gatehouse provider show ${id}" has its issuer as it writes it; a private address needs private.`,
-        )
-      }
+      const { error, advice } = found
+      const reason = errorReason(error instanceof Error && error.cause instanceof Error ? error.cause : error)
+      return fault('provider.unusable', `The provider ${id} cannot be used: ${reason}`, advice)
     }),
   )
 }

@@ -1,6 +1,9 @@
 /**
  * The socket that the client library and a person at a terminal share. The library authenticates, renews the token and tests
  * the connection on it, which the person does not see; what the person sends and receives passes unchanged.
+ *
+ * `ws`, because the WebSocket of Node.js does not say why a connection failed: neither the error of TCP or TLS, nor the status and the
+ * text of a refusal.
  */
 import { text } from 'node:stream/consumers'
 import { WebSocket } from 'ws'

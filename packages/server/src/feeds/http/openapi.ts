@@ -87,7 +87,7 @@ export function describeFeeds(): ApiRoute[] {
       path: '/feeds/{feed}/{topic}',
       summary: 'Shows the newest message of a topic, or its history; follows it as server-sent events.',
       parameters: [
-        integer('last', 'So many of the latest messages, the newest last.', 0, MAX_LAST),
+        integer('last', 'How many of the latest messages are returned, the newest last.', 0, MAX_LAST),
         {
           name: 'maxrate',
           in: 'query',

@@ -64,7 +64,7 @@ export function readTime(header: string | undefined, received: number): number {
 /** Counts messages that are none of the feed, because other programs may publish anything. */
 export type Skipped = (reason: 'subject' | 'not_json' | 'too_large') => void
 
-/** Undefined for what is no message of the feed. */
+/** Undefined if it is not a message of the feed. */
 export function readMessage(
   { subject, seq, time, isRemoval, payload }: Pick<Delivered, 'subject' | 'seq' | 'time' | 'isRemoval' | 'payload'>,
   subjects: Subjects,

@@ -20,7 +20,7 @@ export interface NatsFeedsOptions extends NatsOptions {
   /** Whether a feed is declared, of which a stream has the generation. */
   readonly isDeclared: (generation: string) => Promise<boolean>
   readonly onError: (error: unknown) => void
-  /** Other programs have published what is no message of the feed. */
+  /** Another program has published something that is not a message of the feed. */
   readonly onSkipped?: (feed: string, reason: Parameters<Skipped>[0]) => void
 }
 

@@ -10,7 +10,7 @@ import type { FeedStream, Head } from './stream.ts'
 import { WantedTopics } from './wanted-topics.ts'
 
 const HEARTBEAT_MS = 1_000
-/** So many heartbeats may be missed. */
+/** Without a heartbeat for this long, a connection counts as lost: three may be missed. */
 const SILENT_MS = 3_500
 const RETRY_MS = 200
 const INACTIVE_NS = 10e9

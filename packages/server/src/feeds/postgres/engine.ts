@@ -132,9 +132,9 @@ class PostgresFeeds implements FeedEngine {
   #onPayload(payload: string): void {
     const news = readAnnouncements(payload)
     for (const store of this.#stores) {
-      const told = news.get(store.id)
-      if (told === 'purged') store.refresh().catch(this.#onError)
-      else if (told !== undefined) store.heard(told)
+      const announced = news.get(store.id)
+      if (announced === 'purged') store.refresh().catch(this.#onError)
+      else if (announced !== undefined) store.heard(announced)
     }
   }
 

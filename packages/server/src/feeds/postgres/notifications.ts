@@ -40,9 +40,9 @@ export class Announcements {
     const sql = this.#database.servers.named.isFailover ? DURABLE_NOTIFY : NOTIFY
     try {
       while (this.#waiting.size > 0) {
-        const told = [...this.#waiting].slice(0, MOST_AT_ONCE)
-        for (const [id] of told) this.#waiting.delete(id)
-        await this.#database.read(sql, [told.map(([id, news]) => `${id}:${news}`).join(' ')])
+        const sent = [...this.#waiting].slice(0, MOST_AT_ONCE)
+        for (const [id] of sent) this.#waiting.delete(id)
+        await this.#database.read(sql, [sent.map(([id, news]) => `${id}:${news}`).join(' ')])
       }
     } catch {
       // A node that misses it polls.
@@ -52,7 +52,7 @@ export class Announcements {
   }
 }
 
-/** Every user of the database can notify: what is no announcement is left out, and what is wrong leads to a read that finds nothing. */
+/** Every user of the database can notify: payloads of another form are ignored, and a wrong announcement leads to a read that finds nothing. */
 export function readAnnouncements(payload: string): ReadonlyMap<number, number | 'purged'> {
   const news = new Map<number, number | 'purged'>()
   for (const [, id, seq] of payload.matchAll(/(\d{1,10}):(\d{1,15}|purged)/g))

@@ -96,7 +96,7 @@ begin
       with expired as materialized (
         select t.*, f.last_seq + row_number() over (order by t.last_seq) as seq from unnest(v_expired) as e (topic)
         join lateral (select * from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = e.topic limit 1) t on true
-      ), told as (
+      ), announced as (
         insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
         select p_feed, f.class, seq, v_now, last_n + 1, total, topic, null from expired where f.kind = ${KIND.history}
       ), removed as (

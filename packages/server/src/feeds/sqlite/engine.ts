@@ -1,6 +1,6 @@
 /** Feeds in SQLite: a file of their own, so that no publisher waits for a long write of another service. For one process, or its workers. */
 import { join } from 'node:path'
-import type { Clock } from 'gatehouse-protocol'
+import { type Clock, type MonotonicClock, monotonicClock } from 'gatehouse-protocol'
 import type { SharedFile } from '../../store/database/shared-file.ts'
 import type { FeedEngine, NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
@@ -15,6 +15,8 @@ export interface SqliteFeedsOptions {
   readonly onError: (error: unknown) => void
   /** How often expired messages are removed. */
   readonly sweepMs?: number
+  /** Of which writing on the event loop may take a share. */
+  readonly monotonic?: MonotonicClock
   /** Of workers, which share the file. */
   readonly shared?: SharedFeeds | undefined
 }
@@ -28,9 +30,9 @@ export interface SharedFeeds extends SharedFile {
 const SWEEP_MS = 1_000
 
 export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<FeedEngine> {
-  const { dataFolder, clock, onError, shared, sweepMs = SWEEP_MS } = options
+  const { dataFolder, clock, onError, shared, sweepMs = SWEEP_MS, monotonic = monotonicClock } = options
   const file = join(dataFolder, FEEDS_FILE)
-  const writer = await Writer.open(file, clock)
+  const writer = await Writer.open({ file, clock, isShared: shared !== undefined, monotonic })
   const database = openForReading(file)
   const reads = new Reads(database)
   /** By generation. */

@@ -29,7 +29,7 @@ const TABLES = `
   create index requests_by_time on requests (time);
 `
 
-/** In the thread that writes. */
+/** For the one that writes, which creates the file. */
 export function openForWriting(file: string): Database {
   // Created here with mode 600, because SQLite would make it readable for all users; its journals inherit the mode.
   closeSync(openSync(file, 'a', 0o600))
@@ -42,7 +42,7 @@ export function openForWriting(file: string): Database {
   return database
 }
 
-/** Created by the thread that writes. */
+/** Of a file that exists. */
 export function openForReading(file: string): Database {
   const database = new Sqlite(file, { readonly: true })
   database.pragma(`busy_timeout = ${BUSY_MS}`)

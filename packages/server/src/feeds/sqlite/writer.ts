@@ -1,9 +1,10 @@
-/** The thread that writes feeds.db, as the server sees it: jobs of one turn of the event loop are sent, and answered, together. */
+/** Writes feeds.db: the jobs of one turn of the event loop together; on the event loop while they are few and short, then in a thread. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { Clock } from 'gatehouse-protocol'
+import type { Clock, MonotonicClock } from 'gatehouse-protocol'
 import { PublisherTurns, withoutChosen } from '../publisher-turns.ts'
 import { type Job, type JobBatch, type JobResult, type JobResults, queuedRequest, textLength } from './jobs.ts'
+import { LoopWriter } from './loop-writer.ts'
 
 /** V8 would otherwise reserve 512 MiB for the code of the thread. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8, codeRangeSizeMb: 16 }
@@ -21,10 +22,21 @@ interface QueuedJob {
   reject(error: unknown): void
 }
 
+export interface WriterOptions {
+  readonly file: string
+  readonly clock: Clock
+  /** Processes that share a file wait for each other: they have a thread at once. */
+  readonly isShared: boolean
+  readonly monotonic: MonotonicClock
+}
+
 export class Writer {
   readonly #file: string
   readonly #clock: Clock
-  #worker: Worker
+  /** Until the thread is needed, which from then on writes everything. */
+  #loop: LoopWriter | undefined
+  /** Undefined until it has started. */
+  #thread: Worker | undefined
   readonly #turns = new PublisherTurns()
   /** Jobs that have not been sent. */
   #queued: QueuedJob[] = []
@@ -36,22 +48,23 @@ export class Writer {
   #isClosing = false
 
   /** Resolves when the file is open; rejects if it cannot be opened. */
-  static async open(file: string, clock: Clock): Promise<Writer> {
-    return new Writer(file, clock, await startThread(file))
+  static async open({ file, clock, isShared, monotonic }: WriterOptions): Promise<Writer> {
+    const writer = new Writer(file, clock)
+    if (isShared) writer.#use(await startThread(file))
+    else writer.#loop = new LoopWriter(file, monotonic)
+    return writer
   }
 
-  private constructor(file: string, clock: Clock, worker: Worker) {
+  private constructor(file: string, clock: Clock) {
     this.#file = file
     this.#clock = clock
-    this.#worker = worker
-    this.#listen()
   }
 
   /** Rejects if the job failed: then nothing was written. */
   run(job: Job): Promise<JobResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     // While somebody waits, the process must not end.
-    if (this.#waiting === 0) this.#worker.ref()
+    if (this.#waiting === 0) this.#thread?.ref()
     return new Promise((resolve, reject) => {
       const { publisher } = queuedRequest(job)
       this.#queued.push({ id: ++this.#lastId, job, publisher, size: textLength(job), resolve, reject })
@@ -65,25 +78,31 @@ export class Writer {
   async close(): Promise<void> {
     this.#isClosing = true
     if (this.#waiting > 0) await this.run({ kind: 'check' }).catch(() => {})
-    await this.#worker.terminate()
+    this.#fail(undefined)
+    this.#loop?.close()
+    await this.#thread?.terminate()
   }
 
   get #waiting(): number {
     return this.#sent.size + this.#queued.length
   }
 
-  #listen(): void {
-    this.#worker.unref()
-    this.#worker.on('message', ({ results }: JobResults) => this.#answer(results))
-    this.#worker.on('error', (error) => this.#fail(error))
-    this.#worker.on('exit', (code) => {
+  #use(thread: Worker): void {
+    this.#thread = thread
+    this.#failure = undefined
+    if (this.#waiting === 0) thread.unref()
+    thread.on('message', ({ results }: JobResults) => this.#answer(results))
+    thread.on('error', (error) => this.#fail(error))
+    thread.on('exit', (code) => {
       this.#fail(endedWith(code))
-      if (!this.#isClosing) void this.#restart()
+      void this.#restart()
     })
   }
 
   #send(): void {
     this.#willSend = false
+    if (this.#loop !== undefined) this.#writeOnLoop(this.#loop)
+    if (this.#thread === undefined) return
     const sent = this.#takeNext()
     if (sent.length === 0) return
     for (const queued of sent) {
@@ -91,7 +110,20 @@ export class Writer {
       this.#sent.set(queued.id, queued)
     }
     const jobs = sent.map(({ id, job }) => ({ id, job, ...queuedRequest(job) }))
-    this.#worker.postMessage({ now: this.#clock(), jobs } satisfies JobBatch)
+    this.#thread.postMessage({ now: this.#clock(), jobs } satisfies JobBatch)
+  }
+
+  /** What it does not write waits for the thread. */
+  #writeOnLoop(loop: LoopWriter): void {
+    const now = this.#clock()
+    const results = loop.write(this.#queued.map(({ job }) => ({ job, now })))
+    if (results === undefined) {
+      loop.close()
+      this.#loop = undefined
+      void this.#start()
+      return
+    }
+    for (const [index, queued] of this.#queued.splice(0).entries()) settle(queued, results[index])
   }
 
   /** As many as the thread may have. */
@@ -111,10 +143,9 @@ export class Writer {
       if (queued === undefined) continue
       this.#sent.delete(id)
       this.#sentLength -= queued.size
-      if (result.kind === 'failed') queued.reject(Object.assign(new Error(result.message), { code: result.code }))
-      else queued.resolve(result)
+      settle(queued, result)
     }
-    if (this.#waiting === 0) this.#worker.unref()
+    if (this.#waiting === 0) this.#thread?.unref()
     else if (this.#queued.length > 0) this.#send()
   }
 
@@ -126,20 +157,30 @@ export class Writer {
     for (const { reject } of waiting) reject(this.#failure)
   }
 
-  /** A thread that has ended, for lack of memory for example, is replaced. What it had not committed has failed. */
-  async #restart(): Promise<void> {
-    while (!this.#isClosing) {
-      await pause(RESTART_MS, undefined, { ref: false })
-      try {
-        this.#worker = await startThread(this.#file)
-        this.#listen()
-        this.#failure = undefined
-        return
-      } catch (error) {
-        this.#failure = error
-      }
+  /** What waits fails if it cannot start. */
+  async #start(): Promise<void> {
+    try {
+      this.#use(await startThread(this.#file))
+      this.#send()
+    } catch (error) {
+      this.#failure = error
+      this.#fail(error)
+      void this.#restart()
     }
   }
+
+  /** A thread that has ended, for lack of memory for example, is replaced. What it had not committed has failed. */
+  async #restart(): Promise<void> {
+    if (this.#isClosing) return
+    await pause(RESTART_MS, undefined, { ref: false })
+    if (!this.#isClosing) await this.#start()
+  }
+}
+
+function settle(queued: QueuedJob, result: JobResult | undefined): void {
+  if (result === undefined) queued.reject(new Error('A job of feeds has no result'))
+  else if (result.kind === 'failed') queued.reject(Object.assign(new Error(result.message), { code: result.code }))
+  else queued.resolve(result)
 }
 
 async function startThread(file: string): Promise<Worker> {

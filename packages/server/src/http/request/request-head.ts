@@ -33,7 +33,7 @@ export class ClientAddresses {
     this.#isReported = false
   }
 
-  of({ socket, headers }: IncomingMessage): string {
+  readonly read = ({ socket, headers }: IncomingMessage): string => {
     let client = socket.remoteAddress ?? ''
     if (!FORWARDED.some((name) => headers[name] !== undefined)) return client
     const hops = this.#areProxiesKnown ? forwardedHops(headers) : []

@@ -1,5 +1,5 @@
 /**
- * What an access token is for (RFC 8707): the built-in services, or one API of one's own, never both, so that no API can use the tokens of
+ * What an access token is for (RFC 8707): the built-in services, or one declared API, never both, so that no API can use the tokens of
  * its callers elsewhere. Audiences are `platform` and `identity`, which are built in, and the resources of APIs.
  */
 import { IDENTITY_AUDIENCE, isRight, PLATFORM_AUDIENCE, STREAM_PATH } from 'gatehouse-protocol'

@@ -152,7 +152,7 @@ function withoutInteraction(step: Step): Step {
   }
 }
 
-/** A token for an API of one's own, or for the platform if it is named, has a right there. */
+/** A token for a declared API, or for the platform if it is named, has a right there. */
 function lacksRight({ audiences }: AuthorizationRequest, scopes: readonly string[]): boolean {
   return audiences !== undefined && !audiences.includes(IDENTITY_AUDIENCE) && !scopes.some(isRight)
 }

@@ -1,16 +1,18 @@
 /**
- * The request of a client to an OAuth endpoint: its form (RFC 6749 §3.2), and the authentication of the client (§2.3) by
- * client_secret_basic, client_secret_post, an assertion (RFC 7523), or `none` for public clients.
+ * The request of a client to an OAuth endpoint: its form (RFC 6749 §3.2), its proof of a key (RFC 9449), and the authentication of the client
+ * (RFC 6749 §2.3) by client_secret_basic, client_secret_post, an assertion (RFC 7523), or `none` for public clients.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import { readProof } from '../../http/request/authentication.ts'
 import { type FormParameters, isForm, readParameters } from '../../http/request/body.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
 import { digestSecret } from '../../store/keys/opaque.ts'
+import type { Dpop, GoodProof } from '../dpop/dpop.ts'
 import { refuse, repeatedText } from '../oauth-error.ts'
 import { parseJwt } from '../tokens/jwt.ts'
 import type { ClientDirectory } from './client-directory.ts'
@@ -49,6 +51,31 @@ export function required(form: FormParameters, name: string): string {
   const value = form.get(name)
   if (value === undefined) throw refuse('invalid_request', `The parameter ${name} is missing`)
   return value
+}
+
+export interface ProofEnv extends Pick<ClientAuthEnv, 'clients'> {
+  readonly dpop: () => Promise<Dpop>
+}
+
+/**
+ * The DPoP proof of the request (RFC 9449 §5, §10.1), which comes before the client is authenticated; undefined without one. It is not used
+ * up yet: a request that is answered with a nonce is repeated with the same assertion.
+ */
+export async function checkProof(
+  request: ClientRequest,
+  form: FormParameters,
+  env: ProofEnv,
+): Promise<GoodProof | undefined> {
+  const proof = readProof(request)
+  if (proof === undefined) return undefined
+  const { method, path, address, id: requestId } = request
+  const { clientId, method: authMethod } = readCredentials(request.headers.authorization, form)
+  const known = await env.clients.find(clientId)
+  const dpop = await env.dpop()
+  const given = { proof, method, path, clientId: known?.id, address, requestId, isPublic: authMethod === 'none' }
+  const good = await dpop.checkAtEndpoint(given)
+  if (good.nonce !== undefined) request.setHeader('dpop-nonce', good.nonce)
+  return good
 }
 
 export async function authenticateClient(
@@ -105,7 +132,7 @@ async function findFault(
 }
 
 /** Which client the request is of, and how it authenticates; throws if it says neither. */
-export function readCredentials(authorization: string | undefined, form: FormParameters): Credentials {
+function readCredentials(authorization: string | undefined, form: FormParameters): Credentials {
   const clientId = form.get('client_id')
   const secret = form.get('client_secret')
   const assertion = form.get('client_assertion')

@@ -133,7 +133,7 @@ function serverMetadata(
   }
 }
 
-/** RFC 9728 §2. APIs of one's own publish theirs themselves. */
+/** RFC 9728 §2. Declared APIs publish theirs themselves. */
 function resourceMetadata(issuer: string, path: string, audience: string, known: KnownScopes): object {
   return {
     resource: issuer + path,

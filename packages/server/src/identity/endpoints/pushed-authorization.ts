@@ -12,11 +12,17 @@ import { isAuthorizationError } from '../authorize/authorization-error.ts'
 import { type PushedSettings, storePushed } from '../authorize/pushed-request.ts'
 import { type ReceivedEnv, readRequest } from '../authorize/received-request.ts'
 import type { AuthorizationRequest, RequestParameters } from '../authorize/request.ts'
-import { authenticateClient, type ClientAuthEnv, type ClientRequest, readForm } from '../clients/client-request.ts'
+import {
+  authenticateClient,
+  type ClientAuthEnv,
+  type ClientRequest,
+  checkProof,
+  type ProofEnv,
+  readForm,
+} from '../clients/client-request.ts'
 import type { GoodProof } from '../dpop/dpop.ts'
 import { isOAuthError, printable, refuse, replyWithOAuthError } from '../oauth-error.ts'
 import type { Signer } from '../tokens/signer.ts'
-import { checkProof, type ProofEnv } from './endpoint-proof.ts'
 
 export interface PushedAuthorizationEnv extends ClientAuthEnv, ReceivedEnv, ProofEnv {
   readonly clock: ClientAuthEnv['clock']
@@ -47,7 +53,7 @@ interface PushEnv extends PushedAuthorizationEnv {
 
 async function push(form: FormParameters, caller: ClientRequest, env: PushEnv): Promise<object> {
   // First: a request that is answered with a nonce is repeated with the same assertion.
-  const proof = await checkProof(form, caller, env)
+  const proof = await checkProof(caller, form, env)
   const client = await authenticateClient(caller, form, env)
   try {
     const request = bind(await check(form, client, env), proof)

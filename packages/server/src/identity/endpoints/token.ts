@@ -11,6 +11,8 @@ import {
   authenticateClient,
   type ClientAuthEnv,
   type ClientRequest,
+  checkProof,
+  type ProofEnv,
   readForm,
   required,
 } from '../clients/client-request.ts'
@@ -24,7 +26,6 @@ import { redeemRefreshToken } from '../grants/refresh-token.ts'
 import { ACCESS_TOKEN_TYPE, exchangeableScopes, redeemTokenExchange } from '../grants/token-exchange.ts'
 import { refuse } from '../oauth-error.ts'
 import type { Issuer } from '../tokens/issuer.ts'
-import { checkProof, type ProofEnv } from './endpoint-proof.ts'
 
 export interface TokenEnv extends GrantEnv, ClientAuthEnv, ProofEnv {
   readonly issuer: Issuer
@@ -72,7 +73,7 @@ interface Answer extends Pick<Redeemed, 'noteUndelivered'> {
 async function token(form: FormParameters, caller: ClientRequest, env: TokenEnv): Promise<Answer> {
   const grantType = required(form, 'grant_type')
   // First: a request that is answered with a nonce is repeated with the same assertion and code.
-  const proof = await checkProof(form, caller, env)
+  const proof = await checkProof(caller, form, env)
   const client = await authenticateClient(caller, form, env)
   const began = env.clock()
   let redeemed: Redeemed | undefined

@@ -12,7 +12,7 @@ export interface PageFrame {
   readonly assets: PageAssets
   /** The places that this node serves. */
   readonly places: readonly Place[]
-  /** Scopes of one's own: their texts, and the APIs that they belong to. Absent on pages that show none. */
+  /** Custom scopes: their texts, and the APIs that they belong to. Absent on pages that show none. */
   readonly scopes?: OwnScopeTexts | undefined
   /** The CSRF token of this browser, which every form sends back. */
   readonly formToken: string

@@ -7,12 +7,13 @@ import { claimFlow, type ExternalSignIn, type FlowInteraction, noteProgress } fr
 import { proceed } from '../browser/proceed.ts'
 import { passFirstFactor } from '../browser/sign-in/sign-in.ts'
 import { FEDERATED } from '../tokens/claims.ts'
-import { isMultiFactor } from './claims.ts'
+import { checkAllowed, neededClaims } from './claims.ts'
+import type { Proof } from './connector.ts'
+import { openConnector } from './connectors.ts'
 import type { ProvidersEnv } from './env.ts'
 import { answeringFaults } from './error-page.ts'
 import { providerFault } from './faults.ts'
 import { findPerson, identityLabel } from './person.ts'
-import { checkAllowed, type Proof, prove } from './proof.ts'
 import { settle } from './settle.ts'
 import { LOGOUT_SEAL } from './sign-out.ts'
 import { type StartedSignIn, spendStarted } from './started-sign-in.ts'
@@ -43,7 +44,8 @@ async function proveTimed(
 ): Promise<Proof> {
   const began = performance.now()
   try {
-    return await prove(answer, state, maxAge, provider, env)
+    const proven = await openConnector(provider, env).prove(answer, { state, maxAge, claims: neededClaims(provider) })
+    return { provider, ...proven }
   } finally {
     const seconds = (performance.now() - began) / 1000
     env.metrics.observe('gatehouse_provider_signin_seconds', { provider: provider.id }, seconds)
@@ -83,7 +85,7 @@ async function signIn(
   invitation: string | undefined,
   env: ProvidersEnv,
 ): Promise<void> {
-  const { provider } = proof
+  const { provider, isMultiFactor } = proof
   const person = await findPerson(proof, invitation, env)
   if (person.kind === 'unknown') {
     // The page offers a local sign-in; its user is then asked whether to link the identity.
@@ -92,24 +94,21 @@ async function signIn(
   }
   const user = await settle(context, proof, person, env)
   env.metrics.count('gatehouse_provider_signins_total', { provider: provider.id, outcome: 'good' })
-  const amr = isMultiFactor(provider, proof.idToken.claims) ? [FEDERATED, 'mfa'] : [FEDERATED]
+  const amr = isMultiFactor ? [FEDERATED, 'mfa'] : [FEDERATED]
   return passFirstFactor(context, flow, user, amr, env, externalSignIn(proof, env))
 }
 
-function externalSignIn({ provider, idToken, metadata, rawIdToken }: Proof, env: ProvidersEnv): ExternalSignIn {
-  const { issuer, subject, sid, authTime } = idToken
-  const { endSessionEndpoint: endpoint } = metadata
+function externalSignIn(proof: Proof, env: ProvidersEnv): ExternalSignIn {
+  const { provider, issuer, subject, sid, authTime, signOut } = proof
   const logout =
-    provider.logout && endpoint !== undefined
-      ? seal(Buffer.from(JSON.stringify({ endpoint, idToken: rawIdToken })), env.providerKey, LOGOUT_SEAL)
-      : undefined
+    provider.logout && signOut !== undefined ? seal(Buffer.from(signOut), env.providerKey, LOGOUT_SEAL) : undefined
   const boundedUntil = provider.lifetime === undefined ? undefined : env.clock() + provider.lifetime
   return { provider: provider.id, issuer, subject, sid, logout, authTime, boundedUntil }
 }
 
 function pendingLink(proof: Proof, { clock }: ProvidersEnv, session?: string) {
-  const { issuer, subject } = proof.idToken
-  const pending = { provider: proof.provider.id, issuer, subject, label: identityLabel(proof), at: clock() }
+  const { provider, issuer, subject } = proof
+  const pending = { provider: provider.id, issuer, subject, label: identityLabel(proof), at: clock() }
   return session === undefined ? pending : { ...pending, session }
 }
 
@@ -123,7 +122,7 @@ async function offerLink(
 ): Promise<void> {
   if (!isSignedIn(context) || context.session.id !== session)
     throw providerFault('provider.state', 'The session that wanted to link has ended')
-  const known = await env.identities.find(proof.idToken.issuer, proof.idToken.subject)
+  const known = await env.identities.find(proof.issuer, proof.subject)
   if (known !== undefined && known.userId !== context.user.id)
     throw providerFault('identity.linked_elsewhere', 'The identity is linked to another user')
   if (known !== undefined) return proceed(context, flow, env)

@@ -2,6 +2,8 @@
 import type { AttributeValue } from '../../store/accounts/user.ts'
 import type { Provider } from '../../store/providers/providers.ts'
 import type { Claims } from '../tokens/jwt.ts'
+import type { Proof } from './connector.ts'
+import { providerFault } from './faults.ts'
 
 /** The values of a claim: one, or those of an array. The claim is a name, or a JSON Pointer (RFC 6901). */
 export function claimValues(claims: Claims, claim: string): readonly unknown[] {
@@ -27,7 +29,7 @@ export function claimText(claims: Claims, claim: string): string | undefined {
 }
 
 /** Whether every claim of `require` has one of its values. */
-export function meetsRequire({ require }: Pick<Provider, 'require'>, claims: Claims): boolean {
+function meetsRequire({ require }: Pick<Provider, 'require'>, claims: Claims): boolean {
   return Object.entries(require).every(([claim, accepted]) =>
     claimTexts(claims, claim).some((value) => accepted.includes(value)),
   )
@@ -53,8 +55,17 @@ export function applyRules({ rules }: Pick<Provider, 'rules'>, claims: Claims): 
 
 export type AttributeOutcome = ReadonlyMap<string, readonly AttributeValue[]>
 
+/** The top-level claims that a sign-in needs. */
+export function neededClaims(provider: Provider): string[] {
+  const describing = provider.provision === 'create' ? [topLevel(provider.usernameClaim), ...DESCRIBING] : []
+  return [...claimsRead(provider), ...describing]
+}
+
+/** Claims that describe a new user. */
+const DESCRIBING = ['name', 'email']
+
 /** The top-level claims that `require`, rules and `link` read. */
-export function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 'rules' | 'link'>): string[] {
+function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 'rules' | 'link'>): string[] {
   const named = [
     ...Object.keys(require),
     ...rules.map(({ claim }) => claim),
@@ -63,24 +74,16 @@ export function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 
   return [...new Set(named.map(topLevel))]
 }
 
-/**
- * Claims that the provider names without sending them (OpenID Connect Core §5.6.2): so Entra leaves out the groups of people who have
- * many. An absent group would count as "not in it", so those who read such a claim must refuse.
- */
-export function leftOut(claims: Claims): ReadonlySet<string> {
-  const names = own(claims, '_claim_names')
-  const elsewhere = typeof names === 'object' && names !== null ? Object.keys(names) : []
-  return new Set([...elsewhere, ...(own(claims, 'hasgroups') === undefined ? [] : ['groups'])])
+/** At every sign-in: nothing that is read was left out, and `require` is met. */
+export function checkAllowed({ provider, claims, leftOut }: Proof): void {
+  // An absent group would count as "not in it".
+  const unread = claimsRead(provider).filter((name) => leftOut.has(name))
+  if (unread.length > 0) throw providerFault('identity.groups_missing', `The provider left out ${unread.join(', ')}`)
+  if (!meetsRequire(provider, claims))
+    throw providerFault('identity.not_allowed', 'A claim of require has no listed value')
 }
 
-/** Whether a value that counts as two factors is among `amr` and `acr`. */
-export function isMultiFactor({ trustMfa }: Pick<Provider, 'trustMfa'>, claims: Claims): boolean {
-  const amr = claimTexts(claims, 'amr')
-  const acr = claimText(claims, 'acr')
-  return trustMfa.amr.some((value) => amr.includes(value)) || (acr !== undefined && trustMfa.acr.includes(acr))
-}
-
-export function topLevel(claim: string): string {
+function topLevel(claim: string): string {
   return claim.startsWith('/') ? unescaped(claim.split('/')[1] ?? '') : claim
 }
 

@@ -5,9 +5,9 @@ import { isTimeZone } from '../../lib/time-zones.ts'
 import type { Profile, User } from '../../store/accounts/user.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { claimText } from './claims.ts'
+import type { Proof } from './connector.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
-import type { Proof } from './proof.ts'
 
 export type Person =
   | { readonly kind: 'known'; readonly user: User; readonly identity: Identity }
@@ -18,8 +18,8 @@ export type Person =
   | { readonly kind: 'unknown' }
 
 export async function findPerson(proof: Proof, invitation: string | undefined, env: ProvidersEnv): Promise<Person> {
-  const { provider, idToken, claims } = proof
-  const identity = await env.identities.find(idToken.issuer, idToken.subject)
+  const { provider, issuer, subject, claims } = proof
+  const identity = await env.identities.find(issuer, subject)
   const invited = invitation === undefined ? undefined : await findInvited(invitation, proof, env)
   if (identity !== undefined) {
     const user = await env.users.findById(identity.userId)
@@ -85,11 +85,6 @@ function readProfile(claims: Proof['claims'], trustEmail: boolean): Profile {
 }
 
 /** What the person recognises the identity by. */
-export function identityLabel({ claims, idToken }: Proof): string {
-  return (
-    claimText(claims, 'email') ??
-    claimText(claims, 'preferred_username') ??
-    claimText(claims, 'name') ??
-    idToken.subject
-  )
+export function identityLabel({ claims, subject }: Proof): string {
+  return claimText(claims, 'email') ?? claimText(claims, 'preferred_username') ?? claimText(claims, 'name') ?? subject
 }

@@ -1,41 +1,27 @@
 /** The routes of sign-ins through other providers, loaded by the first request to one of them. */
-import { Refusal } from 'gatehouse-protocol'
 import type { RouteGroup } from '../../http/route.ts'
 import { formRoute, openAnonymousContext, pageRoute } from '../browser/browser-context.ts'
 import { browserCookies } from '../browser/cookies.ts'
 import { answerHead, BROWSER_HEADERS } from '../browser/page-reply.ts'
 import { showError } from '../browser/routes.ts'
-import { backchannelLogoutRoute } from './backchannel-logout.ts'
 import { takeAnswer } from './callback.ts'
+import type { Federation } from './connector.ts'
+import { CONNECTORS } from './connectors.ts'
 import type { ProvidersEnv } from './env.ts'
 import { showFault } from './error-page.ts'
 import { isProviderFault } from './faults.ts'
 import { askToLink, askToUnlink, decideLink, unlink } from './linking.ts'
-import { backFromSignOut } from './sign-out.ts'
+import { backFromSignOut, endSessionsOf } from './sign-out.ts'
 import { startInvitation, startLinking, startSignIn, startTrial } from './start.ts'
 
 export function providerGroups(parts: Omit<ProvidersEnv, 'cookies'>): readonly RouteGroup[] {
   const env: ProvidersEnv = { ...parts, cookies: browserCookies(parts.issuer.name) }
+  const federation: Federation = {
+    find: env.providers.findAny,
+    endSessions: (http, provider, notice) => endSessionsOf(http, provider, notice, env),
+  }
   return [
-    { at: [], limit: 'pages', routes: [backchannelLogoutRoute(env)] },
-    {
-      at: [],
-      limit: 'pages',
-      cors: '*',
-      routes: [
-        {
-          method: 'GET',
-          path: '/external/:id/jwks',
-          handle(http) {
-            const provider = env.providers.findAny(http.param('id'))
-            if (provider === undefined) throw new Refusal('http.not_found', 404, 'There is no such provider')
-            const { publicJwk } = provider.sealed
-            http.setHeader('cache-control', 'public, max-age=300')
-            http.json({ keys: publicJwk === undefined ? [] : [publicJwk] })
-          },
-        },
-      ],
-    },
+    ...Object.values(CONNECTORS).flatMap(({ routes }) => routes(federation, env)),
     {
       at: ['/external'],
       limit: 'pages',

@@ -15,10 +15,10 @@ import type { Stores } from '../../store/stores.ts'
 import { personAsAuthor } from '../browser/account-author.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
 import { applyRules } from './claims.ts'
+import type { Proof } from './connector.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
 import { findPerson, identityLabel, type Person } from './person.ts'
-import type { Proof } from './proof.ts'
 
 export type SettledPerson = Exclude<Person, { kind: 'unknown' }>
 
@@ -89,8 +89,8 @@ async function link(
   reason: 'created' | 'scim' | 'invitation',
   accounts: AccountsInside,
 ): Promise<void> {
-  const { issuer, subject } = proof.idToken
-  const identity = { issuer, subject, userId, provider: proof.provider.id, label: identityLabel(proof) }
+  const { provider, issuer, subject } = proof
+  const identity = { issuer, subject, userId, provider: provider.id, label: identityLabel(proof) }
   if ((await accounts.linkIdentity(identity, reason)) === undefined)
     throw new TakenMeanwhile('The identity was linked meanwhile')
 }

@@ -1,6 +1,7 @@
 /** `/external/{id}/start`, and the other ways to a provider: sends the browser there. */
 import { Refusal } from 'gatehouse-protocol'
 import type { FormParameters } from '../../http/request/body.ts'
+import { newSecret } from '../../store/keys/opaque.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { type BrowserContext, isSignedIn } from '../browser/browser-context.ts'
 import { beginFlow, claimFlow, type Flow, type FlowInteraction } from '../browser/flow.ts'
@@ -9,10 +10,10 @@ import { redirectedFirst } from '../browser/proceed.ts'
 import { isFresh } from '../browser/sign-in/factor-set-up.ts'
 import { providerStart } from '../browser/sign-in/sign-in.ts'
 import { leavePage } from '../pages/sign-in.ts'
-import { type Asked, authorizationUrl } from './authorization-request.ts'
+import type { SignInRequest } from './connector.ts'
+import { openConnector } from './connectors.ts'
 import type { ProvidersEnv } from './env.ts'
 import { answeringFaults } from './error-page.ts'
-import { readMetadata } from './metadata.ts'
 import { keepStarted, type Purpose } from './started-sign-in.ts'
 
 export async function startSignIn(context: BrowserContext, query: FormParameters, env: ProvidersEnv): Promise<void> {
@@ -92,15 +93,19 @@ async function begin(
   hint: string | undefined,
   env: ProvidersEnv,
 ): Promise<string> {
-  const metadata = await readMetadata(provider, env)
-  const asked = askedBy(flow, purpose, hint)
+  const request = { state: newSecret(), ...askedBy(flow, purpose, hint) }
+  const url = await openConnector(provider, env).signInUrl(request)
   const owner = { provider: provider.id, browser: context.browser() }
-  const state = await keepStarted({ flow: flow.handle, purpose, maxAge: asked.maxAge }, owner, env)
-  return authorizationUrl(provider, metadata, state, asked, env)
+  await keepStarted({ flow: flow.handle, purpose, maxAge: request.maxAge }, request.state, owner, env)
+  return url
 }
 
 /** `prompt=none` never comes here: it is decided without a page. */
-function askedBy({ details }: FlowInteraction, purpose: Purpose, hint: string | undefined): Asked {
+function askedBy(
+  { details }: FlowInteraction,
+  purpose: Purpose,
+  hint: string | undefined,
+): Omit<SignInRequest, 'state'> {
   if (details.kind === 'authorize') {
     const { prompt, maxAge, loginHint, uiLocales } = details.request
     return { again: prompt.includes('login'), maxAge, loginHint: hint ?? loginHint, uiLocales }

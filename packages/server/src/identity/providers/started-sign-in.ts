@@ -1,5 +1,5 @@
 /** A sign-in between the redirect to a provider and its answer: kept sealed under its `state`, which works once. */
-import { digestSecret, newSecret, seal, unseal } from '../../store/keys/opaque.ts'
+import { digestSecret, seal, unseal } from '../../store/keys/opaque.ts'
 import type { StateOwner } from '../../store/providers/provider-sign-ins.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
@@ -21,11 +21,14 @@ export interface StartedSignIn {
   readonly maxAge?: number | undefined
 }
 
-export async function keepStarted(started: StartedSignIn, owner: StateOwner, env: ProvidersEnv): Promise<string> {
-  const state = newSecret()
+export async function keepStarted(
+  started: StartedSignIn,
+  state: string,
+  owner: StateOwner,
+  env: ProvidersEnv,
+): Promise<void> {
   const sealed = seal(Buffer.from(JSON.stringify(started)), env.providerKey, sealPurpose(state))
   await env.providerSignIns.begin(state, owner, sealed)
-  return state
 }
 
 /** Refuses a state that was used before, is too old, or belongs to another browser or provider. */

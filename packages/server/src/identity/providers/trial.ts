@@ -2,11 +2,11 @@
 import { type BrowserContext, isSignedIn } from '../browser/browser-context.ts'
 import { frameFor, sendPage } from '../browser/page-reply.ts'
 import { trialPage } from '../pages/identities.ts'
-import { applyRules, isMultiFactor } from './claims.ts'
+import { applyRules, checkAllowed } from './claims.ts'
+import type { Proof } from './connector.ts'
 import type { ProvidersEnv } from './env.ts'
 import { isProviderFault, providerFault } from './faults.ts'
 import { findPerson, type Person } from './person.ts'
-import { checkAllowed, type Proof } from './proof.ts'
 import { readValues } from './settle.ts'
 
 export async function showTrial(
@@ -28,7 +28,7 @@ export async function showTrial(
       name,
       values: readValues(env.attributes.definitions.get(name), values).map(String),
     })),
-    isMultiFactor: isMultiFactor(proof.provider, proof.idToken.claims),
+    isMultiFactor: proof.isMultiFactor,
     claims: JSON.stringify(proof.claims, undefined, 2),
   })
   sendPage(context.http, page)

@@ -53,7 +53,7 @@ export function createAccess({ issuer, signer, revocationList, clock, readNames,
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
   let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
-  /** Tokens for the built-in services. Those for APIs of one's own are valid only there, and for what describes tokens. */
+  /** Tokens for the built-in services. Those for declared APIs are valid only there, and for what describes tokens. */
   const authenticate: Authenticate = (token) => {
     const principal = authenticateAny(token)
     return principal instanceof Promise ? principal.then(orForeign) : orForeign(principal)
@@ -70,7 +70,7 @@ export function createAccess({ issuer, signer, revocationList, clock, readNames,
   }
   return {
     authenticate,
-    /** Also tokens for APIs of one's own, for userinfo, introspection and revocation. */
+    /** Also tokens for declared APIs, for userinfo, introspection and revocation. */
     authenticateAny,
     /** Clears the caches, for example because a signing key was withdrawn. */
     forget() {

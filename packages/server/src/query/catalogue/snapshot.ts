@@ -163,7 +163,7 @@ function isOpenedBy(scopes: ReadonlySet<string>, needed: ReadonlySet<string>): b
   return needed.size === 0 ? hasBuiltInScope(scopes) : needed.isSubsetOf(scopes)
 }
 
-/** A right of one's own opens only what names it. */
+/** A custom right opens only what names it. */
 function hasBuiltInScope(scopes: ReadonlySet<string>): boolean {
   for (const scope of scopes) if (isPlatformScope(scope)) return true
   return false

@@ -18,8 +18,8 @@ import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { callOwner } from '../run/call.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
+import type { Observe } from '../run/observe.ts'
 import { shownStatement } from '../run/running.ts'
-import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { AttributeWatch } from './attribute-watch.ts'
 import {
@@ -41,11 +41,11 @@ import { Resumes } from './resume.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
 import { type LiveTarget, planTarget, type TargetEnv } from './target.ts'
 
-export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
+export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source'> {
   readonly catalogue: NodeCatalogue
   readonly limits: LiveLimits
   readonly deriveKey: DeriveKey
-  readonly slowLog: SlowLog
+  readonly observe: Observe
   /** What row filters know of callers besides their tokens. */
   readonly attributes: AttributeSource
   readonly bus: Pick<Bus, 'subscribe'>
@@ -82,7 +82,7 @@ export class LiveService implements LiveQueries {
     const { engine, limits, onError, catalogue } = options
     const counts = this.#counts
     this.#options = options
-    this.#reader = new LiveReader({ ...options, source: engine.live, counts })
+    this.#reader = new LiveReader({ ...options, source: engine.live })
     const seal = new PositionSeal(options.deriveKey, options.clock)
     this.#results = new ResultCache({ reader: this.#reader, seal, counts, onError })
     this.#resumes = new Resumes(this.#reader, seal)
@@ -200,7 +200,7 @@ export class LiveService implements LiveQueries {
   }
 
   watch(metrics: Metrics): void {
-    this.#counts.watch(metrics, this.#options.engine.kind)
+    this.#counts.watch(metrics)
     metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
     metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
     metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.budget.bytes]])

@@ -128,13 +128,13 @@ export class LongPlans<Plan extends NonNullable<unknown>> {
     do {
       isMade = this.#step()
       spent = performance.now() - began
-      // Who waits for a plan takes it before further ones replace it.
+      // A caller that waits for a plan takes it before further ones replace it.
     } while (!isMade && this.#jobs.size > 0 && spent < TURN_MS)
     this.#debtMs += spent
     if (this.#jobs.size > 0) this.#schedule()
   }
 
-  /** One step for the caller whose turn it is, who then goes to the end of the queue. Whether it was the last one of a plan. */
+  /** Makes one step for the first caller in the queue, who then goes to its end. Returns whether it was the last step of a plan. */
   #step(): boolean {
     const [first] = this.#jobs
     if (first === undefined) return false

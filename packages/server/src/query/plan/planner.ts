@@ -81,7 +81,8 @@ export interface BuiltStatement {
 
 export class Planner {
   readonly #engine: Engine
-  readonly #limits: Limits
+  /** Of every statement. */
+  readonly limits: Limits
   /** By text. */
   readonly #statements = new PlanCache<Planned>()
   /** By shape. */
@@ -94,7 +95,7 @@ export class Planner {
 
   constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
     this.#engine = engine
-    this.#limits = limits
+    this.limits = limits
   }
 
   /** The number of statements with cached plans. */
@@ -166,7 +167,7 @@ export class Planner {
 
   /** A UTF-16 code unit takes at most three bytes, so no statement of this length exceeds the byte limit. */
   #mayShare(text: string): boolean {
-    return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
+    return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.limits.statementBytes
   }
 
   *#planText(
@@ -175,9 +176,9 @@ export class Planner {
     text: string,
     shape: Shape | undefined,
   ): Steps<Planned> {
-    const tokens = tokenize(text, this.#limits)
+    const tokens = tokenize(text, this.limits)
     yield
-    const statement = parse(text, this.#limits, tokens)
+    const statement = parse(text, this.limits, tokens)
     yield
     const written = shape === undefined ? undefined : findLiterals(statement, shape)
     const bound = bind(statement, text, viewFor(snapshot, scopes), written)

@@ -5,7 +5,7 @@ import type { Principal } from 'gatehouse-protocol'
 import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { QueryResult } from './call.ts'
-import type { Planning } from './planning.ts'
+import type { Planning } from './run.ts'
 import { type Ran, type RunEnv, run } from './run.ts'
 
 export type RunStatement = (

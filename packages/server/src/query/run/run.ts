@@ -4,9 +4,12 @@
  */
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import type { OpenSpan } from '../../telemetry/trace.ts'
+import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { whenPlanned } from '../plan/long-plans.ts'
+import type { BuiltStatement, Planned, Planner } from '../plan/planner.ts'
 import { asUnavailable } from '../unavailable.ts'
 import {
+  callOwner,
   type ExecutionEnv,
   type QueryCall,
   type QueryResult,
@@ -16,14 +19,11 @@ import {
 } from './call.ts'
 import { execute } from './execution.ts'
 import { type Observe, OTEL_SYSTEMS } from './observe.ts'
-import { Planning } from './planning.ts'
 import type { RunningQueries, RunningQuery } from './running.ts'
-import { logSlow, type SlowLog } from './slow-log.ts'
 
 export interface RunEnv extends ExecutionEnv {
   readonly running: RunningQueries
   readonly observe: Observe
-  readonly slowLog: SlowLog
 }
 
 /** Work for a caller, as it is listed, stopped and observed. */
@@ -97,6 +97,40 @@ function prepare<Parts extends CallParts>(
   return parts instanceof Promise ? parts.then(makeReady) : makeReady(parts)
 }
 
+/** What a call plans its statements with: the rights of its caller, and the tables of this moment. */
+export class Planning {
+  readonly #principal: Principal
+  readonly #env: Pick<ExecutionEnv, 'planner' | 'catalogue'>
+
+  constructor(principal: Principal, env: Pick<ExecutionEnv, 'planner' | 'catalogue'>) {
+    this.#principal = principal
+    this.#env = env
+  }
+
+  /** The tables that the caller can see. */
+  get view(): ReturnType<typeof viewFor> {
+    return viewFor(this.snapshot, this.#principal.scopes)
+  }
+
+  get snapshot(): CatalogueSnapshot {
+    return this.#env.catalogue.snapshot
+  }
+
+  get limits(): Planner['limits'] {
+    return this.#env.planner.limits
+  }
+
+  /** `text` is empty for a built statement. Throws a PlanPending while the plan of a long statement is being made. */
+  plan(text: string, built?: BuiltStatement): Planned {
+    return this.#env.planner.planInTurns(callOwner(this.#principal), this.#principal, this.snapshot, text, built)
+  }
+
+  /** Also a long statement. */
+  planAtOnce(text: string, built?: BuiltStatement): Planned {
+    return this.#env.planner.plan(this.#principal, this.snapshot, text, built)
+  }
+}
+
 /** What the caller may run, for statements that are written later, and for rows that are asked for in parts: refuses everything else. */
 export function permit<Parts extends CallParts>(
   {
@@ -135,7 +169,7 @@ async function runLater<Parts extends CallParts>(
 /** Other work that is listed, can be stopped and is observed as a statement is: rows of a bulk insert, statements on the catalogue. */
 export async function runWork<Result>(
   work: Work,
-  env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>,
+  env: Pick<RunEnv, 'engine' | 'running' | 'observe'>,
   act: (running: RunningQuery) => Promise<Result>,
 ): Promise<Result> {
   const run = new Run(work, env)
@@ -152,13 +186,13 @@ export async function runWork<Result>(
 /** A run from its call until its rows are sent: listed while it can be stopped, and observed once. */
 export class Run {
   readonly #work: Work
-  readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>
+  readonly #env: Pick<RunEnv, 'engine' | 'running' | 'observe'>
   readonly #started = performance.now()
   #running: RunningQuery | undefined
   #onEnd: (() => void) | undefined
   #isObserved = false
 
-  constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe' | 'slowLog'>) {
+  constructor(work: Work, env: Pick<RunEnv, 'engine' | 'running' | 'observe'>) {
     this.#work = work
     this.#env = env
   }
@@ -197,15 +231,9 @@ export class Run {
     this.end()
     if (this.#isObserved) return
     this.#isObserved = true
-    const { observe, slowLog, engine } = this.#env
+    const { observe, engine } = this.#env
     const { principal, requestId, shown, span } = this.#work
-    const ms = this.elapsed
-    observe(outcome, ms, rows)
-    if (ms >= slowLog.limits.slowMs) {
-      const { subject, kind, clientId } = principal
-      const user = kind === 'user' ? subject : undefined
-      logSlow(slowLog, { reqId: requestId, user, client: clientId, ms, outcome, statement: shown })
-    }
+    observe({ statement: shown, ms: this.elapsed, outcome, rows, requestId, principal })
     span?.end(
       { 'db.system.name': OTEL_SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
       outcome === 'server.fault',

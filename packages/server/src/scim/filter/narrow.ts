@@ -2,9 +2,7 @@
  * What of a filter the database can decide: a condition that all matching users meet, found by an index where there is one. A condition
  * that is not exact leaves the rest to `matches`.
  */
-import { usernameKey } from '../../store/accounts/user.ts'
-import { foldText } from '../../store/database/search-keys.ts'
-import type { KeyColumn, KeyOperator, UserCondition } from '../../store/scim/users.ts'
+import { compareText, type KeyOperator, type UserCondition } from '../../accounts/scim-reads.ts'
 import type { AttributePath, Filter } from './ast.ts'
 
 export interface Narrowed {
@@ -71,25 +69,25 @@ function compared({ path, op, value }: Extract<Filter, { kind: 'compare' }>, cli
       return { ...exactly({ kind: 'group', id: value }), isExact: false }
   }
   if (op === 'ne' || op === 'co' || op === 'ew') return UNKNOWN
-  if (name === 'username')
-    return { ...byKey('username_key', op, usernameKey(value)), isExact: value === value.trim() && value !== '' }
-  if (op !== 'eq' && op !== 'sw') return UNKNOWN
-  const column = KEYS.get(name)
-  const folded = foldText(value)
-  // The keys are folded further than the values are compared, and cut.
-  return column === undefined || folded === undefined ? UNKNOWN : { ...byKey(column, op, folded), isExact: false }
+  if (name === 'username') return { ...byText('username', op, value), isExact: value === value.trim() && value !== '' }
+  const key = KEYS.get(name)
+  if (key === undefined || (op !== 'eq' && op !== 'sw')) return UNKNOWN
+  return { ...byText(key, op, value), isExact: false }
 }
 
-/** The columns that have at least the values of these attributes. */
-const KEYS: ReadonlyMap<string, KeyColumn> = new Map([
-  ['displayname', 'name_key'],
-  ['name.familyname', 'family_key'],
-  ['emails', 'email_key'],
-  ['emails.value', 'email_key'],
+/** The texts with an index that have at least the values of these attributes. */
+const KEYS: ReadonlyMap<string, TextKey> = new Map([
+  ['displayname', 'name'],
+  ['name.familyname', 'family'],
+  ['emails', 'email'],
+  ['emails.value', 'email'],
 ])
 
-function byKey(column: KeyColumn, op: KeyOperator, text: string): Narrowed {
-  return exactly({ kind: 'key', column, op, text })
+type TextKey = Parameters<typeof compareText>[0]
+
+function byText(key: TextKey, op: KeyOperator, value: string): Narrowed {
+  const condition = compareText(key, op, value)
+  return condition === undefined ? UNKNOWN : exactly(condition)
 }
 
 function exactly(condition: UserCondition): Narrowed {

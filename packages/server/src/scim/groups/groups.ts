@@ -1,9 +1,8 @@
 /** /Groups: roles that SCIM clients give to users. They give no rights until an operator says so. */
+import type { ScimGroup, ScimReads } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
-import type { ScimGroup } from '../../store/scim/groups.ts'
-import type { Stores } from '../../store/stores.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { readCaller, type ScimEnv } from '../environment.ts'
+import { openReads, type ScimEnv } from '../environment.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { isShown, type Projection, readProjection } from '../query-parameters.ts'
 import { checkVersion, sendResource } from '../replies.ts'
@@ -11,26 +10,22 @@ import { badRequest, notFound } from '../scim-error.ts'
 import { GROUP_SCHEMA, GroupDraft } from './group-draft.ts'
 import { presentGroup, type ShownGroup } from './present-group.ts'
 
-type Caller = ReturnType<typeof readCaller>
-
 export async function getGroup(context: Context, env: ScimEnv): Promise<void> {
   const projection = readProjection(context)
-  const caller = readCaller(context)
-  const group = await findGroup(context.param('id'), env.stores, caller)
-  const shown = await show(group, env.stores, caller, projection)
+  const reads = openReads(context, env)
+  const shown = await show(await findGroup(context.param('id'), reads), reads, projection)
   sendResource(context, presentGroup(shown, env.base), { projection, core: GROUP_SCHEMA })
 }
 
 export async function createGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = readCaller(context)
   const projection = readProjection(context)
   const draft = new GroupDraft({ displayName: '', externalId: undefined }, async () => [])
   await draft.putMembers(readBody(context.body, GROUP_SCHEMA))
   const name = draft.displayName
   if (name === '') throw badRequest('invalidValue', 'displayName is required')
-  const shown = await changeAccounts(context, env, async (accounts, stores) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = await accounts.createGroup(draft)
-    return show(await findGroup(id, stores, caller), stores, caller, projection)
+    return show(await findGroup(id, reads), reads, projection)
   })
   sendResource(context, presentGroup(shown, env.base), { status: 201, projection, core: GROUP_SCHEMA })
 }
@@ -60,10 +55,9 @@ export async function patchGroup(context: Context, env: ScimEnv): Promise<void> 
 }
 
 export async function deleteGroup(context: Context, env: ScimEnv): Promise<void> {
-  const caller = readCaller(context)
-  await changeAccounts(context, env, async (accounts, stores) => {
-    const group = await findGroup(context.param('id'), stores, caller)
-    checkVersion(context, presentGroup(await withoutMembers(group, stores, caller), env.base))
+  await changeAccounts(context, env, async (accounts, reads) => {
+    const group = await findGroup(context.param('id'), reads)
+    checkVersion(context, presentGroup(await withoutMembers(group, reads), env.base))
     await accounts.deleteGroup(group)
   })
   context.end(204)
@@ -75,33 +69,32 @@ async function changeGroup(
   projection: Projection,
   apply: (draft: GroupDraft) => Promise<void>,
 ): Promise<ShownGroup> {
-  const caller = readCaller(context)
-  return changeAccounts(context, env, async (accounts, stores) => {
-    const group = await findGroup(context.param('id'), stores, caller)
-    const before = await withoutMembers(group, stores, caller)
+  return changeAccounts(context, env, async (accounts, reads) => {
+    const group = await findGroup(context.param('id'), reads)
+    const before = await withoutMembers(group, reads)
     checkVersion(context, presentGroup(before, env.base))
     const draft = new GroupDraft({ displayName: group.displayName, externalId: before.externalId }, () =>
-      stores.scim.members.list(group.role, caller.source),
+      reads.listMembers(group),
     )
     await apply(draft)
     await accounts.changeGroup(group, draft)
-    return show(await findGroup(group.id, stores, caller), stores, caller, projection)
+    return show(await findGroup(group.id, reads), reads, projection)
   })
 }
 
-async function findGroup(id: string, { scim }: Stores, { clientId }: Caller): Promise<ScimGroup> {
-  const group = await scim.groups.find(id, clientId)
+async function findGroup(id: string, reads: ScimReads): Promise<ScimGroup> {
+  const group = await reads.findGroup(id)
   if (group === undefined) throw notFound(`There is no group ${id}`)
   return group
 }
 
-async function withoutMembers(group: ScimGroup, { scim }: Stores, { clientId }: Caller): Promise<ShownGroup> {
-  const externalIds = await scim.externalIds(clientId, [group.id])
+async function withoutMembers(group: ScimGroup, reads: ScimReads): Promise<ShownGroup> {
+  const externalIds = await reads.externalIds([group.id])
   return { group, externalId: externalIds.get(group.id), members: undefined }
 }
 
-async function show(group: ScimGroup, stores: Stores, caller: Caller, projection: Projection): Promise<ShownGroup> {
-  const shown = await withoutMembers(group, stores, caller)
+async function show(group: ScimGroup, reads: ScimReads, projection: Projection): Promise<ShownGroup> {
+  const shown = await withoutMembers(group, reads)
   if (!isShown('members', projection)) return shown
-  return { ...shown, members: await stores.scim.members.list(group.role, caller.source) }
+  return { ...shown, members: await reads.listMembers(group) }
 }

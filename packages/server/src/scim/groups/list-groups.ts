@@ -1,7 +1,7 @@
 /** GET /Groups and POST /Groups/.search. There are few groups, and their members are read only where the reply or the filter has them. */
+import type { GroupCondition, ScimGroup, ScimReads } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
-import type { GroupCondition, ScimGroup } from '../../store/scim/groups.ts'
-import { MOST_ROWS, readCaller, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, openReads, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
 import { checkPaths, filterPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
@@ -12,21 +12,19 @@ import { badRequest } from '../scim-error.ts'
 import { chosenMember, GROUP_SCHEMA, isGroupPath } from './group-draft.ts'
 import { presentGroup } from './present-group.ts'
 
-type Caller = ReturnType<typeof readCaller>
-
 export async function listGroups(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const caller = readCaller(context)
+  const reads = openReads(context, env)
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, isGroupPath)
   // Not every database orders ids as the comparison with a cursor does.
-  const matching = (await findGroups(filter, env, caller)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const matching = (await findGroups(filter, reads, env.base)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const { count, cursor, startIndex } = query
   const start = cursor === undefined ? startIndex - 1 : matching.findIndex(({ id }) => id > cursor.afterId)
   const page = start < 0 ? [] : matching.slice(start, start + count)
   const last = page.at(-1)
   const hasMore = cursor !== undefined && last !== undefined && matching.length > start + count
   const isWithMembers = isShown('members', query.projection)
-  const resources = await present(page, env, caller, isWithMembers ? 'all' : 'none')
+  const resources = await present(page, reads, env.base, isWithMembers ? 'all' : 'none')
   sendList(context, {
     totalResults: matching.length,
     startIndex: cursor === undefined ? startIndex : undefined,
@@ -35,14 +33,13 @@ export async function listGroups(context: Context, env: ScimEnv, query: ListQuer
   })
 }
 
-async function findGroups(filter: Filter | undefined, env: ScimEnv, caller: Caller): Promise<readonly ScimGroup[]> {
-  const { groups } = env.stores.scim
-  if (filter === undefined) return bounded(await groups.list(caller.clientId, MOST_ROWS + 1))
+async function findGroups(filter: Filter | undefined, reads: ScimReads, base: string): Promise<readonly ScimGroup[]> {
+  if (filter === undefined) return bounded(await reads.listGroups(MOST_ROWS + 1))
   const member = findMember(filter)
-  const condition = await buildCondition(filter, member, env, caller)
-  const candidates = bounded(await groups.list(caller.clientId, MOST_ROWS + 1, condition))
+  const condition = await buildCondition(filter, member, reads)
+  const candidates = bounded(await reads.listGroups(MOST_ROWS + 1, condition))
   // Where one member decides, the others need not be read.
-  const resources = await present(candidates, env, caller, member ?? (namesMembers(filter) ? 'all' : 'none'))
+  const resources = await present(candidates, reads, base, member ?? (namesMembers(filter) ? 'all' : 'none'))
   const found = new Set(resources.filter((each) => matches(filter, each, GROUP_SCHEMA)).map(({ id }) => id))
   return candidates.filter(({ id }) => found.has(id))
 }
@@ -57,13 +54,11 @@ function bounded(groups: readonly ScimGroup[]): readonly ScimGroup[] {
 async function buildCondition(
   filter: Filter,
   member: { readonly userId: string } | undefined,
-  { stores }: ScimEnv,
-  { source }: Caller,
+  reads: ScimReads,
 ): Promise<GroupCondition> {
-  const ids = member && (await stores.scim.members.findGroups([member.userId], source)).get(member.userId)
+  const known = member && (await reads.listGroupsOf(member.userId))
   const displayName = equalTo(filter, 'displayname')
   const id = equalTo(filter, 'id')
-  const known = ids?.map((group) => group.id)
   const wanted = id === undefined ? known : [id].filter((one) => known?.includes(one) ?? true)
   return { ...(wanted && { ids: wanted }), ...(displayName !== undefined && { displayName }) }
 }
@@ -101,14 +96,11 @@ function namesMembers(filter: Filter): boolean {
 
 async function present(
   groups: readonly ScimGroup[],
-  { stores, base }: ScimEnv,
-  { clientId, source }: Caller,
+  reads: ScimReads,
+  base: string,
   members: 'all' | 'none' | { readonly userId: string },
 ): Promise<readonly JsonObject[]> {
-  const externalIds = await stores.scim.externalIds(
-    clientId,
-    groups.map(({ id }) => id),
-  )
+  const externalIds = await reads.externalIds(groups.map(({ id }) => id))
   const resources: JsonObject[] = []
   let read = 0
   for (const group of groups) {
@@ -117,8 +109,8 @@ async function present(
   }
   return resources
 
-  async function listMembers({ role }: ScimGroup): Promise<readonly string[]> {
-    const ids = await stores.scim.members.list(role, source)
+  async function listMembers(group: ScimGroup): Promise<readonly string[]> {
+    const ids = await reads.listMembers(group)
     read += ids.length
     if (read > MOST_ROWS)
       throw badRequest(

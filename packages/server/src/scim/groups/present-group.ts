@@ -1,5 +1,5 @@
 /** A group as a SCIM resource (RFC 7643 §4.2). */
-import type { ScimGroup } from '../../store/scim/groups.ts'
+import type { ScimGroup } from '../../accounts/scim-reads.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { buildMeta } from '../users/present-user.ts'
 import { GROUP_SCHEMA } from './group-draft.ts'

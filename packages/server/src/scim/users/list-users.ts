@@ -1,8 +1,7 @@
 /** GET /Users and POST /Users/.search: lists of users, filtered by the database where it can. */
+import type { ScimReads, ShownUser } from '../../accounts/scim-reads.ts'
 import type { Context } from '../../http/context.ts'
-import type { ScimUser } from '../../store/scim/users.ts'
-import type { ScimAttribute } from '../attribute-port.ts'
-import { MOST_ROWS, readCaller, type ScimEnv } from '../environment.ts'
+import { MOST_ROWS, openReads, type ScimEnv } from '../environment.ts'
 import type { Filter } from '../filter/ast.ts'
 import { checkPaths } from '../filter/check-paths.ts'
 import { type JsonObject, matches } from '../filter/match.ts'
@@ -18,7 +17,8 @@ interface Search {
   readonly query: ListQuery
   readonly filter: Filter | undefined
   readonly narrowed: Narrowed
-  readonly present: (users: readonly ScimUser[]) => Promise<readonly JsonObject[]>
+  readonly reads: ScimReads
+  readonly present: (user: ShownUser) => JsonObject
 }
 
 interface Found {
@@ -28,16 +28,15 @@ interface Found {
 }
 
 export async function listUsers(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
-  const caller = readCaller(context)
+  const reads = openReads(context, env)
   const attributes = await env.attributes.definitions()
   const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
   if (filter !== undefined) checkPaths(filter, (path) => new UserPaths(attributes).find(path) !== undefined)
-  const narrowed = filter === undefined ? EVERYBODY : narrow(filter, caller.clientId, USER_SCHEMA)
-  const search = { query, filter, narrowed, present: presenter(caller, env, attributes) }
-  if (!narrowed.isIndexed) await refuseLongScan(env)
-  const { totalResults, resources, hasMore } = await (narrowed.isExact
-    ? findExactly(search, env)
-    : findAmong(search, env))
+  const narrowed = filter === undefined ? EVERYBODY : narrow(filter, reads.clientId, USER_SCHEMA)
+  const present = (user: ShownUser) => presentUser(user, env.base, attributes)
+  const search = { query, filter, narrowed, reads, present }
+  if (!narrowed.isIndexed) await refuseLongScan(reads)
+  const { totalResults, resources, hasMore } = await (narrowed.isExact ? findExactly(search) : findAmong(search))
   const last = resources.at(-1)?.id
   sendList(context, {
     totalResults,
@@ -49,30 +48,29 @@ export async function listUsers(context: Context, env: ScimEnv, query: ListQuery
 }
 
 /** The database finds the page. */
-async function findExactly({ query, narrowed, present }: Search, { stores }: ScimEnv): Promise<Found> {
-  const { users } = stores.scim
+async function findExactly({ query, narrowed, reads, present }: Search): Promise<Found> {
   const { count, cursor, startIndex } = query
-  const totalResults = await users.count(narrowed.condition)
+  const totalResults = await reads.countUsers(narrowed.condition)
   const from = cursor === undefined ? { offset: startIndex - 1 } : { afterId: cursor.afterId }
-  const found = count === 0 ? [] : await users.page(narrowed.condition, { ...from, limit: count + 1 })
-  return { totalResults, resources: await present(found.slice(0, count)), hasMore: found.length > count }
+  const found = count === 0 ? [] : await reads.listUsers(narrowed.condition, { ...from, limit: count + 1 })
+  return { totalResults, resources: found.slice(0, count).map(present), hasMore: found.length > count }
 }
 
 const READ_AT_ONCE = 200
 
 /** The database finds those who may match; each is compared here, and other requests are served in between. */
-async function findAmong({ query, filter, narrowed, present }: Search, { stores }: ScimEnv): Promise<Found> {
+async function findAmong({ query, filter, narrowed, reads, present }: Search): Promise<Found> {
   const matching: JsonObject[] = []
   let afterId = ''
   for (let read = 0; ; ) {
-    const users = await stores.scim.users.page(narrowed.condition, { afterId, limit: READ_AT_ONCE })
+    const users = await reads.listUsers(narrowed.condition, { afterId, limit: READ_AT_ONCE })
     read += users.length
     if (read > MOST_ROWS) throw tooMany()
-    for (const resource of await present(users))
+    for (const resource of users.map(present))
       if (filter === undefined || matches(filter, resource, USER_SCHEMA)) matching.push(resource)
     const last = users.at(-1)
     if (last === undefined || users.length < READ_AT_ONCE) break
-    afterId = last.id
+    afterId = last.user.id
     await new Promise((resolve) => setImmediate(resolve))
   }
   // Not every database orders ids as the comparison with a cursor does.
@@ -83,8 +81,8 @@ async function findAmong({ query, filter, narrowed, present }: Search, { stores 
   return { totalResults: matching.length, resources: page, hasMore: start >= 0 && matching.length > start + count }
 }
 
-async function refuseLongScan({ stores }: ScimEnv): Promise<void> {
-  if ((await stores.scim.users.count({ kind: 'all' }, MOST_ROWS + 1)) > MOST_ROWS) throw tooMany()
+async function refuseLongScan(reads: ScimReads): Promise<void> {
+  if ((await reads.countUsers({ kind: 'all' }, MOST_ROWS + 1)) > MOST_ROWS) throw tooMany()
 }
 
 function tooMany() {
@@ -92,20 +90,4 @@ function tooMany() {
     'tooMany',
     `The filter would read more than ${MOST_ROWS} users: compare userName, externalId, id or emails.value with eq`,
   )
-}
-
-function presenter(
-  { clientId, source }: ReturnType<typeof readCaller>,
-  { stores, base }: ScimEnv,
-  attributes: readonly ScimAttribute[],
-) {
-  return async (users: readonly ScimUser[]): Promise<readonly JsonObject[]> => {
-    const ids = users.map(({ id }) => id)
-    const externalIds = await stores.scim.externalIds(clientId, ids)
-    const groups = await stores.scim.members.findGroups(ids, source)
-    return users.map((user) => {
-      const shown = { user, externalId: externalIds.get(user.id), groups: groups.get(user.id) ?? [] }
-      return presentUser(shown, base, attributes)
-    })
-  }
 }

@@ -1,20 +1,10 @@
 /** A user as a SCIM resource (RFC 7643 §4.1). */
 import { hash } from 'node:crypto'
-import type { AttributeValue } from '../../store/accounts/user.ts'
-import type { GroupName } from '../../store/scim/members.ts'
-import type { ScimUser } from '../../store/scim/users.ts'
+import type { AttributeValue, ScimUser, ShownUser } from '../../accounts/scim-reads.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { USER_SCHEMA } from './user-paths.ts'
 import { readState } from './user-state.ts'
-
-export interface ShownUser {
-  readonly user: ScimUser
-  /** Of the client that asks. */
-  readonly externalId: string | undefined
-  /** Those that this client gave. */
-  readonly groups: readonly GroupName[]
-}
 
 export function presentUser(
   { user, externalId, groups }: ShownUser,

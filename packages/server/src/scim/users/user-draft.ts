@@ -1,5 +1,5 @@
 /** A user under change: applies the members of a body and the operations of a PATCH (RFC 7644 §3.3, §3.5). */
-import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
+import type { AttributeValue, AttributeValues } from '../../accounts/scim-reads.ts'
 import type { AttributePort, ScimAttribute } from '../attribute-port.ts'
 import type { Filter } from '../filter/ast.ts'
 import { isObject, type JsonObject, matches } from '../filter/match.ts'

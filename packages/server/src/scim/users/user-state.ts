@@ -1,9 +1,8 @@
 /** What SCIM writes of a user, as it is before and after a request; and how it becomes the stored profile. */
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
+import { type AttributeValues, type Profile, type ScimUser, USER_ID_PREFIX } from '../../accounts/scim-reads.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
-import { type AttributeValues, type Profile, USER_ID_PREFIX } from '../../store/accounts/user.ts'
-import type { ScimUser } from '../../store/scim/users.ts'
 import { badRequest } from '../scim-error.ts'
 import type { TextField } from './user-paths.ts'
 

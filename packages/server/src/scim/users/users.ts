@@ -1,18 +1,17 @@
 /** /Users: read, create, replace, patch and delete users (RFC 7644 §3). */
 import { isDeepStrictEqual } from 'node:util'
+import type { Profile, ScimReads, ShownUser } from '../../accounts/scim-reads.ts'
 import type { WantedUser } from '../../accounts/users.ts'
 import type { Context } from '../../http/context.ts'
-import type { User } from '../../store/accounts/user.ts'
-import type { Stores } from '../../store/stores.ts'
 import type { ScimAttribute } from '../attribute-port.ts'
 import { changeAccounts } from '../change-accounts.ts'
-import { readCaller, type ScimEnv } from '../environment.ts'
+import { openReads, type ScimEnv } from '../environment.ts'
 import type { JsonObject } from '../filter/match.ts'
 import { readBody, readPatch } from '../patch-body.ts'
 import { readProjection } from '../query-parameters.ts'
 import { checkVersion, sendResource } from '../replies.ts'
 import { badRequest, notFound } from '../scim-error.ts'
-import { presentUser, type ShownUser } from './present-user.ts'
+import { presentUser } from './present-user.ts'
 import { UserDraft } from './user-draft.ts'
 import { type TextField, USER_SCHEMA, UserPaths } from './user-paths.ts'
 import { mergeProfile, readState, type UserState } from './user-state.ts'
@@ -21,17 +20,16 @@ const NOBODY: UserState = { texts: new Map(), active: true, attributes: {} }
 
 export async function getUser(context: Context, env: ScimEnv): Promise<void> {
   const attributes = await env.attributes.definitions()
-  const shown = await findShown(context.param('id'), env.stores, readCaller(context))
+  const shown = await findShown(context.param('id'), openReads(context, env))
   reply(context, presentUser(shown, env.base, attributes))
 }
 
 export async function createUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const draft = new UserDraft(NOBODY, new UserPaths(attributes), env.attributes.parse)
   draft.putMembers(readBody(context.body, USER_SCHEMA))
   const { state } = draft
-  const shown = await changeAccounts(context, env, async (accounts, stores) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = await accounts.createUser({
       username: requireUsername(state),
       profile: mergeProfile(state, {}),
@@ -39,7 +37,7 @@ export async function createUser(context: Context, env: ScimEnv): Promise<void> 
       disabled: !state.active,
       externalId: state.texts.get('externalId'),
     })
-    return findShown(id, stores, caller)
+    return findShown(id, reads)
   })
   reply(context, presentUser(shown, env.base, attributes), 201)
 }
@@ -60,13 +58,12 @@ export async function patchUser(context: Context, env: ScimEnv): Promise<void> {
 }
 
 export async function deleteUser(context: Context, env: ScimEnv): Promise<void> {
-  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
   const id = context.param('id')
-  await changeAccounts(context, env, async (accounts, stores) => {
-    const shown = await findShown(id, stores, caller)
+  await changeAccounts(context, env, async (accounts, reads) => {
+    const shown = await findShown(id, reads)
     checkVersion(context, presentUser(shown, env.base, attributes))
-    await accounts.deleteUser(await findUser(id, stores))
+    await accounts.deleteUser((await reads.findAccount(id)) ?? noUser(id))
   })
   context.end(204)
 }
@@ -76,24 +73,23 @@ async function changeUser(
   env: ScimEnv,
   apply: (draft: UserDraft, attributes: readonly ScimAttribute[]) => void,
 ): Promise<void> {
-  const caller = readCaller(context)
   const attributes = await env.attributes.definitions()
-  const shown = await changeAccounts(context, env, async (accounts, stores) => {
+  const shown = await changeAccounts(context, env, async (accounts, reads) => {
     const id = context.param('id')
-    const found = await findShown(id, stores, caller)
+    const found = await findShown(id, reads)
     checkVersion(context, presentUser(found, env.base, attributes))
     const before = readState(found.user, found.externalId)
     const draft = new UserDraft(before, new UserPaths(attributes), env.attributes.parse)
     apply(draft, attributes)
     const { state } = draft
     const changed = differences(before, state)
-    if (changed.length > 0) await accounts.changeUser(id, wantedUser(state, await findUser(id, stores)), changed)
-    return findShown(id, stores, caller)
+    if (changed.length > 0) await accounts.changeUser(id, wantedUser(state, found.user.profile), changed)
+    return findShown(id, reads)
   })
   reply(context, presentUser(shown, env.base, attributes))
 }
 
-function wantedUser(state: UserState, { profile }: User): WantedUser {
+function wantedUser(state: UserState, profile: Profile): WantedUser {
   return {
     username: requireUsername(state),
     profile: mergeProfile(state, profile),
@@ -123,22 +119,12 @@ function requireUsername({ texts }: UserState): string {
   return username
 }
 
-async function findUser(id: string, { users }: Stores): Promise<User> {
-  const user = await users.findById(id)
-  if (user === undefined) throw notFound(`There is no user ${id}`)
-  return user
+async function findShown(id: string, reads: ScimReads): Promise<ShownUser> {
+  return (await reads.findUser(id)) ?? noUser(id)
 }
 
-async function findShown(
-  id: string,
-  stores: Stores,
-  { clientId, source }: ReturnType<typeof readCaller>,
-): Promise<ShownUser> {
-  const [user] = await stores.scim.users.page({ kind: 'id', id }, { limit: 1 })
-  if (user === undefined) throw notFound(`There is no user ${id}`)
-  const externalIds = await stores.scim.externalIds(clientId, [id])
-  const groups = await stores.scim.members.findGroups([id], source)
-  return { user, externalId: externalIds.get(id), groups: groups.get(id) ?? [] }
+function noUser(id: string): never {
+  throw notFound(`There is no user ${id}`)
 }
 
 function reply(context: Context, resource: JsonObject, status = 200): void {

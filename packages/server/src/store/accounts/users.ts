@@ -29,7 +29,7 @@ export interface NewUser {
   readonly attributes?: AttributeValues
   readonly breakGlass?: boolean
   readonly disabled?: boolean
-  readonly mustChangePassword?: boolean
+  readonly mustChangePassword?: boolean | undefined
 }
 
 export interface UserChange {

@@ -1,4 +1,4 @@
-/** The definitions of APIs: programs of one's own that take access tokens of this server, and the scopes of each. */
+/** The definitions of APIs: programs of the operator that take access tokens of this server, and the scopes of each. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { createDefinitions } from '../database/definitions.ts'

@@ -37,7 +37,7 @@ export class KnownScopes {
     this.#names = new Set(this.#all)
   }
 
-  /** An API by its resource, exactly as declared; `platform` if it has scopes of one's own. */
+  /** An API by its resource, exactly as declared; `platform` if it has custom scopes. */
   find(resource: string): Api | undefined {
     return this.#byResource.get(resource)
   }
@@ -88,12 +88,12 @@ export class KnownScopes {
     return [...audiences]
   }
 
-  /** The API of a scope of one's own. */
+  /** The API of a custom scope. */
   findApi(scope: string): Api | undefined {
     return this.#own.get(scope)?.api
   }
 
-  /** What a scope of one's own allows, in this language, else in English, else its name. Undefined for built-in scopes. */
+  /** What a custom scope allows, in this language, else in English, else its name. Undefined for built-in scopes. */
   text(scope: string, language: string): string | undefined {
     const own = this.#own.get(scope)
     if (own === undefined) return undefined

@@ -1,13 +1,22 @@
-/** The definitions of other OpenID providers through which people sign in. Their secrets and private keys are sealed. */
+/** The definitions of other providers through which people sign in. Their secrets and private keys are sealed. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
-/** A provider as it is declared. */
-export interface Provider {
-  readonly id: string
-  /** On buttons and pages. */
-  readonly name: string
+/** A provider as it is declared: of one kind, with what a sign-in there means here. */
+export type Provider<Kind extends ProviderKind = ProviderKind> = {
+  [Each in Kind]: { readonly kind: Each } & ProviderKinds[Each] & ProviderMeaning
+}[Kind]
+
+/** How people prove who they are. For a new kind, the compiler names the tables that lack it. */
+export interface ProviderKinds {
+  readonly openid: OpenIdSettings
+}
+
+export type ProviderKind = keyof ProviderKinds
+
+/** Another OpenID provider. */
+export interface OpenIdSettings {
   /** Compared with `iss` by character. With `{tenantid}`: a template of Entra, for `tenants`. */
   readonly issuer: string
   readonly clientId: string
@@ -16,6 +25,19 @@ export interface Provider {
   /** The `aud` of our assertions; its issuer where undefined. */
   readonly assertionAudience: string | undefined
   readonly scopes: readonly string[]
+  /** Values of `amr` and `acr` that count as two factors. */
+  readonly trustMfa: { readonly amr: readonly string[]; readonly acr: readonly string[] }
+  /** Allows private and loopback addresses, and http to them. */
+  readonly private: boolean
+  /** The tenants of Entra whose users may sign in. */
+  readonly tenants: readonly string[]
+}
+
+/** What a sign-in means, of whatever kind the provider is. */
+export interface ProviderMeaning {
+  readonly id: string
+  /** On buttons and pages. */
+  readonly name: string
   /** People who enter a name of one of these e-mail domains are sent there. */
   readonly domains: readonly string[]
   /** One of the values of every claim, at every sign-in. */
@@ -26,18 +48,12 @@ export interface Provider {
   /** An unknown identity belongs to the user whose `externalId` this SCIM client has set to the value of the claim. */
   readonly link: { readonly claim: string; readonly scim: string } | undefined
   readonly rules: readonly ProviderRule[]
-  /** Values of `amr` and `acr` that count as two factors. */
-  readonly trustMfa: { readonly amr: readonly string[]; readonly acr: readonly string[] }
   /** Whether `email_verified` is believed. */
   readonly trustEmail: boolean
   /** Milliseconds that sessions and refresh tokens of a sign-in live at most. */
   readonly lifetime: number | undefined
   /** Whether a sign-out here continues with a sign-out there. */
   readonly logout: boolean
-  /** Allows private and loopback addresses, and http to them. */
-  readonly private: boolean
-  /** The tenants of Entra whose users may sign in. */
-  readonly tenants: readonly string[]
   readonly disabled: boolean
 }
 
@@ -47,7 +63,7 @@ export type ProviderRule =
   /** The values of the claim become those of the attribute. */
   | { readonly claim: string; readonly attribute: string }
 
-/** What is sealed: see identity/providers/secrets.ts. */
+/** What is sealed: see provider-secrets.ts. */
 export interface ProviderSecrets {
   readonly clientSecret: string | undefined
   /** Detects that a declarative file names another secret. */
@@ -56,7 +72,9 @@ export interface ProviderSecrets {
   readonly publicJwk: Readonly<Record<string, unknown>> | undefined
 }
 
-export type StoredProvider = Provider & { readonly sealed: ProviderSecrets }
+export type StoredProvider<Kind extends ProviderKind = ProviderKind> = Provider<Kind> & {
+  readonly sealed: ProviderSecrets
+}
 export type Providers = ReturnType<typeof createProviders>
 
 const NO_SECRETS: ProviderSecrets = {
@@ -120,9 +138,10 @@ export function createProviders(db: Kysely<Schema>, clock: Clock) {
   }
 }
 
-/** JSON has no undefined members. */
+/** JSON has no undefined members. A definition of an earlier release has no kind. */
 function readRow(row: Selectable<Schema['providers']>): StoredProvider {
   const { sealed: _, ...definition }: Omit<Provider, 'id'> & { sealed?: unknown } = {
+    kind: 'openid',
     assertionAudience: undefined,
     link: undefined,
     lifetime: undefined,

@@ -14,7 +14,7 @@ export interface ProvisioningToken {
 
 export const MOST_TOKENS = 2
 /** Lets people and scanners of secrets recognise one. */
-export const TOKEN_PREFIX = 'ghscim_'
+const TOKEN_PREFIX = 'ghscim_'
 /** How exact the times of use are. */
 const SEEN_EVERY_MS = 60_000
 
@@ -67,9 +67,12 @@ export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
       return row && toToken(row)
     },
 
-    /** Notes that the client, and the token if it used one, was seen now; to the minute. */
-    async seen(clientId: string, tokenId: string | undefined): Promise<void> {
+    isOne: (text: string): boolean => text.startsWith(TOKEN_PREFIX),
+
+    /** Notes that the client, and the token if it used one, was seen now; to the minute, as a client sends many requests a second. */
+    async seen(clientId: string, token: ProvisioningToken | undefined): Promise<void> {
       const now = clock()
+      if (token?.usedAt !== undefined && now - token.usedAt < SEEN_EVERY_MS) return
       await db
         .insertInto('scim_clients')
         .values({ client_id: clientId, seen_at: now })
@@ -77,8 +80,8 @@ export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
           conflict.column('client_id').doUpdateSet({ seen_at: now }).where('scim_clients.seen_at', '<', now),
         )
         .execute()
-      if (tokenId !== undefined)
-        await db.updateTable('scim_tokens').set({ used_at: now }).where('id', '=', tokenId).execute()
+      if (token !== undefined)
+        await db.updateTable('scim_tokens').set({ used_at: now }).where('id', '=', token.id).execute()
     },
 
     /** When each client was last seen. */
@@ -87,11 +90,6 @@ export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
       return new Map(rows.map(({ client_id, seen_at }) => [client_id, seen_at]))
     },
   }
-}
-
-/** Whether a use is noted again: a client sends many requests a second. */
-export function isNoted(usedAt: number | undefined, now: number): boolean {
-  return usedAt !== undefined && now - usedAt < SEEN_EVERY_MS
 }
 
 function toToken(row: Schema['scim_tokens']): ProvisioningToken {

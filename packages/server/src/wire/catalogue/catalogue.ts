@@ -3,10 +3,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FairQueue } from '../../lib/fair-queue.ts'
-import { LruMap } from '../../lib/lru-map.ts'
 import { viewFor } from '../../query/index.ts'
 import { CatalogueError } from './catalogue-error.ts'
-import { type Claim, claimStatement } from './claims.ts'
 import type { Catalogue, CatalogueCaller, CatalogueDescription, CatalogueResult } from './contract.ts'
 import { type VisibleTable, visibleTable } from './database/objects.ts'
 import { CatalogueProcess, type ProcessSettings } from './process/catalogue-process.ts'
@@ -43,22 +41,11 @@ class ProcessCatalogue implements Catalogue {
     isBusy: false,
     idleTimer: undefined,
   }))
-  readonly #claims = new LruMap<Claim>(500)
   readonly #closing = new AbortController()
   #wake: (() => void) | undefined
 
   constructor(env: CatalogueEnv) {
     this.#env = env
-  }
-
-  claims(text: string): Claim {
-    // Long texts are not worth the memory.
-    if (text.length > 4096) return claimStatement(text)
-    const known = this.#claims.get(text)
-    if (known !== undefined) return known
-    const claim = claimStatement(text)
-    if (claim !== 'no') this.#claims.set(text, claim)
-    return claim
   }
 
   async describe(
@@ -126,7 +113,7 @@ class ProcessCatalogue implements Catalogue {
     }
   }
 
-  /** The first place if it becomes free soon, so that a second process is started only for need. */
+  /** The first place if it becomes free soon, so that a second process is started only when it is needed. */
   async #takePlace(): Promise<Place> {
     for (const end = performance.now() + PATIENCE_MS; ; ) {
       const free =

@@ -36,6 +36,10 @@ const HINT = new RegExp(
   'i',
 )
 
+/**
+ * Whether a statement belongs to the catalogue: it names only tables of pg_catalog and information_schema or, without tables, calls functions
+ * that only the catalogue has. `mixed` also names other tables.
+ */
 export function claimStatement(text: string): Claim {
   if (!HINT.test(text)) return 'no'
   const tokens = tokensOrNone(text)

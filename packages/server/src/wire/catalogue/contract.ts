@@ -2,12 +2,6 @@
 import type { CatalogueSnapshot } from '../../query/index.ts'
 
 export interface Catalogue {
-  /**
-   * Whether the statement belongs to the catalogue: it names only tables of pg_catalog and information_schema or, without tables, calls
-   * functions that only the catalogue has. `mixed` also names other tables and is refused with 0A000. Statements without any of these
-   * names cost one regular expression.
-   */
-  claims(text: string): 'no' | 'yes' | 'mixed'
   /** Columns and parameter types, for Describe. A parameter type 0 is not declared. */
   describe(
     text: string,

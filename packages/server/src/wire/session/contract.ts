@@ -74,7 +74,7 @@ export interface SessionEnv extends BulkEnv, RunEnv {
   /** Undefined where traces are not collected. */
   readonly trace?: StatementTrace | undefined
   /** Statements on pg_catalog and information_schema. */
-  readonly systemCatalogue?: Catalogue | undefined
+  readonly systemCatalogue: Catalogue
   /** The setting wire_writes. */
   readonly allowsWrites: () => boolean
   /** Of this server. */
@@ -83,7 +83,6 @@ export interface SessionEnv extends BulkEnv, RunEnv {
 }
 
 export interface SessionLimits {
-  readonly statementBytes: number
   readonly resultBytes: number
   readonly stallMs: number
 }

@@ -7,7 +7,7 @@ import { type DescribeEnv, describePortal, describeStatement } from './describe.
 import { WireError } from './failure.ts'
 import type { Portal, Protocol } from './portal/portal.ts'
 import type { Runner } from './runner.ts'
-import { markCounted, type Prepare, type Prepared } from './statement/prepared-statement.ts'
+import { markCounted, onlyStatement, type Prepare, type Prepared } from './statement/prepared-statement.ts'
 import { endsBlock, type TransactionBlock } from './transaction/block.ts'
 
 export interface ExtendedQueryEnv extends DescribeEnv {
@@ -32,7 +32,7 @@ export class ExtendedQuery {
   #parse({ name, text, parameterTypes }: ParseMessage): Later {
     const { runner, prepare, statements, replies } = this.#env
     runner.sent = { text, offset: 0 }
-    const prepared = prepare(text, runner.sent, parameterTypes)
+    const prepared = prepare(onlyStatement(text), runner.sent, parameterTypes)
     markCounted(prepared)
     statements.add(name, prepared)
     replies.write(PARSE_COMPLETE)

@@ -23,7 +23,7 @@ import type { Later, SessionCaller, SessionEnv, SessionOutput } from './contract
 import { Cancellation, Execution, type ExecutionEnv, tooLarge } from './execution.ts'
 import { errorOutcome, type SentText } from './failure.ts'
 import { RowStream, streamRows } from './portal/row-stream.ts'
-import { type BoundPortal, type PlanEnv, TEXT_ROWS } from './statement/iql-statement.ts'
+import { type BoundPortal, TEXT_ROWS } from './statement/iql-statement.ts'
 
 export class Runner {
   readonly #env: SessionEnv
@@ -81,12 +81,8 @@ export class Runner {
   // ── Plans ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The rights of the caller and the tables of this moment. */
-  get planEnv(): PlanEnv {
-    return this.#planEnv(new Planning(this.#caller.principal, this.#env))
-  }
-
-  #planEnv(planning: Planning): PlanEnv {
-    return { planning, statementBytes: this.#env.limits.statementBytes }
+  get planning(): Planning {
+    return new Planning(this.#caller.principal, this.#env)
   }
 
   /** Acts again once the plan of a long statement is made. */
@@ -102,7 +98,7 @@ export class Runner {
     const { encoding, statement, lengths } = portal
     const work = this.#work(shown)
     const plan = (planning: Planning) =>
-      this.#parts(portal, work.principal, planning, (env) => statement.plan(env, lengths))
+      this.#parts(portal, work.principal, planning, () => statement.plan(planning, lengths))
     const ran = run({ ...work, ...this.#call(encoding), plan }, this.#env)
     return ran instanceof Promise
       ? ran.then(async ({ run, result }) => this.#open(run, work, () => streamRows(result, encoding), result))
@@ -139,14 +135,14 @@ export class Runner {
     const { encoding, statement, lengths } = portal
     const { principal } = this.#caller
     const plan = (planning: Planning) =>
-      this.#parts(portal, principal, planning, (env) => statement.planAtOnce(env, lengths))
+      this.#parts(portal, principal, planning, () => statement.planAtOnce(planning, lengths))
     return permit({ ...this.#call(encoding), principal, requestId: this.requestId, plan }, this.#env).planned
   }
 
   /** Writes all parts, or nothing. */
-  async write(shown: string, parts: (env: PlanEnv) => Promise<readonly CallPart[]>): Promise<void> {
+  async write(shown: string, parts: (planning: Planning) => Promise<readonly CallPart[]>): Promise<void> {
     const plan = async (planning: Planning) => {
-      const [first, ...further] = await parts(this.#planEnv(planning))
+      const [first, ...further] = await parts(planning)
       if (first === undefined) throw new Error('A write without a part')
       return { ...first, further, limits: this.#limits }
     }
@@ -195,9 +191,9 @@ export class Runner {
   }
 
   /** Between Bind and Execute, rights and tables can change. */
-  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: (env: PlanEnv) => Planned) {
+  #parts({ planned, values }: BoundPortal, { scopes }: Principal, planning: Planning, plan: () => Planned) {
     const isCurrent = planned.snapshot === planning.snapshot && planned.scopes === scopes
-    const current = isCurrent ? planned : plan(this.#planEnv(planning))
+    const current = isCurrent ? planned : plan()
     return { planned: current, valueSets: [values], limits: this.#limits }
   }
 

@@ -67,7 +67,7 @@ class WireSession implements Session {
     const portals = new Portals(caller.memory, runner)
     const statements = new PreparedStatements(caller.memory)
     const catalogue = new CatalogueStatements(env, caller, runner)
-    const prepare = createPrepare({ env, runner, block })
+    const prepare = createPrepare({ runner, block })
     const parts = { env, caller, settings, block, replies, runner, pipeline, portals, statements, catalogue, prepare }
     const commands = new Commands({
       ...parts,
@@ -286,7 +286,8 @@ class WireSession implements Session {
     this.#block.fail()
     const state = this.#state
     if (state.kind === 'copy-in') state.copy.abort(COPY_ENDED)
-    const isSimple = protocol === 'simple' || (state.kind === 'copy-in' && state.protocol === 'simple')
+    // The message that ended a COPY does not matter: PostgreSQL drops all up to Sync if an Execute began it.
+    const isSimple = (state.kind === 'copy-in' ? state.protocol : protocol) === 'simple'
     this.#state = isSimple ? READY : { kind: 'skip-until-sync' }
     if (isSimple) this.#ready()
   }

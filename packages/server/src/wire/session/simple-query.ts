@@ -71,8 +71,7 @@ export class SimpleQuery {
 
   #runStatement(text: string, statement: StatementText): Later {
     const { runner, portals, prepare, execute } = this.#env
-    runner.sent = { text, offset: statement.offset }
-    const prepared = prepare(statement.text, runner.sent, [])
+    const prepared = prepare(statement, { text, offset: 0 }, [])
     markCounted(prepared)
     const portal = portals.bind(prepared, UNBOUND)
     runner.sent = prepared.sent

@@ -52,7 +52,7 @@ async function openLink(context: BrowserContext, query: FormParameters, env: Bro
 
 async function takeLink(context: BrowserContext, form: FormParameters, env: BrowserEnv): Promise<void> {
   const token = form.get('token') ?? ''
-  // Whoever is signed in here, the link says whose address it is.
+  // The link names the account: it does not matter who is signed in here.
   const author = personAsAuthor(context, { actor: undefined })
   const confirmed = await env.accounts.change(author, async (accounts, stores) => {
     if ((await findUsable(token, stores)) === undefined) return undefined

@@ -57,7 +57,7 @@ async function takeLink(context: BrowserContext, form: FormParameters, env: Brow
     const current = link && (await stores.users.findById(user.id))
     if (link === undefined || current === undefined || isForOtherAddress(link, current)) return false
     const { kind, mailedTo } = link
-    // Who has a mailed link reads the mail of its address.
+    // A user with a mailed link can read the mail of its address.
     if (mailedTo !== undefined) await accounts.verifyAddress(user.id, mailedTo, kind)
     return accounts.setPassword(user.id, hashed.hash, { reason: kind, isFirst: kind !== 'reset' })
   })

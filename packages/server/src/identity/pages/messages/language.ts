@@ -1,5 +1,5 @@
 /** Chooses the language of a page: `ui_locales` of the request first, then Accept-Language, then English. */
-import { preferredLanguages, primaryLanguage } from '../../../http/request/languages.ts'
+import { preferredLanguages, primaryLanguage } from '../../../http/request/accept.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'

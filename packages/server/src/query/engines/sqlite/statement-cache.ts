@@ -5,11 +5,10 @@ import { LruMap } from '../../../lib/lru-map.ts'
 /** Longer statements are not cached: prepared, they take megabytes. */
 export const MAX_CACHED_LENGTH = 10_000
 
-/** How a statement returns its rows: `exact` as arrays with integers as bigint; the others with integers as numbers. */
+/** How a statement returns its rows: as arrays with integers as bigints, or as numbers. */
 const FORMS = {
-  exact: (statement: Statement) => statement.raw(true).safeIntegers(true),
-  arrays: (statement: Statement) => statement.raw(true),
-  objects: (statement: Statement) => statement,
+  bigints: (statement: Statement) => statement.raw(true).safeIntegers(true),
+  numbers: (statement: Statement) => statement.raw(true),
 } as const
 type Form = keyof typeof FORMS
 
@@ -19,10 +18,10 @@ export class StatementCache {
 
   constructor(database: Database, capacity = 500) {
     this.#database = database
-    this.#statements = { exact: new LruMap(capacity), arrays: new LruMap(capacity), objects: new LruMap(capacity) }
+    this.#statements = { bigints: new LruMap(capacity), numbers: new LruMap(capacity) }
   }
 
-  get(sql: string, form: Form = 'exact'): Statement {
+  get(sql: string, form: Form = 'bigints'): Statement {
     const cached = this.#statements[form].get(sql)
     if (cached !== undefined) return cached
     const statement = this.#database.prepare(sql)

@@ -5,16 +5,15 @@ import type { OwnTime } from '../../engines/slots/expectations.ts'
 import { FairSlots } from '../../engines/slots/fair-slots.ts'
 import { refuse } from '../../errors.ts'
 import { isBounded } from '../../model/cost-class.ts'
-import { logSlow, type SlowLog } from '../../run/slow-log.ts'
-import type { LiveCounts } from '../counts.ts'
+import type { Observe } from '../../run/observe.ts'
 import { type LiveLimits, ownerShare, shuttingDown, tooManyOwnBytes, tooManyRows } from '../limits.ts'
 import type { FamilyTarget, LiveTarget } from '../target.ts'
 
 export interface ReaderOptions {
   readonly source: LiveSource
   readonly limits: LiveLimits
-  readonly counts: LiveCounts
-  readonly slowLog: SlowLog
+  /** A read of a whole result counts as a query. */
+  readonly observe: Observe
   /** The time limit of a query. */
   readonly milliseconds: number
   /** The number of queries that can run at the same time. */
@@ -89,15 +88,11 @@ export class LiveReader {
     read: ReturnType<LiveTarget['read']>,
     { onStart, signal: wanted, readsAuditLog }: ReadOptions & { readonly readsAuditLog: boolean },
   ): Promise<LiveReply> {
-    const { counts, slowLog, catchUpAuditLog } = this.#options
+    const { observe, catchUpAuditLog } = this.#options
     const parts = this.#request(read)
     const slots = isBounded(parts.statement.cost) ? this.#short : this.#long
     const run = new TimedRead(this.#options.milliseconds)
-    const ran = (outcome: string): void => {
-      const { elapsed: ms } = run
-      counts.ran(outcome, ms)
-      if (ms >= slowLog.limits.slowMs) logSlow(slowLog, { owner, ms, outcome, statement })
-    }
+    const ran = (outcome: string): void => observe({ statement, ms: run.elapsed, outcome, rows: 0, owner })
     try {
       const request = { owner: parts.owner, statement, wanted }
       const reply = await this.#take(slots, request, run, async (signal, begin) => {

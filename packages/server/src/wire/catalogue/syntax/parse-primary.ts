@@ -138,8 +138,10 @@ function parseWordedCall(tokens: TokenStream): Expression {
   const side = tokens.sees('leading') || tokens.sees('trailing') || tokens.sees('both') ? tokens.take().key : undefined
   const args = tokens.sees('from') ? [] : [tokens.operand()]
   const isFrom = tokens.sees('from')
-  // substring(x FOR n) begins at the first character.
-  if (key === 'substring' && tokens.sees('for')) args.push({ kind: 'number', value: '1', at })
+  if (key === 'substring' && tokens.accepts('for')) {
+    const length = tokens.operand()
+    args.push(tokens.accepts('from') ? tokens.operand() : { kind: 'number', value: '1', at }, length)
+  }
   while (tokens.accepts(',') || tokens.accepts('from') || tokens.accepts('for') || tokens.accepts('in'))
     args.push(tokens.operand())
   tokens.expects(')')

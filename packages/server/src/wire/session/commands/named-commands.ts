@@ -9,6 +9,7 @@ import {
   type CommandStatement,
   isCounted,
   markCounted,
+  onlyStatement,
   type Prepare,
   type Prepared,
   type PreparedStatements,
@@ -58,7 +59,7 @@ export class NamedCommands {
   // ── Prepared statements ───────────────────────────────────────────────────────────────────────────────────────────
 
   #prepare({ text, offset }: TextPart, sent: SentText, types: readonly number[]): Exclude<Prepared, CommandStatement> {
-    const prepared = this.#env.prepare(text, { text: sent.text, offset: sent.offset + offset }, types)
+    const prepared = this.#env.prepare(onlyStatement(text), { text: sent.text, offset: sent.offset + offset }, types)
     if (prepared.kind === 'iql' || prepared.kind === 'catalogue') return prepared
     throw new WireError('42601', 'Only SELECT, INSERT, UPDATE and DELETE can stand here', undefined, offset)
   }
@@ -92,8 +93,8 @@ export class NamedCommands {
     const text = `SELECT ${written.text}`
     const placed = { text: sent.text, offset: sent.offset + written.offset - 'SELECT '.length }
     runner.sent = placed
-    const statement = new IqlStatement(text, placed, [], runner.planEnv)
-    const bound = statement.bind(UNBOUND, runner.planEnv)
+    const statement = new IqlStatement(text, placed, [], runner.planning)
+    const bound = statement.bind(UNBOUND, runner.planning)
     if (bound.planned.bound.tables.length > 0)
       throw new WireError('0A000', 'The values of EXECUTE are expressions without tables', 'Read them first')
     const execution = await runner.execute(bound, text)

@@ -43,7 +43,7 @@ export class CopyIn {
     this.#env = env
     this.#onFailed = onFailed
     block.requireWritable()
-    this.#table = requireTable(runner.planEnv.planning.view, unquoted(command.table))
+    this.#table = requireTable(runner.planning.view, unquoted(command.table))
     const names =
       command.columns.length === 0 ? this.#table.columns.map(({ name }) => name) : command.columns.map(unquoted)
     const columns = names.map((name) => findColumn(this.#table, name))

@@ -28,8 +28,8 @@ export async function copyOut(
   const { options } = command
   const { text, at } = copyQuery(command, sent)
   runner.sent = at
-  const statement = new IqlStatement(text, at, [], runner.planEnv)
-  const bound = statement.bind(UNBOUND, runner.planEnv)
+  const statement = new IqlStatement(text, at, [], runner.planning)
+  const bound = statement.bind(UNBOUND, runner.planning)
   if (!reads(bound.planned.bound.statement) || statement.columns.length === 0)
     throw new WireError('0A000', 'COPY copies the rows of a SELECT')
   block.requireReadable(bound.planned.bound.tables)

@@ -26,7 +26,7 @@ export async function deferAsInserts(
   { runner, block }: DeferEnv,
   signal: AbortSignal,
 ): Promise<number> {
-  const table = requireTable(runner.planEnv.planning.view, name)
+  const table = requireTable(runner.planning.view, name)
   const columns = names.flatMap((column) => table.columns.filter((known) => known.name === column))
   const statement = rowStatement(insertText(name, names), runner)
   const reader = await openReader(format, streamPieces(parts), names)

@@ -57,7 +57,7 @@ export class Portals {
         return { kind: 'catalogue', prepared, message: { ...message, values }, execution: undefined }
       }
       case 'iql': {
-        const bound = prepared.bind(message, this.#runner.planEnv)
+        const bound = prepared.bind(message, this.#runner.planning)
         return { kind: 'iql', prepared, bound, execution: undefined }
       }
     }

@@ -34,7 +34,7 @@ export class RowStream {
     return this.#hasEnded && this.#ready.length === 0
   }
 
-  /** Of all; 0 before the engine has told it, at the end. */
+  /** The number of all rows; 0 until the engine reports it, at the end. */
   get rowCount(): number {
     return this.#rowCount
   }

@@ -1,7 +1,6 @@
 /** Statements on the catalogue in a session: described and run in the process of the catalogue, listed and cancelled as others are. */
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
 import type {
-  Catalogue,
   CatalogueCaller,
   CatalogueColumn,
   CatalogueDescription,
@@ -13,7 +12,6 @@ import { parameterText, toBinary } from '../../types/catalogue-values.ts'
 import { sizeOfType } from '../../types/oids.ts'
 import type { SessionCaller, SessionEnv } from '../contract.ts'
 import type { Execution } from '../execution.ts'
-import { WireError } from '../failure.ts'
 import { RowStream } from '../portal/row-stream.ts'
 import type { Runner } from '../runner.ts'
 import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared-statement.ts'
@@ -46,7 +44,7 @@ export class CatalogueStatements {
     const execution = await this.#runner.executeWork(prepared.text, async (signal) => {
       const { text, declared } = prepared
       const values = await this.#toTexts(message, prepared, signal)
-      const result = await this.#catalogue.run(text, values, this.#catalogueCaller, signal, declared)
+      const result = await this.#env.systemCatalogue.run(text, values, this.#catalogueCaller, signal, declared)
       columns = result.columns
       const encoded = await inTurns(catalogueRows(result.rows, columns, message.resultFormats))
       signal.throwIfAborted()
@@ -58,7 +56,7 @@ export class CatalogueStatements {
   async #describe(prepared: CatalogueStatement, signal: AbortSignal): Promise<CatalogueDescription> {
     if (prepared.description !== undefined) return prepared.description
     const { text, declared } = prepared
-    const description = await this.#catalogue.describe(text, declared, this.#catalogueCaller, signal)
+    const description = await this.#env.systemCatalogue.describe(text, declared, this.#catalogueCaller, signal)
     if (description.columns.length + description.parameters.length <= MOST_DESCRIBED) prepared.description = description
     return description
   }
@@ -75,12 +73,6 @@ export class CatalogueStatements {
       const format = parameterFormats.length === 1 ? parameterFormats[0] : parameterFormats[index]
       return value && parameterText(value, format === 1, types[index] ?? 0)
     })
-  }
-
-  get #catalogue(): Catalogue {
-    const { systemCatalogue } = this.#env
-    if (systemCatalogue === undefined) throw new WireError('0A000', 'The catalogue is not available')
-    return systemCatalogue
   }
 
   get #catalogueCaller(): CatalogueCaller {

@@ -25,12 +25,6 @@ import { BadParameter, readParameter } from '../../types/parameters.ts'
 import { type SentText, WireError } from '../failure.ts'
 import { type ColumnOrigin, findOrigins } from './column-origins.ts'
 
-/** What statements are planned with at this moment. */
-export interface PlanEnv {
-  readonly planning: Planning
-  readonly statementBytes: number
-}
-
 /** Of = ANY($1) and the like, whose plan depends on the length of the array. */
 const MAY_HAVE_ARRAYS = /\b(?:any|some|all)\s*\(\s*\$/i
 /** What is derived from a plan once. A prepared statement must not hold its plan, which can be many times as long as its text. */
@@ -64,15 +58,15 @@ export class IqlStatement {
   #encodings: Map<string, Encoding> | undefined
 
   /** Throws a PlanPending while its plan is being made. */
-  constructor(text: string, sent: SentText, declared: readonly number[], env: PlanEnv) {
+  constructor(text: string, sent: SentText, declared: readonly number[], planning: Planning) {
     this.text = text
     this.sent = sent
     this.#declared = declared
-    this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, parseLimits(env))) : NO_ARRAYS
+    this.#arrays = MAY_HAVE_ARRAYS.test(text) ? arrayParameters(parse(text, planning.limits)) : NO_ARRAYS
     const isPlain = this.#arrays.size === 0 && !mayNeedLikeEscape(text)
-    const plain = isPlain ? this.#planAsIs(env) : undefined
+    const plain = isPlain ? this.#planAsIs(planning) : undefined
     this.#isOwnPlan = plain === undefined
-    const { bound, snapshot } = plain ?? this.#planOwn(inTurns(env), env, () => 1)
+    const { bound, snapshot } = plain ?? this.#planOwn(inTurns(planning), planning, () => 1)
     if (bound.columns.length > MAX_COLUMNS)
       throw new WireError('54011', `A result has at most ${MAX_COLUMNS} columns, not ${bound.columns.length}`)
     this.columns = bound.columns
@@ -87,16 +81,16 @@ export class IqlStatement {
   }
 
   /** The plan that HTTP uses; undefined where only a client of PostgreSQL may send such a statement. */
-  #planAsIs(env: PlanEnv): Planned | undefined {
+  #planAsIs(planning: Planning): Planned | undefined {
     try {
-      return env.planning.plan(this.text)
+      return planning.plan(this.text)
     } catch (error) {
       if (error instanceof Refusal && LENIENT.has(error.code)) return undefined
       throw error
     }
   }
 
-  #planOwn(plan: Plan, env: PlanEnv, listLength: (name: string) => number | null): Planned {
+  #planOwn(plan: Plan, planning: Planning, listLength: (name: string) => number | null): Planned {
     const names = [...this.#arrays]
     const lengths = names.map((name) => `${name}:${listLength(name)}`).join()
     return plan('', {
@@ -104,7 +98,7 @@ export class IqlStatement {
       text: this.text,
       items: names.reduce((sum, name) => sum + (listLength(name) ?? 0), 0),
       statement: (): Statement => {
-        const parsed = withLikeEscapes(parse(this.text, parseLimits(env)))
+        const parsed = withLikeEscapes(parse(this.text, planning.limits))
         return this.#arrays.size === 0 ? parsed : expandArrays(parsed, listLength)
       },
       options: { anyNames: true, declaredType: (name) => this.#declaredType(name) },
@@ -142,17 +136,17 @@ export class IqlStatement {
   }
 
   /** The plan for the rights of the caller and the tables of this moment. Throws a PlanPending while it is being made. */
-  plan(env: PlanEnv, lengths?: ArrayLengths): Planned {
-    return this.#plan(inTurns(env), env, lengths)
+  plan(planning: Planning, lengths?: ArrayLengths): Planned {
+    return this.#plan(inTurns(planning), planning, lengths)
   }
 
-  planAtOnce(env: PlanEnv, lengths?: ArrayLengths): Planned {
-    return this.#plan((text, built) => env.planning.planAtOnce(text, built), env, lengths)
+  planAtOnce(planning: Planning, lengths?: ArrayLengths): Planned {
+    return this.#plan((text, built) => planning.planAtOnce(text, built), planning, lengths)
   }
 
-  #plan(plan: Plan, env: PlanEnv, lengths: ArrayLengths | undefined): Planned {
+  #plan(plan: Plan, planning: Planning, lengths: ArrayLengths | undefined): Planned {
     const planned = this.#isOwnPlan
-      ? this.#planOwn(plan, env, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
+      ? this.#planOwn(plan, planning, (name) => (lengths === undefined ? 1 : (lengths.get(name) ?? null)))
       : plan(this.text)
     const { columns } = planned.bound
     if (columns !== this.columns && !areSame(columns, this.columns))
@@ -165,7 +159,7 @@ export class IqlStatement {
   }
 
   /** Throws a PlanPending while its plan is being made. */
-  bind(message: BindMessage, env: PlanEnv): BoundPortal {
+  bind(message: BindMessage, planning: Planning): BoundPortal {
     const { values, parameterFormats } = message
     if (values.length !== this.parameterTypes.length) {
       const wanted = this.parameterTypes.length
@@ -173,7 +167,7 @@ export class IqlStatement {
     }
     const arrays = this.#arrays.size === 0 ? undefined : this.#readArrays(message)
     const lengths = arrays && new Map([...arrays].map(([name, array]) => [name, roundedLength(array)]))
-    const planned = this.plan(env, lengths)
+    const planned = this.plan(planning, lengths)
     const { bound } = planned
     const parameters: IqlValue[] = []
     const positions = arrays === undefined ? planFacts(bound, planned.snapshot).positions : undefined
@@ -290,12 +284,8 @@ function planFacts(bound: Bound, snapshot: CatalogueSnapshot): PlanFacts {
 
 type Plan = (text: string, built?: BuiltStatement) => Planned
 
-function inTurns({ planning }: PlanEnv): Plan {
+function inTurns(planning: Planning): Plan {
   return (text, built) => planning.plan(text, built)
-}
-
-function parseLimits({ statementBytes }: PlanEnv) {
-  return { ...DEFAULT_LIMITS, statementBytes }
 }
 
 /** Rounded up, so that few plans serve arrays of all lengths: the last element is repeated. */

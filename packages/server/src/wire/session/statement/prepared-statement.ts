@@ -1,14 +1,15 @@
 /** What Parse and Query make of a text: nothing, a command of the session, a statement on the catalogue, or a statement of IQL. */
 import { Refusal } from 'gatehouse-protocol'
-import type { Catalogue, CatalogueDescription } from '../../catalogue/contract.ts'
+import type { Planning } from '../../../query/index.ts'
+import { claimStatement } from '../../catalogue/claims.ts'
+import type { CatalogueDescription } from '../../catalogue/contract.ts'
 import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
 import { type Command, parseCommand } from '../commands/command.ts'
-import type { SessionEnv } from '../contract.ts'
 import { type SentText, WireError } from '../failure.ts'
 import type { Runner } from '../runner.ts'
 import { endsBlock, type TransactionBlock } from '../transaction/block.ts'
-import { IqlStatement, type PlanEnv } from './iql-statement.ts'
-import { splitStatements } from './split.ts'
+import { IqlStatement } from './iql-statement.ts'
+import { type StatementText, splitStatements } from './split.ts'
 
 export type Prepared = EmptyStatement | CommandStatement | CatalogueStatement | IqlStatement
 
@@ -34,56 +35,55 @@ export interface CatalogueStatement {
   description?: CatalogueDescription
 }
 
-/** Makes a prepared statement of a text, whose errors point into what the client sent. */
-export type Prepare = (text: string, sent: SentText, declared: readonly number[]) => Prepared
+/** Makes a prepared statement of one in a text; errors point into what the client sent. */
+export type Prepare = (statement: StatementText | undefined, sent: SentText, declared: readonly number[]) => Prepared
 
 export interface PrepareEnv {
-  readonly env: SessionEnv
   readonly runner: Runner
   readonly block: TransactionBlock
 }
 
-export function createPrepare({ env, runner, block }: PrepareEnv): Prepare {
-  return (text, sent, declared) => {
-    const [only, another] = splitStatements(text)
-    if (another !== undefined)
-      throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
-    if (only === undefined) return { kind: 'empty', sent }
-    const placed = { text: sent.text, offset: sent.offset + only.offset }
+export function createPrepare({ runner, block }: PrepareEnv): Prepare {
+  return (statement, sent, declared) => {
+    if (statement === undefined) return { kind: 'empty', sent }
+    const { text } = statement
+    const placed = { text: sent.text, offset: sent.offset + statement.offset }
     runner.sent = placed
     // As in PostgreSQL, before tables and columns are looked up.
-    if (block.hasFailed && !endsBlock(parseCommand(only.text))) block.requireUsable()
+    if (block.hasFailed && !endsBlock(parseCommand(text))) block.requireUsable()
     try {
-      return prepare(only.text, placed, declared, runner.planEnv, env.systemCatalogue)
+      return prepare(text, placed, declared, runner.planning)
     } catch (error) {
       // A caller who may not write gets that error, whatever else is wrong with the statement.
       const isBound = error instanceof Refusal && error.code !== 'IQL.Syntax'
-      if (isBound && WRITE.test(only.text)) block.requireWritable()
+      if (isBound && WRITE.test(text)) block.requireWritable()
       throw error
     }
   }
 }
 
+/** Of the text of Parse or PREPARE; undefined if it has none. */
+export function onlyStatement(text: string): StatementText | undefined {
+  const [only, another] = splitStatements(text)
+  if (another !== undefined)
+    throw new WireError('42601', 'A prepared statement is one statement', undefined, another.offset)
+  return only
+}
+
 const WRITE = /^\s*(?:insert|update|delete|create|alter|drop)\b/i
 
-function prepare(
-  text: string,
-  sent: SentText,
-  declared: readonly number[],
-  env: PlanEnv,
-  catalogue: Catalogue | undefined,
-): Prepared {
+function prepare(text: string, sent: SentText, declared: readonly number[], planning: Planning): Prepared {
   const command = parseCommand(text)
   if (command?.kind === 'declare') {
     const { statement } = command
     const placed = { text: sent.text, offset: sent.offset + statement.offset }
-    const query = prepare(statement.text, placed, declared, env, catalogue)
+    const query = prepare(statement.text, placed, declared, planning)
     if (query.kind === 'catalogue' || (query.kind === 'iql' && query.isQuery))
       return { kind: 'command', command, sent, declared: query }
     throw new WireError('42601', 'A cursor reads the rows of a SELECT', undefined, statement.offset)
   }
   if (command !== undefined) return { kind: 'command', command, sent }
-  switch (catalogue?.claims(text) ?? 'no') {
+  switch (claimStatement(text)) {
     case 'yes':
       return { kind: 'catalogue', text, sent, declared }
     case 'mixed':
@@ -93,7 +93,7 @@ function prepare(
         'Read them in two statements',
       )
     case 'no':
-      return new IqlStatement(text, sent, declared, env)
+      return new IqlStatement(text, sent, declared, planning)
   }
 }
 

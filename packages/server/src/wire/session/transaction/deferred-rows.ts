@@ -1,11 +1,11 @@
 /** Rows that are checked at once and written later, all or none: at COMMIT, or at the Sync that ends a pipeline. */
 import { type Bound, type IqlValue, printName, sameType } from 'gatehouse-iql'
 import type { BulkFormat } from '../../../query/codecs.ts'
-import { type CallPart, whenPlanned } from '../../../query/index.ts'
+import { type CallPart, type Planning, whenPlanned } from '../../../query/index.ts'
 import type { ConnectionMemory } from '../../protocol/connection-memory.ts'
 import { WireError } from '../failure.ts'
 import type { Runner } from '../runner.ts'
-import { type BoundPortal, boundSize, IqlStatement, PLAN_TIMES, type PlanEnv } from '../statement/iql-statement.ts'
+import { type BoundPortal, boundSize, IqlStatement, PLAN_TIMES } from '../statement/iql-statement.ts'
 
 /** The bytes that all rows of a block may have. */
 export const MAX_DEFERRED_BYTES = 64 * 1024 * 1024
@@ -117,14 +117,14 @@ export class DeferredInserts {
     this.#bytes = 0
     try {
       const [first] = this.#inserts
-      if (first !== undefined) await runner.write(first.statement.text, (env) => this.#parts(env))
+      if (first !== undefined) await runner.write(first.statement.text, (planning) => this.#parts(planning))
     } finally {
       giveBack()
     }
   }
 
   /** Inserts that follow each other with one plan share a part. */
-  async #parts(env: PlanEnv): Promise<readonly CallPart[]> {
+  async #parts(planning: Planning): Promise<readonly CallPart[]> {
     const parts: CallPart[] = []
     let last: { readonly statement: IqlStatement; readonly valueSets: IqlValue[][] } | undefined
     for (const { statement, values } of this.#inserts) {
@@ -133,7 +133,7 @@ export class DeferredInserts {
         continue
       }
       const valueSets = [[...values]]
-      const planned = whenPlanned(() => statement.plan(env))
+      const planned = whenPlanned(() => statement.plan(planning))
       parts.push({ planned: planned instanceof Promise ? await planned : planned, valueSets })
       last = { statement, valueSets }
     }
@@ -142,8 +142,8 @@ export class DeferredInserts {
 }
 
 /** An INSERT with one row of parameters: many rows share its plan, which would take far more memory than they do. */
-export function rowStatement(text: string, { planEnv }: Runner): IqlStatement {
-  return new IqlStatement(text, { text: '', offset: 0 }, [], planEnv)
+export function rowStatement(text: string, { planning }: Runner): IqlStatement {
+  return new IqlStatement(text, { text: '', offset: 0 }, [], planning)
 }
 
 export function insertText(table: string, columns: readonly string[]): string {

@@ -36,8 +36,7 @@ export function boundedSql(
   const bounded = ({ type }: ResultColumn, value: string) =>
     isLongType(type) ? `iif(octet_length(${value}) > ${maxBytes}, 0, ${value})` : value
   const outputs = [
-    // Named for rows that are read as objects.
-    ...columns.map((column, index) => `${bounded(column, `c${index}`)} AS "${column.name.replaceAll('"', '""')}"`),
+    ...columns.map((column, index) => bounded(column, `c${index}`)),
     ...keyColumns.map((column, index) => bounded(column, `k${index}`)),
   ]
   return { sql: `SELECT ${outputs.join(', ')} FROM (${sql})`, longColumns }

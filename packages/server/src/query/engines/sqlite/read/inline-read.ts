@@ -7,7 +7,6 @@ import type { ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { type BoundedQuery, boundedQuery, takeRows } from './bounded-query.ts'
-import { type PlainReader, plainReader } from './plain-rows.ts'
 import { type WireReader, wireReader } from './wire-read.ts'
 
 export class InlineRead {
@@ -16,7 +15,6 @@ export class InlineRead {
   readonly #encoders: TextEncoders
   readonly #decodeRow: RowDecoder<RawRow>
   readonly #bounded: BoundedQuery
-  readonly #readPlain: PlainReader
   #readWire: WireReader | undefined
 
   constructor(statements: StatementCache, query: ReadStatement) {
@@ -25,7 +23,6 @@ export class InlineRead {
     this.#encoders = new TextEncoders(query.columns)
     this.#decodeRow = rowDecoder([...query.columns, ...query.keyColumns])
     this.#bounded = boundedQuery(query)
-    this.#readPlain = plainReader(statements, query, this.#encoders)
   }
 
   /** Undefined when the result is not small: it is then read by a reader process. */
@@ -34,11 +31,10 @@ export class InlineRead {
       this.#readWire ??= wireReader(this.#statements, this.#query)
       return this.#readWire(run)
     }
-    const plain = this.#readPlain(run)
-    return plain === 'not plain' ? this.#readExact(run) : plain
+    return this.#readText(run)
   }
 
-  #readExact({ encoding, limits, parameters }: ReadRun): WholeRead | undefined {
+  #readText({ encoding, limits, parameters }: ReadRun): WholeRead | undefined {
     const { columns, cost } = this.#query
     // Rows that are skipped are read too.
     if (cost !== 'point' && limits.skip > 0) return undefined

@@ -51,7 +51,7 @@ export function wireReader(statements: StatementCache, query: ReadStatement): Wi
   const readPlain = (parameters: ReadRun['parameters'], write: ReturnType<typeof wireRowWriter>): number => {
     let count = 0
     OUT.truncate(0)
-    for (const raw of takeRows(statements.get(sql, 'arrays'), take, parameters) as Iterable<RawRow>) {
+    for (const raw of takeRows(statements.get(sql, 'numbers'), take, parameters) as Iterable<RawRow>) {
       if (++count > BOUNDED_ROWS || OUT.length >= CHUNK_BYTES) return NOT_SMALL
       if (!addPlain(raw, write)) return NOT_PLAIN
     }

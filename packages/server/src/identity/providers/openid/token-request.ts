@@ -1,15 +1,14 @@
 /** The requests to a provider's token and userinfo endpoints (OpenID Connect Core §3.1.3, §5.3). */
 import { sign } from 'node:crypto'
-import { type GuardedReply, guardedRequest } from '../../http/outgoing/guarded-request.ts'
-import { parseJson } from '../../lib/exact-json.ts'
-import { isObject, type Jwk } from '../../store/keys/foreign-keys.ts'
-import { newId } from '../../store/keys/opaque.ts'
-import { openClientSecret, openPrivateKey } from '../../store/providers/provider-secrets.ts'
-import type { StoredProvider } from '../../store/providers/providers.ts'
-import { callbackUrl, deriveSecrets } from './authorization-request.ts'
-import type { ProvidersEnv } from './env.ts'
-import { badAnswer, providerFault } from './faults.ts'
-import { fetchOptions, type ProviderMetadata } from './metadata.ts'
+import { type GuardedReply, guardedRequest } from '../../../http/outgoing/guarded-request.ts'
+import { parseJson } from '../../../lib/exact-json.ts'
+import { isObject, type Jwk } from '../../../store/keys/foreign-keys.ts'
+import { newId } from '../../../store/keys/opaque.ts'
+import { openClientSecret, openPrivateKey } from '../../../store/providers/provider-secrets.ts'
+import { type ConnectorEnv, externalUrl } from '../connector.ts'
+import { badAnswer, providerFault } from '../faults.ts'
+import { deriveSecrets } from './authorization-request.ts'
+import { fetchOptions, type OpenIdProvider, type ProviderMetadata } from './metadata.ts'
 
 const TIMEOUT_MS = 10_000
 const ASSERTION_SECONDS = 60
@@ -23,15 +22,15 @@ export interface ProviderTokens {
 export async function redeemCode(
   code: string,
   state: string,
-  provider: StoredProvider,
+  provider: OpenIdProvider,
   metadata: ProviderMetadata,
-  env: ProvidersEnv,
+  env: ConnectorEnv,
 ): Promise<ProviderTokens> {
   const { headers, parameters } = authenticate(provider, metadata, env)
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
     code,
-    redirect_uri: callbackUrl(provider.id, env.issuer.name),
+    redirect_uri: externalUrl(provider, 'callback', env),
     code_verifier: deriveSecrets(state, env).verifier,
     ...parameters,
   }).toString()
@@ -47,8 +46,8 @@ export async function readUserinfo(
   accessToken: string,
   subject: string,
   endpoint: string,
-  provider: StoredProvider,
-  env: ProvidersEnv,
+  provider: OpenIdProvider,
+  env: ConnectorEnv,
 ): Promise<Jwk> {
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` }
   const reply = await request(endpoint, { method: 'GET', headers }, provider, env)
@@ -64,9 +63,9 @@ interface ClientAuthentication {
 }
 
 function authenticate(
-  provider: StoredProvider,
+  provider: OpenIdProvider,
   { authMethods }: ProviderMetadata,
-  env: ProvidersEnv,
+  env: ConnectorEnv,
 ): ClientAuthentication {
   const { clientId: client_id } = provider
   const headers = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
@@ -86,7 +85,7 @@ function authenticate(
 }
 
 /** RFC 7523 §3, with the key pair that this provider alone knows. */
-function assertion(provider: StoredProvider, env: ProvidersEnv): string {
+function assertion(provider: OpenIdProvider, env: ConnectorEnv): string {
   const key = openPrivateKey(provider, env.providerKey)
   if (key === undefined) throw badAnswer('The definition of the provider has no key pair')
   const now = Math.floor(env.clock() / 1000)
@@ -108,8 +107,8 @@ function assertion(provider: StoredProvider, env: ProvidersEnv): string {
 async function request(
   address: string,
   options: { method: 'GET' | 'POST'; headers: Readonly<Record<string, string>>; body?: string },
-  provider: StoredProvider,
-  { resolve }: ProvidersEnv,
+  provider: OpenIdProvider,
+  { resolve }: ConnectorEnv,
 ): Promise<GuardedReply> {
   try {
     const reply = await guardedRequest(address, {

@@ -1,9 +1,11 @@
 /** The metadata of a provider (OpenID Connect Discovery §3): what we use of it, checked. */
-import type { StoredProvider } from '../../store/providers/providers.ts'
-import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
-import { type IssuerMetadata, MOST_PROVIDER_BYTES, metadataAddress } from '../remote-keys/remote-keys.ts'
-import type { ProvidersEnv } from './env.ts'
-import { badAnswer, providerFault } from './faults.ts'
+import type { StoredProvider } from '../../../store/providers/providers.ts'
+import { DocumentUnavailable } from '../../remote-keys/remote-documents.ts'
+import { type IssuerMetadata, MOST_PROVIDER_BYTES, metadataAddress } from '../../remote-keys/remote-keys.ts'
+import type { ConnectorEnv } from '../connector.ts'
+import { badAnswer, providerFault } from '../faults.ts'
+
+export type OpenIdProvider = StoredProvider<'openid'>
 
 export interface ProviderMetadata {
   readonly authorizationEndpoint: string
@@ -19,23 +21,23 @@ export interface ProviderMetadata {
 /** The part of an issuer that stands for a tenant of Entra. */
 const TENANT = '{tenantid}'
 
-export function isTemplate({ issuer }: Pick<StoredProvider, 'issuer'>): boolean {
+export function isTemplate({ issuer }: Pick<OpenIdProvider, 'issuer'>): boolean {
   return issuer.includes(TENANT)
 }
 
 /** The issuers that the provider may have: of a template, one for each listed tenant. */
-export function listIssuers({ issuer, tenants }: Pick<StoredProvider, 'issuer' | 'tenants'>): readonly string[] {
+export function listIssuers({ issuer, tenants }: Pick<OpenIdProvider, 'issuer' | 'tenants'>): readonly string[] {
   return issuer.includes(TENANT) ? tenants.map((tenant) => issuer.replace(TENANT, tenant)) : [issuer]
 }
 
-export function fetchOptions(provider: Pick<StoredProvider, 'private'>) {
+export function fetchOptions(provider: Pick<OpenIdProvider, 'private'>) {
   return { allowPrivate: provider.private, mostBytes: MOST_PROVIDER_BYTES }
 }
 
 /** Only sign-ins through this provider wait for it. */
 export async function readMetadata(
-  provider: StoredProvider,
-  env: Pick<ProvidersEnv, 'remoteKeys'>,
+  provider: OpenIdProvider,
+  env: Pick<ConnectorEnv, 'remoteKeys'>,
 ): Promise<ProviderMetadata> {
   const keys = await env.remoteKeys()
   // Entra publishes the metadata of all tenants below "organizations", with the template as their issuer.
@@ -50,7 +52,7 @@ export async function readMetadata(
   return checked(found, provider)
 }
 
-function checked({ document, jwksUri }: IssuerMetadata, provider: StoredProvider): ProviderMetadata {
+function checked({ document, jwksUri }: IssuerMetadata, provider: OpenIdProvider): ProviderMetadata {
   const authorizationEndpoint = address('authorization_endpoint')
   const tokenEndpoint = address('token_endpoint')
   if (authorizationEndpoint === undefined || tokenEndpoint === undefined)

@@ -1,43 +1,27 @@
 /** The authorization request to a provider: code flow with PKCE, nonce and state (OpenID Connect Core §3.1.2.1, RFC 7636). */
 import { createHmac, hash } from 'node:crypto'
-import type { StoredProvider } from '../../store/providers/providers.ts'
-import type { ProvidersEnv } from './env.ts'
-import { isTemplate, type ProviderMetadata } from './metadata.ts'
-
-/** What is passed on of the request that asks for a sign-in. */
-export interface Asked {
-  /** The person must authenticate again. */
-  readonly again: boolean
-  /** Seconds. */
-  readonly maxAge: number | undefined
-  readonly loginHint: string | undefined
-  readonly uiLocales: string | undefined
-}
+import { type ConnectorEnv, externalUrl, type SignInRequest } from '../connector.ts'
+import { isTemplate, type OpenIdProvider, type ProviderMetadata } from './metadata.ts'
 
 /** Derived from the state with the server's key: nothing of it is stored, and it cannot be computed from the state alone. */
-export function deriveSecrets(state: string, { providerKey }: Pick<ProvidersEnv, 'providerKey'>) {
+export function deriveSecrets(state: string, { providerKey }: Pick<ConnectorEnv, 'providerKey'>) {
   const derive = (purpose: string) =>
     createHmac('sha256', providerKey).update(`${purpose} ${state}`).digest('base64url')
   return { verifier: derive('code verifier'), nonce: derive('nonce') }
 }
 
-export function callbackUrl(id: string, issuer: string): string {
-  return `${issuer}/external/${encodeURIComponent(id)}/callback`
-}
-
 export function authorizationUrl(
-  provider: StoredProvider,
+  provider: OpenIdProvider,
   { authorizationEndpoint }: ProviderMetadata,
-  state: string,
-  asked: Asked,
-  env: ProvidersEnv,
+  { state, ...asked }: SignInRequest,
+  env: ConnectorEnv,
 ): string {
   const { verifier, nonce } = deriveSecrets(state, env)
   const url = new URL(authorizationEndpoint)
   const parameters = {
     response_type: 'code',
     client_id: provider.clientId,
-    redirect_uri: callbackUrl(provider.id, env.issuer.name),
+    redirect_uri: externalUrl(provider, 'callback', env),
     scope: provider.scopes.join(' '),
     state,
     nonce,
@@ -54,7 +38,7 @@ export function authorizationUrl(
 }
 
 /** Google shows accounts of this domain only; what counts is the claim, which `require` checks. */
-function googleDomain(provider: StoredProvider): { hd?: string } {
+function googleDomain(provider: OpenIdProvider): { hd?: string } {
   const [domain, ...others] = provider.require.hd ?? []
   return domain === undefined || others.length > 0 || isTemplate(provider) ? {} : { hd: domain }
 }

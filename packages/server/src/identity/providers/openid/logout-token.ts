@@ -1,32 +1,31 @@
 /** `/external/{id}/backchannel-logout`: a provider says that a person has signed out there (OpenID Connect Back-Channel Logout §2). */
 import { Refusal } from 'gatehouse-protocol'
-import type { Context } from '../../http/context.ts'
-import { FORM, formParameters } from '../../http/request/body.ts'
-import type { Route } from '../../http/route.ts'
-import type { StoredProvider } from '../../store/providers/providers.ts'
-import { type EndedSession, endInside, recordEnd } from '../browser/sign-out/session-end.ts'
-import type { Claims } from '../tokens/jwt.ts'
-import type { ProvidersEnv } from './env.ts'
-import { badAnswer, isProviderFault } from './faults.ts'
+import type { Context } from '../../../http/context.ts'
+import { FORM, formParameters } from '../../../http/request/body.ts'
+import type { Route } from '../../../http/route.ts'
+import type { Claims } from '../../tokens/jwt.ts'
+import type { ConnectorEnv, Federation, ProviderLogout } from '../connector.ts'
+import { badAnswer, isProviderFault } from '../faults.ts'
 import { checkIssuedAt, checkParties, SKEW, verified } from './id-token.ts'
-import { readMetadata } from './metadata.ts'
+import { type OpenIdProvider, readMetadata } from './metadata.ts'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 /** How old a token without `exp` may be, and the longest that its `jti` is remembered. Seconds. */
 const FRESH = 600
 const LONGEST = 86_400
 
-export function backchannelLogoutRoute(env: ProvidersEnv): Route {
+export function backchannelLogoutRoute({ find, endSessions }: Federation, env: ConnectorEnv): Route {
   return {
     method: 'POST',
     path: '/external/:id/backchannel-logout',
     body: FORM,
     async handle(http) {
       http.setHeader('cache-control', 'no-store')
-      const provider = env.providers.find(http.param('id'))
-      if (provider === undefined) throw new Refusal('http.not_found', 404, 'There is no such provider')
+      const provider = find(http.param('id'))
+      if (provider?.kind !== 'openid' || provider.disabled)
+        throw new Refusal('http.not_found', 404, 'There is no such provider')
       try {
-        await logOut(http, provider, env)
+        await endSessions(http, provider, await readLogout(http, provider, env))
         http.json({})
       } catch (error) {
         if (!isProviderFault(error)) throw error
@@ -40,51 +39,16 @@ export function backchannelLogoutRoute(env: ProvidersEnv): Route {
   }
 }
 
-async function logOut(http: Context, provider: StoredProvider, env: ProvidersEnv): Promise<void> {
+async function readLogout(http: Context, provider: OpenIdProvider, env: ConnectorEnv): Promise<ProviderLogout> {
   const token = formParameters(http).get('logout_token')
   if (token === undefined) throw badAnswer('logout_token is missing')
   const metadata = await readMetadata(provider, env)
   const { header, claims } = await verified(token, provider, metadata, env)
-  const logout = checkLogoutToken(header.typ, claims, provider, env.clock() / 1000)
-  const ended = await spendAndEnd(provider, logout, env)
-  for (const session of ended) recordEnd(session, 'signed out at its provider', env)
-  env.audit.record({
-    event: 'provider.logout',
-    address: http.address,
-    requestId: http.id,
-    details: { provider: provider.id, sessions: ended.length },
-  })
-}
-
-/** In one transaction: a token whose sessions could not be ended is not spent, so that the provider can send it again (§2.8). */
-function spendAndEnd(
-  { id: provider }: StoredProvider,
-  { issuer, jti, sid, subject, keptMs }: LogoutToken,
-  { revocations }: ProvidersEnv,
-): Promise<EndedSession[]> {
-  return revocations.inTransaction(async (revocations, stores) => {
-    const { providerSignIns } = stores
-    if (!(await providerSignIns.spendLogout(provider, jti, keptMs))) throw badAnswer('The logout token was used before')
-    const ended: EndedSession[] = []
-    for (const id of await providerSignIns.findSessions(provider, issuer, { sid, subject })) {
-      const one = await endInside(id, revocations, stores)
-      if (one !== undefined) ended.push(one)
-    }
-    return ended
-  })
-}
-
-interface LogoutToken {
-  readonly issuer: string
-  readonly jti: string
-  readonly sid: string | undefined
-  /** Undefined where the `sid` alone counts. */
-  readonly subject: string | undefined
-  readonly keptMs: number
+  return checkLogoutToken(header.typ, claims, provider, env.clock() / 1000)
 }
 
 /** §2.6, every check. An ID token fails three of them: it has no events, a nonce, and often no jti. */
-function checkLogoutToken(typ: unknown, claims: Claims, provider: StoredProvider, now: number): LogoutToken {
+function checkLogoutToken(typ: unknown, claims: Claims, provider: OpenIdProvider, now: number): ProviderLogout {
   if (typ !== undefined && !['LOGOUT+JWT', 'JWT'].includes(String(typ).toUpperCase()))
     throw badAnswer('The token is of another type')
   const issuer = checkParties(claims, provider)

@@ -1,12 +1,11 @@
 /** The checks of an ID token (OpenID Connect Core §3.1.3.7), and those that it shares with a logout token. */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { StoredProvider } from '../../store/providers/providers.ts'
-import { type ForeignJwt, JwtFault, verifyForeignJwt } from '../remote-keys/foreign-jwt.ts'
-import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
-import type { Claims } from '../tokens/jwt.ts'
-import type { ProvidersEnv } from './env.ts'
-import { badAnswer, providerFault } from './faults.ts'
-import { fetchOptions, isTemplate, listIssuers, type ProviderMetadata } from './metadata.ts'
+import { type ForeignJwt, JwtFault, verifyForeignJwt } from '../../remote-keys/foreign-jwt.ts'
+import { DocumentUnavailable } from '../../remote-keys/remote-documents.ts'
+import type { Claims } from '../../tokens/jwt.ts'
+import type { ConnectorEnv } from '../connector.ts'
+import { badAnswer, providerFault } from '../faults.ts'
+import { fetchOptions, isTemplate, listIssuers, type OpenIdProvider, type ProviderMetadata } from './metadata.ts'
 
 const ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 /** Clocks may differ by this much, in seconds. */
@@ -32,10 +31,10 @@ export interface IdToken {
 
 export async function checkIdToken(
   token: string,
-  provider: StoredProvider,
+  provider: OpenIdProvider,
   metadata: ProviderMetadata,
   expected: ExpectedIdToken,
-  env: ProvidersEnv,
+  env: ConnectorEnv,
 ): Promise<IdToken> {
   const { header, claims } = await verified(token, provider, metadata, env)
   if (header.typ !== undefined && String(header.typ).toUpperCase() !== 'JWT')
@@ -61,9 +60,9 @@ export async function checkIdToken(
 /** The signature, under one of the keys that the provider publishes. */
 export async function verified(
   token: string,
-  provider: StoredProvider,
+  provider: OpenIdProvider,
   { jwksUri }: Pick<ProviderMetadata, 'jwksUri'>,
-  env: ProvidersEnv,
+  env: ConnectorEnv,
 ): Promise<ForeignJwt> {
   const keys = await env.remoteKeys()
   try {
@@ -76,7 +75,7 @@ export async function verified(
 }
 
 /** `iss` by character, `aud` this client alone, `azp` too if it is there. Returns the issuer. */
-export function checkParties(claims: Claims, provider: StoredProvider): string {
+export function checkParties(claims: Claims, provider: OpenIdProvider): string {
   const { iss, aud, azp, tid } = claims
   const issuer = listIssuers(provider).find((each) => each === iss)
   if (issuer === undefined) throw badAnswer(`The token is of the issuer ${String(iss)}`)
