@@ -12,7 +12,7 @@ import {
   type ColumnBatch,
   DoubleBuilder,
   IntegerBuilder,
-} from '../../packages/server/src/query/columns/batch.ts'
+} from '../../packages/server/src/query/batches/batch.ts'
 import { toWide } from '../../packages/server/src/query/engines/sqlite/representation.ts'
 import { SpoolTable } from '../../packages/server/src/query/engines/sqlite/spool/spool-table.ts'
 

@@ -43,7 +43,7 @@ let connections: ReadConnections
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'row-pages-'))
-  connections = new ReadConnections(join(folder, 'rows.db'), false)
+  connections = new ReadConnections(join(folder, 'rows.db'))
   await change((database) => {
     database.exec('CREATE TABLE numbers (id INTEGER PRIMARY KEY, a INTEGER, b TEXT); CREATE INDEX by_a ON numbers (a)')
     const insert = database.prepare('INSERT INTO numbers VALUES (?, ?, ?)')

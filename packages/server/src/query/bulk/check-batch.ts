@@ -1,7 +1,7 @@
 /** Checks the rows of a batch before they are spooled: values that must be there, and lengths. */
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
-import type { Nulls, Vector } from '../columns/batch.ts'
-import { atPlace, type NamedColumn, type Place } from '../columns/row-error.ts'
+import type { Nulls, Vector } from '../batches/batch.ts'
+import { atPlace, type NamedColumn, type Place } from '../batches/row-error.ts'
 import { keyTooLongError, notNullError } from '../engines/runtime-error.ts'
 import { refuse } from '../errors.ts'
 import type { ReadBatch } from './reader.ts'

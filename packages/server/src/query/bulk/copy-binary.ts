@@ -1,7 +1,7 @@
 /** Reads the binary format of PostgreSQL's COPY: a signature, then rows of fields with their lengths. */
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
-import { type ColumnBuilder, createBuilder } from '../columns/batch.ts'
-import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
+import { type ColumnBuilder, createBuilder } from '../batches/batch.ts'
+import { badBody, badValue, type NamedColumn } from '../batches/row-error.ts'
 import type { BinaryRead } from '../types/representation.ts'
 import { representation } from '../types/types.ts'
 import { BATCH_BYTES, type BulkReader, type ByteSource, type ReadBatch } from './reader.ts'

@@ -1,5 +1,5 @@
 /** Reads the formats text and csv of PostgreSQL's COPY, whose values are written as PostgreSQL does. */
-import { badBody, type NamedColumn } from '../columns/row-error.ts'
+import { badBody, type NamedColumn } from '../batches/row-error.ts'
 import { representation } from '../types/types.ts'
 import { type CsvOptions, openCsv } from './csv.ts'
 import type { BulkReader, ByteSource } from './reader.ts'

@@ -1,6 +1,6 @@
 /** Reads CSV (RFC 4180) by columns. An empty field is NULL, a quoted empty field is empty text. */
 import { delimiterName, guessDelimiter } from 'gatehouse-csv'
-import { badBody, type NamedColumn } from '../columns/row-error.ts'
+import { badBody, type NamedColumn } from '../batches/row-error.ts'
 import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'
 import type { TextColumn } from './values.ts'

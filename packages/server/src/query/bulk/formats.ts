@@ -1,5 +1,5 @@
 /** The formats of bulk inserts: a table. Each reader is loaded with the first body that has its format. */
-import { badBody } from '../columns/row-error.ts'
+import { badBody } from '../batches/row-error.ts'
 import type { CsvOptions } from './csv.ts'
 import type { BodyStore, BulkReader, ByteSource } from './reader.ts'
 import type { Zone } from './zone.ts'

@@ -1,7 +1,7 @@
 /** Reads NDJSON by columns: each line is an object of assignments. No object is built for a row. */
 import { didYouMean } from 'gatehouse-iql'
 import { parseExactly } from '../../lib/exact-json.ts'
-import { badBody, badValue, type NamedColumn } from '../columns/row-error.ts'
+import { badBody, badValue, type NamedColumn } from '../batches/row-error.ts'
 import { findLimitProblem, MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_NUMBER_LENGTH, writeJson } from '../json.ts'
 import { type BulkReader, type ByteSource, MAX_COLUMNS } from './reader.ts'
 import { checkText, TextPieces, TextRows } from './text-rows.ts'

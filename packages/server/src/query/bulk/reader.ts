@@ -1,6 +1,6 @@
 /** What a bulk format is: it finds the columns of a body, then reads its rows as batches of columns. */
-import type { ColumnBatch } from '../columns/batch.ts'
-import type { NamedColumn } from '../columns/row-error.ts'
+import type { ColumnBatch } from '../batches/batch.ts'
+import type { NamedColumn } from '../batches/row-error.ts'
 import type { BodyMemory } from './reader-memory.ts'
 import type { Spool } from './spools.ts'
 

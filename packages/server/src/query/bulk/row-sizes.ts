@@ -1,6 +1,6 @@
 /** How many bytes the values of rows take, found before they are created: a few bytes of a body can stand for gigabytes. */
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
-import { atPlace } from '../columns/row-error.ts'
+import { atPlace } from '../batches/row-error.ts'
 import { refuse } from '../errors.ts'
 import { BATCH_BYTES, BATCH_ROWS } from './reader.ts'
 

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
-import { badBody, badValue, type NamedColumn, type Place } from '../columns/row-error.ts'
+import { badBody, badValue, type NamedColumn, type Place } from '../batches/row-error.ts'
 import { BATCH_BYTES, type ByteSource, type ReadBatch } from './reader.ts'
 import { rowsPerTurn } from './row-sizes.ts'
 import { type TextColumn, textColumn } from './values.ts'

@@ -1,6 +1,6 @@
 /** Reads texts as values of a column, exactly as IQL does: the usual forms from their bytes, all others by `readValue`. */
 import { type IqlType, type IqlValue, isWide, type Read, readValue } from 'gatehouse-iql'
-import { BytesBuilder, type ColumnBuilder, createBuilder, DoubleBuilder, IntegerBuilder } from '../columns/batch.ts'
+import { BytesBuilder, type ColumnBuilder, createBuilder, DoubleBuilder, IntegerBuilder } from '../batches/batch.ts'
 import { findLimitProblem } from '../json.ts'
 
 /** What is wrong with a value, worded to follow it in a message; undefined for a value that was added. */

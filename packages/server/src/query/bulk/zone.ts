@@ -1,7 +1,7 @@
 /** The time zone of a bulk insert: times that name none are those of its clocks. */
 import { inZone, isZone, toUtc } from 'gatehouse-csv'
 import { readValue } from 'gatehouse-iql'
-import type { NamedColumn } from '../columns/row-error.ts'
+import type { NamedColumn } from '../batches/row-error.ts'
 import { type TextColumn, textColumn } from './values.ts'
 
 export interface Zone {

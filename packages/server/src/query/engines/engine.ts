@@ -1,10 +1,10 @@
 /** The interface between the query service and its databases. */
 
 import type { ResultColumn } from 'gatehouse-iql'
+import type { NamedColumn } from '../batches/row-error.ts'
+import type { SpoolEncoder } from '../batches/spool-file.ts'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { ColumnPlan } from '../columns/plan.ts'
-import type { NamedColumn } from '../columns/row-error.ts'
-import type { SpoolEncoder } from '../columns/spool-file.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AuditCopy } from './audit-copy.ts'

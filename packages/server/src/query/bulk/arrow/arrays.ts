@@ -2,7 +2,7 @@
  * The arrays of an Arrow record batch (Arrow columnar format, physical memory layout), read from the body in slices: first what says how
  * long the values are, then these. Every length is checked: the bytes come from a client.
  */
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 import type { ArrowType } from '../../types/arrow-type.ts'
 import type { KeptBody } from '../reader.ts'
 import type { Sizes } from '../row-sizes.ts'

@@ -1,5 +1,5 @@
 /** Reads an Arrow stream or file by columns: schema, dictionaries, record batches. Memory holds the values of one batch at a time. */
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 import type { BodyStore, BulkReader, ByteSource, KeptBody, ReadBatch } from '../reader.ts'
 import { RowSizes, rowsPerTurn } from '../row-sizes.ts'
 import type { Zone } from '../zone.ts'

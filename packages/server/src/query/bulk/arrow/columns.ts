@@ -12,8 +12,8 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { parseFloat16 } from 'hyparquet/src/convert.js'
-import { createBuilder, type Nulls, type Vector } from '../../columns/batch.ts'
-import { badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
+import { createBuilder, type Nulls, type Vector } from '../../batches/batch.ts'
+import { badBody, badValue, type NamedColumn } from '../../batches/row-error.ts'
 import type { ArrowType } from '../../types/arrow-type.ts'
 import { uuidText } from '../../types/uuid.ts'
 import { addValue } from '../values.ts'

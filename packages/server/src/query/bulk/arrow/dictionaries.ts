@@ -1,5 +1,5 @@
 /** The dictionaries of an Arrow stream: values that record batches refer to by their numbers. They stay in memory. */
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 import type { KeptBody } from '../reader.ts'
 import type { BodyMemory } from '../reader-memory.ts'
 import { rowsPerTurn, type Sizes } from '../row-sizes.ts'

@@ -1,5 +1,5 @@
 /** The fields of an Arrow schema (Schema.fbs), as far as they can be columns of a table. */
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 import { type ArrowType, TIME_UNITS, type TimeUnit } from '../../types/arrow-type.ts'
 import { MAX_COLUMNS } from '../reader.ts'
 import type { FlatTable } from './flatbuffer-reader.ts'

@@ -1,5 +1,5 @@
 /** Reads FlatBuffers (flatbuffers.dev, "Internals"). Every offset is checked: the bytes come from a client. */
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 
 export class FlatTable {
   readonly #bytes: Buffer

@@ -3,7 +3,7 @@
  * lists: their metadata, and where their bodies are. The bytes between the messages of a file mean nothing.
  */
 import { setImmediate as immediate } from 'node:timers/promises'
-import { badBody } from '../../columns/row-error.ts'
+import { badBody } from '../../batches/row-error.ts'
 import type { KeptBody } from '../reader.ts'
 import { FlatTable } from './flatbuffer-reader.ts'
 

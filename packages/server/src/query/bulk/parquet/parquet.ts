@@ -11,8 +11,8 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { release } from '../../../lib/release.ts'
-import { createBuilder, type Vector } from '../../columns/batch.ts'
-import { atPlace, badBody, badValue, type NamedColumn } from '../../columns/row-error.ts'
+import { createBuilder, type Vector } from '../../batches/batch.ts'
+import { atPlace, badBody, badValue, type NamedColumn } from '../../batches/row-error.ts'
 import { refuse } from '../../errors.ts'
 import { uuidText } from '../../types/uuid.ts'
 import type { BodyStore, BulkReader, ByteSource, ReadBatch } from '../reader.ts'

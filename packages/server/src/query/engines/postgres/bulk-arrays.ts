@@ -1,6 +1,6 @@
 /** Columns of a batch as arrays of PostgreSQL in its binary format: dimensions, the type of the elements, then each with its length. */
 import type { IqlType } from 'gatehouse-iql'
-import type { Vector } from '../../columns/batch.ts'
+import type { Vector } from '../../batches/batch.ts'
 import { numericBytes } from './numeric.ts'
 
 interface ElementType {

@@ -1,8 +1,8 @@
 /** A bulk insert on PostgreSQL: each batch of the spool file is one statement whose parameters are arrays; all in one transaction. */
 import { open } from 'node:fs/promises'
 import type { PoolClient } from 'pg'
-import type { ColumnBatch } from '../../columns/batch.ts'
-import { readSpool } from '../../columns/spool-file.ts'
+import type { ColumnBatch } from '../../batches/batch.ts'
+import { readSpool } from '../../batches/spool-file.ts'
 import type { BulkRequest, BulkStatement, WriteOutcome, WriteReply } from '../engine.ts'
 import { keyTakenError, verdictError } from '../runtime-error.ts'
 import { MAX_SKIPPED_ROWS } from '../skipped-rows.ts'

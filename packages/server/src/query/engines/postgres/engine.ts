@@ -1,6 +1,7 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a separate connection and can be cancelled. */
+
+import { BatchEncoder, type SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import { BatchEncoder, type SpoolEncoder } from '../../columns/spool-file.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'

@@ -1,8 +1,8 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
+import type { NamedColumn } from '../../batches/row-error.ts'
+import type { SpoolEncoder } from '../../batches/spool-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import type { NamedColumn } from '../../columns/row-error.ts'
-import type { SpoolEncoder } from '../../columns/spool-file.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
 import type { EmittedSql, Placeholders } from '../emit/parameters.ts'

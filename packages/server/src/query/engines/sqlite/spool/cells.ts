@@ -1,6 +1,6 @@
 /** The rows of a batch as cells of a table (sqlite.org/fileformat2.html §1.6): length, rowid, record; one after the other. */
-import type { ColumnBatch } from '../../../columns/batch.ts'
-import type { NamedColumn } from '../../../columns/row-error.ts'
+import type { ColumnBatch } from '../../../batches/batch.ts'
+import type { NamedColumn } from '../../../batches/row-error.ts'
 import { type RecordColumn, recordColumn, valueBytes } from './record.ts'
 import { varintBytes, writeVarint } from './varint.ts'
 

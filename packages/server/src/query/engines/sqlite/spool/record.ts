@@ -1,6 +1,6 @@
 /** The values of a batch in SQLite's record format (sqlite.org/fileformat2.html §2.1). */
 import type { IqlType } from 'gatehouse-iql'
-import type { Nulls, Vector } from '../../../columns/batch.ts'
+import type { Nulls, Vector } from '../../../batches/batch.ts'
 import { toWide } from '../representation.ts'
 
 /** The values of one column, ready to be written into records. */

@@ -5,9 +5,9 @@
  */
 
 import { release } from '../../../../lib/release.ts'
-import type { ColumnBatch } from '../../../columns/batch.ts'
-import type { NamedColumn } from '../../../columns/row-error.ts'
-import type { SpoolEncoder, SpoolEnd } from '../../../columns/spool-file.ts'
+import type { ColumnBatch } from '../../../batches/batch.ts'
+import type { NamedColumn } from '../../../batches/row-error.ts'
+import type { SpoolEncoder, SpoolEnd } from '../../../batches/spool-file.ts'
 import { buildCells, type Cells } from './cells.ts'
 import { interiorPages, LeafPage, PAGE_BYTES, schemaPage, type TreeNode } from './pages.ts'
 

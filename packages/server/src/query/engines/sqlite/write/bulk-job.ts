@@ -2,7 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3'
 import type { Refusal } from 'gatehouse-protocol'
 import { isUnavailable } from '../../../../lib/unavailable.ts'
-import { atPlace } from '../../../columns/row-error.ts'
+import { atPlace } from '../../../batches/row-error.ts'
 import type { ScalarBindable } from '../../emit/parameters.ts'
 import type { BulkRequest, BulkStatement, WriteOutcome, WriteReply } from '../../engine.ts'
 import { keyTakenError, verdictError } from '../../runtime-error.ts'
