@@ -5,7 +5,7 @@
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { Groups } from './groups.ts'
 import { encodeKey, type KeyCodes, SlotTable, splitCombination } from './keys.ts'
-import type { ColumnFilter, ColumnPlan } from './plan.ts'
+import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
 import { createState, type GroupedRows, type State } from './states.ts'
@@ -20,6 +20,8 @@ export class ColumnExecutor {
   readonly #evaluate: Evaluate
   readonly #filters: readonly Filter[]
   readonly #states: readonly FilteredState[]
+  /** The columns of states and their filters. */
+  readonly #used: readonly number[]
   readonly #groups: Groups
   readonly #slots = new SlotTable()
   readonly #decoded = new Buffers()
@@ -31,10 +33,11 @@ export class ColumnExecutor {
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
     this.#filters = plan.filters.map(create)
     this.#states = plan.states.map((state) => ({ state: createState(state), filters: state.filters.map(create) }))
+    this.#used = [...new Set(plan.states.flatMap(columnsOf))]
     this.#groups = new Groups(plan.keys.length)
   }
 
-  /** False if the statement itself must compute this part; then nothing was added. */
+  /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
   add(segment: Segment): boolean {
     const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded)
     const all = [...this.#filters, ...this.#states.flatMap(({ filters }) => filters)]
@@ -44,6 +47,8 @@ export class ColumnExecutor {
     if (!this.#chooseRows(columns)) return true
     const keys = this.#encodeKeys(columns)
     if (keys === undefined) return false
+    // Damage is found before anything is added.
+    for (const column of this.#used) columns.decode(column)
     const rows = columns.count
     const { slots, combinations, count } = this.#slots.assign(
       keys,
@@ -110,9 +115,15 @@ export class ColumnExecutor {
   }
 }
 
+function columnsOf(state: ColumnState): number[] {
+  const filtered = state.filters.map(({ column }) => column)
+  if (state.kind === 'rows') return filtered
+  return [...filtered, state.column, ...('order' in state ? [state.order] : [])]
+}
+
 function canFilter(filter: Filter, columns: SegmentColumns): boolean {
   const column = columns.stored(filter.column)
-  return column !== undefined && filter.canFilter({ column })
+  return column !== undefined && filter.canFilter(column)
 }
 
 function createMask(filters: readonly Filter[], columns: SegmentColumns): Uint8Array | undefined {

@@ -1,4 +1,5 @@
 /** The groups of a segment's rows: a code for each key of a row, and a place for each combination of codes. */
+import { MIN_TIMESTAMP } from 'gatehouse-iql'
 import type { Evaluate } from './filters.ts'
 import type { ColumnKey } from './plan.ts'
 import type { NumberColumn, RawValue } from './segment.ts'
@@ -29,7 +30,7 @@ export function encodeKey(
     const { codes, texts } = decoded
     const text = (code: number): string | null => texts[code] ?? null
     if (key.kind === 'column') return { codes, size: texts.length + 1, value: text }
-    return { codes, size: texts.length + 1, value: (code) => evaluate(key.value, text(code) ?? undefined) }
+    return { codes, size: texts.length + 1, value: (code) => evaluate(key.value, text(code)) }
   }
   if (stored?.kind !== 'numbers' || key.kind === 'text') return undefined
   return encodeNumbers(key, stored, { columns, evaluate, into })
@@ -48,8 +49,10 @@ function encodeNumbers(
   const isBucket = key.kind === 'bucket'
   // The first value that a code stands for, and the distance to that of the next code.
   const width = isBucket ? bucketWidth(key.width, evaluate) : unit
-  if (width === undefined) return undefined
+  if (width === undefined || (isBucket && !isExact(column, Number(key.origin), width))) return undefined
   const start = isBucket ? floorTo(least, Number(key.origin), width) : least
+  // The statement refuses what is before the first time.
+  if (isBucket && start < Number(MIN_TIMESTAMP)) return undefined
   const none = Math.floor((greatest - start) / width) + 1
   if (none >= MAX_CODES) return undefined
   const decoded = columns.decode(key.column)
@@ -58,7 +61,6 @@ function encodeNumbers(
   const count = columns.count
   if (isBucket) {
     const offset = least - start
-    // The quotient of two integers that Doubles hold exactly is never rounded up to the next integer.
     for (let i = 0; i < count; i++) into[i] = Math.floor(((values[i] as number) * unit + offset) / width)
   } else for (let i = 0; i < count; i++) into[i] = values[i] as number
   if (column.nulls > 0) for (let i = 0; i < count; i++) if (Number.isNaN(values[i])) into[i] = none
@@ -78,6 +80,11 @@ function isDouble({ isDouble }: NumberColumn): boolean {
 function bucketWidth(width: bigint | number, evaluate: Evaluate): number | undefined {
   const given = typeof width === 'bigint' ? width : evaluate(width)
   return typeof given === 'bigint' && given > 0n && given < MAX_WIDTH ? Number(given) : undefined
+}
+
+/** Whether the quotients of all distances are exact enough as Doubles: they are never rounded up to the next integer. */
+function isExact({ least, greatest }: NumberColumn, origin: number, width: number): boolean {
+  return Math.abs(least - origin) + (greatest - least) + 2 * width <= Number.MAX_SAFE_INTEGER
 }
 
 function floorTo(value: number, origin: number, width: number): number {

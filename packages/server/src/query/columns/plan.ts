@@ -15,13 +15,15 @@ export interface ColumnPlan {
 
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
 
+export type Membership = 'in' | 'not in' | 'is distinct from' | 'is not distinct from'
+
 export type ColumnFilter =
-  /** With a value that is the same for all rows. The column's value counts 10 ^ `shift` times. */
+  /** With values that are the same for all rows: one, or a list. The column's value counts 10 ^ `shift` times. */
   | {
       readonly kind: 'compare'
       readonly column: number
-      readonly operator: Comparison
-      readonly value: ExpressionIndex
+      readonly operator: Comparison | Membership
+      readonly values: readonly ExpressionIndex[]
       readonly shift: number
     }
   | { readonly kind: 'null'; readonly column: number; readonly isNull: boolean }

@@ -15,6 +15,9 @@ export const SEGMENT_ROWS = 131_072
 const MAGIC = Buffer.from('GHCOLS01')
 /** NULL is one code more. */
 const MAX_DICTIONARY = 65_534
+/** The texts of a dictionary take no more bytes. */
+const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024
+const MAX_HEADER = 4 * 1024 * 1024
 /** Integers up to this are exact as Doubles. */
 const MAX_EXACT = 2n ** 53n
 /** A Double with more digits after the point is stored as it is. */
@@ -50,12 +53,12 @@ export interface NumberColumn extends Block {
   readonly isSorted: boolean
 }
 
-/** Doubles as they are. */
+/** Doubles as they are. Their ends are null if they are infinite, which JSON has no numbers for, or if there are no values. */
 export interface DoubleColumn extends Block {
   readonly kind: 'doubles'
   readonly name: string
-  readonly least: number
-  readonly greatest: number
+  readonly least: number | null
+  readonly greatest: number | null
   readonly nulls: number
 }
 
@@ -184,7 +187,8 @@ function writeDoubles(
   }
   const decimals = findDecimals(doubles)
   if (decimals !== undefined) return writeNumbers(name, { ...decimals, isDouble: true }, blocks)
-  return { kind: 'doubles', name, least, greatest, nulls, ...blocks.add(bytesOf(doubles)) }
+  const end = (double: number): number | null => (Number.isFinite(double) ? double : null)
+  return { kind: 'doubles', name, least: end(least), greatest: end(greatest), nulls, ...blocks.add(bytesOf(doubles)) }
 }
 
 /** The shortest decimals of all Doubles, without their points; undefined if one of them has too many digits. */
@@ -257,11 +261,14 @@ function bytesOf(array: Float64Array | Uint16Array | Uint32Array): Uint8Array {
 
 function writeTexts(name: string, values: readonly RawValue[], blocks: Blocks): TextColumn | undefined {
   const codes = new Map<string, number>()
+  let bytes = 0
   for (const value of values) {
     if (value === null) continue
     if (typeof value !== 'string') return undefined
+    if (codes.has(value)) continue
     codes.set(value, 0)
-    if (codes.size > MAX_DICTIONARY) return undefined
+    bytes += Buffer.byteLength(value)
+    if (codes.size > MAX_DICTIONARY || bytes > MAX_DICTIONARY_BYTES) return undefined
   }
   const sorted = [...codes.keys()].map((text) => ({ text, bytes: Buffer.from(text) }))
   sorted.sort((one, other) => Buffer.compare(one.bytes, other.bytes))
@@ -298,6 +305,7 @@ export class Segment {
     if (head.length < HEADER_AT || head.compare(MAGIC, 0, MAGIC.length, 0, MAGIC.length) !== 0)
       throw new DamagedSegment('Not a segment of this format')
     const bytes = head.readUInt32LE(MAGIC.length)
+    if (bytes > MAX_HEADER) throw new DamagedSegment('The header is damaged')
     const header = readAt(HEADER_AT, bytes)
     if (header.length !== bytes || crc32(header) !== head.readUInt32LE(MAGIC.length + 4))
       throw new DamagedSegment('The header is damaged')

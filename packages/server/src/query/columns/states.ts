@@ -267,7 +267,7 @@ class DoubleSums implements State {
 type Ordered = number | string
 
 function compareOrdered(one: Ordered, other: Ordered): number {
-  if (typeof one === 'number' || typeof other === 'number') return Number(one) - Number(other)
+  if (typeof one === 'number' || typeof other === 'number') return compareRanks(Number(one), Number(other))
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }
 
@@ -434,10 +434,15 @@ function findEnds(
       best[slot] = i
       continue
     }
-    const ahead = sign * ((orders[before] as number) - (orders[i] as number))
-    if (ahead > 0 || (ahead === 0 && sign * ((values[before] as number) - (values[i] as number)) > 0)) best[slot] = i
+    const order = compareRanks(orders[before] as number, orders[i] as number)
+    if ((order || compareRanks(values[before] as number, values[i] as number)) * sign > 0) best[slot] = i
   }
   return best
+}
+
+/** A difference would be NaN for infinities. */
+function compareRanks(one: number, other: number): number {
+  return one < other ? -1 : one > other ? 1 : 0
 }
 
 /** How many rows of each group have each value. */

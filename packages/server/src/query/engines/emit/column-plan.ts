@@ -67,8 +67,16 @@ class Shapes {
 
   #filter(condition: BoundExpression): (ColumnFilter | undefined)[] {
     switch (condition.kind) {
+      case 'column':
+        return [this.#truth(condition, 1)]
+      case 'not':
+        return [this.#truth(condition.operand, 0) ?? this.#text(condition)]
       case 'compare':
         return [this.#compare(condition.left, condition.operator, condition.right) ?? this.#text(condition)]
+      case 'in-list': {
+        const operator = condition.negated ? 'not in' : 'in'
+        return [this.#member(condition.operand, operator, condition.items) ?? this.#text(condition)]
+      }
       case 'between': {
         if (condition.negated) return [this.#text(condition)]
         const { operand, low, high } = condition
@@ -84,15 +92,30 @@ class Shapes {
     }
   }
 
-  #compare(left: BoundExpression, operator: string, right: BoundExpression): ColumnFilter | undefined {
-    if (!isComparison(operator)) return undefined
-    if (isConstant(left)) return isConstant(right) ? undefined : this.#compare(right, OPPOSITES[operator], left)
+  #truth(column: BoundExpression, value: 0 | 1): ColumnFilter | undefined {
+    const index = column.type.kind === 'Boolean' ? this.#column(column) : undefined
+    if (index === undefined) return undefined
+    const values = [this.expressions.push(`SELECT ${value} AS c0`) - 1]
+    return { kind: 'compare', column: index, operator: '=', values, shift: 0 }
+  }
+
+  #compare(left: BoundExpression, operator: CompareOperator, right: BoundExpression): ColumnFilter | undefined {
+    if (!isConstant(left)) return this.#member(left, operator, [right])
+    return isConstant(right) ? undefined : this.#compare(right, OPPOSITES[operator], left)
+  }
+
+  /** A comparison of a column with values that are the same for all rows. */
+  #member(
+    left: BoundExpression,
+    operator: CompareOperator | 'in' | 'not in',
+    values: readonly BoundExpression[],
+  ): ColumnFilter | undefined {
     const inner = left.kind === 'widen' ? left.operand : left
-    if (!isConstant(right) || !isFixed(inner)) return undefined
+    if (!values.every(isConstant) || !isFixed(inner)) return undefined
     const column = this.#column(inner)
     const shift = (asDecimal(left.type)?.scale ?? 0) - (asDecimal(inner.type)?.scale ?? 0)
-    if (column === undefined) return undefined
-    return { kind: 'compare', column, operator, value: this.#expression(right), shift }
+    if (column === undefined || shift < 0) return undefined
+    return { kind: 'compare', column, operator, values: values.map((value) => this.#expression(value)), shift }
   }
 
   /** A condition on one column of texts, which must have a value for every text. */
@@ -177,8 +200,15 @@ function isFixed({ type }: BoundExpression): boolean {
   return type.kind !== 'Text' && type.kind !== 'Uuid'
 }
 
-const OPPOSITES = { '=': '=', '<>': '<>', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const
+const OPPOSITES = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+  'is distinct from': 'is distinct from',
+  'is not distinct from': 'is not distinct from',
+} as const
 
-function isComparison(operator: string): operator is keyof typeof OPPOSITES {
-  return Object.hasOwn(OPPOSITES, operator)
-}
+type CompareOperator = keyof typeof OPPOSITES

@@ -100,8 +100,8 @@ export interface PartsTable {
   /** The table that is read, and the name of its row identifier. */
   readonly table: string
   readonly rowId: string
-  /** Whether it has keys: otherwise there is one group, even without rows. */
-  readonly isGrouped: boolean
+  /** How many keys the groups have. Without any there is one group, even without rows. */
+  readonly keys: number
   /** Creates the table of the parts. */
   readonly create: string
 }

@@ -80,7 +80,7 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     name: from.table.name,
     table: emission.dialect.tableName(from.table),
     rowId,
-    isGrouped: groupBy.length > 0,
+    keys: groupBy.length,
     create: `CREATE TABLE ${PARTS} (${[...names, ...parts.definitions].join(', ')})`,
     part: `SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows}${inPart}${groupClause(keys)}`,
     whole,

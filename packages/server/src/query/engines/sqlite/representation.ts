@@ -35,10 +35,12 @@ export function toSqlite(value: IqlValue, type: IqlType): ScalarBindable {
 const WIDE_BIAS = 1n << 127n
 const LOW_BITS = (1n << 64n) - 1n
 
+export const WIDE_BYTES = 16
+
 /** Offset binary, big-endian: comparing the bytes compares the numbers. */
 export function toWide(unscaled: bigint): Buffer {
   const biased = unscaled + WIDE_BIAS
-  const bytes = Buffer.allocUnsafe(16)
+  const bytes = Buffer.allocUnsafe(WIDE_BYTES)
   bytes.writeBigUInt64BE(biased >> 64n, 0)
   bytes.writeBigUInt64BE(biased & LOW_BITS, 8)
   return bytes

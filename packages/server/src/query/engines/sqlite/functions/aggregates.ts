@@ -94,7 +94,10 @@ function registerDoubles(database: FunctionHost): void {
   const combine = (name: string, result: (sum: DoubleSum) => number): void =>
     aggregate(database, name, {
       start,
-      step: (sum, part) => typeof part === 'string' && addPart(sum, part),
+      // What a step returns would be the new state.
+      step: (sum, part) => {
+        if (typeof part === 'string') addPart(sum, part)
+      },
       result: (sum) => (sum.count === 0n ? null : storedDouble(result(sum))),
     })
   combine('gh_fsum_parts', computeTotal)

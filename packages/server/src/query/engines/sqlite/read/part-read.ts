@@ -5,11 +5,11 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
-import type { RawValue, Segment } from '../../../columns/segment.ts'
-import { TEXT_VALUE } from '../../emit/column-plan.ts'
+import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
 import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
 import type { ColumnsRun, PartsRun } from '../../engine.ts'
+import { fromWide, WIDE_BYTES } from '../representation.ts'
 
 /** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
 const PART_SIZE = 16_384
@@ -66,9 +66,12 @@ function fill(connection: Database, usual: SqlStatement, run: PartsRun, findSegm
   try {
     const segments = run.columns === undefined ? [] : findSegments(run)
     const hasSegments = segments.length > 0
-    if (!hasSegments && !(run.isGrouped && isLarge(connection, run))) return false
+    if (!hasSegments && !(run.keys > 0 && isLarge(connection, run))) return false
     const steps = explain(connection, usual)
-    if (!(hasSegments ? readsManyRows(connection, run, steps) : sortsTable(steps))) return false
+    const isWorth = hasSegments
+      ? sortsAsParts(connection, run, steps) && readsManyRows(connection, run, steps)
+      : sortsTable(steps)
+    if (!isWorth) return false
     // The file itself is open for reading only.
     connection.pragma('query_only = OFF')
     connection.exec(run.create)
@@ -159,11 +162,18 @@ class PartTable {
   #evaluator({ expressions }: ColumnsRun): Evaluate {
     const statements = expressions.map(({ sql, parameters }) => {
       const statement = this.#connection.prepare<unknown[], RawValue>(sql).pluck(true).safeIntegers(true)
-      const isOfText = sql.includes(TEXT_VALUE)
-      return (text: string | undefined) =>
-        statement.get(...(isOfText ? withNamed(parameters, { v: text ?? null }) : parameters)) ?? null
+      return (value: RawValue | undefined): RawValue => {
+        const given = value === undefined ? parameters : withNamed(parameters, { v: value })
+        return statement.get(...given) ?? null
+      }
     })
-    return (expression, text) => statements[expression]?.(text) ?? null
+    return (expression, value) => {
+      const result = statements[expression]?.(value) ?? null
+      // A Decimal that is compared with a column.
+      return value === undefined && result instanceof Uint8Array && result.length === WIDE_BYTES
+        ? fromWide(result)
+        : result
+    }
   }
 
   /** The first row of the part after one. Counts the rows of a part, unless the table has few gaps: then the identifiers say how many there are. */
@@ -192,7 +202,12 @@ function addSegment(executor: ColumnExecutor, open: () => Segment): boolean {
   } catch {
     return false
   }
-  return executor.add(segment)
+  try {
+    return executor.add(segment)
+  } catch (error) {
+    if (error instanceof DamagedSegment) return false
+    throw error
+  }
 }
 
 /** Named parameters are in the object that is the last one. */
@@ -223,9 +238,20 @@ function sortsTable(steps: readonly string[]): boolean {
   )
 }
 
+/** Whether the groups of the usual plan come in the order of their keys, and not in that of an index. */
+function sortsAsParts(connection: Database, { keys }: PartsRun, steps: readonly string[]): boolean {
+  if (keys === 0 || steps.includes('USE TEMP B-TREE FOR GROUP BY')) return true
+  const indexes = steps.flatMap((step) => / USING (?:COVERING )?INDEX (\S+)/.exec(step)?.[1] ?? [])
+  const isDescending = connection.prepare('SELECT 1 FROM pragma_index_xinfo(?) WHERE "desc" = 1')
+  return keys === 1 && indexes.every((index) => isDescending.get(index) === undefined)
+}
+
 /** Whether SQLite would read the whole table, or an index would leave many of its rows. */
 function readsManyRows(connection: Database, { found }: PartsRun, steps: readonly string[]): boolean {
-  if (!steps.some((step) => /^SEARCH s\d/.test(step))) return true
+  const searches = steps.filter((step) => /^SEARCH s\d/.test(step))
+  if (searches.length === 0) return true
+  // The least or the greatest value of an index.
+  if (searches.some((step) => !step.endsWith(')'))) return false
   const count = connection.prepare<unknown[], number>(found.sql).pluck(true)
   return (count.get(...found.parameters) ?? 0) >= FEW_FOUND_ROWS
 }

@@ -1,0 +1,42 @@
+/** Random statements over random tables: an answer from column segments is that of the rows, byte for byte. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Choice } from '../agree/choice.ts'
+import { makeRanges, makeRows, makeStatement } from './random-statements.ts'
+import { SegmentedTable } from './segmented-table.ts'
+
+const SEED = Number(process.env.SEED ?? 20_261_119)
+const ROUNDS = Number(process.env.ROUNDS ?? 12)
+const STATEMENTS = Number(process.env.STATEMENTS ?? 60)
+
+test('statements over segments have the answers of the rows, whichever segments are marked', () => {
+  let used = 0
+  let all = 0
+  for (let round = 0; round < ROUNDS; round++) {
+    const choice = new Choice(SEED + round)
+    const rows = makeRows(choice, 20 + choice.below(300), round % 3 !== 2)
+    const table = new SegmentedTable(rows)
+    try {
+      table.build(
+        makeRanges(
+          choice,
+          rows.map(({ id }) => id as bigint),
+        ),
+      )
+      for (let index = 0; index < STATEMENTS; index++) {
+        const statement = makeStatement(choice)
+        const usual = table.usual(statement)
+        if (usual.isRefused) continue
+        const marked = choice.of([0, 0, 30, 100])
+        const from = table.parts(statement, () => choice.below(100) >= marked)
+        const { isOfParts, opened, ...answer } = from
+        assert.deepEqual(answer, usual, `seed ${SEED + round}, ${marked} % marked: ${statement}`)
+        all++
+        if (isOfParts && (opened ?? 0) > 0) used++
+      }
+    } finally {
+      table.close()
+    }
+  }
+  assert.ok(used > all / 4, `${used} of ${all} read segments`)
+})
