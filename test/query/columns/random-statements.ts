@@ -131,13 +131,14 @@ const KEYS = [
   "date_trunc('minute', ts)",
   "date_trunc('day', ts)",
   "date_trunc('week', ts)",
-] as const
-/** Some of these are read from rows. */
-const MORE_KEYS = [
   "date_trunc('month', ts)",
   "date_trunc('quarter', ts)",
   "date_trunc('year', ts)",
   "date_trunc('month', dt)",
+  "date_trunc('day', dt)",
+] as const
+/** Some of these are read from rows. */
+const MORE_KEYS = [
   "time_bucket(INTERVAL '3 months', ts)",
   "time_bucket(INTERVAL '1 day', ts, 'America/New_York')",
   "date_trunc('day', ts, 'Australia/Sydney')",

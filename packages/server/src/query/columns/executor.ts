@@ -2,13 +2,14 @@
  * Computes the groups of column segments: the values that the same part of the statement computes from the rows, exactly. A segment of
  * which this cannot be said is left to the statement.
  */
+import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { Groups } from './groups.ts'
 import { encodeKey, type KeyCodes, SlotTable, splitCombination } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
-import { createState, type GroupedRows, type State } from './states.ts'
+import { createState, type GroupedRows, HeldBytes, type State } from './states.ts'
 
 interface FilteredState {
   readonly state: State
@@ -32,9 +33,10 @@ export class ColumnExecutor {
     this.#evaluate = evaluate
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
     this.#filters = plan.filters.map(create)
-    this.#states = plan.states.map((state) => ({ state: createState(state), filters: state.filters.map(create) }))
+    const held = new HeldBytes()
+    this.#states = plan.states.map((state) => ({ state: createState(state, held), filters: state.filters.map(create) }))
     this.#used = [...new Set(plan.states.flatMap(columnsOf))]
-    this.#groups = new Groups(plan.keys.length)
+    this.#groups = new Groups(plan.keys.length, plan.states.length, held)
   }
 
   /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
@@ -105,14 +107,32 @@ export class ColumnExecutor {
     return id
   }
 
-  /** A row of the table of the parts for each group. */
+  /** A row of the table of the parts for each group; more where a sum exceeds 64 bits. */
   *rows(): Generator<RawValue[]> {
     for (let group = 0; group < this.#groups.count; group++) {
+      const keys = this.#groups.keysOf(group)
       const values = this.#states.map(({ state }) => state.values(group))
-      const parts = this.#plan.parts.map(({ state, value }) => values[state]?.[value] ?? null)
-      yield [...this.#groups.keysOf(group), ...parts]
+      let parts: RawValue[] | undefined = this.#plan.parts.map(({ state, value }) => values[state]?.[value] ?? null)
+      while (parts !== undefined) {
+        yield [...keys, ...parts.map(clamped)]
+        parts = restOf(parts)
+      }
     }
   }
+}
+
+function clamped(value: RawValue): RawValue {
+  if (typeof value !== 'bigint') return value
+  return value > MAX_INTEGER ? MAX_INTEGER : value < MIN_INTEGER ? MIN_INTEGER : value
+}
+
+/** What is left of sums that exceed 64 bits. */
+function restOf(parts: readonly RawValue[]): RawValue[] | undefined {
+  if (parts.every((value) => clamped(value) === value)) return undefined
+  return parts.map((value) => {
+    const counted = clamped(value)
+    return typeof value === 'bigint' && typeof counted === 'bigint' && counted !== value ? value - counted : null
+  })
 }
 
 function columnsOf(state: ColumnState): number[] {

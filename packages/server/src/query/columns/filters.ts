@@ -230,7 +230,7 @@ function applyAccepted(
   const [[a, b] = [1, 0], [c, d] = [1, 0]] = ranges
   for (let i = 0; i < count; i++) {
     const value = values[i] as number
-    const isIn = (value >= a && value <= b) || (value >= c && value <= d) || (hasNulls && value !== value)
+    const isIn = (value >= a && value <= b) || (value >= c && value <= d) || (hasNulls && Number.isNaN(value))
     if (!isIn) fits[i] = 0
   }
   if (listed === undefined) return

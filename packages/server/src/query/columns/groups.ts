@@ -1,5 +1,9 @@
 /** The groups of all segments: a number for each, by its keys. */
 import type { RawValue } from './segment.ts'
+import type { HeldBytes } from './states.ts'
+
+/** What a group takes, and each of its keys: entries of maps and arrays. */
+const [GROUP_BYTES, KEY_BYTES] = [64, 64]
 
 /** The different values of one key. */
 class KeyValues {
@@ -22,9 +26,13 @@ export class Groups {
   /** The ids of the values of each group, one key after the other. */
   readonly #ids: number[] = []
   readonly #first: Level = new Map()
+  readonly #held: HeldBytes
+  readonly #bytes: number
   #count = 0
 
-  constructor(keys: number) {
+  constructor(keys: number, states: number, held: HeldBytes) {
+    this.#held = held
+    this.#bytes = GROUP_BYTES * (1 + states) + KEY_BYTES * keys
     this.#keys = Array.from({ length: keys }, () => new KeyValues())
   }
 
@@ -33,6 +41,7 @@ export class Groups {
   }
 
   addValue(key: number, value: RawValue): number {
+    if (typeof value === 'string') this.#held.add(value.length)
     return this.#keys[key]?.add(value) ?? 0
   }
 
@@ -51,6 +60,7 @@ export class Groups {
     const last = ids.at(-1) ?? 0
     const known = level.get(last)
     if (known !== undefined) return known as number
+    this.#held.add(this.#bytes)
     const group = this.#count++
     level.set(last, group)
     this.#ids.push(...ids)

@@ -26,13 +26,14 @@ export function encodeKey(
   const stored = columns.stored(key.column)
   if (stored?.kind === 'texts') {
     const decoded = columns.decode(key.column)
-    if (decoded.kind !== 'texts' || key.kind === 'bucket') return undefined
+    if (decoded.kind !== 'texts' || key.kind === 'bucket' || key.kind === 'steps') return undefined
     const { codes, texts } = decoded
     const text = (code: number): string | null => texts[code] ?? null
     if (key.kind === 'column') return { codes, size: texts.length + 1, value: text }
     return { codes, size: texts.length + 1, value: (code) => evaluate(key.value, text(code)) }
   }
   if (stored?.kind !== 'numbers' || key.kind === 'text') return undefined
+  if (key.kind === 'steps') return encodeSteps(key, stored, { columns, evaluate, into })
   return encodeNumbers(key, stored, { columns, evaluate, into })
 }
 
@@ -70,6 +71,68 @@ function encodeNumbers(
     return scale > 0 || isDouble(column) ? number / 10 ** scale : BigInt(number)
   }
   return { codes: into, size: none + 1, value }
+}
+
+/** With more steps the statement is as fast. */
+const MAX_STEPS = 512
+
+/** The first distance of each value of the expression, found by bisection: between two times with the same value all have it. */
+function encodeSteps(
+  { column: index, value }: Extract<ColumnKey, { kind: 'steps' }>,
+  column: NumberColumn,
+  {
+    columns,
+    evaluate,
+    into,
+  }: { readonly columns: SegmentColumns; readonly evaluate: Evaluate; readonly into: Int32Array },
+): KeyCodes | undefined {
+  const { least, greatest, unit } = column
+  const at = (distance: number): RawValue => evaluate(value, BigInt(least + distance * unit))
+  const last = (greatest - least) / unit
+  const starts: number[] = [0]
+  const steps: RawValue[] = [at(0)]
+  const end = at(last)
+  while (steps.at(-1) !== end) {
+    if (steps.length > MAX_STEPS) return undefined
+    const before = steps.at(-1) ?? null
+    let [low, high] = [starts.at(-1) ?? 0, last]
+    while (high - low > 1) {
+      const middle = low + Math.floor((high - low) / 2)
+      if (at(middle) === before) low = middle
+      else high = middle
+    }
+    starts.push(high)
+    steps.push(at(high))
+  }
+  const decoded = columns.decode(index)
+  if (decoded.kind !== 'numbers') return undefined
+  const { values } = decoded
+  const first = Float64Array.from(starts)
+  const none = steps.length
+  let step = 0
+  for (let i = 0; i < columns.count; i++) {
+    const distance = values[i] as number
+    if (Number.isNaN(distance)) {
+      into[i] = none
+      continue
+    }
+    // Times that follow each other mostly have the same value.
+    if (distance < (first[step] as number) || distance >= (first[step + 1] ?? Number.POSITIVE_INFINITY))
+      step = findStep(first, distance)
+    into[i] = step
+  }
+  return { codes: into, size: none + 1, value: (code) => steps[code] ?? null }
+}
+
+/** The last step that begins at the distance, or before it. */
+function findStep(starts: Float64Array, distance: number): number {
+  let [low, high] = [0, starts.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((starts[middle] as number) <= distance) low = middle
+    else high = middle - 1
+  }
+  return low
 }
 
 function isDouble({ isDouble }: NumberColumn): boolean {

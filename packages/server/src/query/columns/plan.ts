@@ -34,6 +34,8 @@ export type ColumnKey =
   | { readonly kind: 'column'; readonly column: number }
   /** An expression over one column of texts: `value` has its value for the text @v. */
   | { readonly kind: 'text'; readonly column: number; readonly value: ExpressionIndex }
+  /** An expression over one column of times that never falls while they rise: `value` has its value for the time @v. */
+  | { readonly kind: 'steps'; readonly column: number; readonly value: ExpressionIndex }
   /** The last time that is a multiple of `width` after `origin`. */
   | {
       readonly kind: 'bucket'
@@ -53,8 +55,10 @@ export type ColumnState = Filtered &
     | { readonly kind: 'rows' }
     | { readonly kind: 'count' | 'sum' | 'double-sum' | 'min' | 'max'; readonly column: number }
     | { readonly kind: 'first' | 'last'; readonly column: number; readonly order: number }
-    /** The different values, and how many rows have each. */
-    | { readonly kind: 'values'; readonly column: number }
+    /** The different values, and how many rows have each; or sums of a column and of its squares. */
+    | { readonly kind: 'values' | 'spread'; readonly column: number }
+    /** The sum of products of two columns; for `weighted` the sum of the second one too. */
+    | { readonly kind: 'products' | 'weighted'; readonly column: number; readonly order: number }
   )
 
 /** A column of the parts. */

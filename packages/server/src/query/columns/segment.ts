@@ -92,7 +92,7 @@ export function canBeStored(type: IqlType): boolean {
   }
 }
 
-function isText({ kind }: IqlType): boolean {
+export function isText({ kind }: IqlType): boolean {
   return kind === 'Text' || kind === 'Uuid'
 }
 

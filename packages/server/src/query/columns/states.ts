@@ -21,10 +21,27 @@ export interface State {
   values(group: number): RawValue[]
 }
 
+/** Bounds what the groups of a statement hold: beyond it they are computed from rows, which SQLite sorts on disk. */
+export class HeldBytes {
+  #left = MAX_HELD_BYTES
+
+  add(bytes: number): void {
+    this.#left -= bytes
+    if (this.#left < 0) throw new Error('Too much for column segments')
+  }
+
+  replace(before: Ordered | undefined, value: Ordered): void {
+    if (typeof value === 'string') this.add(value.length - (typeof before === 'string' ? before.length : 0))
+  }
+}
+
+const MAX_HELD_BYTES = 256 * 1024 * 1024
+
 /** Sums of integers up to this are exact, and so is the sum of two of them. */
 const MAX_SUM = 2 ** 52
 
-export function createState(state: ColumnState): State {
+/** `held` counts what grows with the values. */
+export function createState(state: ColumnState, held: HeldBytes): State {
   switch (state.kind) {
     case 'rows':
       return new Counts(undefined)
@@ -36,12 +53,17 @@ export function createState(state: ColumnState): State {
       return new DoubleSums(state.column)
     case 'min':
     case 'max':
-      return new Extremes(state.column, state.kind === 'min' ? 1 : -1)
+      return new Extremes(state.column, state.kind === 'min' ? 1 : -1, held)
     case 'first':
     case 'last':
-      return new Ends(state, state.kind === 'first' ? 1 : -1)
+      return new Ends(state, state.kind === 'first' ? 1 : -1, held)
     case 'values':
-      return new ValueCounts(state.column)
+      return new ValueCounts(state.column, held)
+    case 'products':
+    case 'weighted':
+      return new Products(state.kind, state.column, state.order)
+    case 'spread':
+      return new Products(state.kind, state.column, state.column)
   }
 }
 
@@ -189,14 +211,14 @@ class Sums implements State {
 }
 
 /** Whether the sum of all distances of a segment is exact as a Double. */
-function isSummable({ least, greatest, unit }: NumberColumn, rows: number): boolean {
-  return ((greatest - least) / unit) * rows <= MAX_SUM
+function isSummable(column: NumberColumn, rows: number): boolean {
+  return rangeOf(column) * rows <= MAX_SUM
 }
 
 /** Adds a column, without the points of decimals. Returns how many values each group of the segment has. */
 function addNumbers(
   values: Float64Array,
-  { least, greatest, unit }: NumberColumn,
+  column: NumberColumn,
   { rows, slots, groups }: GroupedRows,
   mask: Uint8Array | undefined,
   sums: ExactSums,
@@ -212,17 +234,29 @@ function addNumbers(
       counts[slot] = (counts[slot] as number) + 1
     }
   }
-  if (Math.max(Math.abs(least), Math.abs(greatest)) * rows <= MAX_SUM) {
-    for (let slot = 0; slot < groups.length; slot++)
-      distances[slot] = (distances[slot] as number) * unit + (counts[slot] as number) * least
-    sums.add(distances, groups)
+  addValues(distances, counts, column, groups, rows, sums)
+  return counts
+}
+
+/** Adds the sums of values, from those of their distances. */
+function addValues(
+  distances: Float64Array,
+  counts: Float64Array,
+  column: NumberColumn,
+  groups: Int32Array,
+  rows: number,
+  sums: ExactSums,
+): void {
+  const { least, unit } = column
+  if (2 * greatestOf(column) * rows <= MAX_SUM) {
+    const values = distances.map((distance, slot) => distance * unit + (counts[slot] as number) * least)
+    sums.add(values, groups)
   } else
     for (let slot = 0; slot < groups.length; slot++)
       sums.addExact(
         groups[slot] as number,
         BigInt(distances[slot] as number) * BigInt(unit) + BigInt(counts[slot] as number) * BigInt(least),
       )
-  return counts
 }
 
 /** The sum of the shortest decimals of Doubles, as `gh_fsum_part` gives it: digits after the point, the sum without it, how many. */
@@ -293,23 +327,18 @@ function isIntegers({ column }: Decoded): boolean {
   return column.kind === 'numbers' && !column.isDouble
 }
 
-/** The rows that have a value: those of a text have a code before the last. */
-function hasValue(decoded: Decoded): (rank: number) => boolean {
-  if (decoded.kind === 'numbers') return (rank) => !Number.isNaN(rank)
-  const none = decoded.texts.length
-  return (rank) => rank < none
-}
-
 /** The least values, or the greatest if the sign is negative. */
 class Extremes implements State {
   readonly #column: number
   readonly #sign: 1 | -1
   readonly #best: Ordered[] = []
+  readonly #held: HeldBytes
   #isInteger = false
 
-  constructor(column: number, sign: 1 | -1) {
+  constructor(column: number, sign: 1 | -1, held: HeldBytes) {
     this.#column = column
     this.#sign = sign
+    this.#held = held
   }
 
   canAdd(columns: SegmentColumns): boolean {
@@ -329,7 +358,9 @@ class Extremes implements State {
       if (Number.isNaN(rank)) continue
       const [value, group] = [valueAt(decoded, rank), groups[slot] as number]
       const before = this.#best[group]
-      if (before === undefined || compareOrdered(value, before) * this.#sign < 0) this.#best[group] = value
+      if (before !== undefined && compareOrdered(value, before) * this.#sign >= 0) continue
+      this.#held.replace(before, value)
+      this.#best[group] = value
     }
   }
 
@@ -377,11 +408,13 @@ class Ends implements State {
   readonly #columns: { readonly column: number; readonly order: number }
   readonly #sign: 1 | -1
   readonly #best: End[] = []
+  readonly #held: HeldBytes
   #areIntegers = { value: false, order: false }
 
-  constructor(columns: { readonly column: number; readonly order: number }, sign: 1 | -1) {
+  constructor(columns: { readonly column: number; readonly order: number }, sign: 1 | -1, held: HeldBytes) {
     this.#columns = columns
     this.#sign = sign
+    this.#held = held
   }
 
   canAdd(columns: SegmentColumns): boolean {
@@ -403,7 +436,10 @@ class Ends implements State {
       }
       const group = groups[slot] as number
       const before = this.#best[group]
-      if (before === undefined || this.#isBetter(end, before)) this.#best[group] = end
+      if (before !== undefined && !this.#isBetter(end, before)) continue
+      this.#held.replace(before?.value, end.value)
+      this.#held.replace(before?.order, end.order)
+      this.#best[group] = end
     }
   }
 
@@ -445,83 +481,261 @@ function compareRanks(one: number, other: number): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-/** How many rows of each group have each value. */
+/** How many rows of each group have each value, as `gh_values_part` and `gh_texts_part` write it. */
 class ValueCounts implements State {
   readonly #column: number
+  readonly #held: HeldBytes
   readonly #counts: (Map<Ordered, number> | undefined)[] = []
   #isInteger = false
+  #areTexts = false
 
-  constructor(column: number) {
+  constructor(column: number, held: HeldBytes) {
     this.#column = column
+    this.#held = held
   }
 
   canAdd(columns: SegmentColumns): boolean {
     return columns.stored(this.#column) !== undefined
   }
 
-  add(columns: SegmentColumns, { rows, slots, groups }: GroupedRows, mask: Uint8Array | undefined): void {
+  add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
     const decoded = columns.decode(this.#column)
     this.#isInteger = isIntegers(decoded)
+    this.#areTexts = decoded.kind === 'texts'
+    const known = knownRows(columns, this.#column, grouped.rows, mask)
+    const size = countRanks(decoded)
+    if (size * grouped.groups.length <= MAX_TABLE) this.#addByTable(decoded, size, known, grouped)
+    else this.#addByMap(decoded, known, grouped)
+  }
+
+  #addByTable(
+    decoded: Decoded,
+    size: number,
+    known: Uint8Array | undefined,
+    { rows, slots, groups }: GroupedRows,
+  ): void {
     const ranks = ranksOf(decoded)
-    const has = hasValue(decoded)
-    const size = rangeOf(decoded)
-    const counts: { get(at: number): number; add(at: number): void; entries(): Iterable<readonly [number, number]> } =
-      size * groups.length <= MAX_TABLE ? new CountTable(size * groups.length) : new CountMap()
+    const counts = new Int32Array(size * groups.length)
     for (let i = 0; i < rows; i++) {
-      const rank = ranks[i] as number
-      if (has(rank) && (mask === undefined || mask[i] === 1)) counts.add((slots[i] as number) * size + rank)
+      if (known !== undefined && known[i] === 0) continue
+      const at = (slots[i] as number) * size + (ranks[i] as number)
+      counts[at] = (counts[at] as number) + 1
     }
-    for (const [at, count] of counts.entries()) {
-      const slot = Math.floor(at / size)
-      const group = groups[slot] as number
-      const values = this.#counts[group] ?? new Map<Ordered, number>()
-      this.#counts[group] = values
-      const value = valueAt(decoded, at - slot * size)
-      values.set(value, (values.get(value) ?? 0) + count)
-    }
+    for (let slot = 0; slot < groups.length; slot++)
+      for (let rank = 0; rank < size; rank++) {
+        const count = counts[slot * size + rank] as number
+        if (count > 0) this.#add(groups[slot] as number, valueAt(decoded, rank), count)
+      }
+  }
+
+  #addByMap(decoded: Decoded, known: Uint8Array | undefined, { rows, slots, groups }: GroupedRows): void {
+    const ranks = ranksOf(decoded)
+    for (let i = 0; i < rows; i++)
+      if (known === undefined || known[i] === 1)
+        this.#add(groups[slots[i] as number] as number, valueAt(decoded, ranks[i] as number), 1)
+  }
+
+  #add(group: number, value: Ordered, count: number): void {
+    const values = this.#counts[group] ?? new Map<Ordered, number>()
+    this.#counts[group] = values
+    const before = values.get(value)
+    if (before === undefined) this.#held.add(VALUE_BYTES + (typeof value === 'string' ? value.length : 0))
+    values.set(value, (before ?? 0) + count)
   }
 
   values(group: number): RawValue[] {
     const counts = this.#counts[group]
     if (counts === undefined) return [null]
-    return [[...counts].map(([value, count]) => `${toRaw(value, this.#isInteger)}:${count}`).join(',')]
+    if (this.#areTexts) return [JSON.stringify([...counts.keys()])]
+    return [Array.from(counts, ([value, count]) => `${toRaw(value, this.#isInteger)}:${count}`).join(',')]
   }
 }
 
 const MAX_TABLE = 2 ** 22
+/** What an entry of a map takes. */
+const VALUE_BYTES = 64
 
-function rangeOf(decoded: Decoded): number {
+/** How many ranks there are between the least and the greatest; infinite for Doubles as they are. */
+function countRanks(decoded: Decoded): number {
   if (decoded.kind === 'texts') return decoded.texts.length + 1
-  return decoded.column.kind === 'numbers'
-    ? (decoded.column.greatest - decoded.column.least) / decoded.column.unit + 1
-    : 0
+  const { column } = decoded
+  return column.kind === 'numbers' ? (column.greatest - column.least) / column.unit + 1 : Number.POSITIVE_INFINITY
 }
 
-class CountTable {
-  readonly #counts: Int32Array
-  constructor(size: number) {
-    this.#counts = new Int32Array(size)
+/** What rows with both values have: the sum of their products, and the sums of each. */
+interface PairSums {
+  readonly products: ExactSums
+  readonly first: ExactSums
+  readonly second: ExactSums
+  readonly counts: Growing
+}
+
+/** Sums of the products of two columns, or of the squares of one: see `write`. */
+class Products implements State {
+  readonly #columns: readonly [number, number]
+  readonly #kind: 'products' | 'weighted' | 'spread'
+  /** By the digits after the point, of a Double. */
+  readonly #sums = new Map<number, PairSums>()
+
+  constructor(kind: 'products' | 'weighted' | 'spread', first: number, second: number) {
+    this.#kind = kind
+    this.#columns = [first, second]
   }
-  get(at: number): number {
-    return this.#counts[at] ?? 0
+
+  canAdd(columns: SegmentColumns): boolean {
+    const [first, second] = this.#columns.map((column) => columns.stored(column))
+    if (first?.kind !== 'numbers' || second?.kind !== 'numbers') return false
+    // A product of more than 64 bits is an error, or needs another plan.
+    if (this.#kind === 'products' && !(greatestOf(first) * greatestOf(second) < MAX_PRODUCT)) return false
+    if (this.#kind !== 'spread' && (first.isDouble || second.isDouble)) return false
+    return (
+      isSummable(first, columns.rows) &&
+      isSummable(second, columns.rows) &&
+      findPiece(first, second, columns.rows) !== undefined
+    )
   }
-  add(at: number): void {
-    this.#counts[at] = (this.#counts[at] as number) + 1
+
+  add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
+    const [one, other] = this.#columns
+    const [first, second] = [columns.decode(one), columns.decode(other)]
+    if (first.kind !== 'numbers' || first.column.kind !== 'numbers') throw new Error('A product of other values')
+    if (second.kind !== 'numbers' || second.column.kind !== 'numbers') throw new Error('A product of other values')
+    const known = knownRows(columns, other, grouped.rows, knownRows(columns, one, grouped.rows, mask))
+    const { scale } = first.column
+    const sums = this.#sums.get(scale) ?? createPairSums()
+    this.#sums.set(scale, sums)
+    // The sum of products is that of the larger range in pieces times the other one.
+    const [long, short] = rangeOf(first.column) >= rangeOf(second.column) ? [first, second] : [second, first]
+    const piece = findPiece(first.column, second.column, columns.rows)
+    if (piece === undefined) throw new Error('A product that is not exact')
+    const totals = sumPairs(long.values, short.values, piece, known, grouped)
+    addPairs(
+      totals,
+      long.column as NumberColumn,
+      short.column as NumberColumn,
+      long === first,
+      grouped,
+      columns.rows,
+      sums,
+    )
   }
-  *entries(): Iterable<readonly [number, number]> {
-    for (let at = 0; at < this.#counts.length; at++) if (this.#counts[at] !== 0) yield [at, this.#counts[at] as number]
+
+  values(group: number): RawValue[] {
+    const scale = Math.max(...this.#sums.keys())
+    let [products, first, second, count] = [0n, 0n, 0n, 0n]
+    for (const [digits, sums] of this.#sums) {
+      const shift = 10n ** BigInt(scale - digits)
+      products += sums.products.get(group) * shift * shift
+      first += sums.first.get(group) * shift
+      second += sums.second.get(group) * shift
+      count += BigInt(sums.counts.array[group] ?? 0)
+    }
+    if (count === 0n) return [null]
+    switch (this.#kind) {
+      case 'products':
+        return [products]
+      case 'weighted':
+        return [`${products}:${second}`]
+      case 'spread':
+        return [[first, products, count, scale, 0].join(':')]
+    }
   }
 }
 
-class CountMap {
-  readonly #counts = new Map<number, number>()
-  get(at: number): number {
-    return this.#counts.get(at) ?? 0
+const MAX_PRODUCT = 2 ** 63
+
+function greatestOf({ least, greatest }: NumberColumn): number {
+  return Math.max(Math.abs(least), Math.abs(greatest))
+}
+
+function rangeOf({ least, greatest, unit }: NumberColumn): number {
+  return (greatest - least) / unit
+}
+
+/** Into pieces of what size the distances of the column with the larger range must be divided, so that sums of products are exact as Doubles. */
+function findPiece(one: NumberColumn, other: NumberColumn, rows: number): number | undefined {
+  const [long, short] = [Math.max(rangeOf(one), rangeOf(other)), Math.min(rangeOf(one), rangeOf(other))]
+  const most = MAX_SUM / Math.max(1, short * rows)
+  if (long <= most) return Number.POSITIVE_INFINITY
+  const piece = 2 ** Math.ceil(Math.log2(long + 1) / 2)
+  return piece <= most ? piece : undefined
+}
+
+interface PairTotals {
+  /** Of the whole pieces of the first distance, and of the rest. */
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly first: Float64Array
+  readonly second: Float64Array
+  readonly counts: Float64Array
+  readonly piece: number
+}
+
+function sumPairs(
+  one: Float64Array,
+  other: Float64Array,
+  piece: number,
+  known: Uint8Array | undefined,
+  { rows, slots, groups }: GroupedRows,
+): PairTotals {
+  const create = (): Float64Array => new Float64Array(groups.length)
+  const [high, low, first, second, counts] = [create(), create(), create(), create(), create()]
+  const isWhole = piece === Number.POSITIVE_INFINITY
+  for (let i = 0; i < rows; i++) {
+    if (known !== undefined && known[i] === 0) continue
+    const slot = slots[i] as number
+    const [a, b] = [one[i] as number, other[i] as number]
+    const pieces = isWhole ? 0 : Math.floor(a / piece)
+    if (!isWhole) high[slot] = (high[slot] as number) + pieces * b
+    low[slot] = (low[slot] as number) + (isWhole ? a : a - pieces * piece) * b
+    first[slot] = (first[slot] as number) + a
+    second[slot] = (second[slot] as number) + b
+    counts[slot] = (counts[slot] as number) + 1
   }
-  add(at: number): void {
-    this.#counts.set(at, (this.#counts.get(at) ?? 0) + 1)
+  return { high, low, first, second, counts, piece }
+}
+
+/** Adds the sums of values, from those of their distances. */
+function addPairs(
+  { high, low, first, second, counts, piece }: PairTotals,
+  one: NumberColumn,
+  other: NumberColumn,
+  isInOrder: boolean,
+  { groups }: GroupedRows,
+  rows: number,
+  into: PairSums,
+): void {
+  addBySlot(counts, groups, into.counts.include(groups))
+  const [ofOne, ofOther] = isInOrder ? [into.first, into.second] : [into.second, into.first]
+  addValues(first, counts, one, groups, rows, ofOne)
+  addValues(second, counts, other, groups, rows, ofOther)
+  if (8 * greatestOf(one) * greatestOf(other) * rows <= MAX_SUM) {
+    const sums = new Float64Array(groups.length)
+    for (let slot = 0; slot < groups.length; slot++) {
+      const highest = piece === Number.POSITIVE_INFINITY ? 0 : (high[slot] as number) * piece
+      sums[slot] =
+        (highest + (low[slot] as number)) * one.unit * other.unit +
+        (first[slot] as number) * one.unit * other.least +
+        (second[slot] as number) * other.unit * one.least +
+        (counts[slot] as number) * one.least * other.least
+    }
+    into.products.add(sums, groups)
+    return
   }
-  entries(): Iterable<readonly [number, number]> {
-    return this.#counts
+  const [oneUnit, otherUnit] = [BigInt(one.unit), BigInt(other.unit)]
+  const [oneLeast, otherLeast] = [BigInt(one.least), BigInt(other.least)]
+  for (let slot = 0; slot < groups.length; slot++) {
+    const highest = piece === Number.POSITIVE_INFINITY ? 0n : BigInt(high[slot] as number) * BigInt(piece)
+    into.products.addExact(
+      groups[slot] as number,
+      (highest + BigInt(low[slot] as number)) * oneUnit * otherUnit +
+        BigInt(first[slot] as number) * oneUnit * otherLeast +
+        BigInt(second[slot] as number) * otherUnit * oneLeast +
+        BigInt(counts[slot] as number) * oneLeast * otherLeast,
+    )
   }
+}
+
+function createPairSums(): PairSums {
+  return { products: new ExactSums(), first: new ExactSums(), second: new ExactSums(), counts: new Growing() }
 }

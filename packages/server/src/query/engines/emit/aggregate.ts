@@ -18,7 +18,7 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import { type AggregateShape, isPercentile, type Sql } from './dialect.ts'
+import { type AggregateShape, isPercentile, type PercentileParts, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 
 export function emitAggregate(node: Aggregate, emission: Emission): Sql {
@@ -90,21 +90,31 @@ function shortColumn(factor: BoundExpression): BoundExpression | undefined {
   return isWide(column.type) ? undefined : column
 }
 
-/** median(x) is percentile_cont(0.5, x). */
 function emitPercentile(node: Aggregate, emission: Emission): Sql {
-  const [first, second] = node.arguments
-  const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
-  if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
-  const isLong = isWide(value.type)
-  return emission.dialect.percentile({
+  const { value } = percentileArguments(node)
+  const limit = emission.placeholders.heldLimit(isWide(value.type) ? 4 : 1)
+  return emission.dialect.percentile(percentileParts(node, limit, emission))
+}
+
+export function percentileParts(node: Aggregate, limit: Sql, emission: Emission): PercentileParts {
+  const { fraction, value } = percentileArguments(node)
+  return {
     isDiscrete: node.function === 'percentile_disc',
     fraction: emitExpression(fraction, emission),
     value: emitExpression(value, emission),
     from: value.type,
     to: node.type,
     shape: aggregateShape(node, emission),
-    limit: emission.placeholders.heldLimit(isLong ? 4 : 1),
-  })
+    limit,
+  }
+}
+
+/** median(x) is percentile_cont(0.5, x). */
+function percentileArguments(node: Aggregate): { readonly fraction: BoundExpression; readonly value: BoundExpression } {
+  const [first, second] = node.arguments
+  const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
+  if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
+  return { fraction, value }
 }
 
 const HALF: BoundExpression = {

@@ -13,13 +13,13 @@ import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, PartColumn } fro
 import type { ColumnStateSql, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 
-/** Its expressions are queries of one value; those of one column of texts have its value as the parameter @v. */
+/** Its expressions are queries of one value; those of one column have its value as the parameter @v. */
 export interface EmittedColumnPlan extends ColumnPlan {
   readonly expressions: readonly Sql[]
 }
 
-/** The parameter with a text of a dictionary. */
-export const TEXT_VALUE = '@v'
+/** The parameter with a value of the column: a text of a dictionary, or a time. */
+const COLUMN_VALUE = '@v'
 
 interface Grouping {
   readonly source: TableSource
@@ -136,8 +136,18 @@ class Shapes {
         return { kind: 'bucket', column: time, width, origin: bucket.origin }
       }
     }
+    return this.#steps(key) ?? this.#textKey(key)
+  }
+
+  #textKey(key: BoundExpression): ColumnKey | undefined {
     const found = this.#textExpression(key)
     return found && { kind: 'text', column: found.column, value: found.expression }
+  }
+
+  #steps(key: BoundExpression): ColumnKey | undefined {
+    const time = this.#emission.dialect.partGroups?.rising(key)
+    const column = time && this.#column(time)
+    return column === undefined ? undefined : { kind: 'steps', column, value: this.#ofValue(key) }
   }
 
   /** Equal states are computed once. */
@@ -155,8 +165,15 @@ class Shapes {
     if (filters === undefined) return undefined
     if (kind === 'rows') return { kind, filters }
     if (column === undefined) return undefined
-    if (kind === 'first' || kind === 'last') return order === undefined ? undefined : { kind, column, order, filters }
-    return { kind, column, filters }
+    switch (kind) {
+      case 'first':
+      case 'last':
+      case 'products':
+      case 'weighted':
+        return order === undefined ? undefined : { kind, column, order, filters }
+      default:
+        return { kind, column, filters }
+    }
   }
 
   /** Whether other statements with this plan have other literals. */
@@ -179,8 +196,13 @@ class Shapes {
     if (column === undefined || (column.type.kind !== 'Text' && column.type.kind !== 'Uuid')) return undefined
     const index = this.#column(column)
     if (index === undefined) return undefined
-    const sources = new Map([[this.#source.id, () => TEXT_VALUE]])
-    return { column: index, expression: this.#expression(node, { ...this.#emission, sources }) }
+    return { column: index, expression: this.#ofValue(node) }
+  }
+
+  /** An expression over the value of one column. */
+  #ofValue(node: BoundExpression): number {
+    const sources = new Map([[this.#source.id, () => COLUMN_VALUE]])
+    return this.#expression(node, { ...this.#emission, sources })
   }
 
   #expression(node: BoundExpression, emission: Emission = this.#emission): number {

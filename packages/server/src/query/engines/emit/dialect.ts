@@ -110,6 +110,9 @@ export interface PartGroupsSql {
     shape: AggregateShape,
     product: Sql | undefined,
   ) => SplitAggregate | undefined
+  readonly percentile: (node: Aggregate, parts: PercentileParts) => SplitAggregate | undefined
+  /** The column of times, if the expression never falls while they rise. */
+  readonly rising: (node: BoundExpression) => BoundExpression | undefined
   /** A call whose value is the last time that is a multiple of a width after an origin. */
   readonly bucket: (node: BoundCall) => TimeBucket | undefined
 }

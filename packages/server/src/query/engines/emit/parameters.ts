@@ -167,8 +167,8 @@ export class Placeholders {
   }
 
   /** Whether the text contains limits on created values, which depend on the number of operations that create some. */
-  get hasLimits(): boolean {
-    return this.#created + this.#held > 0
+  get createsValues(): boolean {
+    return this.#created > 0
   }
 
   /** A placeholder for the number of values that each median or percentile may hold. `count` is the weight of this one. */

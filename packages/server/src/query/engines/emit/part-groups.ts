@@ -9,13 +9,14 @@ import {
   type BoundSelect,
   directOperands,
   type GroupKey,
+  isConstant,
 } from 'gatehouse-iql'
-import { aggregateShape, emitFactors } from './aggregate.ts'
+import { aggregateShape, emitFactors, percentileParts } from './aggregate.ts'
 import { type EmittedColumnPlan, planColumns } from './column-plan.ts'
-import type { ColumnStateSql, PartAggregate, PartGroupsSql, Sql } from './dialect.ts'
+import { type ColumnStateSql, isPercentile, type PartAggregate, type PartGroupsSql, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
-import { emitBounds, emitTable } from './query.ts'
+import { emitBounds, emitQuery, emitTable } from './query.ts'
 
 export interface PartGroups extends PartsTable {
   /** Groups the rows from @first to @last, and counts the rows of each group. */
@@ -56,7 +57,9 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
   const parts = new Parts()
   const replaced = new Map<BoundExpression, Sql>()
   for (const node of nodes.aggregates) {
-    const split = splitAggregate(node, partGroups, emission)
+    const split = isPercentile(node.function)
+      ? splitPercentile(node, partGroups, emission)
+      : splitAggregate(node, partGroups, emission)
     if (split === undefined) return undefined
     replaced.set(node, split.whole(split.parts.map((part) => parts.column(part))))
   }
@@ -75,7 +78,9 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     ...emitBounds(query, grouped),
   ].join(' ')
   // How much each operation may create depends on how many there are.
-  if (emission.placeholders.hasLimits) return undefined
+  if (emission.placeholders.createsValues) return undefined
+  // So does how many values each percentile may hold: as in the usual plan.
+  if (nodes.aggregates.some((node) => isPercentile(node.function))) emitQuery(query, emission)
   return {
     name: from.table.name,
     table: emission.dialect.tableName(from.table),
@@ -122,6 +127,12 @@ function isPlain(node: BoundExpression): boolean {
 
 function isSubquery({ kind }: BoundExpression): boolean {
   return kind === 'in-query' || kind === 'scalar-query' || kind === 'exists'
+}
+
+function splitPercentile(node: Aggregate, { percentile }: PartGroupsSql, emission: Emission) {
+  const [fraction] = node.arguments
+  if (node.arguments.length > 1 && fraction !== undefined && !isConstant(fraction)) return undefined
+  return percentile(node, percentileParts(node, emission.placeholders.heldLimit(0), emission))
 }
 
 function splitAggregate(node: Aggregate, { aggregate }: PartGroupsSql, emission: Emission) {

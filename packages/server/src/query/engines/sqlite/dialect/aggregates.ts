@@ -107,8 +107,11 @@ function near(rows: Sql): Sql {
 }
 
 function spread(id: SpreadId): AggregateSql {
-  return (args, node, shape) =>
-    aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...nodeScales(node)), args, shape)
+  return (args, node, shape) => aggregateCall(spreadFunction(id, node), args, shape)
+}
+
+export function spreadFunction(id: SpreadId, node: Node): Sql {
+  return isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...nodeScales(node))
 }
 
 function pairs(id: PairId): AggregateSql {
@@ -137,6 +140,6 @@ function nodeScales(node: Node): [number, number] {
   return [typeScale(node.arguments[0]?.type), typeScale(node.type)]
 }
 
-function typeScale(type: IqlType | undefined): number {
+export function typeScale(type: IqlType | undefined): number {
   return (type === undefined ? undefined : asDecimal(type)?.scale) ?? 0
 }

@@ -1,5 +1,6 @@
 /** Aggregates that SQLite computes from those of parts of the rows, exactly. */
-import { type Aggregate, type BoundCall, isWide } from 'gatehouse-iql'
+import { type Aggregate, type BoundCall, type BoundExpression, isWide } from 'gatehouse-iql'
+import { canBeStored, isText } from '../../../columns/segment.ts'
 import {
   type AggregateShape,
   aggregateCall,
@@ -7,18 +8,22 @@ import {
   isDouble,
   type PartAggregate,
   type PartGroupsSql,
+  type PercentileParts,
   type SplitAggregate,
   type Sql,
   type TimeBucket,
 } from '../../emit/dialect.ts'
+import type { SpreadId } from '../functions/aggregates-spread.ts'
 import { FIRST_MONDAY, UNIT_MICROS } from '../functions/time.ts'
-import { halves, isHalvable, SQLITE_AGGREGATES, scaleShift } from './aggregates.ts'
+import { halves, isHalvable, SQLITE_AGGREGATES, scaleShift, spreadFunction, typeScale } from './aggregates.ts'
 import { rowId } from './row-id.ts'
 
 export const SQLITE_PART_GROUPS: PartGroupsSql = {
   rowId: ({ columns }) => rowId(columns.map(({ name }) => name)),
   aggregate: splitAggregate,
+  percentile: splitPercentile,
   bucket: findBucket,
+  rising: findRising,
 }
 
 function splitAggregate(
@@ -27,7 +32,7 @@ function splitAggregate(
   shape: AggregateShape,
   product: Sql | undefined,
 ): SplitAggregate | undefined {
-  if (shape.distinct) return undefined
+  if (shape.distinct) return node.function === 'count' ? splitDistinct(node, args, shape) : undefined
   switch (node.function) {
     case 'count': {
       const state = createState(args.length === 0 ? 'rows' : 'count', node)
@@ -58,9 +63,49 @@ function splitAggregate(
       return end('first', 'min', node, args, shape)
     case 'last':
       return end('last', 'max', node, args, shape)
+    case 'vwap': {
+      const part = text(aggregateCall('gh_vwap_part', args, shape), createState('weighted', node))
+      return { parts: [part], whole: ([part]) => `gh_vwap_parts_${scaleShift(node)}(${part})` }
+    }
+    case 'variance':
+    case 'stddev':
+    case 'var_pop':
+    case 'stddev_pop': {
+      const name = isDouble(node) ? 'gh_spread_part_double' : 'gh_spread_part'
+      const part = text(aggregateCall(name, args, shape), createState('spread', node))
+      return { parts: [part], whole: ([part]) => `${spreadFunction(node.function as SpreadId, node)}_parts(${part})` }
+    }
     default:
       return undefined
   }
+}
+
+/** The different values of a part, by the function that writes them; undefined for types that have none. */
+function valuesPart(node: Aggregate, args: readonly Sql[], shape: AggregateShape): PartAggregate | undefined {
+  const value = node.arguments.at(-1)
+  if (value === undefined || !canBeStored(value.type)) return undefined
+  const name = isText(value.type) ? 'gh_texts_part' : 'gh_values_part'
+  const state = { ...createState('values', node), arguments: [value] }
+  return text(aggregateCall(name, [args.at(-1) ?? ''], { ...shape, distinct: false }), state)
+}
+
+function splitDistinct(node: Aggregate, args: readonly Sql[], shape: AggregateShape): SplitAggregate | undefined {
+  const part = valuesPart(node, args, shape)
+  return part && { parts: [part], whole: ([part]) => `gh_distinct_parts(${part})` }
+}
+
+/** The fraction and the limit are those of the usual plan. */
+function splitPercentile(
+  node: Aggregate,
+  { isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts,
+): SplitAggregate | undefined {
+  if (shape.distinct) return undefined
+  const part = valuesPart(node, [value], shape)
+  if (part === undefined || isText(from)) return undefined
+  const isOfDoubles = from.kind === 'Double'
+  const name = `gh_percentile_${isDiscrete ? 'disc' : 'cont'}_parts${isOfDoubles ? '_double' : ''}`
+  const shift = isOfDoubles || isDiscrete ? 0 : typeScale(to) - typeScale(from)
+  return { parts: [part], whole: ([part]) => `${name}(${[part, fraction, limit, shift].join(', ')})` }
 }
 
 function createState(kind: ColumnStateSql['kind'], { arguments: args, filter }: Aggregate): ColumnStateSql {
@@ -75,12 +120,24 @@ function splitSum(
   product: Sql | undefined,
 ): SplitAggregate {
   if (product !== undefined || isHalvable(node, shape)) {
-    const state = product === undefined ? createState('sum', node) : undefined
+    const state = product === undefined ? createState('sum', node) : ofFactors(node)
     const part = integers(aggregateCall('sum', args, shape), state)
     return { parts: [part], whole: ([part = '']) => `gh_joined(${columnHalves(part)})` }
   }
   const part: PartAggregate = { sql: aggregateCall('gh_sum', args, shape), isInteger: false, state: undefined }
   return { parts: [part], whole: ([column]) => `gh_sum(${column})` }
+}
+
+/** The columns of a product. */
+function ofFactors(node: Aggregate): ColumnStateSql | undefined {
+  const [product] = node.arguments
+  if (product?.kind !== 'arithmetic') return undefined
+  const column = (factor: BoundExpression) => (factor.kind === 'widen' ? factor.operand : factor)
+  return { ...createState('products', node), arguments: [column(product.left), column(product.right)] }
+}
+
+function text(sql: Sql, state: ColumnStateSql): PartAggregate {
+  return { sql, isInteger: false, state }
 }
 
 /** A sum of Doubles is that of their shortest decimals, which the parts have as texts. */
@@ -134,4 +191,11 @@ function findBucket({ function: id, arguments: args }: BoundCall): TimeBucket | 
   if (id !== 'date_trunc' || first.kind !== 'literal' || typeof first.value !== 'string') return undefined
   const width = UNIT_MICROS.get(first.value.toLowerCase())
   return width === undefined ? undefined : { time, width, origin: FIRST_MONDAY }
+}
+
+/** date_trunc in UTC. A day or a month of a zone can begin twice, if its clocks are put back over midnight. */
+function findRising(node: BoundExpression): BoundExpression | undefined {
+  if (node.kind !== 'call' || node.function !== 'date_trunc') return undefined
+  const [unit, time] = node.arguments
+  return unit?.kind === 'literal' && (time?.type.kind === 'Timestamp' || time?.type.kind === 'Date') ? time : undefined
 }

@@ -33,25 +33,61 @@ export function doubleSpreadName(id: SpreadId): string {
 
 export function registerSpread(database: FunctionHost): void {
   for (const id of SPREADS) {
-    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++)
+    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++) {
+      const result = (sums: Sums): bigint | Uint8Array | null => {
+        const spread = computeSpread(id, sums, shift)
+        return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
+      }
       movingAggregate(database, functionName(id, shift), {
         start: (): Sums => ({ total: 0n, squares: 0n, count: 0n }),
         add: (sums, sign, value) => add(sums, sign, toExact(value)),
-        result: (sums) => {
-          const spread = computeSpread(id, sums, shift)
-          return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
-        },
+        result,
       })
+      movingAggregate(database, `${functionName(id, shift)}_parts`, {
+        start: noDoubles,
+        add: (sums, _sign, part) => addPart(sums, part),
+        result,
+      })
+    }
     movingAggregate(database, doubleSpreadName(id), {
       start: noDoubles,
       add: (sums, sign, value) => addDouble(sums, sign, value),
-      result: (sums) => {
-        const spread = computeSpread(id, sums, resultShift(id, sums.scale, SPREAD_DIGITS))
-        if (spread === undefined) return null
-        return sums.special > 0n ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
-      },
+      result: (sums) => doubleSpread(id, sums),
+    })
+    movingAggregate(database, `${doubleSpreadName(id)}_parts`, {
+      start: noDoubles,
+      add: (sums, _sign, part) => addPart(sums, part),
+      result: (sums) => doubleSpread(id, sums),
     })
   }
+  movingAggregate(database, 'gh_spread_part', {
+    start: noDoubles,
+    add: (sums, sign, value) => add(sums, sign, toExact(value)),
+    result: writeSums,
+  })
+  movingAggregate(database, 'gh_spread_part_double', { start: noDoubles, add: addDouble, result: writeSums })
+}
+
+function doubleSpread(id: SpreadId, sums: DoubleSums): number | string | null {
+  const spread = computeSpread(id, sums, resultShift(id, sums.scale, SPREAD_DIGITS))
+  if (spread === undefined) return null
+  return sums.special > 0n ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
+}
+
+/** The sums of a part of the rows. The executor of column segments writes them too. */
+function writeSums({ total, squares, count, scale, special }: DoubleSums): string | null {
+  return count === 0n ? null : [total, squares, count, scale, special].join(':')
+}
+
+function addPart(sums: DoubleSums, part: Value | undefined): void {
+  const [total = 0n, squares = 0n, count = 0n, digits = 0n, special = 0n] = String(part).split(':').map(BigInt)
+  const scale = Number(digits)
+  widen(sums, scale)
+  const shift = 10n ** BigInt(sums.scale - scale)
+  sums.total += total * shift
+  sums.squares += squares * shift * shift
+  sums.count += count
+  sums.special += special
 }
 
 export interface Sums {
@@ -81,13 +117,17 @@ export function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefin
     sums.special += sign
     return
   }
-  if (digits.scale > sums.scale) {
-    const shift = 10n ** BigInt(digits.scale - sums.scale)
-    sums.total *= shift
-    sums.squares *= shift * shift
-    sums.scale = digits.scale
-  }
+  widen(sums, digits.scale)
   add(sums, sign, digits.unscaled * 10n ** BigInt(sums.scale - digits.scale))
+}
+
+/** Gives the sums as many digits after the point. */
+function widen(sums: DoubleSums, scale: number): void {
+  if (scale <= sums.scale) return
+  const shift = 10n ** BigInt(scale - sums.scale)
+  sums.total *= shift
+  sums.squares *= shift * shift
+  sums.scale = scale
 }
 
 /** Undefined for NaN and infinities. */

@@ -8,6 +8,7 @@ import type { FunctionHost } from './function-host.ts'
 import { fitted, roundedQuotient, storedDouble } from './number.ts'
 import { registerPercentiles } from './percentile.ts'
 import { requireFit } from './text.ts'
+import { registerValueParts } from './value-parts.ts'
 
 const RESULT_DIGITS = 38n
 
@@ -16,6 +17,7 @@ export function registerAggregates(database: FunctionHost): void {
   registerSpread(database)
   registerPairs(database)
   registerPercentiles(database)
+  registerValueParts(database)
   registerDoubles(database)
   registerProducts(database)
   registerVwap(database)
@@ -174,17 +176,39 @@ function registerProducts(database: FunctionHost): void {
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */
 function registerVwap(database: FunctionHost): void {
   // The scale of the result is at least that of the weights, which can have any.
-  for (let shift = 0n; shift <= RESULT_DIGITS; shift++)
-    movingAggregate(database, `gh_vwap_${shift}`, {
-      start: () => ({ value: 0n, weight: 0n }),
-      add: (sum, sign, price, weight) => {
-        const quantity = toExact(weight) * sign
-        sum.value += toExact(price) * quantity
-        sum.weight += quantity
+  for (let shift = 0n; shift <= RESULT_DIGITS; shift++) {
+    const result = ({ value, weight }: WeightedSum): bigint | Uint8Array | null =>
+      weight === 0n ? null : fitted(roundedQuotient(value * 10n ** shift, weight), RESULT_DIGITS)
+    movingAggregate(database, `gh_vwap_${shift}`, { ...WEIGHTED_SUM, result })
+    movingAggregate(database, `gh_vwap_parts_${shift}`, {
+      start: WEIGHTED_SUM.start,
+      add: (sum, _sign, part) => {
+        const [value = 0n, weight = 0n] = String(part).split(':').map(BigInt)
+        sum.value += value
+        sum.weight += weight
       },
-      result: ({ value, weight }) =>
-        weight === 0n ? null : fitted(roundedQuotient(value * 10n ** shift, weight), RESULT_DIGITS),
+      result,
     })
+  }
+  // The executor of column segments writes it too.
+  movingAggregate(database, 'gh_vwap_part', {
+    ...WEIGHTED_SUM,
+    result: ({ value, weight }) => `${value}:${weight}`,
+  })
+}
+
+interface WeightedSum {
+  value: bigint
+  weight: bigint
+}
+
+const WEIGHTED_SUM = {
+  start: (): WeightedSum => ({ value: 0n, weight: 0n }),
+  add: (sum: WeightedSum, sign: bigint, price?: Raw, weight?: Raw): void => {
+    const quantity = toExact(weight) * sign
+    sum.value += toExact(price) * quantity
+    sum.weight += quantity
+  },
 }
 
 /** string_agg(DISTINCT …): SQLite allows DISTINCT only with one argument. */

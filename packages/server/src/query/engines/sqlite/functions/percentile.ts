@@ -31,12 +31,16 @@ export const PERCENTILE_FUNCTIONS = {
 function readValues(gathered: string, fraction: bigint, most: bigint): Values {
   refuseBadFraction(fraction)
   const count = countValues(gathered)
-  if (count > Number(most)) throw manyValuesError()
+  refuseMany(count, Number(most))
   return readShort(gathered, count) ?? BigInt64Array.from(gathered.split(','), BigInt)
 }
 
-function refuseBadFraction(fraction: bigint): void {
+export function refuseBadFraction(fraction: bigint): void {
   if (fraction < 0n || fraction > ONE) throw badFractionError()
+}
+
+export function refuseMany(count: number, most: number): void {
+  if (count > most) throw manyValuesError()
 }
 
 function countValues(gathered: string): number {
@@ -104,8 +108,43 @@ function exactBetween(values: Values, fraction: bigint, shift: bigint): bigint |
   const { index, part } = findPosition(fraction, values.length)
   const low = valueAt(values, index)
   const high = part === 0n ? low : leastFrom(values, index + 1)
-  const weighted = BigInt(low) * (ONE - part) + BigInt(high) * part
+  return weigh(BigInt(low), BigInt(high), part, shift)
+}
+
+function weigh(low: bigint, high: bigint, part: bigint, shift: bigint): bigint | Uint8Array {
+  const weighted = low * (ONE - part) + high * part
   return fitted(roundedQuotient(weighted * 10n ** shift, ONE), RESULT_DIGITS)
+}
+
+/** Sorted values, with how many there are of each. */
+type Counted<Item> = readonly (readonly [value: Item, count: number])[]
+
+export function countedBetween(values: Counted<bigint>, fraction: bigint, shift: bigint): bigint | Uint8Array {
+  const { index, part } = findPosition(fraction, countAll(values))
+  return weigh(countedAt(values, index), part === 0n ? 0n : countedAt(values, index + 1), part, shift)
+}
+
+export function countedDoubleBetween(values: Counted<number>, fraction: bigint): number | string {
+  const { index, part } = findPosition(fraction, countAll(values))
+  return betweenDoubles(countedAt(values, index), part === 0n ? 0 : countedAt(values, index + 1), part)
+}
+
+/** The first value whose share of the values up to it is not below the fraction. */
+export function findCounted<Item>(values: Counted<Item>, fraction: bigint): Item {
+  return countedAt(values, findRank(fraction, countAll(values)))
+}
+
+function countAll(values: Counted<unknown>): number {
+  return values.reduce((sum, [, count]) => sum + count, 0)
+}
+
+function countedAt<Item>(values: Counted<Item>, index: number): Item {
+  let left = index
+  for (const [value, count] of values) {
+    if (left < count) return value
+    left -= count
+  }
+  throw new Error('An index beyond the last value')
 }
 
 /** The index of the value at or before the fraction, and how far it is to the next, in units of 1 / ONE. */
@@ -186,6 +225,9 @@ function isHeld(state: Held<unknown>, fraction: Raw | undefined, most: Raw | und
 function doubleBetween(values: Float64Array, fraction: bigint): number | string {
   const { index, part } = findPosition(fraction, values.length)
   const low = values[index] ?? 0
-  const high = values[index + 1] ?? low
+  return betweenDoubles(low, values[index + 1] ?? low, part)
+}
+
+function betweenDoubles(low: number, high: number, part: bigint): number | string {
   return storedDouble(part === 0n || low === high ? low : between(low, high, part, ONE))
 }
