@@ -73,9 +73,9 @@ const TABLE: TableView = {
   isLive: false,
 }
 
+/** The same table for a caller who does not see all rows. */
 const FILTERED: TableView = {
   ...TABLE,
-  name: 'filtered',
   rowFilter: parseExpressionText("k <> 'b' AND n >= 0 AND k <> :sub"),
 }
 
@@ -128,7 +128,6 @@ export class SegmentedTable {
       for (const row of rows) insert.run(...NAMES.map((name) => toSqlite(row[name], COLUMNS[name])))
     })
     insertAll()
-    this.#writer.exec('CREATE VIEW filtered AS SELECT * FROM rows')
     this.#reader = openForReading(this.path)
     this.#open = new OpenSegments(this.path)
   }
@@ -191,7 +190,12 @@ export class SegmentedTable {
       }))
     let isOfParts = false
     const answer = this.#collect((take) => {
-      isOfParts = readParts(this.#reader, usual, run, () => segments, take)
+      const findSegments = (): readonly ReadableSegment[] => {
+        // As the tables of segments are read: from here on the connection knows the indexes.
+        this.#reader.prepare('SELECT 1 FROM rows').get()
+        return segments
+      }
+      isOfParts = readParts(this.#reader, usual, run, findSegments, take)
       if (!isOfParts) take(usual)
     })
     return { ...answer, isOfParts, opened }
@@ -212,8 +216,7 @@ export class SegmentedTable {
       const failure = describeFailure(error)
       return {
         rows,
-        error:
-          failure.kind === 'refusal' ? `${failure.code} ${failure.detail}` : `bug: ${failure.message} ${failure.stack}`,
+        error: failure.kind === 'refusal' ? `${failure.code} ${failure.detail}` : `bug: ${failure.message}`,
       }
     }
     return { rows }
@@ -227,7 +230,7 @@ interface Planned {
 
 const CATALOGUE = {
   ...marketCatalogue(),
-  lookup: (name: string) => [TABLE, FILTERED].find((table) => table.name === name.toLowerCase()),
+  lookup: (name: string) => (name === 'filtered' ? FILTERED : TABLE),
 }
 
 function plan(text: string, given: Readonly<Record<string, string>>): Planned {

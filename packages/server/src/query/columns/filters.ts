@@ -49,7 +49,9 @@ export class Filter {
     if (kind === 'null') return true
     if (kind === 'text' || column.kind === 'texts') return kind === 'text' && column.kind === 'texts'
     const isOfDoubles = column.kind === 'doubles' || column.isDouble
-    return this.#values.every((value) => value === null || typeof value === (isOfDoubles ? 'number' : 'bigint'))
+    return this.#values.every(
+      (value) => value === null || typeof value === 'number' || (typeof value === 'bigint' && !isOfDoubles),
+    )
   }
 
   /** Sets 0 for each row that does not fit. */

@@ -7,7 +7,7 @@
  * whose shortest decimal is short is stored as that decimal without its point. A text is stored as its place in a sorted dictionary.
  */
 import { crc32 } from 'node:zlib'
-import { type IqlType, isWide, readDigits } from 'gatehouse-iql'
+import { type IqlType, isWide } from 'gatehouse-iql'
 
 /** The most rows of a segment when it is built. */
 export const SEGMENT_ROWS = 131_072
@@ -20,7 +20,8 @@ const MAX_DICTIONARY_BYTES = 16 * 1024 * 1024
 const MAX_HEADER = 4 * 1024 * 1024
 /** Integers up to this are exact as Doubles. */
 const MAX_EXACT = 2n ** 53n
-/** A Double with more digits after the point is stored as it is. */
+/** A Double with more digits, or more after the point, is stored as it is. */
+const MAX_DECIMAL = 1e15
 const MAX_SCALE = 15
 
 export interface SegmentHeader {
@@ -156,7 +157,8 @@ interface Numbers {
 
 function writeIntegers(name: string, values: readonly RawValue[], blocks: Blocks): NumberColumn | undefined {
   const numbers = new Float64Array(values.length)
-  for (const [index, value] of values.entries()) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as RawValue
     if (value === null) numbers[index] = Number.NaN
     else if (typeof value !== 'bigint' || value > MAX_EXACT || value < -MAX_EXACT) return undefined
     else numbers[index] = Number(value)
@@ -173,7 +175,8 @@ function writeDoubles(
   const doubles = new Float64Array(values.length)
   let nulls = 0
   let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const [index, value] of values.entries()) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as RawValue
     if (value === null) {
       doubles[index] = Number.NaN
       nulls++
@@ -194,35 +197,38 @@ function writeDoubles(
 /** The shortest decimals of all Doubles, without their points; undefined if one of them has too many digits. */
 function findDecimals(doubles: Float64Array): { readonly numbers: Float64Array; readonly scale: number } | undefined {
   let scale = 0
-  for (const double of doubles) {
-    if (Number.isNaN(double)) continue
-    if (!Number.isFinite(double) || Object.is(double, -0)) return undefined
-    while (scale <= MAX_SCALE && !isDecimal(double, scale)) scale++
-    if (scale > MAX_SCALE) return undefined
+  let power = 1
+  for (let i = 0; i < doubles.length; i++) {
+    const double = doubles[i] as number
+    if (double === 0 && Object.is(double, -0)) return undefined
+    while (!isDecimal(double, power)) {
+      if (scale === MAX_SCALE) return undefined
+      power = 10 ** ++scale
+    }
   }
   const numbers = new Float64Array(doubles.length)
-  const power = 10 ** scale
-  for (const [index, double] of doubles.entries()) {
-    const number = Math.round(double * power)
-    if (!Number.isNaN(double) && !(Math.abs(number) <= Number(MAX_EXACT) && number / power === double)) return undefined
-    numbers[index] = number
+  for (let i = 0; i < doubles.length; i++) {
+    if (!isDecimal(doubles[i] as number, power)) return undefined
+    numbers[i] = Math.round((doubles[i] as number) * power)
   }
   return { numbers, scale }
 }
 
-/** Whether the shortest decimal has at most so many digits after the point: up to 2^53, an integer divided by a power of ten is rounded once. */
-function isDecimal(double: number, scale: number): boolean {
-  const number = Math.round(double * 10 ** scale)
-  if (Math.abs(number) > 10 ** MAX_SCALE || number / 10 ** scale !== double) return false
-  const digits = readDigits(String(double))
-  return digits !== undefined && digits.scale <= scale
+/**
+ * Whether an integer of at most 15 digits, divided by the power of ten, is the shortest decimal of the Double. Such a quotient is rounded
+ * once, and no two decimals of 15 digits are the same Double: so one that is equal to it is the shortest. NaN, which is NULL, counts as one.
+ */
+function isDecimal(double: number, power: number): boolean {
+  const number = Math.round(double * power)
+  return (number <= MAX_DECIMAL && number >= -MAX_DECIMAL && number / power === double) || Number.isNaN(double)
 }
 
 function writeNumbers(name: string, { numbers, scale, isDouble }: Numbers, blocks: Blocks): NumberColumn | undefined {
   let nulls = 0
   let isSorted = true
   let [least, greatest, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const number of numbers) {
+  for (let i = 0; i < numbers.length; i++) {
+    const number = numbers[i] as number
     if (Number.isNaN(number)) {
       nulls++
       continue
@@ -242,20 +248,34 @@ function writeNumbers(name: string, { numbers, scale, isDouble }: Numbers, block
 
 /** A power of 1000 that divides all distances from the least value: times are often whole milliseconds or seconds. */
 function findUnit(numbers: Float64Array, least: number): number {
-  return [1_000_000, 1_000].find((unit) => numbers.every((n) => Number.isNaN(n) || (n - least) % unit === 0)) ?? 1
+  return [1_000_000, 1_000].find((unit) => dividesAll(numbers, least, unit)) ?? 1
+}
+
+function dividesAll(numbers: Float64Array, least: number, unit: number): boolean {
+  for (let i = 0; i < numbers.length; i++) {
+    const distance = (numbers[i] as number) - least
+    if (Math.floor(distance / unit) * unit !== distance && !Number.isNaN(distance)) return false
+  }
+  return true
 }
 
 function pack(numbers: Float64Array, least: number, greatest: number, unit: number) {
   const range = (greatest - least) / unit
-  const offset = (number: number, none: number): number => (Number.isNaN(number) ? none : (number - least) / unit)
-  if (range < 0xff) return { width: 1, data: Uint8Array.from(numbers, (n) => offset(n, 0xff)) } as const
-  if (range < 0xffff) return { width: 2, data: bytesOf(Uint16Array.from(numbers, (n) => offset(n, 0xffff))) } as const
-  if (range < 0xffffffff)
-    return { width: 4, data: bytesOf(Uint32Array.from(numbers, (n) => offset(n, 0xffffffff))) } as const
+  if (range < 0xff) return { width: 1, data: fill(new Uint8Array(numbers.length), 0xff) } as const
+  if (range < 0xffff) return { width: 2, data: bytesOf(fill(new Uint16Array(numbers.length), 0xffff)) } as const
+  if (range < 0xffffffff) return { width: 4, data: bytesOf(fill(new Uint32Array(numbers.length), 0xffffffff)) } as const
   return { width: 8, data: bytesOf(numbers) } as const
+
+  function fill<Packed extends Uint8Array | Uint16Array | Uint32Array>(packed: Packed, none: number): Packed {
+    for (let i = 0; i < packed.length; i++) {
+      const number = numbers[i] as number
+      packed[i] = Number.isNaN(number) ? none : (number - least) / unit
+    }
+    return packed
+  }
 }
 
-function bytesOf(array: Float64Array | Uint16Array | Uint32Array): Uint8Array {
+function bytesOf(array: Float64Array | Uint8Array | Uint16Array | Uint32Array): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 }
 
@@ -275,7 +295,9 @@ function writeTexts(name: string, values: readonly RawValue[], blocks: Blocks): 
   for (const [code, { text }] of sorted.entries()) codes.set(text, code)
   const code = (value: RawValue): number => (typeof value === 'string' ? codes.get(value) : undefined) ?? sorted.length
   const isShort = sorted.length <= 0xff
-  const data = isShort ? Uint8Array.from(values, code) : bytesOf(Uint16Array.from(values, code))
+  const packed = isShort ? new Uint8Array(values.length) : new Uint16Array(values.length)
+  for (let i = 0; i < packed.length; i++) packed[i] = code(values[i] as RawValue)
+  const data = bytesOf(packed)
   const dictionary = blocks.add(Buffer.from(JSON.stringify(sorted.map(({ text }) => text))))
   const nulls = values.filter((value) => value === null).length
   return {

@@ -197,5 +197,6 @@ function findBucket({ function: id, arguments: args }: BoundCall): TimeBucket | 
 function findRising(node: BoundExpression): BoundExpression | undefined {
   if (node.kind !== 'call' || node.function !== 'date_trunc') return undefined
   const [unit, time] = node.arguments
-  return unit?.kind === 'literal' && (time?.type.kind === 'Timestamp' || time?.type.kind === 'Date') ? time : undefined
+  if (unit?.kind !== 'literal' || time?.type.kind !== 'Timestamp') return undefined
+  return time.kind === 'cast' && time.operand.type.kind === 'Date' ? time.operand : time
 }
