@@ -5,7 +5,7 @@
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { Groups } from './groups.ts'
-import { encodeKey, type KeyCodes, SlotTable, splitCombination } from './keys.ts'
+import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
@@ -58,7 +58,7 @@ export class ColumnExecutor {
       this.#codes.integers(keys.length, columns.rows),
     )
     const groups = this.#findGroups(combinations, count, keys)
-    const grouped: GroupedRows = { rows, slots, groups }
+    const grouped: GroupedRows = { rows, slots, groups, total: this.#groups.count }
     for (const { state, filters } of this.#states) state.add(columns, grouped, createMask(filters, columns))
     return true
   }
@@ -88,12 +88,20 @@ export class ColumnExecutor {
     return keys.reduce((product, { size }) => product * size, 1) <= Number.MAX_SAFE_INTEGER ? keys : undefined
   }
 
+  /** The number of each combination among all groups. */
   #findGroups(combinations: Float64Array, count: number, keys: readonly KeyCodes[]): Int32Array {
-    const ids = keys.map(() => new Map<number, number>())
+    const known = keys.map(() => new Map<number, number>())
+    const ids = keys.map(() => 0)
     const groups = new Int32Array(count)
     for (let slot = 0; slot < count; slot++) {
-      const codes = splitCombination(combinations[slot] as number, keys)
-      groups[slot] = this.#groups.find(codes.map((code, key) => this.#idOf(code, key, keys, ids)))
+      let rest = combinations[slot] as number
+      for (let key = keys.length - 1; key >= 0; key--) {
+        const { size } = keys[key] as KeyCodes
+        const before = Math.floor(rest / size)
+        ids[key] = this.#idOf(rest - before * size, key, keys, known)
+        rest = before
+      }
+      groups[slot] = this.#groups.find(ids)
     }
     return groups
   }
@@ -111,11 +119,13 @@ export class ColumnExecutor {
   *rows(): Generator<RawValue[]> {
     for (let group = 0; group < this.#groups.count; group++) {
       const keys = this.#groups.keysOf(group)
-      const values = this.#states.map(({ state }) => state.values(group))
-      let parts: RawValue[] | undefined = this.#plan.parts.map(({ state, value }) => values[state]?.[value] ?? null)
+      let parts: RawValue[] | undefined = this.#plan.parts.map(
+        ({ state, value }) => this.#states[state]?.state.value(group, value) ?? null,
+      )
       while (parts !== undefined) {
-        yield [...keys, ...parts.map(clamped)]
-        parts = restOf(parts)
+        const rest = restOf(parts)
+        yield [...keys, ...(rest === undefined ? parts : parts.map(clamped))]
+        parts = rest
       }
     }
   }
@@ -128,7 +138,8 @@ function clamped(value: RawValue): RawValue {
 
 /** What is left of sums that exceed 64 bits. */
 function restOf(parts: readonly RawValue[]): RawValue[] | undefined {
-  if (parts.every((value) => clamped(value) === value)) return undefined
+  if (!parts.some((value) => typeof value === 'bigint' && (value > MAX_INTEGER || value < MIN_INTEGER)))
+    return undefined
   return parts.map((value) => {
     const counted = clamped(value)
     return typeof value === 'bigint' && typeof counted === 'bigint' && counted !== value ? value - counted : null

@@ -215,14 +215,3 @@ function byMap(combined: Float64Array, rows: number, slots: Int32Array): Slots {
   }
   return { slots, combinations: Float64Array.from(known.keys()), count: known.size }
 }
-
-/** The codes of a combination. */
-export function splitCombination(combination: number, keys: readonly KeyCodes[]): number[] {
-  const codes: number[] = []
-  let rest = combination
-  for (const { size } of keys.toReversed()) {
-    codes.unshift(rest % size)
-    rest = Math.floor(rest / size)
-  }
-  return codes
-}

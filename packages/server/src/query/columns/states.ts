@@ -1,7 +1,7 @@
 /** What the executor knows of each group: each kind adds the rows of a segment in one loop, exactly or not at all. */
 import type { ColumnState } from './plan.ts'
 import type { NumberColumn, RawValue } from './segment.ts'
-import type { Decoded, DecodedNumbers, SegmentColumns } from './segment-columns.ts'
+import type { Decoded, SegmentColumns } from './segment-columns.ts'
 
 /** The rows of a segment in their groups. */
 export interface GroupedRows {
@@ -10,6 +10,8 @@ export interface GroupedRows {
   readonly slots: Int32Array
   /** For each group of the segment its number among all groups. */
   readonly groups: Int32Array
+  /** How many groups there are so far, of all segments. */
+  readonly total: number
 }
 
 export interface State {
@@ -17,8 +19,8 @@ export interface State {
   canAdd(columns: SegmentColumns): boolean
   /** `mask` has 0 for rows that do not count. */
   add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void
-  /** The values for the columns of the parts. */
-  values(group: number): RawValue[]
+  /** A value for a column of the parts. */
+  value(group: number, which: 0 | 1): RawValue
 }
 
 /** Bounds what the groups of a statement hold: beyond it they are computed from rows, which SQLite sorts on disk. */
@@ -77,11 +79,10 @@ class Growing {
     this.array.fill(initial)
   }
 
-  include(groups: Int32Array): Float64Array {
-    let most = 0
-    for (const group of groups) if (group >= most) most = group + 1
-    if (most > this.array.length) {
-      const larger = new Float64Array(2 ** Math.ceil(Math.log2(most))).fill(this.#initial)
+  /** From now on it has as many groups. */
+  include(total: number): Float64Array {
+    if (total > this.array.length) {
+      const larger = new Float64Array(2 ** Math.ceil(Math.log2(total))).fill(this.#initial)
       larger.set(this.array)
       this.array = larger
     }
@@ -102,14 +103,14 @@ class Counts implements State {
     return this.#column === undefined || columns.stored(this.#column) !== undefined
   }
 
-  add(columns: SegmentColumns, { rows, slots, groups }: GroupedRows, mask: Uint8Array | undefined): void {
-    const counts = this.#counts.include(groups)
+  add(columns: SegmentColumns, { rows, slots, groups, total }: GroupedRows, mask: Uint8Array | undefined): void {
+    const counts = this.#counts.include(total)
     const counted = countRows(knownRows(columns, this.#column, rows, mask), rows, slots, groups.length)
     addBySlot(counted, groups, counts)
   }
 
-  values(group: number): RawValue[] {
-    return [BigInt(this.#counts.array[group] ?? 0)]
+  value(group: number): RawValue {
+    return BigInt(this.#counts.array[group] ?? 0)
   }
 }
 
@@ -155,8 +156,8 @@ class ExactSums {
   readonly #high = new Map<number, bigint>()
 
   /** Each sum is an integer of at most MAX_SUM, without its sign. */
-  add(sums: Float64Array, groups: Int32Array): void {
-    const low = this.#low.include(groups)
+  add(sums: Float64Array, groups: Int32Array, total: number): void {
+    const low = this.#low.include(total)
     for (let slot = 0; slot < groups.length; slot++) {
       const group = groups[slot] as number
       const sum = (low[group] as number) + (sums[slot] as number)
@@ -197,16 +198,16 @@ class Sums implements State {
   }
 
   add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
-    const { groups } = grouped
+    const { groups, total } = grouped
     const decoded = columns.decode(this.#column)
     if (decoded.kind !== 'numbers' || decoded.column.kind !== 'numbers') throw new Error('A sum of other values')
-    const counts = this.#counts.include(groups)
+    const counts = this.#counts.include(total)
     const counted = addNumbers(decoded.values, decoded.column, grouped, mask, this.#sums)
     addBySlot(counted, groups, counts)
   }
 
-  values(group: number): RawValue[] {
-    return [this.#counts.array[group] ? this.#sums.get(group) : null]
+  value(group: number): RawValue {
+    return this.#counts.array[group] ? this.#sums.get(group) : null
   }
 }
 
@@ -219,7 +220,7 @@ function isSummable(column: NumberColumn, rows: number): boolean {
 function addNumbers(
   values: Float64Array,
   column: NumberColumn,
-  { rows, slots, groups }: GroupedRows,
+  { rows, slots, groups, total }: GroupedRows,
   mask: Uint8Array | undefined,
   sums: ExactSums,
 ): Float64Array {
@@ -234,23 +235,24 @@ function addNumbers(
       counts[slot] = (counts[slot] as number) + 1
     }
   }
-  addValues(distances, counts, column, groups, rows, sums)
+  addValues({ distances, counts, column }, { rows, groups, total }, sums)
   return counts
 }
 
 /** Adds the sums of values, from those of their distances. */
 function addValues(
-  distances: Float64Array,
-  counts: Float64Array,
-  column: NumberColumn,
-  groups: Int32Array,
-  rows: number,
+  {
+    distances,
+    counts,
+    column,
+  }: { readonly distances: Float64Array; readonly counts: Float64Array; readonly column: NumberColumn },
+  { rows, groups, total }: Omit<GroupedRows, 'slots'>,
   sums: ExactSums,
 ): void {
   const { least, unit } = column
   if (2 * greatestOf(column) * rows <= MAX_SUM) {
     const values = distances.map((distance, slot) => distance * unit + (counts[slot] as number) * least)
-    sums.add(values, groups)
+    sums.add(values, groups, total)
   } else
     for (let slot = 0; slot < groups.length; slot++)
       sums.addExact(
@@ -276,24 +278,24 @@ class DoubleSums implements State {
   }
 
   add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
-    const { groups } = grouped
+    const { groups, total } = grouped
     const decoded = columns.decode(this.#column)
     if (decoded.kind !== 'numbers' || decoded.column.kind !== 'numbers') throw new Error('A sum of other values')
     const { scale } = decoded.column
     const sums = this.#sums.get(scale) ?? new ExactSums()
     this.#sums.set(scale, sums)
-    const counts = this.#counts.include(groups)
+    const counts = this.#counts.include(total)
     const counted = addNumbers(decoded.values, decoded.column, grouped, mask, sums)
     addBySlot(counted, groups, counts)
   }
 
-  values(group: number): RawValue[] {
+  value(group: number): RawValue {
     const count = this.#counts.array[group] ?? 0
-    if (count === 0) return [null]
+    if (count === 0) return null
     const scale = Math.max(...this.#sums.keys())
     let sum = 0n
     for (const [digits, sums] of this.#sums) sum += sums.get(group) * 10n ** BigInt(scale - digits)
-    return [`${scale}:${sum}:${count}`]
+    return `${scale}:${sum}:${count}`
   }
 }
 
@@ -311,11 +313,38 @@ function ranksOf(decoded: Decoded): Float64Array | Int32Array {
 }
 
 /** The value with this rank in a segment. */
-function valueAt({ kind, ...decoded }: Decoded, rank: number): Ordered {
-  if (kind === 'texts') return (decoded as { texts: readonly string[] }).texts[rank] ?? ''
-  const { column } = decoded as DecodedNumbers
+function valueAt(decoded: Decoded, rank: number): Ordered {
+  if (decoded.kind === 'texts') return decoded.texts[rank] ?? ''
+  const { column } = decoded
   if (column.kind === 'doubles') return rank
-  return (column.least + rank * column.unit) / 10 ** column.scale
+  const number = column.least + rank * column.unit
+  return column.scale === 0 ? number : number / 10 ** column.scale
+}
+
+/** A value of each group, or none: numbers of a column, or its texts. */
+class GroupValues {
+  readonly #numbers = new Growing(Number.NaN)
+  readonly #texts: string[] = []
+  #isInteger = false
+
+  include(total: number, decoded: Decoded): void {
+    this.#isInteger = isIntegers(decoded)
+    if (decoded.kind === 'numbers') this.#numbers.include(total)
+  }
+
+  get(group: number): Ordered | undefined {
+    const number = this.#numbers.array[group]
+    return number === undefined || Number.isNaN(number) ? this.#texts[group] : number
+  }
+
+  set(group: number, value: Ordered): void {
+    if (typeof value === 'number') this.#numbers.array[group] = value
+    else this.#texts[group] = value
+  }
+
+  raw(group: number): RawValue {
+    return toRaw(this.get(group), this.#isInteger)
+  }
 }
 
 /** As SQLite returns it. */
@@ -331,9 +360,8 @@ function isIntegers({ column }: Decoded): boolean {
 class Extremes implements State {
   readonly #column: number
   readonly #sign: 1 | -1
-  readonly #best: Ordered[] = []
+  readonly #best = new GroupValues()
   readonly #held: HeldBytes
-  #isInteger = false
 
   constructor(column: number, sign: 1 | -1, held: HeldBytes) {
     this.#column = column
@@ -345,9 +373,9 @@ class Extremes implements State {
     return columns.stored(this.#column) !== undefined
   }
 
-  add(columns: SegmentColumns, { rows, slots, groups }: GroupedRows, mask: Uint8Array | undefined): void {
+  add(columns: SegmentColumns, { rows, slots, groups, total }: GroupedRows, mask: Uint8Array | undefined): void {
     const decoded = columns.decode(this.#column)
-    this.#isInteger = isIntegers(decoded)
+    this.#best.include(total, decoded)
     const ranks = ranksOf(decoded)
     const known = knownRows(columns, this.#column, rows, mask)
     const best = new Float64Array(groups.length).fill(Number.NaN)
@@ -357,15 +385,15 @@ class Extremes implements State {
       const rank = best[slot] as number
       if (Number.isNaN(rank)) continue
       const [value, group] = [valueAt(decoded, rank), groups[slot] as number]
-      const before = this.#best[group]
+      const before = this.#best.get(group)
       if (before !== undefined && compareOrdered(value, before) * this.#sign >= 0) continue
       this.#held.replace(before, value)
-      this.#best[group] = value
+      this.#best.set(group, value)
     }
   }
 
-  values(group: number): RawValue[] {
-    return [toRaw(this.#best[group], this.#isInteger)]
+  value(group: number): RawValue {
+    return this.#best.raw(group)
   }
 }
 
@@ -398,18 +426,13 @@ function findGreatest(
   }
 }
 
-interface End {
-  readonly value: Ordered
-  readonly order: Ordered
-}
-
 /** The value of the row that comes first in an order, or last if the sign is negative; of several such rows the least value, or the greatest. */
 class Ends implements State {
   readonly #columns: { readonly column: number; readonly order: number }
   readonly #sign: 1 | -1
-  readonly #best: End[] = []
+  readonly #values = new GroupValues()
+  readonly #orders = new GroupValues()
   readonly #held: HeldBytes
-  #areIntegers = { value: false, order: false }
 
   constructor(columns: { readonly column: number; readonly order: number }, sign: 1 | -1, held: HeldBytes) {
     this.#columns = columns
@@ -421,35 +444,40 @@ class Ends implements State {
     return [this.#columns.column, this.#columns.order].every((column) => columns.stored(column) !== undefined)
   }
 
-  add(columns: SegmentColumns, { rows, slots, groups }: GroupedRows, mask: Uint8Array | undefined): void {
+  add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
+    const { rows, groups, total } = grouped
     const { column, order } = this.#columns
     const [values, orders] = [columns.decode(column), columns.decode(order)]
-    this.#areIntegers = { value: isIntegers(values), order: isIntegers(orders) }
+    this.#values.include(total, values)
+    this.#orders.include(total, orders)
+    const [valueRanks, orderRanks] = [ranksOf(values), ranksOf(orders)]
     const known = knownRows(columns, order, rows, knownRows(columns, column, rows, mask))
-    const best = findEnds(ranksOf(values), ranksOf(orders), known, { rows, slots, groups }, this.#sign)
+    const best = findEnds(valueRanks, orderRanks, known, grouped, this.#sign)
     for (let slot = 0; slot < groups.length; slot++) {
       const row = best[slot] as number
-      if (row < 0) continue
-      const end = {
-        value: valueAt(values, ranksOf(values)[row] as number),
-        order: valueAt(orders, ranksOf(orders)[row] as number),
-      }
-      const group = groups[slot] as number
-      const before = this.#best[group]
-      if (before !== undefined && !this.#isBetter(end, before)) continue
-      this.#held.replace(before?.value, end.value)
-      this.#held.replace(before?.order, end.order)
-      this.#best[group] = end
+      if (row >= 0)
+        this.#offer(
+          groups[slot] as number,
+          valueAt(values, valueRanks[row] as number),
+          valueAt(orders, orderRanks[row] as number),
+        )
     }
   }
 
-  #isBetter(one: End, other: End): boolean {
-    return (compareOrdered(one.order, other.order) || compareOrdered(one.value, other.value)) * this.#sign < 0
+  #offer(group: number, value: Ordered, order: Ordered): void {
+    const [valueBefore, orderBefore] = [this.#values.get(group), this.#orders.get(group)]
+    if (valueBefore !== undefined && orderBefore !== undefined) {
+      const ahead = compareOrdered(order, orderBefore) || compareOrdered(value, valueBefore)
+      if (ahead * this.#sign >= 0) return
+    }
+    this.#held.replace(valueBefore, value)
+    this.#held.replace(orderBefore, order)
+    this.#values.set(group, value)
+    this.#orders.set(group, order)
   }
 
-  values(group: number): RawValue[] {
-    const { value, order } = this.#best[group] ?? {}
-    return [toRaw(value, this.#areIntegers.value), toRaw(order, this.#areIntegers.order)]
+  value(group: number, which: 0 | 1): RawValue {
+    return (which === 0 ? this.#values : this.#orders).raw(group)
   }
 }
 
@@ -543,11 +571,11 @@ class ValueCounts implements State {
     values.set(value, (before ?? 0) + count)
   }
 
-  values(group: number): RawValue[] {
+  value(group: number): RawValue {
     const counts = this.#counts[group]
-    if (counts === undefined) return [null]
-    if (this.#areTexts) return [JSON.stringify([...counts.keys()])]
-    return [Array.from(counts, ([value, count]) => `${toRaw(value, this.#isInteger)}:${count}`).join(',')]
+    if (counts === undefined) return null
+    if (this.#areTexts) return JSON.stringify([...counts.keys()])
+    return Array.from(counts, ([value, count]) => `${toRaw(value, this.#isInteger)}:${count}`).join(',')
   }
 }
 
@@ -596,31 +624,33 @@ class Products implements State {
   }
 
   add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
-    const [one, other] = this.#columns
-    const [first, second] = [columns.decode(one), columns.decode(other)]
+    const [firstColumn, secondColumn] = this.#columns
+    const [first, second] = [columns.decode(firstColumn), columns.decode(secondColumn)]
     if (first.kind !== 'numbers' || first.column.kind !== 'numbers') throw new Error('A product of other values')
     if (second.kind !== 'numbers' || second.column.kind !== 'numbers') throw new Error('A product of other values')
-    const known = knownRows(columns, other, grouped.rows, knownRows(columns, one, grouped.rows, mask))
+    const known = knownRows(columns, secondColumn, grouped.rows, knownRows(columns, firstColumn, grouped.rows, mask))
     const { scale } = first.column
     const sums = this.#sums.get(scale) ?? createPairSums()
     this.#sums.set(scale, sums)
+    const [one, other] = [
+      { values: first.values, column: first.column },
+      { values: second.values, column: second.column },
+    ]
     // The sum of products is that of the larger range in pieces times the other one.
-    const [long, short] = rangeOf(first.column) >= rangeOf(second.column) ? [first, second] : [second, first]
-    const piece = findPiece(first.column, second.column, columns.rows)
+    const isInOrder = rangeOf(one.column) >= rangeOf(other.column)
+    const [long, short] = isInOrder ? [one, other] : [other, one]
+    const piece = findPiece(one.column, other.column, columns.rows)
     if (piece === undefined) throw new Error('A product that is not exact')
     const totals = sumPairs(long.values, short.values, piece, known, grouped)
-    addPairs(
-      totals,
-      long.column as NumberColumn,
-      short.column as NumberColumn,
-      long === first,
-      grouped,
-      columns.rows,
-      sums,
-    )
+    const [ofLong, ofShort] = isInOrder ? [sums.first, sums.second] : [sums.second, sums.first]
+    const { distances, counts } = totals
+    addBySlot(counts, grouped.groups, sums.counts.include(grouped.total))
+    addValues({ distances: distances.long, counts, column: long.column }, grouped, ofLong)
+    addValues({ distances: distances.short, counts, column: short.column }, grouped, ofShort)
+    addProducts(totals, long.column, short.column, grouped, sums.products)
   }
 
-  values(group: number): RawValue[] {
+  value(group: number): RawValue {
     const scale = Math.max(...this.#sums.keys())
     let [products, first, second, count] = [0n, 0n, 0n, 0n]
     for (const [digits, sums] of this.#sums) {
@@ -630,14 +660,14 @@ class Products implements State {
       second += sums.second.get(group) * shift
       count += BigInt(sums.counts.array[group] ?? 0)
     }
-    if (count === 0n) return [null]
+    if (count === 0n) return null
     switch (this.#kind) {
       case 'products':
-        return [products]
+        return products
       case 'weighted':
-        return [`${products}:${second}`]
+        return `${products}:${second}`
       case 'spread':
-        return [[first, products, count, scale, 0].join(':')]
+        return [first, products, count, scale, 0].join(':')
     }
   }
 }
@@ -662,78 +692,67 @@ function findPiece(one: NumberColumn, other: NumberColumn, rows: number): number
 }
 
 interface PairTotals {
-  /** Of the whole pieces of the first distance, and of the rest. */
+  /** Products of the whole pieces of the longer distances, and of the rest. */
   readonly high: Float64Array
   readonly low: Float64Array
-  readonly first: Float64Array
-  readonly second: Float64Array
+  readonly distances: { readonly long: Float64Array; readonly short: Float64Array }
   readonly counts: Float64Array
   readonly piece: number
 }
 
 function sumPairs(
-  one: Float64Array,
-  other: Float64Array,
+  longs: Float64Array,
+  shorts: Float64Array,
   piece: number,
   known: Uint8Array | undefined,
   { rows, slots, groups }: GroupedRows,
 ): PairTotals {
   const create = (): Float64Array => new Float64Array(groups.length)
-  const [high, low, first, second, counts] = [create(), create(), create(), create(), create()]
+  const [high, low, long, short, counts] = [create(), create(), create(), create(), create()]
   const isWhole = piece === Number.POSITIVE_INFINITY
   for (let i = 0; i < rows; i++) {
     if (known !== undefined && known[i] === 0) continue
     const slot = slots[i] as number
-    const [a, b] = [one[i] as number, other[i] as number]
+    const [a, b] = [longs[i] as number, shorts[i] as number]
     const pieces = isWhole ? 0 : Math.floor(a / piece)
     if (!isWhole) high[slot] = (high[slot] as number) + pieces * b
     low[slot] = (low[slot] as number) + (isWhole ? a : a - pieces * piece) * b
-    first[slot] = (first[slot] as number) + a
-    second[slot] = (second[slot] as number) + b
+    long[slot] = (long[slot] as number) + a
+    short[slot] = (short[slot] as number) + b
     counts[slot] = (counts[slot] as number) + 1
   }
-  return { high, low, first, second, counts, piece }
+  return { high, low, distances: { long, short }, counts, piece: isWhole ? 0 : piece }
 }
 
-/** Adds the sums of values, from those of their distances. */
-function addPairs(
-  { high, low, first, second, counts, piece }: PairTotals,
-  one: NumberColumn,
-  other: NumberColumn,
-  isInOrder: boolean,
-  { groups }: GroupedRows,
-  rows: number,
-  into: PairSums,
+/** Adds the sums of the products of values, from those of their distances. */
+function addProducts(
+  { high, low, distances, counts, piece }: PairTotals,
+  long: NumberColumn,
+  short: NumberColumn,
+  { rows, groups, total }: GroupedRows,
+  into: ExactSums,
 ): void {
-  addBySlot(counts, groups, into.counts.include(groups))
-  const [ofOne, ofOther] = isInOrder ? [into.first, into.second] : [into.second, into.first]
-  addValues(first, counts, one, groups, rows, ofOne)
-  addValues(second, counts, other, groups, rows, ofOther)
-  if (8 * greatestOf(one) * greatestOf(other) * rows <= MAX_SUM) {
-    const sums = new Float64Array(groups.length)
-    for (let slot = 0; slot < groups.length; slot++) {
-      const highest = piece === Number.POSITIVE_INFINITY ? 0 : (high[slot] as number) * piece
-      sums[slot] =
-        (highest + (low[slot] as number)) * one.unit * other.unit +
-        (first[slot] as number) * one.unit * other.least +
-        (second[slot] as number) * other.unit * one.least +
-        (counts[slot] as number) * one.least * other.least
-    }
-    into.products.add(sums, groups)
+  if (8 * greatestOf(long) * greatestOf(short) * rows <= MAX_SUM) {
+    const sums = low.map(
+      (rest, slot) =>
+        ((high[slot] as number) * piece + rest) * long.unit * short.unit +
+        (distances.long[slot] as number) * long.unit * short.least +
+        (distances.short[slot] as number) * short.unit * long.least +
+        (counts[slot] as number) * long.least * short.least,
+    )
+    into.add(sums, groups, total)
     return
   }
-  const [oneUnit, otherUnit] = [BigInt(one.unit), BigInt(other.unit)]
-  const [oneLeast, otherLeast] = [BigInt(one.least), BigInt(other.least)]
-  for (let slot = 0; slot < groups.length; slot++) {
-    const highest = piece === Number.POSITIVE_INFINITY ? 0n : BigInt(high[slot] as number) * BigInt(piece)
-    into.products.addExact(
+  const [longUnit, shortUnit] = [BigInt(long.unit), BigInt(short.unit)]
+  const [longLeast, shortLeast] = [BigInt(long.least), BigInt(short.least)]
+  for (let slot = 0; slot < groups.length; slot++)
+    into.addExact(
       groups[slot] as number,
-      (highest + BigInt(low[slot] as number)) * oneUnit * otherUnit +
-        BigInt(first[slot] as number) * oneUnit * otherLeast +
-        BigInt(second[slot] as number) * otherUnit * oneLeast +
-        BigInt(counts[slot] as number) * oneLeast * otherLeast,
+      (BigInt(high[slot] as number) * BigInt(piece) + BigInt(low[slot] as number)) * longUnit * shortUnit +
+        BigInt(distances.long[slot] as number) * longUnit * shortLeast +
+        BigInt(distances.short[slot] as number) * shortUnit * longLeast +
+        BigInt(counts[slot] as number) * longLeast * shortLeast,
     )
-  }
 }
 
 function createPairSums(): PairSums {
