@@ -2,6 +2,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
+import { INTEGER, TEXT } from 'gatehouse-iql'
+import { ColumnExecutor } from '../../../packages/server/src/query/columns/executor.ts'
+import type { ColumnPlan } from '../../../packages/server/src/query/columns/plan.ts'
+import { Segment, writeSegment } from '../../../packages/server/src/query/columns/segment.ts'
+import { HeldBytes } from '../../../packages/server/src/query/columns/states.ts'
 import { segmentPath } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
 import { Choice } from '../agree/choice.ts'
 import { makeRows } from './random-statements.ts'
@@ -173,6 +178,43 @@ describe('column segments', () => {
       table.database.exec('DROP INDEX falling; DROP INDEX swapped')
     }
   })
+})
+
+test('groups, texts and values that take more memory than allowed are an error, with which a statement is read from rows', () => {
+  const rows = Array.from({ length: 2000 }, (_, n) => [BigInt(n), `text ${n}`])
+  const columns = [
+    { name: 'i', type: INTEGER },
+    { name: 't', type: TEXT },
+  ]
+  const file = writeSegment('tag', columns, rows)
+  const segment = new Segment((offset, bytes) => file.subarray(offset, offset + bytes))
+  const plans: readonly Pick<ColumnPlan, 'keys' | 'states'>[] = [
+    { keys: [{ kind: 'column', column: 0 }], states: [{ kind: 'rows', filters: [] }] },
+    { keys: [{ kind: 'column', column: 1 }], states: [] },
+    { keys: [], states: [{ kind: 'values', column: 0, filters: [] }] },
+    { keys: [], states: [{ kind: 'values', column: 1, filters: [] }] },
+  ]
+  for (const { keys, states } of plans) {
+    const plan: ColumnPlan = { columns: ['i', 't'], filters: [], keys, states, parts: [] }
+    const executor = (bytes: number): ColumnExecutor => new ColumnExecutor(plan, () => null, new HeldBytes(bytes))
+    assert.throws(() => executor(50_000).add(segment), /Too much/)
+    assert.ok(executor(1_000_000).add(segment))
+  }
+})
+
+test('a failure of the executor takes the usual plan, once', () => {
+  const rows = makeRows(new Choice(3), 50, true)
+  const table = new SegmentedTable(rows)
+  try {
+    const statement = 'SELECT k, count(*) AS n FROM rows GROUP BY k'
+    const { rows: read, isOfParts } = table.parts(statement, undefined, {}, [
+      { ...range(rows, 0, 49), open: () => ({ header: undefined }) as never },
+    ])
+    assert.deepEqual({ read, isOfParts }, { read: table.usual(statement).rows, isOfParts: false })
+    assert.deepEqual(table.parts(statement).rows, read)
+  } finally {
+    table.close()
+  }
 })
 
 test('sums of more than 64 bits are exact', () => {

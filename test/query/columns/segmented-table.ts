@@ -174,6 +174,7 @@ export class SegmentedTable {
     statement: string,
     isUsed: (segment: number) => boolean = () => true,
     parameters: Readonly<Record<string, string>> = {},
+    given?: readonly ReadableSegment[],
   ): Answer {
     const { usual, run } = plan(statement, parameters)
     if (run === undefined) return { isOfParts: false, ...this.#collect((take) => take(usual)) }
@@ -193,7 +194,7 @@ export class SegmentedTable {
       const findSegments = (): readonly ReadableSegment[] => {
         // As the tables of segments are read: from here on the connection knows the indexes.
         this.#reader.prepare('SELECT 1 FROM rows').get()
-        return segments
+        return given ?? segments
       }
       isOfParts = readParts(this.#reader, usual, run, findSegments, take)
       if (!isOfParts) take(usual)

@@ -28,12 +28,11 @@ export class ColumnExecutor {
   readonly #decoded = new Buffers()
   readonly #codes = new Buffers()
 
-  constructor(plan: ColumnPlan, evaluate: Evaluate) {
+  constructor(plan: ColumnPlan, evaluate: Evaluate, held = new HeldBytes()) {
     this.#plan = plan
     this.#evaluate = evaluate
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
     this.#filters = plan.filters.map(create)
-    const held = new HeldBytes()
     this.#states = plan.states.map((state) => ({ state: createState(state, held), filters: state.filters.map(create) }))
     this.#used = [...new Set(plan.states.flatMap(columnsOf))]
     this.#groups = new Groups(plan.keys.length, plan.states.length, held)

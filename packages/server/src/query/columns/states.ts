@@ -25,7 +25,11 @@ export interface State {
 
 /** Bounds what the groups of a statement hold: beyond it they are computed from rows, which SQLite sorts on disk. */
 export class HeldBytes {
-  #left = MAX_HELD_BYTES
+  #left: number
+
+  constructor(most = MAX_HELD_BYTES) {
+    this.#left = most
+  }
 
   add(bytes: number): void {
     this.#left -= bytes
@@ -37,7 +41,7 @@ export class HeldBytes {
   }
 }
 
-const MAX_HELD_BYTES = 256 * 1024 * 1024
+const MAX_HELD_BYTES = 128 * 1024 * 1024
 
 /** Sums of integers up to this are exact, and so is the sum of two of them. */
 const MAX_SUM = 2 ** 52

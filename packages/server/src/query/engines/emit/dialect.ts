@@ -90,6 +90,8 @@ export interface PartAggregate {
   readonly isInteger: boolean
   /** What has the same value in the executor of column segments; undefined if nothing has. */
   readonly state: ColumnStateSql | undefined
+  /** Set if the usual plan is faster where all parts come from rows. */
+  readonly isSlow?: true
 }
 
 export interface ColumnStateSql {

@@ -102,6 +102,8 @@ export interface PartsTable {
   readonly rowId: string
   /** How many keys the groups have. Without any there is one group, even without rows. */
   readonly keys: number
+  /** Whether the usual plan is faster where all parts come from rows. */
+  readonly isSlowFromRows: boolean
   /** Creates the table of the parts. */
   readonly create: string
 }

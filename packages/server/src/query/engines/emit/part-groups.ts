@@ -86,6 +86,7 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     table: emission.dialect.tableName(from.table),
     rowId,
     keys: groupBy.length,
+    isSlowFromRows: parts.areSlow,
     create: `CREATE TABLE ${PARTS} (${[...names, ...parts.definitions].join(', ')})`,
     part: `SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows}${inPart}${groupClause(keys)}`,
     whole,
@@ -169,6 +170,10 @@ class Parts {
     return [...this.#columns.values()].map(({ name, part }) =>
       part.isInteger ? `${name} CHECK (typeof(${name}) <> 'real')` : name,
     )
+  }
+
+  get areSlow(): boolean {
+    return [...this.#columns.values()].some(({ part }) => part.isSlow === true)
   }
 
   get states(): (ColumnStateSql | undefined)[] {

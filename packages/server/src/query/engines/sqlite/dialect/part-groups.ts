@@ -86,7 +86,7 @@ function valuesPart(node: Aggregate, args: readonly Sql[], shape: AggregateShape
   if (value === undefined || !canBeStored(value.type)) return undefined
   const name = isText(value.type) ? 'gh_texts_part' : 'gh_values_part'
   const state = { ...createState('values', node), arguments: [value] }
-  return text(aggregateCall(name, [args.at(-1) ?? ''], { ...shape, distinct: false }), state)
+  return { ...text(aggregateCall(name, [args.at(-1) ?? ''], { ...shape, distinct: false }), state), isSlow: true }
 }
 
 function splitDistinct(node: Aggregate, args: readonly Sql[], shape: AggregateShape): SplitAggregate | undefined {

@@ -66,7 +66,7 @@ function fill(connection: Database, usual: SqlStatement, run: PartsRun, findSegm
   try {
     const segments = run.columns === undefined ? [] : findSegments(run)
     const hasSegments = segments.length > 0
-    if (!hasSegments && !(run.keys > 0 && isLarge(connection, run))) return false
+    if (!hasSegments && (run.keys === 0 || run.isSlowFromRows || !isLarge(connection, run))) return false
     const steps = explain(connection, usual)
     const isWorth = hasSegments
       ? sortsAsParts(connection, run, steps) && readsManyRows(connection, run, steps)
