@@ -56,6 +56,8 @@ export interface CompactionTiming {
   readonly rebuildSeconds: number
   /** A file that no segment names is removed when it is as old as this. */
   readonly orphanMs: number
+  /** After an error, such as a full disk. */
+  readonly pauseMs: number
   /** How many rows a segment has. */
   readonly segmentRows: number
 }

@@ -38,6 +38,7 @@ const DEFAULT_TIMING: CompactionTiming = {
   sweepMs: 60_000,
   rebuildSeconds: 30,
   orphanMs: 600_000,
+  pauseMs: 60_000,
   segmentRows: SEGMENT_ROWS,
 }
 
@@ -57,8 +58,6 @@ const LEAST_MAX_BYTES = 1024 ** 3
 const MAX_VALUES = 4 * 1024 * 1024
 /** The owner of the jobs, which no user has. */
 const OWNER = ''
-/** After an error, such as a full disk. */
-const PAUSE_AFTER_ERROR_MS = 60_000
 
 export class Compaction implements ColumnTables {
   readonly #options: CompactionOptions
@@ -104,7 +103,7 @@ export class Compaction implements ColumnTables {
     this.#running = this.#run()
       .catch((error) => {
         if (this.#stop.signal.aborted) return
-        this.#pausedUntil = performance.now() + PAUSE_AFTER_ERROR_MS
+        this.#pausedUntil = performance.now() + this.#timing.pauseMs
         this.#options.columns.onError?.(error)
       })
       .finally(() => {

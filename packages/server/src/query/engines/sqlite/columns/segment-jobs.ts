@@ -70,16 +70,13 @@ const MAX_TEXT_BYTES = 32 * 1024 * 1024
 
 function build(database: Database, job: BuildJob): SegmentOutcome {
   const { table, rowId, first, last, maxRows } = job
-  const middle = database
-    .prepare<[bigint, bigint, number], [middle: bigint | null, isLarge: bigint]>(
-      `SELECT ${rowId}, EXISTS (SELECT 1 FROM main.${SQLITE.identifier(table)} WHERE ${rowId} BETWEEN ?1 AND ?2
-        ORDER BY ${rowId} LIMIT 1 OFFSET ${MAX_GROWTH * maxRows})
-        FROM main.${SQLITE.identifier(table)} WHERE ${rowId} BETWEEN ?1 AND ?2 ORDER BY ${rowId} LIMIT 1 OFFSET ?3`,
-    )
-    .raw(true)
-    .safeIntegers(true)
-    .get(first, last, maxRows - 1)
-  if (middle?.[0] != null && middle[1] === 1n) return { kind: 'split', at: middle[0] }
+  const from = `FROM main.${SQLITE.identifier(table)} WHERE ${rowId} BETWEEN @first AND @last ORDER BY ${rowId}`
+  const isLarge = database.prepare(`SELECT 1 ${from} LIMIT 1 OFFSET ${MAX_GROWTH * maxRows}`).get({ first, last })
+  if (isLarge !== undefined) {
+    const middle = database.prepare<[object], bigint>(`SELECT ${rowId} ${from} LIMIT 1 OFFSET ${maxRows - 1}`)
+    const at = middle.pluck(true).safeIntegers(true).get({ first, last })
+    if (at !== undefined) return { kind: 'split', at }
+  }
   return { kind: 'built', ...buildSegment(database, database.name, { ...job, columns: shortColumns(database, job) }) }
 }
 
