@@ -278,6 +278,11 @@ export class QueryService {
     metrics.watch('gatehouse_queries_running', () => [[{}, this.load().running]])
     metrics.watch('gatehouse_queries_waiting', () => [[{}, this.load().waiting]])
     metrics.watch('gatehouse_query_writes_stopped_total', () => [[{}, this.#engine.load.stoppedWrites]])
+    const { columns } = this.#engine
+    if (columns !== undefined)
+      metrics.watch('gatehouse_query_column_segments', () =>
+        columns.counts().map(([state, count]) => [{ state }, count]),
+      )
     metrics.watch('gatehouse_query_processes', () => {
       const { busy, total } = this.#engine.load
       return [

@@ -1,6 +1,12 @@
 /** The column segments of tables, for operators. */
 
 export interface ColumnTables {
+  /** False: the setting query_columns. */
+  readonly isOn: boolean
+  /** How many segments of a table can be read now, and how many cannot. */
+  count(table: string): { readonly ready: number; readonly others: number }
+  /** The segments of all tables by state. */
+  counts(): readonly (readonly [state: 'ready' | 'marked' | 'missing', count: number])[]
   /** Of all tables with `columns = on`. */
   status(): Promise<readonly ColumnStatus[]>
   /** Compares the segments of a table with its rows; those that differ are written again. Undefined if the table has none. */

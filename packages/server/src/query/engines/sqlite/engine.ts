@@ -47,7 +47,6 @@ class SqliteEngine implements Engine {
   readonly responses: IdempotencyCleanup
   readonly live: SqliteLiveSource
   readonly columns: Compaction
-  readonly #areColumnsOn: boolean
   readonly #open: OpenDatabase
 
   constructor(open: OpenDatabase, { log, shared, responses, columns = { isOn: true } }: EngineOptions) {
@@ -58,7 +57,6 @@ class SqliteEngine implements Engine {
     this.documents = new DocumentRows(store)
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.columns = new Compaction({ ...open, columns })
-    this.#areColumnsOn = columns.isOn
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.positional(text)
@@ -84,7 +82,7 @@ class SqliteEngine implements Engine {
   }
 
   #allowed(parts: PartsRun | undefined): PartsRun | undefined {
-    return parts === undefined || this.#areColumnsOn ? parts : { ...parts, columns: undefined }
+    return parts === undefined || this.columns.isOn ? parts : { ...parts, columns: undefined }
   }
 
   async write(request: WriteRequest): Promise<WriteReply> {

@@ -232,6 +232,23 @@ export class Compaction implements ColumnTables {
     return this.#options.commits.write(() => write(this.#options.writing))
   }
 
+  get isOn(): boolean {
+    return this.#options.columns.isOn
+  }
+
+  count(table: string): { readonly ready: number; readonly others: number } {
+    const { ready, marked, missing } = readStatus(this.#options.reading, table)
+    return { ready, others: marked + missing }
+  }
+
+  counts(): readonly (readonly ['ready' | 'marked' | 'missing', number])[] {
+    const all = this.#tables.map(({ name }) => readStatus(this.#options.reading, name))
+    return (['ready', 'marked', 'missing'] as const).map((state) => [
+      state,
+      all.reduce((sum, one) => sum + one[state], 0),
+    ])
+  }
+
   async status(): Promise<readonly ColumnStatus[]> {
     const read = (database: Database) =>
       this.#tables.map(({ name }) => ({ table: name, ...readStatus(database, name) }))
