@@ -110,6 +110,7 @@ onEveryEngineInLongRuns('the catalogue', (place) => {
       writerequireacr: null,
       writerequireage: null,
       live: true,
+      columnar: false,
       isview: false,
       view: null,
       rights: ['select'],

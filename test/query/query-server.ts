@@ -10,7 +10,12 @@ import { logAvailability } from '../../packages/server/src/lib/availability.ts'
 import type { AttributeSource } from '../../packages/server/src/query/catalogue/attributes.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
-import { openQuery, type QueryLimits, type QueryService } from '../../packages/server/src/query/service.ts'
+import {
+  openQuery,
+  type QueryLimits,
+  type QueryOptions,
+  type QueryService,
+} from '../../packages/server/src/query/service.ts'
 import type { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
@@ -109,6 +114,7 @@ export interface ServerOptions {
   readonly authenticate?: Authenticate
   /** Bytes of replies that clients may leave unread. */
   readonly maxUnreadBytes?: number | undefined
+  readonly columnTiming?: QueryOptions['columnTiming']
 }
 
 export async function startQueryServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
@@ -126,6 +132,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     onStuck: (stuck) => logger.warn(stuck, 'an abandoned statement is still running in the database'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl, servers: options.servers },
     deriveKey,
+    ...(options.columnTiming === undefined ? {} : { columnTiming: options.columnTiming }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),

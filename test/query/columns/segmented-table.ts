@@ -148,7 +148,7 @@ export class SegmentedTable {
     this.#segments = ranges.map(({ first, last }) => ({
       first,
       last,
-      tag: buildSegment(this.#writer, this.path, { table: 'rows', rowId: 'rowid', first, last, columns }),
+      tag: buildSegment(this.#writer, this.path, { table: 'rows', rowId: 'rowid', first, last, columns }).tag,
     }))
   }
 

@@ -153,7 +153,7 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
 }
 
 function printTableChanges(changes: TableChanges): string {
-  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live } = changes
+  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live, columnar } = changes
   return [
     printChange('READ SCOPE', readScope, printText),
     printChange('WRITE SCOPE', writeScope, printText),
@@ -162,6 +162,7 @@ function printTableChanges(changes: TableChanges): string {
     printChange('WRITE REQUIRE', writeNeed, printNeed),
     printChange('COMMENT', comment, printText),
     printChange('WITH', live, (isOn) => `(live = ${isOn ? 'on' : 'off'})`),
+    printChange('WITH', columnar, (isOn) => `(columns = ${isOn ? 'on' : 'off'})`),
   ].join('')
 }
 

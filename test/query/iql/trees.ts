@@ -368,6 +368,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       writeNeed: maybe(need),
       comment: maybe(anyText),
       live: maybe(fc.boolean()),
+      columnar: maybe(fc.boolean()),
       checks: maybe(some(check)),
       query: maybe(trees.query),
       at: fc.constant(at),
@@ -396,6 +397,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           writeNeed: maybe(fc.option(need)),
           comment: maybe(fc.option(anyText)),
           live: maybe(fc.boolean()),
+          columnar: maybe(fc.boolean()),
         })
         .filter(({ kind: _kind, ...said }) => Object.values(said).some((change) => change !== undefined)),
     ),

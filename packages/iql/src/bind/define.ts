@@ -30,7 +30,7 @@ import { requireColumn } from './write.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
-  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live } = written
+  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live, columnar } = written
   checkName(binding, name)
   const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
@@ -65,6 +65,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     writeNeed,
     comment,
     isLive: live ?? true,
+    isColumnar: columnar ?? false,
     query: written.query,
   }
 }
@@ -223,10 +224,12 @@ export function bindAlterTable(
 }
 
 function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
-  const { readScope, writeScope, rowFilter: filter, readNeed, writeNeed, comment, live: isLive } = changes
+  const { readScope, writeScope, rowFilter: filter, readNeed, writeNeed, comment } = changes
+  const { live: isLive, columnar: isColumnar } = changes
   if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
   const rowFilter = filter ? printExpression(filter) : filter
-  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, readNeed, writeNeed, comment, isLive }
+  const rights = { readScope, writeScope, rowFilter, readNeed, writeNeed, comment }
+  return { kind: 'set-rights', table, ...rights, isLive, isColumnar }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

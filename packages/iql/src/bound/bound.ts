@@ -158,6 +158,8 @@ export interface CreateTable {
   readonly comment: string | undefined
   /** Whether changes are logged for live queries. */
   readonly isLive: boolean
+  /** Whether the rows are also kept by column. */
+  readonly isColumnar: boolean
   /** AS query: the rows of the new table. */
   readonly query: Query | undefined
 }
@@ -227,6 +229,7 @@ export interface SetRights {
   readonly writeNeed: StepUpNeed | null | undefined
   readonly comment: string | null | undefined
   readonly isLive: boolean | undefined
+  readonly isColumnar: boolean | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name; undefined if IF EXISTS found no table. */

@@ -78,7 +78,7 @@ export interface Delete extends Placed {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …)] [AS query] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …, columns = …)] [AS query] */
 export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -95,6 +95,7 @@ export interface CreateTable extends Placed {
   readonly writeNeed: StepUpNeed | undefined
   readonly comment: string | undefined
   readonly live: boolean | undefined
+  readonly columnar: boolean | undefined
   /** AS query, which gives the columns, and the rows. */
   readonly query?: Query | undefined
 }
@@ -143,6 +144,7 @@ export interface TableChanges {
   readonly writeNeed: StepUpNeed | null | undefined
   readonly comment: string | null | undefined
   readonly live: boolean | undefined
+  readonly columnar: boolean | undefined
 }
 
 /** DROP TABLE | VIEW | INDEX [IF EXISTS] name */

@@ -31,7 +31,7 @@ export function parseCreate(tokens: TokenStream): Statement {
 /**
  * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Table ["(" TablePart {"," TablePart} ")"]
  *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | ["WRITE"] "REQUIRE" Need
- *               | "COMMENT" Text | TableOption} ["AS" Query]
+ *               | "COMMENT" Text | With} ["AS" Query]
  * TablePart = ColumnDefinition | Key | Check
  */
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
@@ -116,12 +116,13 @@ function acceptsIfExists(tokens: TokenStream): boolean {
 
 type TableOptions = Pick<
   CreateTable,
-  'readScope' | 'writeScope' | 'rowFilter' | 'readNeed' | 'writeNeed' | 'comment' | 'live'
+  'readScope' | 'writeScope' | 'rowFilter' | 'readNeed' | 'writeNeed' | 'comment' | 'live' | 'columnar'
 >
 
 function parseTableOptions(tokens: TokenStream): TableOptions {
-  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, live } = parseTableChanges(tokens, (part) =>
-    part(tokens),
+  const { readScope, writeScope, rowFilter, readNeed, writeNeed, comment, ...switches } = parseTableChanges(
+    tokens,
+    (part) => part(tokens),
   )
   return {
     readScope: readScope ?? undefined,
@@ -130,7 +131,7 @@ function parseTableOptions(tokens: TokenStream): TableOptions {
     readNeed: readNeed ?? undefined,
     writeNeed: writeNeed ?? undefined,
     comment: comment ?? undefined,
-    live,
+    ...switches,
   }
 }
 
@@ -158,8 +159,8 @@ function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
       changes = { ...changes, rowFilter: read(parseRowFilter) }
     } else if (changes.comment === undefined && tokens.accepts('comment')) {
       changes = { ...changes, comment: read(parseComment) }
-    } else if (changes.live === undefined && tokens.accepts('with')) {
-      changes = { ...changes, live: parseTableOption(tokens) }
+    } else if ((changes.live === undefined || changes.columnar === undefined) && tokens.accepts('with')) {
+      changes = parseSwitches(tokens, changes)
     } else return changes
   }
 }
@@ -172,16 +173,30 @@ const NO_CHANGES: TableChanges = {
   writeNeed: undefined,
   comment: undefined,
   live: undefined,
+  columnar: undefined,
 }
 
-/** TableOption = "WITH" "(" "LIVE" "=" ("ON" | "OFF") ")" */
-function parseTableOption(tokens: TokenStream): boolean {
+/**
+ * With = "WITH" "(" Switch {"," Switch} ")"
+ * Switch = ("LIVE" | "COLUMNS") "=" ("ON" | "OFF")
+ */
+function parseSwitches(tokens: TokenStream, changes: TableChanges): TableChanges {
+  let switched = changes
   tokens.expects('(')
-  tokens.expects('live')
+  do {
+    if (switched.live === undefined && tokens.accepts('live')) switched = { ...switched, live: parseSwitch(tokens) }
+    else if (switched.columnar === undefined && tokens.accepts('columns'))
+      switched = { ...switched, columnar: parseSwitch(tokens) }
+    else throw tokens.unexpected()
+  } while (tokens.accepts(','))
+  return tokens.closing(switched)
+}
+
+function parseSwitch(tokens: TokenStream): boolean {
   tokens.expects('=')
   const isOn = tokens.accepts('on')
   if (!isOn) tokens.expects('off')
-  return tokens.closing(isOn)
+  return isOn
 }
 
 /**
@@ -333,7 +348,7 @@ function parseAlteration(tokens: TokenStream): AlterTable['action'] {
 
 /**
  * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
- *             | ["WRITE"] "REQUIRE" (Need | "NULL") | "COMMENT" (Text | "NULL") | TableOption
+ *             | ["WRITE"] "REQUIRE" (Need | "NULL") | "COMMENT" (Text | "NULL") | With
  */
 function parseSet(tokens: TokenStream): AlterTable['action'] {
   const changes = parseTableChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))

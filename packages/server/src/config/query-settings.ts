@@ -1,5 +1,5 @@
 /** Settings of the query service, and of live queries. */
-import { parseInteger, parseSeconds } from './parsers.ts'
+import { parseBoolean, parseInteger, parseSeconds } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
 
 export const QUERY_SETTINGS = {
@@ -57,6 +57,16 @@ export const QUERY_SETTINGS = {
     '3221225472',
     parseInteger,
     'Maximum bytes of the temporary files of all running queries of one user. On PostgreSQL the limit is divided equally among the connections that a user can have.',
+  ),
+  queryColumns: setting(
+    'true',
+    parseBoolean,
+    'On SQLite, write and read column segments of tables with columns = on. false: their statements read rows, as those of other tables.',
+  ),
+  queryColumnsBytes: setting(
+    '0',
+    parseInteger,
+    'Maximum bytes of all column segments; 0: half of the size of the query database, but at least 1 GiB. Rows beyond it are read as rows.',
   ),
   liveStatementsPerConnection: setting('100', parseInteger, 'Maximum live statements of one connection.'),
   liveStatementsPerUser: setting('1000', parseInteger, 'Maximum live statements of one user on this node.'),

@@ -143,6 +143,12 @@ export const QUERY_ERRORS = {
     'Choose a name that does not begin with _gh_ or sqlite_.',
   ),
   'Data.Conflict': entry(409, '40001', 'The change conflicts with another', 'Try again.'),
+  'Data.NotColumnar': entry(
+    422,
+    '0A000',
+    'The table cannot have columns = on',
+    'Column segments need the embedded engine, and a table with a row number.',
+  ),
   'Data.InUse': entry(
     409,
     '2BP01',

@@ -11,8 +11,9 @@ import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import type { TablePage } from './catalogue/snapshot.ts'
+import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
-import type { EngineOptions } from './engines/engine-options.ts'
+import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
 import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
@@ -54,6 +55,9 @@ export const DEFAULT_QUERY_LIMITS = {
   /** Of the temporary files of one statement, and of all running ones of a user. */
   tempBytes: 1024 * 1024 * 1024,
   tempBytesPerUser: 3 * 1024 * 1024 * 1024,
+  /** Whether column segments are written and read (embedded engine), and the most bytes of them; undefined: half of the database. */
+  columnSegments: true,
+  columnBytes: undefined as number | undefined,
   stallMs: 5000,
   /** From which duration on a statement is logged. */
   slowMs: Number.POSITIVE_INFINITY,
@@ -91,6 +95,8 @@ export interface QueryOptions {
   readonly stepUp?: StepUp
   /** Who can own saved documents. */
   readonly owners?: Owners
+  /** When column segments are written. */
+  readonly columnTiming?: ColumnOptions['timing']
 }
 
 export interface QueryRouteOptions extends Pick<EndpointsEnv, 'trace' | 'authenticate'> {
@@ -128,6 +134,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     log: { milliseconds: limits.logMs, changes: limits.logChanges },
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
     onStuck: options.onStuck,
+    columns: { isOn: limits.columnSegments, maxBytes: limits.columnBytes, timing: options.columnTiming ?? {}, onError },
   })
   const catalogue = await NodeCatalogue.open({ ...options, engine, onError })
   return new QueryService({ ...options, limits, onError }, engine, catalogue)
@@ -221,6 +228,11 @@ export class QueryService {
     return this.#live
   }
 
+  /** The column segments of tables; undefined if the engine has none. */
+  get columns(): ColumnTables | undefined {
+    return this.#engine.columns
+  }
+
   /** The tables that a user could use. */
   listUserTables(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser> {
     return tablesOfUser(this.#catalogue.snapshot, user, page)
@@ -266,6 +278,11 @@ export class QueryService {
     metrics.watch('gatehouse_queries_running', () => [[{}, this.load().running]])
     metrics.watch('gatehouse_queries_waiting', () => [[{}, this.load().waiting]])
     metrics.watch('gatehouse_query_writes_stopped_total', () => [[{}, this.#engine.load.stoppedWrites]])
+    const { columns } = this.#engine
+    if (columns !== undefined)
+      metrics.watch('gatehouse_query_column_segments', () =>
+        columns.counts().map(([state, count]) => [{ state }, count]),
+      )
     metrics.watch('gatehouse_query_processes', () => {
       const { busy, total } = this.#engine.load
       return [

@@ -121,7 +121,7 @@ function texts(...names: readonly string[]): Record<string, IqlType> {
   return Object.fromEntries(names.map((name) => [name, TEXT]))
 }
 
-const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|${COMMITS})$`)
+const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${COMMITS})$`)
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */
 export function isOfProcesses(name: string): boolean {

@@ -22,6 +22,8 @@ export interface TableTarget {
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
+  /** Whether the rows are also kept by column. */
+  readonly columnar?: boolean | undefined
 }
 
 export interface ColumnTarget {
@@ -74,6 +76,9 @@ const TABLE = closed(['name', 'columns'], {
   ...STEP_UP_MEMBERS,
   ...WRITE_STEP_UP_MEMBERS,
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
+  columnar: flag(
+    'true: the rows are also kept by column, so that statements over many rows take less time: WITH (columns = on). Default: false.',
+  ),
   csv: text({
     minLength: 1,
     description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
@@ -153,11 +158,12 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     ...(Object.keys(table.checks ?? {}).length > 0 && { checks: table.checks }),
     ...(stepUp && { stepUp }),
     live: table.live ?? true,
+    ...(table.columnar && { columnar: true }),
   }
 }
 
 function declareTable(table: TableTarget): JsonObject {
-  const { name, description, columns, readScope, writeScope, rowFilter, checks = {}, stepUp, live } = table
+  const { name, description, columns, readScope, writeScope, rowFilter, checks = {}, stepUp, live, columnar } = table
   return {
     name,
     ...(description !== '' && { description }),
@@ -168,6 +174,7 @@ function declareTable(table: TableTarget): JsonObject {
     ...(Object.keys(checks).length > 0 && { checks }),
     ...declaredStepUp(stepUp),
     ...(!live && { live }),
+    ...(columnar && { columnar }),
   }
 }
 

@@ -54,6 +54,8 @@ export function queryLimits(config: Config) {
     writeWaitMs: config.queryWriteWait,
     tempBytes: config.queryTempBytes,
     tempBytesPerUser: config.queryTempBytesPerUser,
+    columnSegments: config.queryColumns,
+    columnBytes: config.queryColumnsBytes === 0 ? undefined : config.queryColumnsBytes,
     logMs: config.liveLogTime,
     logChanges: config.liveLogChanges,
   }

@@ -139,6 +139,10 @@ export const METRICS = {
   gatehouse_query_send_queue_bytes: gauge('Bytes of HTTP replies that clients have not read yet.'),
   gatehouse_query_writes_stopped_total: counter('Long writes stopped because writes of others waited too long.'),
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
+  gatehouse_query_column_segments: gauge(
+    'Column segments of the embedded engine: "ready", "marked" (their rows have changed) or "missing" (not written yet).',
+    'state',
+  ),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
   gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
   gatehouse_live_rows: gauge('Rows of live results in memory, including results kept for clients that come back.'),

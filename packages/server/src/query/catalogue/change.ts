@@ -126,6 +126,7 @@ function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table
     stepUp: toRules(chosen(set.readNeed, table.stepUp?.read), chosen(set.writeNeed, table.stepUp?.write)),
     description: chosen(set.comment, table.description),
     isLive: set.isLive ?? table.isLive,
+    isColumnar: set.isColumnar ?? table.isColumnar,
   }
 }
 

@@ -26,6 +26,7 @@ export interface TableInput {
   readonly stepUp?: TableDefinition['stepUp']
   readonly description: string | undefined
   readonly isLive: boolean
+  readonly isColumnar?: boolean | undefined
   readonly checks?: readonly CheckDefinition[] | undefined
 }
 
@@ -86,6 +87,7 @@ export function toTableDefinition(statement: CreateTable, now: bigint): TableDef
     stepUp: toRules(statement.readNeed, statement.writeNeed),
     description: statement.comment,
     isLive: statement.isLive,
+    ...(statement.isColumnar ? { isColumnar: true } : {}),
     created: now,
   }
 }
@@ -110,6 +112,7 @@ function createTableText(table: TableInput): string {
     ...needText('WRITE REQUIRE', table.stepUp?.write),
     ...(table.description === undefined ? [] : [`COMMENT ${quoteText(table.description)}`]),
     ...(table.isLive ? [] : ['WITH (live = off)']),
+    ...(table.isColumnar ? ['WITH (columns = on)'] : []),
   ].join(' ')
 }
 

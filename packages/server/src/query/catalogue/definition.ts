@@ -22,6 +22,8 @@ export interface TableDefinition {
   readonly description: string | undefined
   /** Whether changes are logged for live queries. */
   readonly isLive: boolean
+  /** Whether the rows are also kept by column (columns/). Absent: false. */
+  readonly isColumnar?: boolean | undefined
   /** Microseconds since the epoch. */
   readonly created: bigint
   /** Set by the database when the table is created: what the object ids of PostgreSQL's catalogue are derived from. */
@@ -73,6 +75,7 @@ export function writeDefinition(table: TableDefinition): string {
     indexes: table.indexes,
     ...((table.checks ?? []).length === 0 ? {} : { checks: table.checks }),
     ...(table.isLive ? {} : { live: false }),
+    ...(table.isColumnar ? { columnar: true } : {}),
     ...(table.stepUp === undefined ? {} : { stepUp: table.stepUp }),
     ...(table.view === undefined ? {} : { view: table.view }),
   })
@@ -109,6 +112,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     rowFilter: row.rowFilter ?? undefined,
     description: row.description ?? undefined,
     isLive: stored.live ?? true,
+    ...(stored.columnar ? { isColumnar: true } : {}),
     created: row.created,
     ...(row.id === null ? {} : { id: Number(row.id) }),
     ...(stored.stepUp === undefined ? {} : { stepUp: stored.stepUp }),
@@ -136,6 +140,8 @@ interface StoredDefinition {
   readonly checks?: readonly CheckDefinition[]
   /** Absent: true. */
   readonly live?: boolean
+  /** Absent: false. */
+  readonly columnar?: boolean
   readonly stepUp?: StepUpRules
   readonly view?: ViewDefinition
 }
@@ -165,7 +171,7 @@ export type CatalogueChange =
     }
 
 export type AlterStep =
-  /** Scopes, row filter, checks, step-up, description, whether changes are logged: the stored rows stay as they are. */
+  /** Scopes, row filter, checks, step-up, description, whether changes are logged or rows kept by column: the stored rows stay as they are. */
   | { readonly kind: 'rights' }
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }

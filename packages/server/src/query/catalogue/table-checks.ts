@@ -22,6 +22,8 @@ export interface TableSpec {
   readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
+  /** Whether the rows are also kept by column. Absent: false. */
+  readonly columnar?: boolean | undefined
 }
 
 export interface ColumnSpec {
@@ -106,6 +108,7 @@ function toSpec(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       }),
       ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
+      ...(table.isColumnar && { columnar: true }),
     },
   ]
 }
@@ -134,6 +137,7 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     stepUp: table.stepUp,
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
+    isColumnar: table.columnar,
     checks: Object.entries(table.checks ?? {}).map(([name, condition]) => ({ name, condition })),
   }
   return defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
@@ -160,6 +164,7 @@ export function changesFor(
     stepUp: wanted.stepUp,
     description: wanted.description,
     isLive: wanted.isLive,
+    isColumnar: wanted.isColumnar,
   }
   for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
     const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)

@@ -31,7 +31,7 @@ export interface SegmentHeader {
   readonly columns: readonly StoredColumn[]
 }
 
-interface Block {
+export interface SegmentBlock {
   /** From the end of the header. */
   readonly offset: number
   readonly bytes: number
@@ -39,7 +39,7 @@ interface Block {
 }
 
 /** `least`, `greatest` and the values in between are integers: of a Double without its point, which has `scale` digits after it. */
-export interface NumberColumn extends Block {
+export interface NumberColumn extends SegmentBlock {
   readonly kind: 'numbers'
   readonly name: string
   readonly width: 1 | 2 | 4 | 8
@@ -55,7 +55,7 @@ export interface NumberColumn extends Block {
 }
 
 /** Doubles as they are. Their ends are null if they are infinite, which JSON has no numbers for, or if there are no values. */
-export interface DoubleColumn extends Block {
+export interface DoubleColumn extends SegmentBlock {
   readonly kind: 'doubles'
   readonly name: string
   readonly least: number | null
@@ -63,11 +63,11 @@ export interface DoubleColumn extends Block {
   readonly nulls: number
 }
 
-export interface TextColumn extends Block {
+export interface TextColumn extends SegmentBlock {
   readonly kind: 'texts'
   readonly name: string
   readonly width: 1 | 2
-  readonly dictionary: Block
+  readonly dictionary: SegmentBlock
   readonly texts: number
   readonly nulls: number
 }
@@ -138,7 +138,7 @@ class Blocks {
   readonly parts: Buffer[] = []
   #offset = 0
 
-  add(data: Uint8Array): Block {
+  add(data: Uint8Array): SegmentBlock {
     const bytes = data.byteLength
     const block = { offset: this.#offset, bytes, crc: crc32(data) }
     const padding = (8 - (bytes % 8)) % 8
@@ -340,7 +340,7 @@ export class Segment {
     return this.header.columns.find((column) => column.name === name)
   }
 
-  readBlock({ offset, bytes, crc }: Block): Buffer {
+  readBlock({ offset, bytes, crc }: SegmentBlock): Buffer {
     const block = this.#readAt(this.#start + offset, bytes)
     if (block.length !== bytes || crc32(block) !== crc) throw new DamagedSegment('A block is damaged')
     return block

@@ -32,6 +32,32 @@ export interface EngineOptions {
   /** The most bytes of temporary files. */
   readonly temp: TempLimits
   readonly responses?: ResponseLimits | undefined
+  /** Of column segments, which only the embedded engine has. */
+  readonly columns?: ColumnOptions | undefined
   /** Called for statements that the database does not stop; the embedded engine kills its processes. */
   readonly onStuck?: ((stuck: StuckStatement) => void) | undefined
+}
+
+export interface ColumnOptions {
+  /** False: none is read or written. */
+  readonly isOn: boolean
+  /** The most bytes of all files; undefined: half of the database, but at least 1 GiB. */
+  readonly maxBytes?: number | undefined
+  readonly timing?: Partial<CompactionTiming>
+  readonly onError?: (error: unknown) => void
+}
+
+export interface CompactionTiming {
+  /** From one look for work to the next. */
+  readonly tickMs: number
+  /** From one look at the files to the next. */
+  readonly sweepMs: number
+  /** How long after its mark a segment is written again. */
+  readonly rebuildSeconds: number
+  /** A file that no segment names is removed when it is as old as this. */
+  readonly orphanMs: number
+  /** After an error, such as a full disk. */
+  readonly pauseMs: number
+  /** How many rows a segment has. */
+  readonly segmentRows: number
 }

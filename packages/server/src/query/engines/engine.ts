@@ -8,6 +8,7 @@ import type { ColumnPlan } from '../columns/plan.ts'
 import type { CostClass } from '../model/cost-class.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AuditCopy } from './audit-copy.ts'
+import type { ColumnTables } from './column-tables.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
@@ -47,6 +48,8 @@ export interface Engine {
   /** Saved queries and boards. */
   readonly documents: DocumentRows
   readonly live: LiveSource
+  /** Absent if the engine has no column segments. */
+  readonly columns?: ColumnTables
   readonly load: EngineLoad
   /** Rejects when the database does not answer, or accepts no writes until a restart. */
   check(): Promise<void>

@@ -81,7 +81,10 @@ function showTable(context: Context, snapshot: CatalogueSnapshot): object {
 
 /** The members have the names of the columns of cataloguetables. */
 function summarizeTable(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
-  const { description, readScope, writeScope, created, isLive, view, stepUp } = tableDefinition(table, snapshot)
+  const { description, readScope, writeScope, created, isLive, isColumnar, view, stepUp } = tableDefinition(
+    table,
+    snapshot,
+  )
   const read = snapshot.readNeed(table.name)
   return {
     name: table.name,
@@ -96,6 +99,7 @@ function summarizeTable(table: TableView, snapshot: CatalogueSnapshot, caller: C
     columns: table.columns.length,
     created: writeTimestamp(created),
     live: isLive,
+    columnar: isColumnar ?? false,
     isview: view !== undefined,
     rights: rightsOn(table, caller),
     missingscopes: caller.hidden(table.name)?.missing ?? [],

@@ -250,6 +250,7 @@ const SUMMARY_MEMBERS = {
   writerequireage: OPTIONAL_INTEGER,
   created: text(),
   live: flag('Whether changes are logged for live queries.'),
+  columnar: flag('Whether the rows are also kept by column.'),
   isview: flag('A view is only read; its rows are those of its query.'),
   rights: list(oneOf(['select', 'insert', 'update', 'delete', 'alter'])),
   missingscopes: list(

@@ -184,6 +184,7 @@ function defineFrom(row: CatalogueRow, run: RunningCall, env: ExecutionEnv): Tab
     stepUp: readStepUp((column) => row.get(column)),
     description: toText(row.get('description')),
     isLive: row.get('live') !== false,
+    isColumnar: row.get('columnar') === true,
   }
   return defineTable(table, viewFor(run.planned.snapshot, run.principal.scopes), BigInt(env.clock()) * 1000n)
 }
@@ -246,6 +247,7 @@ const CHANGEABLE = [
   'writescope',
   'rowfilter',
   'live',
+  'columnar',
   'requireacr',
   'requireage',
   'writerequireacr',
@@ -271,6 +273,7 @@ async function changeRights(statement: Update, run: RunningCall, env: ExecutionE
       rowFilter: filter === undefined ? undefined : expressionText(filter),
       stepUp: readStepUp((column) => (set.has(column) ? set.get(column) : readCell(table, column))),
       isLive: set.has('live') ? set.get('live') !== false : table.isLive,
+      isColumnar: set.has('columnar') ? set.get('columnar') === true : table.isColumnar,
     }
     rebind(changed, run.planned.snapshot.attributes)
     return changed
@@ -364,6 +367,8 @@ function readCell(table: TableDefinition, column: string): Cell {
       return table.writeScope ?? null
     case 'live':
       return table.isLive
+    case 'columnar':
+      return table.isColumnar ?? false
     case 'requireacr':
       return toInteger(table.stepUp?.read?.acr)
     case 'requireage':

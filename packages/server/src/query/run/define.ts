@@ -122,6 +122,7 @@ const RIGHTS = [
   'checks',
   'description',
   'isLive',
+  'isColumnar',
 ] as const satisfies readonly (keyof TableDefinition)[]
 
 function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
@@ -129,7 +130,7 @@ function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
   const { from, table } = change
   return {
     changed: RIGHTS.filter((name) => JSON.stringify(table[name]) !== JSON.stringify(from[name])).map((name) =>
-      name === 'isLive' ? 'live' : name.toLowerCase(),
+      name.startsWith('is') ? name.slice(2).toLowerCase() : name.toLowerCase(),
     ),
   }
 }

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { readTimestamp } from 'gatehouse-iql'
 import type { ClientBase, PoolClient } from 'pg'
 import { type PostgresPlace, withConnection } from '../../../store/database/servers/one-connection.ts'
-import { type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
+import { type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
+import { refuse } from '../../errors.ts'
 import {
   type CatalogueDialect,
   changeStatements,
@@ -103,12 +104,19 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
 }
 
 async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
+  refuseColumnar(step.change)
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
   const statements = changeStatements(step, entry, CATALOGUE)
   const log = toLogChange(step.change)
   if (log.drop !== undefined) await dropLog(client, log.drop)
   for (const statement of statements) await runStatement(client, statement)
   if (log.create !== undefined) await createLog(client, log.create)
+}
+
+/** A table that was moved here from the embedded engine keeps the word. */
+function refuseColumnar(change: CatalogueChange): void {
+  if (change.kind === 'drop' || !change.table.isColumnar || (change.kind === 'alter' && change.from.isColumnar)) return
+  throw refuse('Data.NotColumnar', `${change.table.name} cannot have columns = on: the database is PostgreSQL`)
 }
 
 async function readRows(client: ClientBase, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {

@@ -24,6 +24,7 @@ import {
 import { toLogChange } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
+import { afterChange, beforeChange, prepareColumns } from './columns/column-changes.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
@@ -67,7 +68,9 @@ export function prepareCatalogue(database: Database): void {
       if (!hasIds(database)) database.exec(addIdColumn(dialect))
       database.exec(numberEntries(dialect))
       for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
-      prepareLogs(database, readCatalogue(database).map(readDefinition))
+      const tables = readCatalogue(database).map(readDefinition)
+      prepareLogs(database, tables)
+      prepareColumns(database, tables)
     })
     .immediate()
 }
@@ -94,8 +97,10 @@ function applyChange(database: Database, step: ChangeStep): void {
   const statements = changeStatements(step, entry, dialect)
   const log = toLogChange(step.change)
   if (log.drop !== undefined) dropLog(database, log.drop)
+  beforeChange(database, step.change)
   for (const statement of statements) run(database, statement)
   if (log.create !== undefined) createLog(database, log.create)
+  afterChange(database, step.change)
 }
 
 export function readCatalogue(database: Database, select = selectEntries): CatalogueRow[] {

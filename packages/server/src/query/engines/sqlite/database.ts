@@ -14,6 +14,7 @@ import { StatementCache } from './statement-cache.ts'
 import { LongWriteQueue } from './write/long-write-queue.ts'
 
 export interface OpenDatabase {
+  readonly path: string
   readonly writing: Database
   readonly writingStatements: StatementCache
   readonly commits: GroupCommit
@@ -43,6 +44,7 @@ export function openDatabase(options: EngineOptions): OpenDatabase {
   const longWrites = new LongWriteQueue(writeWaitMs)
   shared?.onWaiting((owners) => longWrites.wantedElsewhere(owners))
   return {
+    path,
     writing,
     writingStatements: new StatementCache(writing),
     commits: new GroupCommit(writing, path, shared),

@@ -12,6 +12,7 @@ import type {
   Engine,
   EngineLoad,
   IdempotencyKey,
+  PartsRun,
   PreparedRead,
   ReadStatement,
   WriteOutcome,
@@ -21,6 +22,7 @@ import type {
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { readCatalogue } from './catalogue.ts'
+import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { asRefusal } from './failure.ts'
@@ -44,15 +46,17 @@ class SqliteEngine implements Engine {
   readonly documents: DocumentRows
   readonly responses: IdempotencyCleanup
   readonly live: SqliteLiveSource
+  readonly columns: Compaction
   readonly #open: OpenDatabase
 
-  constructor(open: OpenDatabase, { log, shared, responses }: EngineOptions) {
+  constructor(open: OpenDatabase, { log, shared, responses, columns = { isOn: true } }: EngineOptions) {
     const store = serviceStore(open)
     this.#open = open
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
+    this.columns = new Compaction({ ...open, columns })
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.positional(text)
@@ -72,8 +76,13 @@ class SqliteEngine implements Engine {
           throw asRefusal(error) ?? error
         }
       },
-      readStream: ({ owner, ...run }, running) => pool.read(owner, { sql, columns, keyColumns, ...run }, running),
+      readStream: ({ owner, parts, ...run }, running) =>
+        pool.read(owner, { sql, columns, keyColumns, ...run, parts: this.#allowed(parts) }, running),
     }
+  }
+
+  #allowed(parts: PartsRun | undefined): PartsRun | undefined {
+    return parts === undefined || this.columns.isOn ? parts : { ...parts, columns: undefined }
   }
 
   async write(request: WriteRequest): Promise<WriteReply> {
@@ -110,6 +119,7 @@ class SqliteEngine implements Engine {
   async loadCatalogue(): Promise<readonly CatalogueRow[]> {
     const rows = await retryWhileLocked(() => readCatalogue(this.#open.reading))
     this.live.catalogueLoaded(rows)
+    this.columns.catalogueLoaded(rows)
     return rows
   }
 
@@ -134,6 +144,7 @@ class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     this.live.close()
+    await this.columns.close()
     await closeDatabase(this.#open)
   }
 }

@@ -14,6 +14,9 @@ const FENCE = 'OFFSET 0'
 /** Definitions name it only where it is off. */
 const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
 
+/** Definitions name it only where it is on. */
+const COLUMNAR = `coalesce((t.definition::json ->> 'columnar')::boolean, FALSE)`
+
 /** The text of a view. */
 const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
 
@@ -38,14 +41,14 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
-        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM ${tables} WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM ${tables} WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
         c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
         (c.value ->> 'default') COLLATE "C" AS "default"
         FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${STEP_UP}
+      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${COLUMNAR} AS columnar, ${STEP_UP}
         FROM ${tables} WHERE NOT t.issystem AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

@@ -5,7 +5,7 @@ import { canBeStored, type RawValue, type SegmentColumn, writeSegment } from '..
 import { SQLITE } from '../dialect/dialect.ts'
 import { writeSegmentFile } from './segment-files.ts'
 
-export interface BuildJob {
+export interface SegmentRows {
   readonly table: string
   readonly rowId: string
   readonly first: bigint
@@ -13,12 +13,20 @@ export interface BuildJob {
   readonly columns: readonly SegmentColumn[]
 }
 
-/** Returns the tag of the file. */
-export function buildSegment(
+/** Returns the tag of the file, and how many rows and bytes it has. */
+export function buildSegment(database: Database, path: string, rows: SegmentRows) {
+  const tag = randomBytes(12).toString('hex')
+  const segment = readSegment(database, rows, tag)
+  writeSegmentFile(path, tag, segment.bytes)
+  return { tag, rows: segment.rows, bytes: segment.bytes.byteLength }
+}
+
+/** The same rows give the same bytes. */
+export function readSegment(
   database: Database,
-  path: string,
-  { table, rowId, first, last, columns }: BuildJob,
-): string {
+  { table, rowId, first, last, columns }: SegmentRows,
+  tag: string,
+): { readonly rows: number; readonly bytes: Buffer } {
   const stored = columns.filter(({ type }) => canBeStored(type))
   const names = stored.map(({ name }) => SQLITE.identifier(name))
   const rows = database
@@ -28,7 +36,5 @@ export function buildSegment(
     .raw(true)
     .safeIntegers(true)
     .all(first, last) as RawValue[][]
-  const tag = randomBytes(12).toString('hex')
-  writeSegmentFile(path, tag, writeSegment(tag, stored, rows))
-  return tag
+  return { rows: rows.length, bytes: writeSegment(tag, stored, rows) }
 }

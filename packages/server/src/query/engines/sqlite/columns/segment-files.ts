@@ -1,7 +1,7 @@
 /** The files of column segments, in the folder `columns` beside the database. Deleting any of them is safe. */
-import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { Segment } from '../../../columns/segment.ts'
+import { type ReadAt, Segment, type SegmentBlock } from '../../../columns/segment.ts'
 
 export function segmentFolder(database: string): string {
   return join(dirname(database), 'columns')
@@ -59,15 +59,24 @@ export class OpenSegments {
     }
     const file = openSync(segmentPath(this.#database, tag), 'r')
     try {
-      const segment = new Segment((offset, bytes) => readAt(file, offset, bytes))
+      const segment = new OpenSegment(
+        (offset, bytes) => readAt(file, offset, bytes),
+        () => this.#remove(tag),
+      )
       if (segment.header.tag !== tag) throw new Error('The file of another segment')
       this.#open.set(tag, { segment, file })
       this.#closeOldest()
       return segment
     } catch (error) {
       closeSync(file)
+      this.#remove(tag)
       throw error
     }
+  }
+
+  /** Of a file that is damaged: the server finds that it is missing, and writes it again. */
+  #remove(tag: string): void {
+    rmSync(segmentPath(this.#database, tag), { force: true })
   }
 
   close(): void {
@@ -80,6 +89,24 @@ export class OpenSegments {
     if (oldest === undefined || this.#open.size <= MAX_OPEN) return
     this.#open.delete(oldest[0])
     closeSync(oldest[1].file)
+  }
+}
+
+class OpenSegment extends Segment {
+  readonly #onDamage: () => void
+
+  constructor(readAt: ReadAt, onDamage: () => void) {
+    super(readAt)
+    this.#onDamage = onDamage
+  }
+
+  override readBlock(block: SegmentBlock): Buffer {
+    try {
+      return super.readBlock(block)
+    } catch (error) {
+      this.#onDamage()
+      throw error
+    }
   }
 }
 

@@ -1,80 +1,82 @@
 /**
  * Which rows of a table are in column segments: ranges of row identifiers, each with the tag of its file, and marks of ranges whose rows
- * have changed since. Triggers mark in the transaction of the change, so that a reader's snapshot has all marks of its rows.
+ * have changed since (segment-triggers.ts).
+ *
+ * A file is written in three steps: (1) in a transaction, the segment is claimed: it has no file and no mark from now on; (2) its rows are
+ * read in a later snapshot and written to a file; (3) in a transaction, the file is published, unless a mark has come or the claim is
+ * another's. So a published file has the rows of every snapshot that has no mark.
  */
-
-import { createHash } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import type { TableDefinition } from '../../../catalogue/definition.ts'
-import { SEGMENT_ROWS } from '../../../columns/segment.ts'
 import type { Sql } from '../../emit/dialect.ts'
-import { SQLITE } from '../dialect/dialect.ts'
-import { rowId } from '../dialect/row-id.ts'
 
-const TABLES = '_gh_column_tables'
-const SEGMENTS = '_gh_column_segments'
-const MARKS = '_gh_column_marks'
-const TRIGGER_PREFIX = '_gh_columns_'
+export const COLUMN_TABLES = '_gh_column_tables'
+export const SEGMENTS = '_gh_column_segments'
+export const MARKS = '_gh_column_marks'
+const VACUUM = '_gh_column_vacuum'
 
-/** `sealed` is the last row identifier that is in a range. The numbers of segments are never used again. */
-export const SEGMENT_TABLES: readonly Sql[] = [
-  `CREATE TABLE IF NOT EXISTS main.${TABLES} (name TEXT PRIMARY KEY, sealed INTEGER) WITHOUT ROWID`,
-  `CREATE TABLE IF NOT EXISTS main.${SEGMENTS} (segment INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, tag TEXT, built INTEGER, UNIQUE (name, first))`,
+/** Times are in seconds. `sealed` is the last row identifier that is in a range. */
+const TABLES: readonly Sql[] = [
+  `CREATE TABLE IF NOT EXISTS main.${COLUMN_TABLES} (name TEXT PRIMARY KEY, sealed INTEGER) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS main.${SEGMENTS} (segment INTEGER PRIMARY KEY, name TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    tag TEXT, rows INTEGER, bytes INTEGER, began INTEGER, tries INTEGER NOT NULL DEFAULT 0, claim TEXT, claimed INTEGER, UNIQUE (name, first))`,
   `CREATE TABLE IF NOT EXISTS main.${MARKS} (segment INTEGER PRIMARY KEY, marked INTEGER NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS main.${VACUUM} (x)`,
 ]
 
-const EVENTS = ['insert', 'update', 'delete'] as const
+/**
+ * VACUUM numbers the rows of a table without an index anew. The one row of this table has such a high identifier that it would get another:
+ * then no range is right any more.
+ */
+const WITNESS = 2 ** 40
+const IS_NUMBERED_AS_BEFORE = `EXISTS (SELECT 1 FROM main.${VACUUM} WHERE rowid = ${WITNESS})`
 
-function triggerName(table: string, event: (typeof EVENTS)[number]): string {
-  const digest = createHash('sha256').update(table.toLowerCase()).digest('hex').slice(0, 24)
-  return `${TRIGGER_PREFIX}${digest}_${event}`
+/** The first range has all rows before its last one. */
+export const LEAST_ROW = -(2n ** 63n)
+
+/** In a transaction. */
+export function prepareSegmentTables(database: Database): void {
+  for (const sql of TABLES) database.exec(sql)
+  // Those who had claimed them are gone; if not, they cannot publish.
+  database.exec(`UPDATE main.${SEGMENTS} SET claim = NULL, claimed = NULL WHERE claim IS NOT NULL`)
+  forgetIfVacuumed(database)
 }
 
-/** In a transaction: from now on changes of sealed rows are marked. */
-export function createSegments(database: Database, { name, columns }: TableDefinition): void {
-  const id = rowId(columns.map((column) => column.name))
-  if (id === undefined) return
-  dropSegments(database, name)
-  const table = name.toLowerCase()
-  const key = `'${table.replaceAll("'", "''")}'`
-  database.prepare(`INSERT INTO main.${TABLES} (name, sealed) VALUES (?, NULL)`).run(table)
-  const isSealed = (row: Sql): Sql => `${row} <= (SELECT sealed FROM ${TABLES} WHERE name = ${key})`
-  // A row before the first range is marked in the first one.
-  const mark = (row: Sql): Sql =>
-    `INSERT OR IGNORE INTO ${MARKS} SELECT coalesce(` +
-    `(SELECT segment FROM ${SEGMENTS} WHERE name = ${key} AND first <= ${row} ORDER BY first DESC LIMIT 1), ` +
-    `(SELECT segment FROM ${SEGMENTS} WHERE name = ${key} ORDER BY first LIMIT 1)), unixepoch() WHERE ${isSealed(row)};`
-  const bodies = {
-    insert: mark(`NEW.${id}`),
-    update: `${mark(`OLD.${id}`)} ${mark(`NEW.${id}`)}`,
-    delete: mark(`OLD.${id}`),
-  }
-  for (const event of EVENTS)
-    database.exec(
-      `CREATE TRIGGER main.${triggerName(name, event)} AFTER ${event.toUpperCase()} ON ${SQLITE.identifier(name)} BEGIN ${bodies[event]} END`,
-    )
+/** In a transaction. */
+export function forgetIfVacuumed(database: Database): void {
+  if (database.prepare(`SELECT ${IS_NUMBERED_AS_BEFORE}`).pluck().get() === 1) return
+  database.exec(`DELETE FROM main.${MARKS}`)
+  database.exec(`DELETE FROM main.${SEGMENTS}`)
+  database.exec(`UPDATE main.${COLUMN_TABLES} SET sealed = NULL`)
+  database.exec(`DELETE FROM main.${VACUUM}`)
+  database.prepare(`INSERT INTO main.${VACUUM} (rowid) VALUES (?)`).run(WITNESS)
+}
+
+/** In a transaction: the table begins without segments. */
+export function addTable(database: Database, { name }: TableDefinition): void {
+  removeTable(database, name)
+  database.prepare(`INSERT INTO main.${COLUMN_TABLES} (name, sealed) VALUES (?, NULL)`).run(name.toLowerCase())
 }
 
 /** In a transaction. The files are removed later. */
-export function dropSegments(database: Database, name: string): void {
+export function removeTable(database: Database, name: string): void {
   const table = name.toLowerCase()
-  for (const event of EVENTS) database.exec(`DROP TRIGGER IF EXISTS main.${triggerName(name, event)}`)
   database
     .prepare(`DELETE FROM main.${MARKS} WHERE segment IN (SELECT segment FROM main.${SEGMENTS} WHERE name = ?)`)
     .run(table)
   database.prepare(`DELETE FROM main.${SEGMENTS} WHERE name = ?`).run(table)
-  database.prepare(`DELETE FROM main.${TABLES} WHERE name = ?`).run(table)
+  database.prepare(`DELETE FROM main.${COLUMN_TABLES} WHERE name = ?`).run(table)
 }
 
-/** A range of rows of which a file is to be written. */
-export interface SegmentJob {
-  readonly segment: number
-  readonly name: string
+/** Their names in lower case. */
+export function listTables(database: Database): string[] {
+  return database.prepare<[], string>(`SELECT name FROM main.${COLUMN_TABLES}`).pluck(true).all()
+}
+
+export interface StoredSegment {
   readonly first: bigint
   readonly last: bigint
-}
-
-export interface StoredSegment extends SegmentJob {
   readonly tag: string
 }
 
@@ -82,79 +84,171 @@ export interface StoredSegment extends SegmentJob {
 export function findReadableSegments(database: Database, name: string): StoredSegment[] {
   return database
     .prepare<[string], StoredSegment>(
-      `SELECT CAST(segment AS INTEGER) AS segment, name, first, last, tag FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
-        `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} AS m WHERE m.segment = s.segment) ORDER BY first`,
+      `SELECT first, last, tag FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
+        `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} AS m WHERE m.segment = s.segment) AND ${IS_NUMBERED_AS_BEFORE} ORDER BY first`,
     )
     .safeIntegers(true)
     .all(name.toLowerCase())
 }
 
-/**
- * In a transaction, the first step: the next range, or the one that was marked first before a time. From its commit on, every change
- * of these rows leaves a mark. Undefined if there is nothing to do.
- */
-export function beginSegment(database: Database, table: TableDefinition, markedBefore: number): SegmentJob | undefined {
-  return sealNext(database, table) ?? takeMarked(database, table, markedBefore)
-}
-
-/** As many rows as a segment has stay at the end without one: they change most often. */
-function sealNext(database: Database, { name, columns }: TableDefinition): SegmentJob | undefined {
-  const id = rowId(columns.map((column) => column.name))
-  if (id === undefined) return undefined
-  const table = name.toLowerCase()
-  const found = database
-    .prepare(`SELECT sealed FROM main.${TABLES} WHERE name = ?`)
+/** Undefined if the table has no segments; null if it has no range yet. */
+export function readSealed(database: Database, name: string): bigint | null | undefined {
+  return database
+    .prepare<[string], bigint | null>(`SELECT sealed FROM main.${COLUMN_TABLES} WHERE name = ?`)
+    .pluck(true)
     .safeIntegers(true)
-    .raw(true)
-    .get(table)
-  if (found === undefined) return undefined
-  const [sealed] = found as [bigint | null]
-  const next = (offset: number): bigint | undefined =>
-    database
-      .prepare<unknown[], bigint>(
-        `SELECT ${id} FROM main.${SQLITE.identifier(name)} ${sealed === null ? '' : `WHERE ${id} > ? `}ORDER BY ${id} LIMIT 1 OFFSET ${offset}`,
-      )
-      .pluck(true)
-      .safeIntegers(true)
-      .get(...(sealed === null ? [] : [sealed]))
-  if (next(2 * SEGMENT_ROWS - 1) === undefined) return undefined
-  const [begin, last] = [next(0), next(SEGMENT_ROWS - 1)]
-  if (begin === undefined || last === undefined) return undefined
-  const first = sealed === null ? begin : sealed + 1n
-  const { lastInsertRowid } = database
-    .prepare(`INSERT INTO main.${SEGMENTS} (name, first, last) VALUES (?, ?, ?)`)
-    .run(table, first, last)
-  database.prepare(`UPDATE main.${TABLES} SET sealed = ? WHERE name = ?`).run(last, table)
-  return { segment: Number(lastInsertRowid), name, first, last }
+    .get(name.toLowerCase())
 }
 
-function takeMarked(database: Database, { name }: TableDefinition, before: number): SegmentJob | undefined {
+/** A segment whose file this process writes. */
+export interface ClaimedSegment {
+  readonly segment: number
+  readonly first: bigint
+  readonly last: bigint
+  /** Random: nobody else publishes for it. */
+  readonly claim: string
+}
+
+/** When segments are due. */
+export interface SegmentTiming {
+  /** In seconds. */
+  readonly now: number
+  /** How long after its mark a segment is written again; longer if it is marked soon again and again. */
+  readonly rebuildSeconds: number
+}
+
+/** A claim that is as old as this is void: its process has not finished, or is gone. */
+const CLAIM_SECONDS = 1800
+/** The wait for a segment that is marked again and again doubles as often as this. */
+const MAX_TRIES = 6
+
+const DUE = `SELECT s.segment, first, last FROM main.${SEGMENTS} AS s LEFT JOIN main.${MARKS} AS m ON m.segment = s.segment
+  WHERE name = @name AND (claimed IS NULL OR claimed <= @now - ${CLAIM_SECONDS})
+  AND (m.marked + @rebuildSeconds * (1 << tries) <= @now OR (m.marked IS NULL AND tag IS NULL))
+  ORDER BY m.marked LIMIT 1`
+
+/** Whether `claimDue` would find one. */
+export function hasDue(database: Database, name: string, { now, rebuildSeconds }: SegmentTiming): boolean {
+  return database.prepare(DUE).get({ name: name.toLowerCase(), now, rebuildSeconds }) !== undefined
+}
+
+/** In a transaction, the first step for a segment without a file, or one that was marked some time ago. Undefined if there is none. */
+export function claimDue(database: Database, name: string, timing: SegmentTiming): ClaimedSegment | undefined {
+  const { now, rebuildSeconds } = timing
   const found = database
-    .prepare<[string, number], { segment: bigint; first: bigint; last: bigint }>(
-      `SELECT segment, first, last FROM main.${SEGMENTS} AS s LEFT JOIN main.${MARKS} AS m USING (segment) ` +
-        'WHERE name = ? AND (m.marked < ? OR tag IS NULL) ORDER BY m.marked LIMIT 1',
+    .prepare<[object], { segment: bigint; first: bigint; last: bigint }>(DUE)
+    .safeIntegers(true)
+    .get({ name: name.toLowerCase(), now, rebuildSeconds })
+  if (found === undefined) return undefined
+  const { segment, first, last } = found
+  const claim = randomUUID()
+  const marked = `(SELECT marked FROM main.${MARKS} WHERE segment = @segment)`
+  database
+    .prepare(
+      `UPDATE main.${SEGMENTS} SET tag = NULL, claim = @claim, claimed = @now, began = @now, tries = CASE WHEN ${marked} IS NULL THEN tries
+        WHEN ${marked} < coalesce(began, 0) + 2 * @rebuildSeconds * (1 << tries) THEN min(tries + 1, ${MAX_TRIES}) ELSE 0 END WHERE segment = @segment`,
     )
-    .safeIntegers(true)
-    .get(name.toLowerCase(), before)
-  if (found === undefined) return undefined
-  database.prepare(`UPDATE main.${SEGMENTS} SET tag = NULL WHERE segment = ?`).run(found.segment)
-  database.prepare(`DELETE FROM main.${MARKS} WHERE segment = ?`).run(found.segment)
-  return { ...found, segment: Number(found.segment), name }
+    .run({ segment, claim, now, rebuildSeconds })
+  database.prepare(`DELETE FROM main.${MARKS} WHERE segment = ?`).run(segment)
+  return { segment: Number(segment), first, last, claim }
+}
+
+/** In a transaction, the first step for the rows after `sealed` up to `last`. Undefined if another process was first. */
+export function claimNext(
+  database: Database,
+  name: string,
+  { sealed, last, now }: { readonly sealed: bigint | null; readonly last: bigint; readonly now: number },
+): ClaimedSegment | undefined {
+  const table = name.toLowerCase()
+  if (readSealed(database, name) !== sealed || (sealed !== null && last <= sealed)) return undefined
+  const first = sealed === null ? LEAST_ROW : sealed + 1n
+  const claim = randomUUID()
+  const { lastInsertRowid } = database
+    .prepare(`INSERT INTO main.${SEGMENTS} (name, first, last, began, claim, claimed) VALUES (?, ?, ?, ?, ?, ?)`)
+    .run(table, first, last, now, claim, now)
+  database.prepare(`UPDATE main.${COLUMN_TABLES} SET sealed = ? WHERE name = ?`).run(last, table)
+  return { segment: Number(lastInsertRowid), first, last, claim }
+}
+
+export interface BuiltSegment {
+  readonly tag: string
+  readonly rows: number
+  readonly bytes: number
 }
 
 /** In a transaction, the last step. False if a row has changed since the first one: then the file must not be used. */
-export function publishSegment(database: Database, { segment }: SegmentJob, tag: string): boolean {
+export function publishSegment(
+  database: Database,
+  { segment, claim }: ClaimedSegment,
+  { tag, rows, bytes }: BuiltSegment,
+): boolean {
   const { changes } = database
     .prepare(
-      `UPDATE main.${SEGMENTS} SET tag = ?, built = unixepoch() WHERE segment = ? AND NOT EXISTS (SELECT 1 FROM main.${MARKS} WHERE segment = ?)`,
+      `UPDATE main.${SEGMENTS} SET tag = ?, rows = ?, bytes = ? WHERE segment = ? AND claim = ? AND ${IS_NUMBERED_AS_BEFORE} ` +
+        `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} WHERE segment = ?)`,
     )
-    .run(tag, segment, segment)
+    .run(tag, rows, bytes, segment, claim, segment)
+  releaseSegment(database, { segment, claim })
   return changes > 0
 }
 
-/** The tags of all files that are in use. */
-export function listTags(database: Database): Set<string> {
-  return new Set(
-    database.prepare<[], string>(`SELECT tag FROM main.${SEGMENTS} WHERE tag IS NOT NULL`).pluck(true).all(),
+/** In a transaction, instead of the last step: rows after `at` become a segment of their own. Neither has a file. */
+export function splitSegment(database: Database, { segment, first, last, claim }: ClaimedSegment, at: bigint): void {
+  if (at < first || at >= last) return
+  const { changes } = database
+    .prepare(
+      `INSERT INTO main.${SEGMENTS} (name, first, last) SELECT name, ?, last FROM main.${SEGMENTS} WHERE segment = ? AND claim = ?`,
+    )
+    .run(at + 1n, segment, claim)
+  if (changes > 0) database.prepare(`UPDATE main.${SEGMENTS} SET last = ? WHERE segment = ?`).run(at, segment)
+  releaseSegment(database, { segment, claim })
+}
+
+/** In a transaction: the segment can be claimed again. */
+export function releaseSegment(
+  database: Database,
+  { segment, claim }: Pick<ClaimedSegment, 'segment' | 'claim'>,
+): void {
+  database
+    .prepare(`UPDATE main.${SEGMENTS} SET claim = NULL, claimed = NULL WHERE segment = ? AND claim = ?`)
+    .run(segment, claim)
+}
+
+/** In a transaction: files that are not there, or not as they were, are written again. */
+export function forgetFiles(database: Database, tags: readonly string[]): void {
+  const forget = database.prepare(`UPDATE main.${SEGMENTS} SET tag = NULL WHERE tag = ?`)
+  for (const tag of tags) forget.run(tag)
+}
+
+/** The lengths of all files that are in use, by tag. */
+export function listFiles(database: Database): Map<string, number> {
+  return new Map(
+    database
+      .prepare<[], [string, number]>(`SELECT tag, bytes FROM main.${SEGMENTS} WHERE tag IS NOT NULL`)
+      .raw(true)
+      .all(),
   )
+}
+
+/** What a table has in segments. */
+export interface SegmentStatus {
+  /** Those that are read, those whose rows have changed, and those without a file. */
+  readonly ready: number
+  readonly marked: number
+  readonly missing: number
+  /** In the files. */
+  readonly rows: number
+  readonly bytes: number
+}
+
+export function readStatus(database: Database, name: string): SegmentStatus {
+  const found = database
+    .prepare<[string], SegmentStatus>(
+      `SELECT count(*) FILTER (WHERE tag IS NOT NULL AND m.segment IS NULL) AS ready, count(m.segment) AS marked,
+        count(*) FILTER (WHERE tag IS NULL AND m.segment IS NULL) AS missing,
+        CAST(total(rows) FILTER (WHERE tag IS NOT NULL) AS INTEGER) AS rows, CAST(total(bytes) FILTER (WHERE tag IS NOT NULL) AS INTEGER) AS bytes
+        FROM main.${SEGMENTS} AS s LEFT JOIN main.${MARKS} AS m ON m.segment = s.segment WHERE name = ?`,
+    )
+    .get(name.toLowerCase())
+  return found ?? { ready: 0, marked: 0, missing: 0, rows: 0, bytes: 0 }
 }

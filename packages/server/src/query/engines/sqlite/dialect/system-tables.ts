@@ -13,6 +13,9 @@ const FENCE = 'LIMIT -1'
 /** Definitions name it only where it is off. */
 const LIVE = `coalesce(t.definition ->> 'live', 1)`
 
+/** Definitions name it only where it is on. */
+const COLUMNAR = `coalesce(t.definition ->> 'columnar', 0)`
+
 /** The text of a view. */
 const VIEW = `(t.definition ->> '$.view.text')`
 
@@ -36,13 +39,13 @@ export function systemTableSql(table: TableView, placeholders: Placeholders): Sq
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition, '$.columns') AS columns, t.created,
-        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${COLUMNAR} AS columnar, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view, ${STEP_UP} FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
         FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${STEP_UP}
+      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live, ${COLUMNAR} AS columnar, ${STEP_UP}
         FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

@@ -8,6 +8,7 @@ import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from '../../../../c
 import { release } from '../../../../lib/release.ts'
 import type { WriteOutcome, WriteReply } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
+import { runSegmentJob, type SegmentJob } from '../columns/segment-jobs.ts'
 import { openForWriting } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
 import { type LiveJob, type LiveOutcome, readLive } from '../read/live-read.ts'
@@ -16,7 +17,7 @@ import { detachSpool, runBulk } from '../write/bulk-job.ts'
 import { recordCommit } from '../write/commit-records.ts'
 import { runChange, runWrite } from '../write/write-job.ts'
 import { readLong } from './long-read.ts'
-import type { LongWrite, ReadJob } from './query-process.ts'
+import type { LongWrite, ReaderJob } from './query-process.ts'
 import { ReadConnections } from './read-connections.ts'
 
 const INPUT = 0
@@ -46,9 +47,7 @@ async function readJobs(database: string): Promise<void> {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const job = decodePayload(frame.payload) as ReadJob | LiveJob
-      const outcome = 'kind' in job ? await live(connections, job) : await readLong(connections, job, sendChunk)
-      writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
+      writeFrameSync(OUTPUT, FRAME.done, serialize(await read(connections, decodePayload(frame.payload) as ReaderJob)))
     } catch (error) {
       const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(failure)))
@@ -58,6 +57,16 @@ async function readJobs(database: string): Promise<void> {
     collectGarbage()
   }
   process.exit()
+}
+
+function read(connections: ReadConnections, job: ReaderJob) {
+  if (!('kind' in job)) return readLong(connections, job, sendChunk)
+  return job.kind === 'live' ? live(connections, job) : segment(connections, job)
+}
+
+async function segment(connections: ReadConnections, job: SegmentJob) {
+  const { connection } = await connections.forRows()
+  return runSegmentJob(connection, job)
 }
 
 function collectGarbage(): void {

@@ -14,6 +14,7 @@ import type { Cell, ReadOutcome } from '../../../model/result.ts'
 import type { ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../../engine.ts'
 import { memoryError } from '../../runtime-error.ts'
 import type { OwnTime } from '../../slots/expectations.ts'
+import type { SegmentJob, SegmentOutcome } from '../columns/segment-jobs.ts'
 import { type Failure, reviveFailure } from '../failure.ts'
 import type { LiveJob, LiveOutcome } from '../read/live-read.ts'
 import type { BulkJob } from '../write/bulk-job.ts'
@@ -24,7 +25,13 @@ import { UseWatch } from './use-watch.ts'
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
 
-export type JobOutcome<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
+export type ReaderJob = ReadJob | LiveJob | SegmentJob
+
+export type JobOutcome<Job extends ReaderJob> = Job extends SegmentJob
+  ? SegmentOutcome
+  : Job extends LiveJob
+    ? LiveOutcome
+    : ReadOutcome
 
 /** A write with the id of its record (write/commit-records.ts). */
 export interface LongWrite {
@@ -95,7 +102,7 @@ export class QueryProcess {
   }
 
   /** Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes. */
-  async *read<Job extends ReadJob | LiveJob>(
+  async *read<Job extends ReaderJob>(
     owner: string,
     job: Job,
     onStart: (ownTime: OwnTime) => void,
@@ -153,7 +160,7 @@ export class QueryProcess {
   }
 
   /** Watches its memory and files. Returns a function that stops the watch; further calls do nothing. */
-  #start(owner: string | undefined, job: ReadJob | LiveJob | LongWrite): () => void {
+  #start(owner: string | undefined, job: ReaderJob | LongWrite): () => void {
     const stop = (error: Refusal): void => {
       this.#excess = error
       this.kill()

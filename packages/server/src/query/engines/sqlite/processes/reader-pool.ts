@@ -4,8 +4,7 @@ import type { Stoppable } from '../../engine.ts'
 import type { Background } from '../../live-source.ts'
 import { FairSlots, LONG_MS, type Slot } from '../../slots/fair-slots.ts'
 import { preemptible } from '../../slots/preemptible-read.ts'
-import type { LiveJob } from '../read/live-read.ts'
-import { type JobOutcome, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+import { type JobOutcome, ProcessGone, QueryProcess, type QueryTask, type ReaderJob } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
 
 export interface ReaderPoolOptions {
@@ -54,14 +53,14 @@ export class ReaderPool {
   }
 
   /** Throws the signal's reason when it cancels the job. */
-  async *read<Job extends ReadJob | LiveJob>(
+  async *read<Job extends ReaderJob>(
     owner: string,
     job: Job,
     running: Stoppable,
     background?: Background,
   ): AsyncGenerator<Uint8Array, JobOutcome<Job>, void> {
     for (let isLong = false; ; isLong = true) {
-      const request = { owner, statement: job.sql, isLong }
+      const request = { owner, statement: 'sql' in job ? job.sql : undefined, isLong }
       const slot = await (background === undefined
         ? this.#slots.acquire(request, running)
         : this.#slots.acquireInBackground(request, running))
@@ -73,7 +72,7 @@ export class ReaderPool {
     }
   }
 
-  async *#readWith<Job extends ReadJob | LiveJob>(
+  async *#readWith<Job extends ReaderJob>(
     slot: Slot,
     owner: string,
     job: Job,

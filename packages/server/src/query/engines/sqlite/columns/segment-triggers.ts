@@ -1,0 +1,108 @@
+/**
+ * The triggers that mark the segment of a changed row. They run in the transaction of the change, whichever program makes it, so that a
+ * reader's snapshot has the marks of all its rows.
+ */
+import { createHash } from 'node:crypto'
+import type { Database } from 'better-sqlite3'
+import type { TableDefinition } from '../../../catalogue/definition.ts'
+import type { Sql } from '../../emit/dialect.ts'
+import { SQLITE } from '../dialect/dialect.ts'
+import { rowId } from '../dialect/row-id.ts'
+import { columnAffinity } from '../representation.ts'
+import { COLUMN_TABLES, MARKS, SEGMENTS } from './segment-tables.ts'
+
+const PREFIX = '_gh_columns_'
+
+interface Trigger {
+  readonly name: string
+  /** As SQLite stores it: without a schema. */
+  readonly sql: Sql
+}
+
+/** In a transaction. */
+export function createTriggers(database: Database, table: TableDefinition): void {
+  dropTriggers(database, table.name)
+  for (const { sql } of triggersOf(table)) database.exec(sql)
+}
+
+/** In a transaction. */
+export function dropTriggers(database: Database, table: string): void {
+  for (const name of storedTriggers(database).keys())
+    if (name.startsWith(prefixOf(table))) database.exec(`DROP TRIGGER main.${name}`)
+}
+
+/** Whether the table has the triggers that it should have. An earlier version may have created others. */
+export function hasTriggers(stored: ReadonlyMap<string, Sql>, table: TableDefinition): boolean {
+  return triggersOf(table).every(({ name, sql }) => stored.get(name) === sql)
+}
+
+/** The texts of all such triggers, by name. */
+export function storedTriggers(database: Database): ReadonlyMap<string, Sql> {
+  return new Map(
+    database
+      .prepare<[number, string], [string, Sql]>(
+        "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?",
+      )
+      .raw(true)
+      .all(PREFIX.length, PREFIX),
+  )
+}
+
+function prefixOf(table: string): string {
+  return `${PREFIX}${createHash('sha256').update(table.toLowerCase()).digest('hex').slice(0, 24)}_`
+}
+
+function triggersOf(table: TableDefinition): Trigger[] {
+  const id = rowId(table.columns.map(({ name }) => name))
+  if (id === undefined) return []
+  const target = SQLITE.identifier(table.name)
+  const key = `'${table.name.toLowerCase().replaceAll("'", "''")}'`
+  const sealed = `(SELECT sealed FROM ${COLUMN_TABLES} WHERE name = ${key})`
+  const mark = (row: Sql): Sql => {
+    const first = `(SELECT max(first) FROM ${SEGMENTS} WHERE name = ${key} AND first <= ${row})`
+    return `${insertMark(`${SEGMENTS} AS s`)} s.name = ${key} AND s.first = ${first} AND s.last >= ${row} AND ${IS_UNMARKED};`
+  }
+  const trigger = (name: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger => ({
+    name: prefixOf(table.name) + name,
+    sql: `CREATE TRIGGER ${prefixOf(table.name)}${name} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
+  })
+  const [before, after] = [`OLD.${id}`, `NEW.${id}`]
+  const replaced = uniqueKeys(table).map((columns) => {
+    const equal = columns.map((name) => `r.${SQLITE.identifier(name)} = NEW.${SQLITE.identifier(name)}`)
+    const from = `${target} AS r JOIN ${SEGMENTS} AS s ON s.name = ${key} AND s.first <= r.${id} AND s.last >= r.${id}`
+    return `${insertMark(from)} ${equal.join(' AND ')} AND ${IS_UNMARKED};`
+  })
+  return [
+    trigger('insert', 'AFTER INSERT', `${after} <= ${sealed}`, [mark(after)]),
+    trigger('update', 'AFTER UPDATE', `${before} <= ${sealed} OR ${after} <= ${sealed}`, [mark(before), mark(after)]),
+    trigger('delete', 'AFTER DELETE', `${before} <= ${sealed}`, [mark(before)]),
+    // Another program may write INSERT OR REPLACE, which fires no trigger for the row that it deletes.
+    ...(replaced.length === 0
+      ? []
+      : [
+          trigger('replace', 'BEFORE INSERT', `${sealed} IS NOT NULL`, replaced),
+          trigger(
+            'rekey',
+            `BEFORE UPDATE OF ${[...new Set(uniqueKeys(table).flat())].map(SQLITE.identifier).join(', ')}`,
+            `${sealed} IS NOT NULL`,
+            replaced,
+          ),
+        ]),
+  ]
+}
+
+/** The conflict clause of the statement that fires a trigger replaces that of an INSERT in it, so this one cannot meet a conflict. */
+const IS_UNMARKED = `NOT EXISTS (SELECT 1 FROM ${MARKS} AS m WHERE m.segment = s.segment)`
+
+function insertMark(from: Sql): Sql {
+  return `INSERT INTO ${MARKS} (segment, marked) SELECT DISTINCT s.segment, unixepoch() FROM ${from} WHERE`
+}
+
+/** Those other than the row identifier. */
+function uniqueKeys({ columns, primaryKey, uniques, indexes }: TableDefinition): (readonly string[])[] {
+  const [name, ...others] = primaryKey
+  const type = columns.find((column) => column.name === name)?.type
+  const isRowId = type !== undefined && others.length === 0 && columnAffinity(type) === 'INTEGER'
+  const keys = isRowId || name === undefined ? uniques : [primaryKey, ...uniques]
+  return [...keys, ...indexes.flatMap((index) => (index.unique ? [index.columns.map((column) => column.name)] : []))]
+}

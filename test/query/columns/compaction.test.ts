@@ -1,0 +1,198 @@
+/** Column segments are written, kept exact, and written again. */
+import assert from 'node:assert/strict'
+import { readdirSync, statSync, truncateSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import Sqlite from 'better-sqlite3'
+import { onSqlite, type TestPlace } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
+import { type QueryServer, startQueryServer } from '../query-server.ts'
+
+const TIMING = { tickMs: 50, sweepMs: 50, rebuildSeconds: 0, orphanMs: 500, segmentRows: 500 }
+
+onSqlite('compaction', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { columnTiming: TIMING })
+    await must(
+      'CREATE TABLE trades (id Integer PRIMARY KEY, symbol Text, price Decimal(18,4), note Text) WITH (columns = on)',
+    )
+    await must(
+      "INSERT INTO trades SELECT n, 'S' || CAST(n % 7 AS Text), CAST(n AS Decimal(18,4)), NULL FROM generate_series(1, 3000) AS n",
+    )
+  })
+  after(() => server.stop())
+
+  const must = async (statement: string) => {
+    const reply = await server.query(statement)
+    assert.equal(reply.status, 200, `${statement}: ${reply.text}`)
+    return reply.json
+  }
+  const files = () => readdirSync(join(place().dataFolder, 'columns')).filter((name) => name.endsWith('.seg'))
+  const status = async () => (await server.service.columns?.status())?.find(({ table }) => table === 'trades')
+  const ready = (count: number) =>
+    until(`${count} segments are ready`, 2_500, async () => {
+      const now = await status()
+      return now?.ready === count && now.marked + now.missing === 0
+    })
+  const verified = async () => {
+    const { equal, different } = (await server.service.columns?.verify('trades', new AbortController().signal)) ?? {}
+    assert.equal(different, 0)
+    return equal
+  }
+
+  test('history is in segments; the last rows are not', async () => {
+    await ready(5)
+    assert.equal(files().length, 5)
+    assert.deepEqual(await status(), {
+      table: 'trades',
+      ready: 5,
+      marked: 0,
+      missing: 0,
+      rows: 2500,
+      bytes: bytesOf(place()),
+    })
+    assert.equal(await verified(), 5)
+  })
+
+  test('a changed segment is written again, and its former file is removed', async () => {
+    const before = new Set(files())
+    await must("UPDATE trades SET symbol = 'X' WHERE id = 700")
+    await must('DELETE FROM trades WHERE id = 10')
+    await until('two other files', 2_500, () => files().filter((name) => !before.has(name)).length === 2)
+    await ready(5)
+    assert.equal(await verified(), 5)
+    await until('the former files are gone', 2_500, () => files().length === 5)
+  })
+
+  test('a file that was deleted or cut is written again', async () => {
+    const [one = '', other = ''] = files()
+    const folder = join(place().dataFolder, 'columns')
+    unlinkSync(join(folder, one))
+    truncateSync(join(folder, other), 100)
+    await until('others are there', 2_500, () => files().length >= 5 && !files().includes(one))
+    await ready(5)
+    assert.equal(await verified(), 5)
+  })
+
+  test('a segment that has grown to more than twice its rows is split', async () => {
+    await must('CREATE TABLE sparse (id Integer PRIMARY KEY) WITH (columns = on)')
+    await must('INSERT INTO sparse SELECT n * 10 FROM generate_series(1, 1200) AS n')
+    const segments = async () => (await server.service.columns?.status())?.find(({ table }) => table === 'sparse')
+    await until('one segment', 2_500, async () => (await segments())?.ready === 1)
+    await must('INSERT INTO sparse SELECT n * 10 + 1 + k FROM generate_series(1, 400) AS n, generate_series(0, 3) AS k')
+    await until('it is split', 2_500, async () => {
+      const now = await segments()
+      return now !== undefined && now.ready >= 3 && now.marked + now.missing === 0
+    })
+    const checked = await server.service.columns?.verify('sparse', new AbortController().signal)
+    assert.equal(checked?.different, 0)
+    await must('DROP TABLE sparse')
+  })
+
+  test('ALTER TABLE of columns begins anew; columns = off removes all files', async () => {
+    await must('ALTER TABLE trades DROP COLUMN note')
+    // There is one row less than at the beginning.
+    await ready(4)
+    assert.equal(await verified(), 4)
+    await must('ALTER TABLE trades SET WITH (columns = off)')
+    await until('no file is left', 2_500, () => files().length === 0)
+    assert.equal(await status(), undefined)
+  })
+})
+
+function bytesOf({ dataFolder }: TestPlace): number {
+  const folder = join(dataFolder, 'columns')
+  return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+}
+
+onSqlite('marks', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { columnTiming: { ...TIMING, rebuildSeconds: 1000, segmentRows: 100 } })
+    for (const [table, key] of [
+      ['keyed', 'Integer'],
+      ['named', 'Text'],
+    ]) {
+      const columns = `id ${key} PRIMARY KEY, v Integer, u Integer UNIQUE`
+      assert.equal((await server.query(`CREATE TABLE ${table} (${columns}) WITH (columns = on)`)).status, 200)
+      const insert = `INSERT INTO ${table} SELECT CAST(n AS ${key}), n, n FROM generate_series(1, 800) AS n`
+      assert.equal((await server.query(insert)).status, 200)
+    }
+    await until('all is ready', 2_500, async () => {
+      const all = (await server.service.columns?.status()) ?? []
+      return all.length === 2 && all.every(({ ready }) => ready === 7)
+    })
+  })
+  after(() => server.stop())
+
+  /** The ranges that a change marks. */
+  const marksAfter = async (table: string, change: () => unknown) => {
+    const database = new Sqlite(join(place().dataFolder, 'query.db'))
+    const marked = () =>
+      database
+        .prepare(
+          'SELECT last FROM _gh_column_segments JOIN _gh_column_marks USING (segment) WHERE name = ? ORDER BY first',
+        )
+        .pluck()
+        .all(table)
+    try {
+      assert.deepEqual(marked(), [])
+      await change()
+      return marked()
+    } finally {
+      // As if they had been written again.
+      database.exec('DELETE FROM _gh_column_marks')
+      database.close()
+    }
+  }
+  const statement = (text: string) => async () => {
+    const reply = await server.query(text)
+    assert.equal(reply.status, 200, `${text}: ${reply.text}`)
+  }
+  const program = (text: string) => () => {
+    const database = new Sqlite(join(place().dataFolder, 'query.db'))
+    try {
+      database.exec(text)
+    } finally {
+      database.close()
+    }
+  }
+  const ALL = [100, 200, 300, 400, 500, 600, 700]
+
+  for (const [name, table, change, expected] of [
+    ['a row at the end', 'keyed', statement('INSERT INTO keyed VALUES (900, 1, 900)'), []],
+    ['an update at the end', 'keyed', statement('UPDATE keyed SET v = 2 WHERE id = 900'), []],
+    ['an update', 'keyed', statement('UPDATE keyed SET v = 2 WHERE id IN (100, 101)'), [100, 200]],
+    ['a deletion', 'keyed', statement('DELETE FROM keyed WHERE id = 650'), [700]],
+    ['a row in between', 'keyed', statement('INSERT INTO keyed VALUES (650, 1, 650)'), [700]],
+    ['a row before the first', 'keyed', statement('INSERT INTO keyed VALUES (-5, 1, -5)'), [100]],
+    ['another key', 'keyed', statement('UPDATE keyed SET id = 1000 WHERE id = 150'), [200]],
+    ['another key, back', 'keyed', statement('UPDATE keyed SET id = 150 WHERE id = 1000'), [200]],
+    [
+      'an upsert',
+      'keyed',
+      statement('INSERT INTO keyed VALUES (250, 0, 250) ON CONFLICT (id) DO UPDATE SET v = 9'),
+      [300],
+    ],
+    ['REPLACE of another program', 'keyed', program('INSERT OR REPLACE INTO keyed VALUES (350, 5, 350)'), [400]],
+    ['REPLACE of another row', 'keyed', program('INSERT OR REPLACE INTO keyed VALUES (2000, 5, 450)'), [500]],
+    ['UPDATE OR REPLACE', 'keyed', program('UPDATE OR REPLACE keyed SET u = 550 WHERE id = 900'), [600]],
+    ['INSERT OR FAIL', 'keyed', program('INSERT OR FAIL INTO keyed VALUES (-6, 1, -6), (-7, 1, -7)'), [100]],
+    ['REPLACE by a text', 'named', program("INSERT OR REPLACE INTO named VALUES ('120', 5, 5000)"), [200]],
+    ['another text', 'named', statement("UPDATE named SET id = 'x' WHERE id = '220'"), [300]],
+    ['all rows', 'named', statement('DELETE FROM named ALL'), ALL],
+  ] as const)
+    test(`${name} of ${table}`, async () => assert.deepEqual(await marksAfter(table, change), expected))
+
+  test('a bulk insert that replaces rows', async () => {
+    const insert = async () => {
+      const headers = { 'content-type': 'text/csv' }
+      const reply = await server.call('/query/keyed/insert?duplicates=replace', 'id,v,u\n50,1,50\n5000,1,5000\n', {
+        headers,
+      })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    assert.deepEqual(await marksAfter('keyed', insert), [100])
+  })
+})
