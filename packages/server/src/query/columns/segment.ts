@@ -239,7 +239,8 @@ function writeNumbers(name: string, { numbers, scale, isDouble }: Numbers, block
     last = number
   }
   if (nulls === numbers.length) [least, greatest] = [0, 0]
-  if (greatest - least > Number(MAX_EXACT)) return undefined
+  // A difference of more would be rounded.
+  if (greatest - least >= Number(MAX_EXACT)) return undefined
   const unit = findUnit(numbers, least)
   const { width, data } = pack(numbers, least, greatest, unit)
   const about = { kind: 'numbers', name, width, unit, scale, isDouble, least, greatest, nulls, isSorted } as const
