@@ -202,14 +202,35 @@ test('groups, texts and values that take more memory than allowed are an error, 
   }
 })
 
+test('groups that take half of the memory are put aside, and the next segments begin anew', () => {
+  const rows = makeRows(new Choice(5), 400, true)
+  const table = new SegmentedTable(rows)
+  try {
+    table.build([range(rows, 0, 99), range(rows, 100, 199), range(rows, 200, 299), range(rows, 300, 399)])
+    table.database.exec('DELETE FROM rows WHERE id NOT IN (SELECT min(id) FROM rows UNION SELECT max(id) FROM rows)')
+    const statement = 'SELECT p, k, count(*) AS n, last(t, ts) AS l, avg(y) AS a FROM rows GROUP BY p, k'
+    const whole = table.parts(statement)
+    assert.ok((whole.rows ?? []).length > 100)
+    assert.deepEqual(table.parts(statement, undefined, {}, { heldBytes: 60_000 }), whole)
+    assert.equal(whole.isOfParts, true)
+  } finally {
+    table.close()
+  }
+})
+
 test('a failure of the executor takes the usual plan, once', () => {
   const rows = makeRows(new Choice(3), 50, true)
   const table = new SegmentedTable(rows)
   try {
     const statement = 'SELECT k, count(*) AS n FROM rows GROUP BY k'
-    const { rows: read, isOfParts } = table.parts(statement, undefined, {}, [
-      { ...range(rows, 0, 49), open: () => ({ header: undefined }) as never },
-    ])
+    const { rows: read, isOfParts } = table.parts(
+      statement,
+      undefined,
+      {},
+      {
+        given: [{ ...range(rows, 0, 49), open: () => ({ header: undefined }) as never }],
+      },
+    )
     assert.deepEqual({ read, isOfParts }, { read: table.usual(statement).rows, isOfParts: false })
     assert.deepEqual(table.parts(statement).rows, read)
   } finally {

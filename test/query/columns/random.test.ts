@@ -28,7 +28,12 @@ test('statements over segments have the answers of the rows, whichever segments 
         const usual = table.usual(statement)
         if (usual.isRefused) continue
         const marked = choice.of([0, 0, 30, 100])
-        const from = table.parts(statement, () => choice.below(100) >= marked)
+        const from = table.parts(
+          statement,
+          () => choice.below(100) >= marked,
+          {},
+          { heldBytes: choice.of([192_000_000, 60_000]) },
+        )
         const { isOfParts, opened, ...answer } = from
         assert.deepEqual(answer, usual, `seed ${SEED + round}, ${marked} % marked: ${statement}`)
         all++

@@ -174,7 +174,7 @@ export class SegmentedTable {
     statement: string,
     isUsed: (segment: number) => boolean = () => true,
     parameters: Readonly<Record<string, string>> = {},
-    given?: readonly ReadableSegment[],
+    { given, heldBytes }: { readonly given?: readonly ReadableSegment[]; readonly heldBytes?: number | undefined } = {},
   ): Answer {
     const { usual, run } = plan(statement, parameters)
     if (run === undefined) return { isOfParts: false, ...this.#collect((take) => take(usual)) }
@@ -196,7 +196,7 @@ export class SegmentedTable {
         this.#reader.prepare('SELECT 1 FROM rows').get()
         return given ?? segments
       }
-      isOfParts = readParts(this.#reader, usual, run, findSegments, take)
+      isOfParts = readParts(this.#reader, usual, run, findSegments, take, heldBytes)
       if (!isOfParts) take(usual)
     })
     return { ...answer, isOfParts, opened }

@@ -3,13 +3,14 @@
  * which this cannot be said is left to the statement.
  */
 import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
+import { once } from '../../lib/once.ts'
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { Groups } from './groups.ts'
 import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
-import { createState, type GroupedRows, HeldBytes, type State } from './states.ts'
+import { countRows, createState, type GroupedRows, type HeldBytes, type State } from './states.ts'
 
 interface FilteredState {
   readonly state: State
@@ -18,6 +19,7 @@ interface FilteredState {
 
 export class ColumnExecutor {
   readonly #plan: ColumnPlan
+  readonly #held: HeldBytes
   readonly #evaluate: Evaluate
   readonly #filters: readonly Filter[]
   readonly #states: readonly FilteredState[]
@@ -28,7 +30,8 @@ export class ColumnExecutor {
   readonly #decoded = new Buffers()
   readonly #codes = new Buffers()
 
-  constructor(plan: ColumnPlan, evaluate: Evaluate, held = new HeldBytes()) {
+  constructor(plan: ColumnPlan, evaluate: Evaluate, held: HeldBytes) {
+    this.#held = held
     this.#plan = plan
     this.#evaluate = evaluate
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
@@ -36,6 +39,11 @@ export class ColumnExecutor {
     this.#states = plan.states.map((state) => ({ state: createState(state, held), filters: state.filters.map(create) }))
     this.#used = [...new Set(plan.states.flatMap(columnsOf))]
     this.#groups = new Groups(plan.keys.length, plan.states.length, held)
+  }
+
+  /** Whether its groups should be taken, and another executor begin: each segment adds some. */
+  get isFull(): boolean {
+    return this.#held.isHalfUsed
   }
 
   /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
@@ -57,7 +65,8 @@ export class ColumnExecutor {
       this.#codes.integers(keys.length, columns.rows),
     )
     const groups = this.#findGroups(combinations, count, keys)
-    const grouped: GroupedRows = { rows, slots, groups, total: this.#groups.count }
+    const counts = once(() => countRows(undefined, rows, slots, count))
+    const grouped: GroupedRows = { rows, slots, groups, total: this.#groups.count, counts }
     for (const { state, filters } of this.#states) state.add(columns, grouped, createMask(filters, columns))
     return true
   }

@@ -2,8 +2,8 @@
 import type { RawValue } from './segment.ts'
 import type { HeldBytes } from './states.ts'
 
-/** What a group takes, and each of its keys: entries of maps and arrays. */
-const [GROUP_BYTES, KEY_BYTES] = [64, 64]
+/** About what a group takes, each of its keys, and each state: entries of maps and arrays. */
+const [GROUP_BYTES, KEY_BYTES, STATE_BYTES] = [64, 32, 24]
 
 /** The different values of one key. */
 class KeyValues {
@@ -32,7 +32,7 @@ export class Groups {
 
   constructor(keys: number, states: number, held: HeldBytes) {
     this.#held = held
-    this.#bytes = GROUP_BYTES * (1 + states) + KEY_BYTES * keys
+    this.#bytes = GROUP_BYTES + STATE_BYTES * states + KEY_BYTES * keys
     this.#keys = Array.from({ length: keys }, () => new KeyValues())
   }
 

@@ -12,6 +12,8 @@ export interface GroupedRows {
   readonly groups: Int32Array
   /** How many groups there are so far, of all segments. */
   readonly total: number
+  /** How many rows each group of the segment has; computed once. */
+  readonly counts: () => Float64Array
 }
 
 export interface State {
@@ -25,10 +27,16 @@ export interface State {
 
 /** Bounds what the groups of a statement hold: beyond it they are computed from rows, which SQLite sorts on disk. */
 export class HeldBytes {
+  readonly #most: number
   #left: number
 
-  constructor(most = MAX_HELD_BYTES) {
+  constructor(most: number) {
+    this.#most = most
     this.#left = most
+  }
+
+  get isHalfUsed(): boolean {
+    return this.#left < this.#most / 2
   }
 
   add(bytes: number): void {
@@ -41,7 +49,7 @@ export class HeldBytes {
   }
 }
 
-const MAX_HELD_BYTES = 128 * 1024 * 1024
+export const MAX_HELD_BYTES = 192 * 1024 * 1024
 
 /** Sums of integers up to this are exact, and so is the sum of two of them. */
 const MAX_SUM = 2 ** 52
@@ -107,10 +115,11 @@ class Counts implements State {
     return this.#column === undefined || columns.stored(this.#column) !== undefined
   }
 
-  add(columns: SegmentColumns, { rows, slots, groups, total }: GroupedRows, mask: Uint8Array | undefined): void {
+  add(columns: SegmentColumns, grouped: GroupedRows, mask: Uint8Array | undefined): void {
+    const { rows, slots, groups, total, counts: ofAll } = grouped
     const counts = this.#counts.include(total)
-    const counted = countRows(knownRows(columns, this.#column, rows, mask), rows, slots, groups.length)
-    addBySlot(counted, groups, counts)
+    const known = knownRows(columns, this.#column, rows, mask)
+    addBySlot(known === undefined ? ofAll() : countRows(known, rows, slots, groups.length), groups, counts)
   }
 
   value(group: number): RawValue {
@@ -136,12 +145,16 @@ function knownRows(
   return known
 }
 
-function countRows(mask: Uint8Array | undefined, rows: number, slots: Int32Array, groups: number): Float64Array {
+/** `mask` has 0 for rows that do not count. */
+export function countRows(mask: Uint8Array | undefined, rows: number, slots: Int32Array, groups: number): Float64Array {
   const counts = new Float64Array(groups)
-  for (let i = 0; i < rows; i++) {
-    const slot = slots[i] as number
-    counts[slot] = (counts[slot] as number) + (mask === undefined ? 1 : (mask[i] as number))
-  }
+  if (mask === undefined)
+    for (let i = 0; i < rows; i++) counts[slots[i] as number] = (counts[slots[i] as number] as number) + 1
+  else
+    for (let i = 0; i < rows; i++) {
+      const slot = slots[i] as number
+      counts[slot] = (counts[slot] as number) + (mask[i] as number)
+    }
   return counts
 }
 
@@ -224,11 +237,20 @@ function isSummable(column: NumberColumn, rows: number): boolean {
 function addNumbers(
   values: Float64Array,
   column: NumberColumn,
-  { rows, slots, groups, total }: GroupedRows,
+  grouped: GroupedRows,
   mask: Uint8Array | undefined,
   sums: ExactSums,
 ): Float64Array {
+  const { rows, slots, groups } = grouped
   const distances = new Float64Array(groups.length)
+  if (mask === undefined && column.nulls === 0) {
+    for (let i = 0; i < rows; i++) {
+      const slot = slots[i] as number
+      distances[slot] = (distances[slot] as number) + (values[i] as number)
+    }
+    addValues({ distances, counts: grouped.counts(), column }, grouped, sums)
+    return grouped.counts()
+  }
   const counts = new Float64Array(groups.length)
   for (let i = 0; i < rows; i++) {
     const value = values[i] as number
@@ -239,7 +261,7 @@ function addNumbers(
       counts[slot] = (counts[slot] as number) + 1
     }
   }
-  addValues({ distances, counts, column }, { rows, groups, total }, sums)
+  addValues({ distances, counts, column }, grouped, sums)
   return counts
 }
 
@@ -250,7 +272,7 @@ function addValues(
     counts,
     column,
   }: { readonly distances: Float64Array; readonly counts: Float64Array; readonly column: NumberColumn },
-  { rows, groups, total }: Omit<GroupedRows, 'slots'>,
+  { rows, groups, total }: GroupedRows,
   sums: ExactSums,
 ): void {
   const { least, unit } = column

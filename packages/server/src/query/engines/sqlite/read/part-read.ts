@@ -6,6 +6,7 @@ import type { Database, Statement } from 'better-sqlite3'
 import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
 import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
+import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states.ts'
 import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
 import type { ColumnsRun, PartsRun } from '../../engine.ts'
@@ -48,10 +49,11 @@ export function readParts(
   run: PartsRun,
   findSegments: FindSegments,
   read: (statement: SqlStatement) => void,
+  heldBytes = MAX_HELD_BYTES,
 ): boolean {
   connection.exec('BEGIN')
   try {
-    if (!fill(connection, usual, run, findSegments)) return false
+    if (!fill(connection, usual, run, findSegments, heldBytes)) return false
     read(run.whole)
     return true
   } finally {
@@ -62,7 +64,13 @@ export function readParts(
 }
 
 /** All parts are of the same state of the table. False if the usual plan is as fast, or has to report an error. */
-function fill(connection: Database, usual: SqlStatement, run: PartsRun, findSegments: FindSegments): boolean {
+function fill(
+  connection: Database,
+  usual: SqlStatement,
+  run: PartsRun,
+  findSegments: FindSegments,
+  heldBytes: number,
+): boolean {
   try {
     const segments = run.columns === undefined ? [] : findSegments(run)
     const hasSegments = segments.length > 0
@@ -76,7 +84,7 @@ function fill(connection: Database, usual: SqlStatement, run: PartsRun, findSegm
     connection.pragma('query_only = OFF')
     connection.exec(run.create)
     const parts = new PartTable(connection, run)
-    return hasSegments ? parts.addSegments(segments) : parts.addAll()
+    return hasSegments ? parts.addSegments(segments, heldBytes) : parts.addAll()
   } catch {
     return false
   }
@@ -101,17 +109,22 @@ class PartTable {
   }
 
   /** Adds segments, and the rows that are in none of them. */
-  addSegments(segments: readonly ReadableSegment[]): boolean {
+  addSegments(segments: readonly ReadableSegment[], heldBytes: number): boolean {
     const { columns } = this.#run
     const [least, greatest] = this.#ends
     if (columns === undefined || least === null) return false
-    const executor = new ColumnExecutor(columns.plan, this.#evaluator(columns))
+    const evaluate = this.#evaluator(columns)
+    const start = (): ColumnExecutor => new ColumnExecutor(columns.plan, evaluate, new HeldBytes(heldBytes))
+    let executor = start()
     const insert = this.#insertOfPart()
     let next = least
     for (const { first, last, open } of segments) {
       if (last < least || first > greatest || !addSegment(executor, open)) continue
       if (next < first) insert(next, first - 1n)
       next = last + 1n
+      if (!executor.isFull) continue
+      this.#insertRows(executor.rows())
+      executor = start()
     }
     if (next <= greatest) insert(next, greatest)
     this.#insertRows(executor.rows())
