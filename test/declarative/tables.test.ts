@@ -35,7 +35,7 @@ const WIDER = {
   columns: [...PRICES.columns, { name: 'note', type: 'Text' }],
 }
 
-onEveryEngine('declared tables', (place) => {
+onEveryEngine('declared tables', (place, engine) => {
   let database: Database
   let query: QueryService
   const clock = () => Date.now()
@@ -121,6 +121,22 @@ onEveryEngine('declared tables', (place) => {
     assert.equal(table?.columns.at(-1)?.name, 'note')
     assert.ok(await has('BHP'))
     assert.deepEqual(await applied({ tables: [WIDER] }), [])
+  })
+
+  test('columnar is set and removed in place; PostgreSQL refuses it', async () => {
+    const columnar = { ...WIDER, columnar: true }
+    if (engine === 'postgres') {
+      await assert.rejects(
+        applied({ tables: [columnar] }),
+        /prices cannot have columns = on: the database is PostgreSQL/,
+      )
+      return
+    }
+    assert.deepEqual(await applied({ tables: [columnar] }), ['update table prices'])
+    assert.equal((await query.tables.list())[0]?.columnar, true)
+    assert.deepEqual(await applied({ tables: [columnar] }), [])
+    assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
+    assert.equal((await query.tables.list())[0]?.columnar, undefined)
   })
 
   test('live: false switches the change log of a table off, and leaving it out switches it on', async () => {

@@ -144,6 +144,7 @@ export const AUDIT_EVENTS = {
   'feed.changed': change('A feed was changed.', 'changed', 'source'),
   'feed.deleted': change('A feed was deleted.', 'source'),
   'feed.purged': change('All messages of a feed were deleted.', 'source'),
+  'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
   'mail.sent': event('The mail server took a mail.', 'mail', 'kind'),
   'mail.failed': event(
     'A mail was given up: the mail server refused it, or it was too late.',

@@ -55,6 +55,25 @@ onSqlite('compaction', (place) => {
     assert.equal(await verified(), 5)
   })
 
+  test('EXPLAIN says how many segments are read, or why none is', async () => {
+    const last = async (statement: string) => {
+      const { Rows } = await must(`EXPLAIN ${statement}`)
+      return Object.values(Rows.at(-1) ?? {})[0]
+    }
+    assert.equal(
+      await last('SELECT symbol, sum(price) AS s FROM trades GROUP BY symbol'),
+      'columns: 5 segments, 0 from rows',
+    )
+    assert.match(String(await last('SELECT id FROM trades')), /^columns: not read \(only a grouping of one table/)
+    assert.match(
+      String(await last('SELECT count(*) AS n FROM trades WHERE id % 2 = 1')),
+      /^columns: not read \(a condition, a key or an aggregate/,
+    )
+    await must('CREATE TABLE plain (id Integer)')
+    assert.doesNotMatch(String(await last('SELECT count(*) AS n FROM plain')), /columns/)
+    assert.match(server.metrics.render(), /gatehouse_query_column_segments\{state="ready"\} 5/)
+  })
+
   test('a changed segment is written again, and its former file is removed', async () => {
     const before = new Set(files())
     await must("UPDATE trades SET symbol = 'X' WHERE id = 700")

@@ -130,6 +130,15 @@ export interface FeedUsage {
   readonly bytes: number
 }
 
+/** The column segments of tables with `columns = on`. */
+export interface ColumnSegments {
+  status(): Promise<readonly object[]>
+  /** Undefined if the table has none. */
+  verify(table: string, signal: AbortSignal): Promise<object | undefined>
+  /** False if the table has none. */
+  rebuild(table: string): Promise<boolean>
+}
+
 /** E-mail, as far as an administrator has to do with it. */
 export interface MailAdministration {
   readonly port: MailPort

@@ -10,7 +10,7 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
-import type { ClusterActivity, FeedMessages, MailAdministration, SettingInForce } from './ports.ts'
+import type { ClusterActivity, ColumnSegments, FeedMessages, MailAdministration, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -77,6 +77,8 @@ export interface AdminEnv {
   readonly loadedControllers: readonly string[]
   /** Undefined where the streaming service does not run here. */
   readonly feeds: FeedMessages | undefined
+  /** Undefined where no query service with column segments runs. */
+  readonly columns?: ColumnSegments | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
   /** Seals the secrets of providers. */

@@ -11,6 +11,7 @@ import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { CLIENT_SPECIALS, clientSecretRoutes } from './clients.ts'
+import { columnRoutes } from './columns.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes, showUsage } from './feeds.ts'
 import { identityRoutes } from './identities.ts'
@@ -53,6 +54,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     listDetails: (feeds, env) => Promise.all(feeds.map((feed) => showUsage(feed, env))),
   }),
   ...feedRoutes,
+  ...columnRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...wireRoutes,

@@ -85,7 +85,8 @@ async function openTables<T>(
       database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
       // Row filters are bound with the definitions; no caller has values here.
       attributes: { definitions: () => stores.attributes.list(), currentValues: () => ({}) },
-      limits: { concurrency: 1 },
+      // A running server writes column segments, not this process.
+      limits: { concurrency: 1, columnSegments: false },
       deriveKey: masterKey.derive,
       onError: rethrow,
     })

@@ -183,6 +183,7 @@ function answerRequests(
         ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined, wire }
         : undefined,
       tables: query?.tables,
+      columns: query?.columns,
       query: query?.routes({
         trace: tracing,
         authenticate,

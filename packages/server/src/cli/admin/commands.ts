@@ -12,6 +12,7 @@ import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { readApiScopes } from './api-scopes.ts'
 import { CLIENT_COMMANDS, readClientOptions } from './client-options.ts'
+import { COLUMN_COMMANDS } from './column-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { readControllerTopics } from './controller-topics.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
@@ -46,6 +47,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...resourceCommands(CONTROLLERS, ({ args }) => ({ topics: readControllerTopics(args) })),
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
+  ...COLUMN_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,
 ].map(toCommand)

@@ -47,6 +47,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
     feeds: undefined,
+    columns: undefined,
     mail: await openMailIfSet(loaded.config, issuer, data),
     stopping: new AbortController().signal,
   }

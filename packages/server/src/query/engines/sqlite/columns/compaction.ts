@@ -7,8 +7,14 @@ import { join } from 'node:path'
 import type { Database } from 'better-sqlite3'
 import type { GroupCommit } from '../../../../store/database/group-commit.ts'
 import { retryWhileLocked } from '../../../../store/database/write-lock.ts'
-import { type CatalogueRow, readDefinition, type TableDefinition } from '../../../catalogue/definition.ts'
+import {
+  type CatalogueRow,
+  readDefinition,
+  type TableDefinition,
+  writeDefinition,
+} from '../../../catalogue/definition.ts'
 import { canBeStored, SEGMENT_ROWS } from '../../../columns/segment.ts'
+import { ENTRIES } from '../../catalogue-sql.ts'
 import type { ColumnStatus, ColumnsVerified, ColumnTables } from '../../column-tables.ts'
 import type { ColumnOptions, CompactionTiming } from '../../engine-options.ts'
 import { SQLITE } from '../dialect/dialect.ts'
@@ -70,6 +76,8 @@ export class Compaction implements ColumnTables {
   #pausedUntil = Number.NEGATIVE_INFINITY
   /** Files may be left. */
   #hasFiles = true
+  /** After an error. */
+  readonly #paused = new Map<string, { readonly table: TableDefinition; readonly until: number }>()
   /** The highest row at which a table may have rows for another segment, if it had too few. */
   readonly #notBefore = new Map<string, { readonly sealed: bigint | null; readonly row: bigint }>()
 
@@ -122,10 +130,29 @@ export class Compaction implements ColumnTables {
       mayHaveWork = false
       for (const table of this.#tables) {
         if (this.#stop.signal.aborted) return
-        mayHaveWork = (await this.#step(table)) || mayHaveWork
+        mayHaveWork = (await this.#stepUnlessPaused(table)) || mayHaveWork
       }
     }
     this.#keepTime()
+  }
+
+  /** An error of one table leaves the others as they are. */
+  async #stepUnlessPaused(table: TableDefinition): Promise<boolean> {
+    const paused = this.#paused.get(table.name)
+    if (paused?.table === table && performance.now() < paused.until) return false
+    try {
+      return await this.#step(table)
+    } catch (error) {
+      if (this.#stop.signal.aborted || !(await this.#isCurrent(table))) return false
+      this.#paused.set(table.name, { table, until: performance.now() + this.#timing.pauseMs })
+      this.#options.columns.onError?.(error)
+      return false
+    }
+  }
+
+  /** False if the table was altered or dropped: then the catalogue is about to be loaded again. */
+  async #isCurrent(table: TableDefinition): Promise<boolean> {
+    return this.#read((database) => isDefinedAs(database, table))
   }
 
   /** Writes one segment. False if there is none to write. */
@@ -146,10 +173,11 @@ export class Compaction implements ColumnTables {
     }
   }
 
-  async #claimDue({ name }: TableDefinition): Promise<ClaimedSegment | undefined> {
+  async #claimDue(table: TableDefinition): Promise<ClaimedSegment | undefined> {
+    const { name } = table
     const timing = { now: nowInSeconds(), rebuildSeconds: this.#timing.rebuildSeconds }
     if (!(await this.#read((database) => hasDue(database, name, timing)))) return undefined
-    return this.#write((database) => claimDue(database, name, timing))
+    return this.#write((database) => (isDefinedAs(database, table) ? claimDue(database, name, timing) : undefined))
   }
 
   async #claimNext(table: TableDefinition): Promise<ClaimedSegment | undefined> {
@@ -173,7 +201,8 @@ export class Compaction implements ColumnTables {
     // Each further row has a higher number.
     if (last === undefined) this.#notBefore.set(name, { sealed, row: greatest + BigInt(missingRows) })
     if (last === undefined) return undefined
-    return this.#write((database) => claimNext(database, name, { sealed, last, now: nowInSeconds() }))
+    const next = { sealed, last, now: nowInSeconds() }
+    return this.#write((database) => (isDefinedAs(database, table) ? claimNext(database, name, next) : undefined))
   }
 
   #rowsOf({ name, columns }: TableDefinition) {
@@ -293,6 +322,15 @@ export class Compaction implements ColumnTables {
     this.#stop.abort(new Error('The database is closed'))
     await this.#running
   }
+}
+
+/** False if another process has altered the table: a segment with its former columns must not be written. */
+function isDefinedAs(database: Database, table: TableDefinition): boolean {
+  const stored = database
+    .prepare<[string], string>(`SELECT definition FROM main.${ENTRIES} WHERE key = ?`)
+    .pluck()
+    .get(table.name.toLowerCase())
+  return stored === writeDefinition(table)
 }
 
 function nowInSeconds(): number {

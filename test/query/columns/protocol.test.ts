@@ -1,0 +1,193 @@
+/** The three steps in which a segment is written, with changes, crashes and other builders between them. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import type { Database } from 'better-sqlite3'
+import { INTEGER } from 'gatehouse-iql'
+import type { TableDefinition } from '../../../packages/server/src/query/catalogue/definition.ts'
+import { applyChanges, prepareCatalogue } from '../../../packages/server/src/query/engines/sqlite/catalogue.ts'
+import { buildSegment } from '../../../packages/server/src/query/engines/sqlite/columns/build-segment.ts'
+import {
+  type ClaimedSegment,
+  claimDue,
+  claimNext,
+  findReadableSegments,
+  LEAST_ROW,
+  publishSegment,
+  splitSegment,
+} from '../../../packages/server/src/query/engines/sqlite/columns/segment-tables.ts'
+import { openForWriting } from '../../../packages/server/src/query/engines/sqlite/connection.ts'
+
+const COLUMN = { type: INTEGER, nullable: true, default: undefined }
+const TABLE: TableDefinition = {
+  name: 'T',
+  columns: [
+    { ...COLUMN, name: 'v' },
+    { ...COLUMN, name: 'w' },
+  ],
+  primaryKey: [],
+  uniques: [],
+  indexes: [],
+  readScope: undefined,
+  writeScope: undefined,
+  rowFilter: undefined,
+  description: undefined,
+  isLive: true,
+  isColumnar: true,
+  created: 0n,
+}
+const MINUTE = 60
+const NOW = Math.floor(Date.now() / 1000)
+
+let folder: string
+let path: string
+let database: Database
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatehouse-columns-'))
+  path = join(folder, 'query.db')
+  database = openForWriting(path)
+  prepareCatalogue(database)
+  applyChanges(database, [{ change: { kind: 'create', table: TABLE }, fill: null }])
+  database.exec(`INSERT INTO t SELECT value, value FROM ${SERIES}`)
+})
+afterEach(() => {
+  database.close()
+  rmSync(folder, { recursive: true })
+})
+
+const SERIES = `json_each('[${Array.from({ length: 100 }, (_, n) => n + 1).join(',')}]')`
+
+const claim = (): ClaimedSegment => {
+  const claimed = claimNext(database, 'T', { sealed: null, last: 60n, now: NOW })
+  assert.ok(claimed)
+  return claimed
+}
+const due = (now: number) => claimDue(database, 'T', { now, rebuildSeconds: 30 })
+const build = ({ first, last }: ClaimedSegment) =>
+  buildSegment(database, path, { table: 't', rowId: 'rowid', first, last, columns: TABLE.columns })
+const readable = () => findReadableSegments(database, 'T').map(({ first, last }) => [first, last])
+const change = (sql = 'UPDATE t SET v = 0 WHERE rowid = 5') => database.exec(sql)
+
+test('a segment is read from its publication on', () => {
+  const claimed = claim()
+  const built = build(claimed)
+  assert.equal(built.rows, 60)
+  assert.deepEqual(readable(), [])
+  assert.equal(publishSegment(database, claimed, built), true)
+  assert.deepEqual(readable(), [[LEAST_ROW, 60n]])
+})
+
+test('a change before the first step is in the file; one after any later step is not read from it', () => {
+  change()
+  const claimed = claim()
+  assert.equal(publishSegment(database, claimed, build(claimed)), true)
+  change()
+  assert.deepEqual(readable(), [], 'after the third step')
+
+  const second = due(NOW + MINUTE)
+  assert.ok(second)
+  change()
+  const built = build(second)
+  assert.equal(publishSegment(database, second, built), false, 'after the first step')
+
+  const third = due(NOW + 5 * MINUTE)
+  assert.ok(third)
+  const other = build(third)
+  change('DELETE FROM t WHERE rowid = 7')
+  assert.equal(publishSegment(database, third, other), false, 'after the second step')
+  assert.deepEqual(readable(), [])
+
+  const last = due(NOW + 20 * MINUTE)
+  assert.ok(last)
+  const good = build(last)
+  assert.equal(good.rows, 59)
+  assert.equal(publishSegment(database, last, good), true)
+})
+
+test('a builder that is gone has its segment claimed again, and can publish no more if it comes back', () => {
+  const first = claim()
+  const stale = build(first)
+  assert.equal(due(NOW + MINUTE), undefined, 'it may still be working')
+  change()
+  const second = due(NOW + 60 * MINUTE)
+  assert.ok(second)
+  assert.equal(publishSegment(database, first, stale), false)
+  assert.deepEqual(readable(), [])
+  assert.equal(publishSegment(database, second, build(second)), true)
+  assert.deepEqual(readable(), [[LEAST_ROW, 60n]])
+})
+
+test('when the server starts again, a claim of the former process is void', () => {
+  const first = claim()
+  const stale = build(first)
+  prepareCatalogue(database)
+  const second = due(NOW)
+  assert.ok(second)
+  assert.equal(publishSegment(database, first, stale), false)
+})
+
+test('two processes do not take the same rows', () => {
+  claim()
+  assert.equal(claimNext(database, 'T', { sealed: null, last: 60n, now: NOW }), undefined)
+  assert.equal(due(NOW), undefined)
+})
+
+test('a segment that is marked again and again waits longer and longer', () => {
+  const claimed = claim()
+  publishSegment(database, claimed, build(claimed))
+  const waits: number[] = []
+  let now = NOW
+  for (let round = 0; round < 8; round++) {
+    database.prepare('INSERT INTO _gh_column_marks SELECT segment, ? FROM _gh_column_segments').run(now)
+    let seconds = 0
+    let again: ClaimedSegment | undefined
+    for (; again === undefined; seconds += 30) again = due(now + seconds)
+    waits.push(seconds - 30)
+    now += seconds
+    publishSegment(database, again, build(again))
+  }
+  assert.deepEqual(waits, [30, 60, 120, 240, 480, 960, 1920, 1920])
+})
+
+test('both halves of a segment that is split are written', () => {
+  splitSegment(database, claim(), 20n)
+  for (const expected of [
+    [LEAST_ROW, 20n],
+    [21n, 60n],
+  ]) {
+    const half = due(NOW)
+    assert.deepEqual(half && [half.first, half.last], expected)
+    if (half !== undefined) assert.equal(publishSegment(database, half, build(half)), true)
+  }
+  change('UPDATE t SET v = 0 WHERE rowid = 20')
+  assert.deepEqual(readable(), [[21n, 60n]])
+})
+
+test('VACUUM may number rows anew: then no segment is read, and all begin anew', () => {
+  const claimed = claim()
+  const late = build(claimed)
+  publishSegment(database, claimed, late)
+  database.exec('DELETE FROM t WHERE rowid > 90')
+  assert.equal(readable().length, 1)
+  database.exec('VACUUM')
+  assert.deepEqual(readable(), [])
+  prepareCatalogue(database)
+  assert.ok(claimNext(database, 'T', { sealed: null, last: 60n, now: NOW }))
+})
+
+test('an alteration of columns, a drop and columns = off forget all segments', () => {
+  const count = () => database.prepare('SELECT count(*) FROM _gh_column_segments').pluck().get()
+  const claimed = claim()
+  const built = build(claimed)
+  publishSegment(database, claimed, built)
+  const table = { ...TABLE, id: 1, columns: TABLE.columns.slice(0, 1) }
+  const step = { kind: 'drop-column', column: 'w' } as const
+  applyChanges(database, [{ change: { kind: 'alter', name: 'T', from: { ...TABLE, id: 1 }, table, step }, fill: null }])
+  assert.equal(count(), 0)
+  assert.equal(publishSegment(database, claimed, built), false)
+  claim()
+  applyChanges(database, [{ change: { kind: 'drop', name: 'T', isView: false }, fill: null }])
+  assert.equal(count(), 0)
+})
