@@ -37,6 +37,7 @@ import {
   readStatus,
   releaseSegment,
   splitSegment,
+  wasVacuumed,
 } from './segment-tables.ts'
 
 const DEFAULT_TIMING: CompactionTiming = {
@@ -225,7 +226,7 @@ export class Compaction implements ColumnTables {
   /** Removes files that no segment names, and has those written again that are missing, or not as they were. */
   async #sweep(): Promise<void> {
     const { path } = this.#options
-    await this.#write(forgetIfVacuumed)
+    if (await this.#read(wasVacuumed)) await this.#write(forgetIfVacuumed)
     const used = await this.#read(listFiles)
     const folder = segmentFolder(path)
     const found = await readdir(folder).catch(() => [])

@@ -43,9 +43,13 @@ export function prepareSegmentTables(database: Database): void {
   forgetIfVacuumed(database)
 }
 
+export function wasVacuumed(database: Database): boolean {
+  return database.prepare(`SELECT ${IS_NUMBERED_AS_BEFORE}`).pluck().get() !== 1
+}
+
 /** In a transaction. */
 export function forgetIfVacuumed(database: Database): void {
-  if (database.prepare(`SELECT ${IS_NUMBERED_AS_BEFORE}`).pluck().get() === 1) return
+  if (!wasVacuumed(database)) return
   database.exec(`DELETE FROM main.${MARKS}`)
   database.exec(`DELETE FROM main.${SEGMENTS}`)
   database.exec(`UPDATE main.${COLUMN_TABLES} SET sealed = NULL`)
