@@ -57,6 +57,7 @@ export const USERS = {
   declare: declareUser,
   compare: ({ mustChangePassword, stored, ...user }) => user,
   merge: mergeUser,
+  namedScopes: 'none',
   refersTo: ['roles', 'attributes'],
   faults: userFaults,
   requestFaults: namedPlaceFaults,
