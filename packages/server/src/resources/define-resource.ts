@@ -172,6 +172,8 @@ export interface ItemChange<Item> extends ChangeInside {
   readonly secret: NewSecret | undefined
   /** Whether it comes from a file, which sets the secrets. */
   readonly isDeclared: boolean
+  /** Whether a file creates it, although there may be one since the plan was made. */
+  readonly isNew?: boolean
   /** Of a request that changes one. */
   readonly patch?: JsonObject
 }
