@@ -139,6 +139,18 @@ onEveryEngineInLongRuns('declared APIs', (place) => {
     )
   })
 
+  test('An API that a client is cannot be taken out of the file either, even if it has no scopes', async () => {
+    await server.stop()
+    const plain = { ...client('plain', 'Platform/Market'), api: 'urn:plain' }
+    declare({ apis: [RIGHTS, ORDERS, { resource: 'urn:plain' }], clients: [plain] })
+    server = await start()
+    await server.stop()
+    declare({ prune: true, apis: [RIGHTS, ORDERS] })
+    await assert.rejects(start(), /an API that a client is cannot be removed; the client plain name it as api/)
+    declare(DECLARED)
+    server = await start()
+  })
+
   test('A start defers APIs, and what names them, while a node of an older version runs; then they are applied', async () => {
     await server.stop()
     const later = { resource: 'urn:later', scopes: [{ name: 'later' }] }

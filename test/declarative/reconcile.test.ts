@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { UsernameTaken } from '../../packages/server/src/accounts/account-fault.ts'
+import { apply } from '../../packages/server/src/declarative/apply.ts'
 import { BadDeclaration } from '../../packages/server/src/declarative/bad-declaration.ts'
 import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
 import { checkShape } from '../../packages/server/src/declarative/check-shape.ts'
@@ -11,6 +13,8 @@ import { DEMO, DEMO_ROWS } from '../../packages/server/src/declarative/demo.ts'
 import { findDeclared, reconcile, summarise } from '../../packages/server/src/declarative/reconcile.ts'
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { secretMatches } from '../../packages/server/src/identity/clients/client-request.ts'
+import { listResources } from '../../packages/server/src/resources/resources.ts'
+import { USERS } from '../../packages/server/src/resources/users.ts'
 import { hashPassword, verifyPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores, type WritableStores as Stores } from '../../packages/server/src/store/stores.ts'
@@ -62,6 +66,29 @@ onEveryEngine('reconciling', (place) => {
     assert.deepEqual(planned, ['create role trader', 'create user Alice', 'create client web'])
     assert.equal(await stores.users.findByUsername('alice'), undefined)
     assert.deepEqual(await applied(FIRST), planned)
+  })
+
+  test('a user who is created by others after the plan was made keeps the password', async () => {
+    await stores.users.create({ username: 'eve', passwordHash: 'of Eve', roleSource: 'operator' })
+    const change = {
+      action: 'create',
+      what: 'user',
+      name: 'eve',
+      differences: [],
+      target: USERS.toItem({ username: 'eve' }),
+      secret: { value: 'of the file', digest: 'digest' },
+    } as const
+    const env = {
+      ...{ database, clock, tables: undefined, mail: undefined, resources: listResources() },
+      hashPassword: async () => 'of the file',
+      initialRows: () => undefined,
+      tablePath: () => '',
+      audit: openTestAudit(database),
+      providerKey: Buffer.alloc(32, 7),
+    }
+    await assert.rejects(apply('gate.json', [change], env), UsernameTaken)
+    assert.equal((await stores.users.findByUsername('eve'))?.passwordHash, 'of Eve')
+    await stores.users.remove((await stores.users.findByUsername('eve'))?.id ?? '')
   })
 
   test('declared data is stored, secrets only as hashes', async () => {

@@ -1,5 +1,6 @@
 /** The files and names of the code map are those of the sources. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -19,8 +20,16 @@ test('every file of the code map exists, and has the names that stand after it',
     if (found.length === 0) problems.push(`There is no file ${path}`)
     const texts = await Promise.all(found.map((file) => readFile(`${root}/${file}`, 'utf8')))
     for (const [, name = ''] of names.matchAll(/`(?:[A-Za-z]+\.)?([A-Za-z]+)`/g))
-      if (texts.length > 0 && !texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)))
-        problems.push(`${path} has no ${name}`)
+      if (texts.length > 0 && !texts.some((text) => declares(text, name))) problems.push(`${path} has no ${name}`)
   }
+  for (const [, path = ''] of map.matchAll(/`((?:packages|docs|test|scripts|examples)\/[\w/-]+)`/g))
+    if (!existsSync(`${root}/${path}`)) problems.push(`There is no folder ${path}`)
   assert.deepEqual(problems, [])
 })
+
+/** As a declaration, a method or a member: a call alone does not count. */
+function declares(text: string, name: string): boolean {
+  const declared = `(?:function\\*?|class|const|let|interface|type|enum) ${name}\\b`
+  const member = `^ +(?:(?:readonly|static|async|get|export) )*[*#]?${name}\\??(?:<.*>)?(?:\\(.*\\{$|\\($|\\(.*\\)?: |:|,$)`
+  return new RegExp(`${declared}|${member}`, 'm').test(text)
+}

@@ -1,7 +1,7 @@
 /** The SQLite engine of feeds: the suite of all engines, with two workers that share the file. */
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -153,6 +153,24 @@ describe('feeds in SQLite', () => {
       assert.ok(written > 0 && written < 10, `${written} groups`)
     } finally {
       writer.close()
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('a file that can no longer be read fails what needs it, not the process', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    const file = join(folder, FEEDS_FILE)
+    const engine = await openSqliteFeeds({ dataFolder: folder, clock, sweepMs: 20, onError: () => {} })
+    try {
+      const other = new Sqlite(file)
+      other.pragma('wal_checkpoint(truncate)')
+      other.close()
+      await writeFile(file, Buffer.alloc(8_192, 'x'))
+      await assert.rejects(engine.check())
+      await sleep(100)
+      await assert.rejects(engine.check())
+    } finally {
+      await engine.close()
       await rm(folder, { recursive: true })
     }
   })

@@ -24,7 +24,7 @@ import {
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
-import type { Cell, Encoding } from '../../packages/server/src/query/model/result.ts'
+import type { Cell, TextEncoding } from '../../packages/server/src/query/model/result.ts'
 import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
 import { TextEncoders } from '../../packages/server/src/query/results/encoders.ts'
 
@@ -103,7 +103,7 @@ const CASES: readonly { type: IqlType; cells: readonly NonNullable<Cell>[] }[] =
   { type: BINARY, cells: [new Uint8Array(0), Uint8Array.of(0, 255), new Uint8Array(1000)] },
 ]
 
-const ENCODINGS: readonly Encoding[] = [
+const ENCODINGS: readonly TextEncoding[] = [
   { format: 'json', rows: 'objects', integers: 'numbers' },
   { format: 'json', rows: 'arrays', integers: 'strings' },
   { format: 'ndjson', rows: 'objects', integers: 'numbers' },
@@ -113,7 +113,7 @@ const ENCODINGS: readonly Encoding[] = [
 const NAMES = ['id', 'größe', 'a "quoted", name', '😀']
 
 function assertSame(
-  encoding: Encoding,
+  encoding: TextEncoding,
   types: readonly IqlType[],
   rows: readonly (readonly Cell[])[],
   numbers = rows,

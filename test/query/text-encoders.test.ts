@@ -29,7 +29,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import { splitCsv } from '../../packages/server/src/declarative/csv-file.ts'
-import type { Cell, Encoding } from '../../packages/server/src/query/model/result.ts'
+import type { Cell, TextEncoding } from '../../packages/server/src/query/model/result.ts'
 import { endOfText, TextEncoders } from '../../packages/server/src/query/results/encoders.ts'
 
 const ODD_TEXTS = [
@@ -163,7 +163,7 @@ function tables(names: Arbitrary<string>): Arbitrary<Table> {
 }
 
 /** Some rows at a time, as a long result is sent. */
-function toBytes({ columns, rows }: Table, encoding: Encoding): Buffer {
+function toBytes({ columns, rows }: Table, encoding: TextEncoding): Buffer {
   const encoder = new TextEncoders(columns).create(encoding)
   const chunks: Uint8Array[] = []
   for (const [index, row] of rows.entries()) {
@@ -201,7 +201,7 @@ function valueOfCell({ type }: ResultColumn, cell: Cell): unknown {
   return Object.is(cell, -0) ? 0 : cell
 }
 
-function valueOfJson({ type }: ResultColumn, json: unknown, { integers }: Encoding): unknown {
+function valueOfJson({ type }: ResultColumn, json: unknown, { integers }: TextEncoding): unknown {
   if (json === null) return null
   switch (type.kind) {
     case 'Integer':
@@ -260,7 +260,7 @@ function readValues({ columns, rows }: Table): unknown[][] {
   return rows.map((row) => columns.map((column, index) => valueOfCell(column, row[index] ?? null)))
 }
 
-function valuesOfJson(columns: readonly ResultColumn[], row: unknown, encoding: Encoding): unknown[] {
+function valuesOfJson(columns: readonly ResultColumn[], row: unknown, encoding: TextEncoding): unknown[] {
   assert.ok(typeof row === 'object' && row !== null)
   assert.equal(Array.isArray(row), encoding.rows === 'arrays')
   const members = new Map(Object.entries(row))
@@ -285,7 +285,7 @@ function describedIn(columns: object): unknown {
 for (const rows of ['objects', 'arrays'] as const) {
   for (const integers of ['numbers', 'strings'] as const) {
     test(`JSON, rows as ${rows}, integers as ${integers}`, () => {
-      const encoding: Encoding = { format: 'json', rows, integers }
+      const encoding: TextEncoding = { format: 'json', rows, integers }
       fc.assert(
         fc.property(tables(unescapedName), (table) => {
           const result = parseExactly(toBytes(table, encoding).toString()) as { Columns: object; Rows: unknown[] }
@@ -298,7 +298,7 @@ for (const rows of ['objects', 'arrays'] as const) {
 
     for (const header of ['none', 'columns'] as const)
       test(`NDJSON, rows as ${rows}, integers as ${integers}, header: ${header}`, () => {
-        const encoding: Encoding = { format: 'ndjson', rows, integers, header }
+        const encoding: TextEncoding = { format: 'ndjson', rows, integers, header }
         fc.assert(
           fc.property(tables(unescapedName), (table) => {
             const lines = toBytes(table, encoding).toString().split('\n')
@@ -322,7 +322,7 @@ test('names are escaped in JSON', () => {
 })
 
 test('CSV', async () => {
-  const encoding: Encoding = { format: 'csv', rows: 'objects', integers: 'numbers' }
+  const encoding: TextEncoding = { format: 'csv', rows: 'objects', integers: 'numbers' }
   await fc.assert(
     fc.asyncProperty(tables(anyName), async (table) => {
       const { columns } = table

@@ -13,6 +13,7 @@ import { resourceCommands } from '../../packages/server/src/cli/admin/resource-c
 import { parseArguments } from '../../packages/server/src/cli/args.ts'
 import { helpPage } from '../../packages/server/src/cli/command.ts'
 import { checkShape } from '../../packages/server/src/declarative/check-shape.ts'
+import { defer } from '../../packages/server/src/declarative/deferral.ts'
 import { exportDeclaration } from '../../packages/server/src/declarative/export.ts'
 import { reconcile } from '../../packages/server/src/declarative/reconcile.ts'
 import { describeApi } from '../../packages/server/src/http/openapi.ts'
@@ -186,6 +187,18 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     assert.equal(await run(`entitlement remove ${key}`), `The entitlement to ${key} was taken away.`)
   })
 
+  const reconcileEnv = () => ({
+    database: admin.env.database,
+    clock: admin.env.clock,
+    audit: admin.env.audit,
+    mail: undefined,
+    environment: { KEY: 'a-key-of-the-file' },
+    tables: undefined,
+    digestKey: Buffer.alloc(32),
+    providerKey: Buffer.alloc(32),
+    resources: RESOURCES,
+  })
+
   test('a file declares it: shape, checks, dry run, plan, pruning, and an export that is the same file', async () => {
     const apply = async (entitlements: readonly object[], { prune = false, isDryRun = false } = {}) => {
       const checked = checkShape({ entitlements, prune }, RESOURCES)
@@ -196,17 +209,6 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
         [change.action, change.what, change.name, ...(change.action === 'update' ? change.differences : [])].join(' '),
       )
     }
-    const reconcileEnv = () => ({
-      database: admin.env.database,
-      clock: admin.env.clock,
-      audit: admin.env.audit,
-      mail: undefined,
-      environment: { KEY: 'a-key-of-the-file' },
-      tables: undefined,
-      digestKey: Buffer.alloc(32),
-      providerKey: Buffer.alloc(32),
-      resources: RESOURCES,
-    })
     const news = { product: 'wire', who: 'trader', from: '2026-01-01' }
     const gold = { product: 'gold', who: 'trader', from: '2026-01-01', seats: 9 }
     assert.deepEqual(await apply([{ ...news, from: 'today' }]), [
@@ -236,6 +238,32 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const exported = await exportDeclaration(admin.env.stores, options)
     assert.deepEqual(exported.entitlements, [{ ...gold, seats: 8 }, news])
     assert.deepEqual(await apply(exported.entitlements ?? [], { prune: true }), [])
+  })
+
+  test('a file keeps the API whose scope one names, and defers one that names a deferred scope', async () => {
+    const scoped: typeof ENTITLEMENTS = { ...ENTITLEMENTS, namedScopes: ({ note }) => [note] }
+    const resources = [...listResources(), scoped]
+    const declare = (declaration: object) => {
+      const checked = checkShape(declaration, resources)
+      return 'faults' in checked ? assert.fail(JSON.stringify(checked.faults)) : checked.declaration
+    }
+    const apply = (declaration: object) =>
+      reconcile(
+        { source: 'file', folder: '.', declaration: declare(declaration), rows: new Map() },
+        { ...reconcileEnv(), resources },
+      )
+    const apis = [{ resource: 'urn:desk', scopes: [{ name: 'desk:read' }] }]
+    const named = { product: 'scoped', who: 'trader', from: '2026-01-01', note: 'desk:read' }
+    const other = { product: 'other', who: 'trader', from: '2026-01-01' }
+    const { entitlements } = {
+      entitlements: [],
+      ...defer(declare({ apis, entitlements: [named, other] }), resources)?.declaration,
+    }
+    assert.deepEqual(entitlements, [other])
+    await apply({ apis, entitlements: [named] })
+    const refusal = /cannot be removed; the entitlement scoped\/trader\/2026-01-01 use them/
+    await assert.rejects(apply({ apis: [], prune: true }), refusal)
+    await apply({ apis: [], entitlements: [], prune: true })
   })
 
   test('OpenAPI and the documentation have it', () => {

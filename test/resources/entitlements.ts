@@ -59,6 +59,7 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
   }),
   present: (entitlement) => ({ ...declare(entitlement), seats: entitlement.seats, paused: entitlement.paused }),
   declare,
+  namedScopes: 'none',
   refersTo: ['roles'],
   faults: ({ who }, { roles }) => (roles.has(who) ? [] : [{ path: 'who', text: unknownName('role', who, roles) }]),
   faultsTogether(after, _before, buildPath) {

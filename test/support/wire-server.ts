@@ -24,6 +24,7 @@ export interface TestWire {
 
 export interface TestWireOptions {
   readonly openSession?: OpenSession
+  readonly loadSessions?: () => Promise<OpenSession>
   readonly settings?: Partial<WireSettings>
   readonly bus?: Bus
   readonly passCancelOn?: (processId: number, digest: string) => Promise<boolean>
@@ -43,7 +44,7 @@ export async function startWire(test: Pick<TestContext, 'after'>, options: TestW
       authenticate: mint.authenticate,
       checkSecret: async () => ({ outcome: 'wrong', reason: 'no secrets here' }),
       findUsername: async () => undefined,
-      loadSessions: async () => options.openSession ?? readySession,
+      loadSessions: options.loadSessions ?? (async () => options.openSession ?? readySession),
       certificate: undefined,
       bus,
       clock: Date.now,

@@ -5,6 +5,7 @@ import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { onSqlite } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { message } from '../support/wire-client.ts'
 import { bind, execute, parse, SYNC, WireSession } from '../support/wire-session.ts'
 
 /** More than the sockets take. */
@@ -112,6 +113,29 @@ onSqlite('the outcomes of statements', (place) => {
       })
       assert.deepEqual(ended, { 'Limit.Cancelled': 1 })
     }
+  })
+
+  test('a COPY in a block is counted once: when it is written, or when it fails', async () => {
+    const session = await open()
+    const copy = (rows: string) =>
+      session.send(message('Q', 'COPY loose FROM STDIN\0'), message('d', rows), message('c'))
+    for (const statements of [[], ["INSERT INTO loose (v) VALUES ('b')"]]) {
+      const written = await counted(async () => {
+        await session.query('BEGIN')
+        await copy('a\n')
+        for (const statement of statements) await session.query(statement)
+        await session.query('COMMIT')
+      })
+      assert.deepEqual(written, { ok: 1 })
+    }
+    const failed = await counted(async () => {
+      await session.query('BEGIN')
+      await copy('a\tb\n')
+      await session.query('ROLLBACK')
+    })
+    assert.deepEqual(Object.values(failed), [1])
+    assert.equal(failed.ok, undefined)
+    session.close()
   })
 
   test('rows of an INSERT that there is no memory for are not counted any more once it is refused', async () => {

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
 import { useServer } from '../support/server.ts'
 import { errorFields, message, type Reply, signInTo, startUp, WireClient } from '../support/wire-client.ts'
+import { readySession, startWire } from '../support/wire-server.ts'
 
 const server = useServer({ flags: { '--demo': 'true', '--wire-port': '0' } })
 const port = (): number => server.wirePort ?? 0
@@ -208,4 +209,53 @@ test('passwords are off unless wire_passwords says otherwise, and the answer doe
   const machine = await signInTo(other.wirePort ?? 0, 'demo-service', 'demo-service-secret')
   machine.client.close()
   assert.equal(readCode(machine.replies), 'signed in')
+})
+
+describe('what runs statements is loaded', () => {
+  test('by a sign-in that is accepted, and not by others', async (context) => {
+    let loaded = 0
+    const wire = await startWire(context, {
+      async loadSessions() {
+        loaded += 1
+        return readySession
+      },
+    })
+    const { replies } = await signInTo(wire.port, 'token', 'wrong')
+    assert.deepEqual([readCode(replies), loaded], ['28P01', 0])
+    const accepted = await signInTo(wire.port, 'token', await wire.mint.issue())
+    assert.deepEqual([readCode(accepted.replies), loaded], ['signed in', 1])
+    accepted.client.close()
+  })
+
+  test('a token that is revoked meanwhile is refused', async (context) => {
+    const wire = await startWire(context, {
+      async loadSessions() {
+        await wire.publish({ kind: 'token-revoked', tokenId: 'revoked', expiresAt: Date.now() + 60_000 })
+        return readySession
+      },
+    })
+    const { replies } = await signInTo(wire.port, 'token', await wire.mint.issue({ tokenId: 'revoked' }))
+    assert.equal(readCode(replies), '28P01')
+    assert.deepEqual([...wire.wire.connections()], [])
+  })
+
+  test('two sign-ins for which it fails are closed, and a refusal meanwhile is recorded', async (context) => {
+    const wire = await startWire(context, {
+      loadSessions: () => Promise.reject(new Error('The file is damaged')),
+    })
+    const token = await wire.mint.issue()
+    const [one, other, wrong] = await Promise.all(
+      [token, token, 'wrong'].map((secret) => signInTo(wire.port, 'token', secret)),
+    )
+    assert.deepEqual(
+      [one, other, wrong].map((each) => readCode(each?.replies ?? [])),
+      ['closed', 'closed', '28P01'],
+    )
+    assert.equal(wire.log.filter((line) => line.includes('The file is damaged')).length, 2)
+    assert.deepEqual(
+      wire.audited.map(({ event }) => event),
+      ['wire.refused'],
+    )
+    assert.deepEqual([...wire.wire.connections()], [])
+  })
 })

@@ -199,6 +199,9 @@ async function applyResource(
   if (resource === undefined) throw new Error(`There is no resource ${change.what}`)
   const before = await resource.store(inside.stores).find(change.name)
   if (change.action === 'create' || (change.action === 'update' && before !== undefined))
-    await putItem(resource, change.target, { ...inside, before, secret: change.secret, isDeclared: true })
+    await putItem(resource, change.target, {
+      ...{ ...inside, before, secret: change.secret },
+      ...{ isDeclared: true, isNew: change.action === 'create' },
+    })
   else if (change.action === 'remove' && before !== undefined) await removeItem(resource, change.name, before, inside)
 }

@@ -4,8 +4,11 @@
  */
 
 import type { DeclaredClient } from '../resources/client-shape.ts'
-import type { AnyResource } from '../resources/define-resource.ts'
+import type { AnyResource, AnySection } from '../resources/define-resource.ts'
 import { listResources } from '../resources/resources.ts'
+import { namesScope } from '../resources/scope-uses.ts'
+import { TABLES } from '../resources/tables.ts'
+import { VIEWS } from '../resources/views.ts'
 import { TOKEN_EXCHANGE } from '../store/clients/client-metadata.ts'
 import { declaredIn } from './sections.ts'
 import type { Declaration } from './shape.ts'
@@ -15,7 +18,7 @@ interface DeferrableSection {
   /** Whether the declaration has something that must wait. */
   isIn(declaration: Declaration): boolean
   /** The declaration without the section and what depends on it. */
-  without(declaration: Declaration): Declaration
+  without(declaration: Declaration, resources: readonly AnyResource[]): Declaration
 }
 
 /** Kinds to which others refer, and those of which only some must wait. */
@@ -54,17 +57,21 @@ export function defer(
 ): Deferred | undefined {
   const waiting = [...SECTIONS, ...otherSections(resources)].filter(({ isIn }) => isIn(declaration))
   if (waiting.length === 0) return undefined
-  const { prune, ...left } = waiting.reduce((whole, { without }) => without(whole), declaration)
+  const { prune, ...left } = waiting.reduce((whole, { without }) => without(whole, resources), declaration)
   return { declaration: left, sections: waiting.map(({ section }) => section) }
 }
 
 /** Roles and clients come without custom scopes; what is protected by such a scope does not come without its protection. */
-function withoutApis({ apis = [], ...rest }: Declaration): Declaration {
+function withoutApis({ apis = [], ...rest }: Declaration, resources: readonly AnyResource[]): Declaration {
   const own = new Set(apis.flatMap(({ scopes = [] }) => scopes.map(({ name }) => name)))
-  const names = (...scopes: readonly (string | null | undefined)[]) => scopes.some((scope) => own.has(scope ?? ''))
-  const { roles, clients, tables, views, feeds, controllers } = rest
+  const { roles, clients } = rest
+  const lists = [...resources, TABLES, VIEWS].map((resource: AnySection) => [
+    resource.section,
+    declaredIn(rest, resource)?.filter((each) => !namesScope(resource, resource.toItem(each), own)),
+  ])
   return {
     ...rest,
+    ...Object.fromEntries(lists.filter(([, list]) => list !== undefined)),
     ...(roles && {
       roles: roles.map((role) => ({ ...role, scopes: (role.scopes ?? []).filter((scope) => !own.has(scope)) })),
     }),
@@ -73,12 +80,6 @@ function withoutApis({ apis = [], ...rest }: Declaration): Declaration {
         const scopes = client.scope?.split(' ').filter((scope) => !own.has(scope))
         return scopes === undefined ? client : { ...client, scope: scopes.length === 0 ? 'openid' : scopes.join(' ') }
       }),
-    }),
-    ...(tables && { tables: tables.filter((table) => !names(table.read_scope, table.write_scope)) }),
-    ...(views && { views: views.filter((view) => !names(view.read_scope)) }),
-    ...(feeds && { feeds: feeds.filter(({ read, write }) => !names(read, write)) }),
-    ...(controllers && {
-      controllers: controllers.filter(({ topics }) => !names(...topics.map(({ needs }) => needs))),
     }),
   }
 }

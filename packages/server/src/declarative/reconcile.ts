@@ -6,7 +6,6 @@ import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import type { AccountsEnv } from '../accounts/accounts.ts'
-import { readAllClients } from '../resources/all-pages.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, takenNames } from '../resources/controller-names.ts'
@@ -14,7 +13,6 @@ import { CONTROLLERS } from '../resources/controllers.ts'
 import { type AnyResource, foldedKey, type SecretDigests } from '../resources/define-resource.ts'
 import { FEEDS } from '../resources/feeds.ts'
 import { listResources } from '../resources/resources.ts'
-import { removedScopes } from '../resources/scope-uses.ts'
 import { TABLES } from '../resources/tables.ts'
 import { type BoundView, VIEWS } from '../resources/views.ts'
 import type { Fault } from '../schema/check-schema.ts'
@@ -24,7 +22,7 @@ import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
 import { CHANGE_LOCK } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
-import { scopeRemovalFaults, wantedScopes } from './api-changes.ts'
+import { scopeRemovalFaults } from './api-changes.ts'
 import { apply } from './apply.ts'
 import { attributeChangeFaults } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
@@ -190,7 +188,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
         signingKeys: await stores.signingKeys.list(),
       },
     ),
-    ...(await removedScopeFaults(declaration, state, stores)),
+    ...(await scopeRemovalFaults(declaration, state, stores, resources)),
     ...resources.flatMap((resource) => [
       // Those of APIs are known before the server is open: see checkMeaning.
       ...(resource === APIS ? [] : togetherFaults(resource, declaration, stateFor(resource, state))),
@@ -236,13 +234,6 @@ async function deferIfNeeded(
     )
   onDeferred(deferred.sections, older)
   return { ...declared, declaration: deferred.declaration }
-}
-
-/** All clients are read only where a scope is to be removed. */
-async function removedScopeFaults(declaration: Declaration, state: CurrentState, stores: Stores): Promise<Fault[]> {
-  const existing = [...state.apis.values()]
-  if (removedScopes(existing, wantedScopes(declaration, existing)).size === 0) return []
-  return scopeRemovalFaults(declaration, state, await readAllClients(stores))
 }
 
 /** Of nodes that start at the same time, the second waits and finds nothing left to do. */

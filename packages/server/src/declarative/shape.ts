@@ -45,9 +45,7 @@ export const DECLARATION = {
     controllers: CONTROLLERS.list,
     providers: PROVIDERS.list,
     feeds: FEEDS.list,
-    prune: flag(
-      'Remove APIs, roles, attributes, users, clients, tables, views, providers, feeds and controllers that are not in this file, of each list that is.',
-    ),
+    prune: flag('Remove what is not in this file, of each list that is.'),
   }),
 } as const
 

@@ -4,10 +4,7 @@ import type { XStatic } from 'typebox/schema'
 import { closed, number, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
-import { KnownScopes } from '../store/apis/known-scopes.ts'
-import { readAllClients } from './all-pages.ts'
-import type { JsonObject, Known, Resource, World } from './define-resource.ts'
-import { clientsOfApis, removedScopes, usersOfScopes } from './scope-uses.ts'
+import type { JsonObject, Known, Resource } from './define-resource.ts'
 
 export type DeclaredApi = XStatic<typeof API>
 
@@ -67,10 +64,11 @@ export const APIS = {
   present: presentApi,
   declare: declareApi,
   compare: (api) => presentApi(api),
+  namedScopes: 'none',
   refersTo: ['attributes'],
   faults: apiFaults,
   faultsTogether: apisFaults,
-  refusal: refuseUsed,
+  refusal: async (...change) => (await import('./api-uses.ts')).refuseUsed(...change),
   isNamedByTables: true,
   isNewerThanNodes: () => true,
   store: ({ apis }) => apis,
@@ -215,29 +213,6 @@ function apisFaults(after: readonly Api[], _before: unknown, memberPath: (resour
         })
     }
   return faults
-}
-
-/** Users of scopes that a refusal names. */
-const MOST_NAMED = 20
-
-/** Scopes that something names are not removed, nor the API that a client is. */
-async function refuseUsed(before: Api, after: Api | undefined, { stores, tables }: World): Promise<string | undefined> {
-  const removed = removedScopes([before], new KnownScopes(after === undefined ? [] : [after]))
-  const clients = removed.size > 0 || after === undefined ? await readAllClients(stores) : []
-  const ofApi = after === undefined ? clientsOfApis(new Set([before.resource]), clients) : []
-  if (ofApi.length > 0) return `The API is named by ${ofApi.slice(0, MOST_NAMED).join(', ')} as api: change these first`
-  if (removed.size === 0) return undefined
-  const users = usersOfScopes(removed, {
-    roles: await stores.roles.list(),
-    clients,
-    attributes: await stores.attributes.list(),
-    feeds: await stores.feeds.list(),
-    controllers: await stores.controllers.list(),
-    tables,
-  })
-  if (users.length === 0) return undefined
-  const named = [...users.slice(0, MOST_NAMED), ...(users.length > MOST_NAMED ? ['others'] : [])].join(', ')
-  return `The scopes ${[...removed].slice(0, MOST_NAMED).join(', ')} are used by ${named}: change these first`
 }
 
 function toApi({ resource, name, access_token_lifetime, claims, scopes }: DeclaredApi): Api {

@@ -83,6 +83,7 @@ export const ATTRIBUTES = {
   present: presentAttribute,
   compare: (attribute) => presentAttribute(attribute),
   declare: ({ name, type, many, ...claim }) => ({ name, type, ...(many && { many }), ...declareClaim(claim) }),
+  namedScopes: ({ scope }) => [scope],
   refersTo: ['scopes'],
   faults: attributeFaults,
   faultsTogether: attributesFaults,

@@ -1,4 +1,5 @@
 /** Clients: the applications that get tokens. */
+import { splitWords } from '../lib/words.ts'
 import { list } from '../schema/builders.ts'
 import { hasSecret } from '../store/clients/client-metadata.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
@@ -25,6 +26,7 @@ export const CLIENTS = {
     return { ...clientMetadata(client), ...(disabled === true && { disabled }) }
   },
   compare: (client) => clientMetadata(client),
+  namedScopes: ({ scope = '', exchange_scope: exchanged = '' }) => [...splitWords(scope), ...splitWords(exchanged)],
   refersTo: ['scopes', 'attributes', 'signingKeys'],
   faults: (client, { scopes, attributes, signingKeys }) => [
     ...clientFaults(client, scopes),

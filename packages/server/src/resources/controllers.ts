@@ -77,6 +77,7 @@ export const CONTROLLERS = {
     concurrency: controller.concurrency,
   }),
   declare: declareController,
+  namedScopes: ({ topics }) => topics.map(({ needs }) => needs),
   refersTo: ['scopes'],
   faults: controllerFaults,
   conflict: async ({ name }, { feeds }) => (await feeds.find(name)) && `${name} is the name of a feed: choose another`,

@@ -43,6 +43,8 @@ export interface Section<Item extends object, Declared extends object> {
   /** What the plan of a file compares, if it is not the item. */
   compare?(item: Item): object
 
+  /** The scopes that one names: no API loses them meanwhile. */
+  readonly namedScopes: 'none' | NamedScopes<Item>
   /** What `faults` and `faultsTogether` need to know; other names are not read. */
   readonly refersTo?: readonly (keyof KnownLists)[]
   /** What is wrong with one declaration that has the schema. */
@@ -60,6 +62,9 @@ export interface Section<Item extends object, Declared extends object> {
   /** Whether an exported file has the section only if there is one. */
   readonly isExportedIfAny?: true
 }
+
+/** The type of a method, so that a definition of any items is an AnySection. */
+type NamedScopes<Item> = { of(item: Item): readonly (string | null | undefined)[] }['of']
 
 /** A kind with administration routes, and with commands. */
 export interface Resource<Item extends object, Declared extends object> extends Section<Item, Declared> {
@@ -167,6 +172,8 @@ export interface ItemChange<Item> extends ChangeInside {
   readonly secret: NewSecret | undefined
   /** Whether it comes from a file, which sets the secrets. */
   readonly isDeclared: boolean
+  /** Whether a file creates it, although there may be one since the plan was made. */
+  readonly isNew?: boolean
   /** Of a request that changes one. */
   readonly patch?: JsonObject
 }

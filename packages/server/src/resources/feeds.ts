@@ -90,6 +90,7 @@ export const FEEDS = {
   present: presentFeed,
   declare: declareFeed,
   compare: (feed) => presentFeed(feed),
+  namedScopes: ({ read, write }) => [read, write],
   refersTo: ['scopes'],
   faults: feedFaults,
   conflict: async ({ name }, { controllers }) =>

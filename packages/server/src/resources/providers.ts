@@ -28,6 +28,7 @@ export const PROVIDERS = {
   declare: declareProvider,
   compare: declareProvider,
   merge: mergeProvider,
+  namedScopes: 'none',
   refersTo: ['roles', 'attributes'],
   faults: (provider, { roles, attributes }) => providerFaults(provider, roles, attributes),
   faultsTogether: providersFaults,

@@ -49,6 +49,7 @@ export const ROLES = {
   }),
   // Removing the mark is saying false.
   merge: (role, patch) => mergePatch(role, patch.provisioned === null ? { ...patch, provisioned: false } : patch),
+  namedScopes: ({ scopes }) => scopes,
   refersTo: ['scopes'],
   faults: roleFaults,
   isNewerThanNodes: ({ provisioned }) => provisioned === true,

@@ -100,6 +100,7 @@ export const TABLES = {
   ],
   toItem: tableTarget,
   declare: declareTable,
+  namedScopes: ({ readScope, writeScope }) => [readScope, writeScope],
   refersTo: ['scopes'],
   faults: tableFaults,
 } as const satisfies Section<TableTarget, DeclaredTable>

@@ -57,6 +57,7 @@ export const USERS = {
   declare: declareUser,
   compare: ({ mustChangePassword, stored, ...user }) => user,
   merge: mergeUser,
+  namedScopes: 'none',
   refersTo: ['roles', 'attributes'],
   faults: userFaults,
   requestFaults: namedPlaceFaults,
@@ -194,9 +195,9 @@ function planPassword(
 
 async function putUser(
   { mustChangePassword, stored: _, ...user }: UserItem,
-  { accounts, before, secret, isDeclared, patch }: ItemChange<UserItem>,
+  { accounts, before, secret, isDeclared, isNew, patch }: ItemChange<UserItem>,
 ): Promise<undefined> {
-  if (before?.stored === undefined) {
+  if (before?.stored === undefined || isNew === true) {
     const password = { passwordHash: secret?.value, declaredDigest: secret?.digest, mustChangePassword }
     await accounts.createUser({ ...user, ...password })
     return

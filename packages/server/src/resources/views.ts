@@ -41,6 +41,7 @@ export const VIEWS = {
   patterns: [TABLE_NAME_PATTERN],
   toItem: viewTarget,
   declare: declareView,
+  namedScopes: ({ readScope }) => [readScope],
   refersTo: ['scopes'],
   faults: viewFaults,
 } as const satisfies Section<ViewTarget, DeclaredView>

@@ -44,7 +44,7 @@ export interface WireSettings {
 }
 
 export interface WireEnv extends SignInEnv, Pick<ConnectionEnv, 'findUsername'> {
-  /** Called by each sign-in. */
+  /** Called by each sign-in that is accepted. */
   readonly loadSessions: () => Promise<OpenSession>
   readonly settings: WireSettings
   readonly certificate: Certificate | undefined
@@ -249,11 +249,12 @@ export class Wire {
       const channel = new SignInChannel(socket, reader, rest)
       const result = await signIn({ user, address, connectionId }, channel, this.#env)
       signedIn = result
+      const { principal, method } = requireGood(result)
       const openSession = await this.#env.loadSessions()
       channel.release()
       // The time for the sign-in may be over.
       if (socket.destroyed) throw new ConnectionGone()
-      const { principal, method } = this.#accepted(result, events)
+      if (!survives(principal, events)) throw new NotAccepted({ outcome: 'wrong', reason: 'revoked meanwhile' })
       const limit = this.#admission.signIn(principal.subject)
       if (limit !== undefined) throw new Limited(limit)
       this.#admission.leave(accepted)
@@ -297,14 +298,6 @@ export class Wire {
     } finally {
       this.#signingIn.delete(events)
     }
-  }
-
-  #accepted(result: SignInResult, events: readonly GateEvent[]): Extract<SignInResult, { outcome: 'good' }> {
-    if (result.outcome !== 'good') throw new NotAccepted(result)
-    if (!mayUsePlatform(result.principal))
-      throw new NotAccepted({ outcome: 'wrong', reason: 'no rights on the platform' })
-    if (!survives(result.principal, events)) throw new NotAccepted({ outcome: 'wrong', reason: 'revoked meanwhile' })
-    return result
   }
 
   #onRefused(error: unknown, socket: Socket, address: string, requestId: string): void {
@@ -377,6 +370,14 @@ const MOST_REFUSED = 200
 /** The other refusals are counted only: nothing bounds how many a hostile client causes. */
 const AUDITED: ReadonlySet<string> = new Set(['signin', 'user'])
 const SHUTTING_DOWN = { sqlstate: '57P03', message: 'The server is stopping: connect again' }
+
+/** Before anything is loaded for the connection. */
+function requireGood(result: SignInResult): Extract<SignInResult, { outcome: 'good' }> {
+  if (result.outcome !== 'good') throw new NotAccepted(result)
+  if (!mayUsePlatform(result.principal))
+    throw new NotAccepted({ outcome: 'wrong', reason: 'no rights on the platform' })
+  return result
+}
 
 /** Passwords and tokens do not cross a network in clear text. */
 function requireSecure(socket: Socket, address: string): void {

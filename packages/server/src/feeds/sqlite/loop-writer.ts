@@ -38,12 +38,17 @@ export class LoopWriter {
     const begun = this.#monotonic()
     this.#usedMs = Math.max(0, this.#usedMs - (begun - this.#countedAt) * SHARE)
     this.#countedAt = begun
-    if (this.#usedMs > MOST_MS || !this.#areShort(jobs)) return undefined
-    const results = this.#writer.write(jobs)
-    this.#usedMs += this.#monotonic() - begun
-    return results.some((result) => result.kind === 'failed' && result.code.startsWith('SQLITE_BUSY'))
-      ? undefined
-      : results
+    if (this.#usedMs > MOST_MS) return undefined
+    try {
+      if (!this.#areShort(jobs)) return undefined
+      const results = this.#writer.write(jobs)
+      this.#usedMs += this.#monotonic() - begun
+      const isBusy = results.some((result) => result.kind === 'failed' && result.code.startsWith('SQLITE_BUSY'))
+      return isBusy ? undefined : results
+    } catch {
+      // The file cannot be read, for example. The jobs fail with the reason that the thread finds.
+      return undefined
+    }
   }
 
   close(): void {

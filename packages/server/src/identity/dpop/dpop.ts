@@ -5,7 +5,6 @@ import { type CheckProof, proofChallenge } from '../../http/request/proof.ts'
 import { type Remembered, ReplayMemories, type UsedOnce } from '../../lib/replay-memory.ts'
 import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { ClientDirectory } from '../clients/client-directory.ts'
 import { refuse } from '../oauth-error.ts'
 import { createBatchVerifier, type Verification } from '../tokens/verifier.ts'
 import { createAddresses } from './addresses.ts'
@@ -27,7 +26,7 @@ export interface DpopOptions {
   readonly startedAt: number
   readonly clock: Clock
   readonly spentJwts: SpentJwts
-  readonly clients: Pick<ClientDirectory, 'find'>
+  readonly clients: { find(clientId: string): Promise<{ readonly public: boolean } | undefined> }
   readonly audit: Audit
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void

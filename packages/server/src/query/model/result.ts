@@ -1,9 +1,21 @@
 /** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'arrow' | 'parquet' | 'wire'
+/** Small results of these are made as strings. */
+export type TextFormat = 'json' | 'ndjson' | 'csv'
+type BinaryFormat = 'arrow' | 'parquet' | 'wire'
+export type Format = TextFormat | BinaryFormat
 
-export interface Encoding {
-  readonly format: Format
+export type Encoding = TextEncoding | BinaryEncoding
+
+export interface TextEncoding extends ValueForms {
+  readonly format: TextFormat
+}
+
+interface BinaryEncoding extends ValueForms {
+  readonly format: BinaryFormat
+}
+
+interface ValueForms {
   readonly rows: 'objects' | 'arrays'
   /** Integers as exact JSON numbers, or as strings for clients that read every number as a double. */
   readonly integers: 'numbers' | 'strings'
@@ -41,9 +53,17 @@ export function reportsTruncation({ format }: Encoding): boolean {
   return format === 'json' || format === 'ndjson'
 }
 
-/** Whether results are text, so that small ones are made as strings. */
-export function isText({ format }: Encoding): boolean {
-  return format === 'json' || format === 'ndjson' || format === 'csv'
+export function isText(encoding: Encoding): encoding is TextEncoding {
+  switch (encoding.format) {
+    case 'json':
+    case 'ndjson':
+    case 'csv':
+      return true
+    case 'arrow':
+    case 'parquet':
+    case 'wire':
+      return false
+  }
 }
 
 /**

@@ -4,7 +4,14 @@
  * too: live rows are compared as strings.
  */
 import type { ResultColumn } from 'gatehouse-iql'
-import { type Encoding, isText, type RowEncoder, type TextRowEncoder, wireForm } from '../model/result.ts'
+import {
+  type Encoding,
+  isText,
+  type RowEncoder,
+  type TextEncoding,
+  type TextRowEncoder,
+  wireForm,
+} from '../model/result.ts'
 import type { AddCell } from '../types/representation.ts'
 import { TextBytes } from '../types/text-bytes.ts'
 import { representation } from '../types/types.ts'
@@ -12,23 +19,26 @@ import { textForm } from './encoders.ts'
 
 export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
   if (isText(encoding)) return createByteEncoder(encoding, columns)
-  if (encoding.format === 'wire') {
-    const { createWireEncoder } = await import('./wire-rows.ts')
-    return createWireEncoder(wireForm(encoding), columns)
-  }
   // Most servers never need them.
-  if (encoding.format === 'arrow') {
-    const { createArrowEncoder } = await import('./arrow.ts')
-    return createArrowEncoder(columns)
+  switch (encoding.format) {
+    case 'wire': {
+      const { createWireEncoder } = await import('./wire-rows.ts')
+      return createWireEncoder(wireForm(encoding), columns)
+    }
+    case 'arrow': {
+      const { createArrowEncoder } = await import('./arrow.ts')
+      return createArrowEncoder(columns)
+    }
+    case 'parquet': {
+      const { ParquetEncoder } = await import('./parquet/encoder.ts')
+      return new ParquetEncoder(columns)
+    }
   }
-  const { ParquetEncoder } = await import('./parquet/encoder.ts')
-  return new ParquetEncoder(columns)
 }
 
-export function createByteEncoder(encoding: Encoding, columns: readonly ResultColumn[]): TextRowEncoder {
+export function createByteEncoder(encoding: TextEncoding, columns: readonly ResultColumn[]): TextRowEncoder {
   const { header, between, after } = textForm(encoding, columns)
-  const { open, leads, absent, close, writers } =
-    encoding.format === 'csv' ? csvRow(columns) : jsonRow(encoding, columns)
+  const { open, leads, absent, close, writers } = rowParts(encoding, columns)
   const [first, next, end] = [Buffer.from(open), Buffer.from(between + open), Buffer.from(close + after)]
   const noValue = Buffer.from(absent)
   const parts = writers.map((write, index) => ({ lead: Buffer.from(leads[index] ?? ''), write }))
@@ -67,7 +77,17 @@ interface RowParts {
   readonly writers: readonly AddCell[]
 }
 
-function jsonRow(encoding: Encoding, columns: readonly ResultColumn[]): RowParts {
+function rowParts(encoding: TextEncoding, columns: readonly ResultColumn[]): RowParts {
+  switch (encoding.format) {
+    case 'json':
+    case 'ndjson':
+      return jsonRow(encoding, columns)
+    case 'csv':
+      return csvRow(columns)
+  }
+}
+
+function jsonRow(encoding: TextEncoding, columns: readonly ResultColumn[]): RowParts {
   const isArray = encoding.rows === 'arrays'
   return {
     open: isArray ? '[' : '{',

@@ -1,6 +1,13 @@
 /** The text formats: rows of small results as strings, and what stands before and after rows. `byte-encoder.ts` has long results. */
 import { type ResultColumn, typeName } from 'gatehouse-iql'
-import type { Cell, Encoding, ReadOutcome, TextRowEncoder } from '../model/result.ts'
+import {
+  type Cell,
+  type Encoding,
+  isText,
+  type ReadOutcome,
+  type TextEncoding,
+  type TextRowEncoder,
+} from '../model/result.ts'
 import { csvText } from '../types/csv-form.ts'
 import { jsonText } from '../types/json-form.ts'
 import { representation } from '../types/types.ts'
@@ -18,11 +25,9 @@ export class TextEncoders {
     this.columns = columns
   }
 
-  create(encoding: Encoding): TextRowEncoder {
-    const { format } = encoding
-    const form = textForm(encoding, this.columns, format === 'json' ? this.jsonHead : undefined)
-    const writeRow = format === 'csv' ? csvRowWriter(this.columns) : this.#jsonRowWriter(encoding)
-    return new RowText(form.header, form.between, form.after, writeRow)
+  create(encoding: TextEncoding): TextRowEncoder {
+    const form = textForm(encoding, this.columns, encoding.format === 'json' ? this.jsonHead : undefined)
+    return new RowText(form.header, form.between, form.after, this.#rowWriter(encoding))
   }
 
   /** Everything before the first row. */
@@ -31,7 +36,17 @@ export class TextEncoders {
     return this.#jsonHead
   }
 
-  #jsonRowWriter(encoding: Encoding): RowWriter {
+  #rowWriter(encoding: TextEncoding): RowWriter {
+    switch (encoding.format) {
+      case 'json':
+      case 'ndjson':
+        return this.#jsonRowWriter(encoding)
+      case 'csv':
+        return csvRowWriter(this.columns)
+    }
+  }
+
+  #jsonRowWriter(encoding: TextEncoding): RowWriter {
     const writers = this.#jsonRowWriters[encoding.rows]
     const writer = writers[encoding.integers] ?? jsonRowWriter(encoding, this.columns)
     writers[encoding.integers] = writer
@@ -47,7 +62,7 @@ export interface TextForm {
 }
 
 export function textForm(
-  { format, header }: Encoding,
+  { format, header }: TextEncoding,
   columns: readonly ResultColumn[],
   knownJsonHead?: string,
 ): TextForm {
@@ -62,8 +77,6 @@ export function textForm(
       }
     case 'csv':
       return { header: csvHeader(columns), between: '', after: '\r\n' }
-    default:
-      throw new TypeError(`${format} is not a text`)
   }
 }
 
@@ -168,24 +181,38 @@ export interface ResultEnd {
 
 /** The bytes after the last row. */
 export function endOfResult(encoding: Encoding, outcome: ReadOutcome, end: ResultEnd): Uint8Array {
-  if (encoding.format === 'arrow') return ARROW_END
-  if (encoding.format !== 'parquet') return Buffer.from(endOfText(encoding, outcome, end))
-  if (outcome.trailer === undefined) throw new Error('A Parquet file without its footer')
-  return outcome.trailer
+  if (isText(encoding)) return Buffer.from(endOfText(encoding, outcome, end))
+  switch (encoding.format) {
+    case 'arrow':
+      return ARROW_END
+    case 'parquet':
+      if (outcome.trailer === undefined) throw new Error('A Parquet file without its footer')
+      return outcome.trailer
+    case 'wire':
+      throw new TypeError('HTTP does not have the format wire')
+  }
 }
 
 /** The trailer of a text format; empty in formats without one. */
 export function endOfText({ format }: Encoding, { rowCount }: ReadOutcome, end: ResultEnd): string {
   const { rowsAffected, isTruncated, nextCursor, requestId, elapsedMs } = end
-  if (format === 'json') {
-    const affected = rowsAffected === undefined ? '' : `,"RowsAffected":${rowsAffected}`
-    const truncated = isTruncated ? ',"Truncated":true' : ''
-    const next = nextCursor === undefined ? '' : `,"NextCursor":${JSON.stringify(nextCursor)}`
-    const request = `,"RequestId":${jsonText(requestId)},"ElapsedMs":${elapsedMs}`
-    return `],"RowCount":${rowCount}${affected}${truncated}${next}${request}}`
+  switch (format) {
+    case 'json': {
+      const affected = rowsAffected === undefined ? '' : `,"RowsAffected":${rowsAffected}`
+      const truncated = isTruncated ? ',"Truncated":true' : ''
+      const next = nextCursor === undefined ? '' : `,"NextCursor":${JSON.stringify(nextCursor)}`
+      const request = `,"RequestId":${jsonText(requestId)},"ElapsedMs":${elapsedMs}`
+      return `],"RowCount":${rowCount}${affected}${truncated}${next}${request}}`
+    }
+    case 'ndjson':
+      if (!isTruncated && nextCursor === undefined) return ''
+      return `${JSON.stringify({ Truncated: isTruncated, ...(nextCursor === undefined ? {} : { NextCursor: nextCursor }) })}\n`
+    case 'csv':
+    case 'arrow':
+    case 'parquet':
+    case 'wire':
+      return ''
   }
-  if (format !== 'ndjson' || (!isTruncated && nextCursor === undefined)) return ''
-  return `${JSON.stringify({ Truncated: isTruncated, ...(nextCursor === undefined ? {} : { NextCursor: nextCursor }) })}\n`
 }
 
 /** Reports an error after rows have been sent. Undefined if the format cannot: then the connection must be closed early. */

@@ -4,7 +4,14 @@
  */
 import { randomUUID } from 'node:crypto'
 import { isLongType, type ResultColumn } from 'gatehouse-iql'
-import { type Cell, type Encoding, isText, type RowEncoder, type TextRowEncoder } from '../model/result.ts'
+import {
+  type Cell,
+  type Encoding,
+  isText,
+  type RowEncoder,
+  type TextFormat,
+  type TextRowEncoder,
+} from '../model/result.ts'
 import { needsQuotes } from '../types/csv-form.ts'
 import { withoutLineBreaks } from '../types/json.ts'
 
@@ -22,9 +29,10 @@ type LongValue = string | Uint8Array
 export class LongRows {
   readonly #encoder: RowEncoder
   readonly #columns: readonly ResultColumn[]
-  readonly #format: Encoding['format']
+  /** Undefined in binary formats, which copy values as they are. */
+  readonly #textPieces: TextPieces | undefined
   readonly #mark = randomUUID()
-  /** The ordinals of the columns whose values can be long; none in binary formats, which copy values as they are. */
+  /** The ordinals of the columns whose values can be long; none in binary formats. */
   readonly #longColumns: readonly number[]
   /** The long values of the row that is kept back, in its order. */
   #values: { readonly value: LongValue; readonly column: number }[] = []
@@ -32,8 +40,8 @@ export class LongRows {
   constructor(encoder: RowEncoder, columns: readonly ResultColumn[], encoding: Encoding) {
     this.#encoder = encoder
     this.#columns = columns
-    this.#format = encoding.format
-    this.#longColumns = isText(encoding)
+    this.#textPieces = isText(encoding) ? TEXT_PIECES[encoding.format] : undefined
+    this.#longColumns = this.#textPieces
       ? columns.flatMap(({ type }, column) => (isLongType(type) ? [column] : []))
       : []
   }
@@ -102,16 +110,27 @@ export class LongRows {
         )
       return
     }
-    if (this.#format !== 'csv') {
-      const encode = this.#columns[column]?.type.kind === 'Json' ? withoutLineBreaks : escaped
-      for (const piece of splitText(text)) yield encode(piece)
-      return
-    }
-    const quote = needsQuotes(text) ? '"' : ''
-    yield quote
-    for (const piece of splitText(text)) yield quote === '' ? piece : piece.replaceAll('"', '""')
-    yield quote
+    yield* this.#textPieces?.(text, this.#columns[column]?.type.kind === 'Json') ?? []
   }
+}
+
+type TextPieces = (text: string, isJson: boolean) => Generator<string>
+
+const TEXT_PIECES: Readonly<Record<TextFormat, TextPieces>> = {
+  json: jsonPieces,
+  ndjson: jsonPieces,
+  csv: csvPieces,
+}
+
+function* jsonPieces(text: string, isJson: boolean): Generator<string> {
+  for (const piece of splitText(text)) yield isJson ? withoutLineBreaks(piece) : escaped(piece)
+}
+
+function* csvPieces(text: string): Generator<string> {
+  const quote = needsQuotes(text) ? '"' : ''
+  yield quote
+  for (const piece of splitText(text)) yield quote === '' ? piece : piece.replaceAll('"', '""')
+  yield quote
 }
 
 function isLong(cell: Cell | undefined): cell is LongValue {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import type { Encoding } from '../model/result.ts'
+import type { TextEncoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { QueryResult } from './call.ts'
 import type { Planning } from './run.ts'
@@ -21,7 +21,7 @@ export interface StatementResult {
   readonly rowsAffected: number | undefined
 }
 
-const ENCODING: Encoding = { format: 'ndjson', rows: 'objects', integers: 'numbers' }
+const ENCODING: TextEncoding = { format: 'ndjson', rows: 'objects', integers: 'numbers' }
 /** The rows are held in memory. */
 const LIMITS = { rows: 10_000, bytes: 16 * 1024 * 1024, skip: 0 }
 

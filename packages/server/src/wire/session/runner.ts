@@ -170,6 +170,21 @@ export class Runner {
     return runWork(this.#work(shown), this.#env, act)
   }
 
+  /** Reads rows that COMMIT writes: it is listed and can be cancelled, but observed only if it fails, since COMMIT is observed. */
+  async defer<Result>(shown: string, act: (running: RunningQuery) => Promise<Result>): Promise<Result> {
+    const run = new Run(this.#work(shown), this.#env)
+    try {
+      const running = run.begin()
+      running.beginImport()
+      const result = await act(running)
+      run.end()
+      return result
+    } catch (error) {
+      run.fail(error)
+      throw error
+    }
+  }
+
   // ── What calls are made of ────────────────────────────────────────────────────────────────────────────────────────
 
   #work(shown: string): Work {

@@ -107,10 +107,7 @@ export class CopyIn {
 
   /** Every value is read, and none is written before COMMIT. */
   #defer(parts: readonly Uint8Array[]): Promise<number> {
-    return this.#env.runner.work(shownCopy(this.#target.table), (running) => {
-      running.beginImport()
-      return this.#deferParts(parts, running.signal)
-    })
+    return this.#env.runner.defer(shownCopy(this.#target.table), ({ signal }) => this.#deferParts(parts, signal))
   }
 
   async #deferParts(parts: readonly Uint8Array[], signal: AbortSignal): Promise<number> {

@@ -148,10 +148,7 @@ class PortalRun {
     }
     if (copy === undefined) return add()
     // This can take long, so that it is listed and can be cancelled.
-    const replaced = runner.work(prepared.text, (running) => {
-      running.beginImport()
-      return replaceByInserts(copy, this.#env, running.signal)
-    })
+    const replaced = runner.defer(prepared.text, ({ signal }) => replaceByInserts(copy, this.#env, signal))
     return replaced.then(add)
   }
 

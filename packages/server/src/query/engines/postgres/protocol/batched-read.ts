@@ -1,7 +1,7 @@
 /** Reads small results in round trips that many requests share. A result that is not small, or takes long, is left to a portal. */
 import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
-import { type TextRowEncoder, wireForm } from '../../../model/result.ts'
+import { isText, type TextRowEncoder, wireForm } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
 import { createWireEncoder } from '../../../results/wire-rows.ts'
 import { BoundedRows, type RowDecoder } from '../../bounded-rows.ts'
@@ -46,7 +46,9 @@ export function createBatchedReads(options: BatchOptions): PrepareBatchedRead {
           ? undefined
           : run.encoding.format === 'wire'
             ? encodeMessages(rows, run, query, decodeRow)
-            : encode(rows, encoders.create(run.encoding), query.columns.length, decodeRow, run.limits)
+            : isText(run.encoding)
+              ? encode(rows, encoders.create(run.encoding), query.columns.length, decodeRow, run.limits)
+              : undefined
       if (whole === undefined) unbatchable.add(sql)
       return whole
     }

@@ -1,6 +1,7 @@
 /** Reads small results on the event loop: a row by its key, a few rows, or the first of many to see whether there are more. */
 
 import { BOUNDED_ROWS } from '../../../model/cost-class.ts'
+import { isText, type TextEncoding } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
 import { BoundedRows, CHUNK_BYTES, type RowDecoder } from '../../bounded-rows.ts'
 import type { ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
@@ -31,10 +32,10 @@ export class InlineRead {
       this.#readWire ??= wireReader(this.#statements, this.#query)
       return this.#readWire(run)
     }
-    return this.#readText(run)
+    return isText(run.encoding) ? this.#readText(run, run.encoding) : undefined
   }
 
-  #readText({ encoding, limits, parameters }: ReadRun): WholeRead | undefined {
+  #readText({ limits, parameters }: ReadRun, encoding: TextEncoding): WholeRead | undefined {
     const { columns, cost } = this.#query
     // Rows that are skipped are read too.
     if (cost !== 'point' && limits.skip > 0) return undefined
