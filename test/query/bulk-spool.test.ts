@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import { DOUBLE, INTEGER, type IqlType, TEXT } from 'gatehouse-iql'
-import { SpoolRows, Spools } from '../../packages/server/src/query/bulk/spools.ts'
 import {
   BytesBuilder,
   type ColumnBatch,
   DoubleBuilder,
   IntegerBuilder,
 } from '../../packages/server/src/query/batches/batch.ts'
+import { SpoolRows, Spools } from '../../packages/server/src/query/bulk/spools.ts'
 import { toWide } from '../../packages/server/src/query/engines/sqlite/representation.ts'
 import { SpoolTable } from '../../packages/server/src/query/engines/sqlite/spool/spool-table.ts'
 

@@ -1,4 +1,4 @@
-/** A table with column segments answers over HTTP as one without: whichever literals a plan was made with, and whoever asks. */
+/** A table with column segments answers over HTTP as one without: whichever literals its plan was made with, and for every caller. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onSqlite } from '../../support/engines.ts'

@@ -19,7 +19,6 @@ import type { ColumnStatus, ColumnsVerified, ColumnTables } from '../../column-t
 import type { ColumnOptions, CompactionTiming } from '../../engine-options.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { rowId } from '../dialect/row-id.ts'
-import type { ReaderPool } from '../processes/reader-pool.ts'
 import { segmentFolder, segmentPath } from './segment-files.ts'
 import type { SegmentJob, SegmentOutcome } from './segment-jobs.ts'
 import {
@@ -49,13 +48,23 @@ const DEFAULT_TIMING: CompactionTiming = {
   segmentRows: SEGMENT_ROWS,
 }
 
+/** The reader processes: they run a job at the lowest priority. */
+interface SegmentReaders {
+  read(
+    owner: string,
+    job: SegmentJob,
+    running: { readonly signal: AbortSignal },
+    background: { onStart(): void },
+  ): AsyncGenerator<Uint8Array, SegmentOutcome, void>
+}
+
 export interface CompactionOptions {
   /** Of the database. */
   readonly path: string
   readonly reading: Database
   readonly writing: Database
   readonly commits: GroupCommit
-  readonly pool: ReaderPool
+  readonly pool: SegmentReaders
   readonly columns: ColumnOptions
 }
 
