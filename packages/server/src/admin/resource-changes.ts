@@ -16,6 +16,7 @@ import {
   readKey,
   resourceTitle,
 } from '../resources/define-resource.ts'
+import { listResources } from '../resources/resources.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, readObject } from './request/body.ts'
 import { changeUsers, record, requireUpgraded } from './request/change.ts'
@@ -109,7 +110,7 @@ export async function removeOne<Item extends object>(
     const { stores } = inside
     const before = await findItem(kind, key, env, stores)
     checkMatch(call, definition.present(before, env))
-    refuse(await definition.refusal?.(before, undefined, { stores, tables }))
+    refuse(await definition.refusal?.(before, undefined, { stores, tables, resources: listResources() }))
     await removeItem(definition, key, before, inside)
     await specials.require?.(env, stores)
     await settle(definition, 'changed', inside)
@@ -189,7 +190,8 @@ async function write<Item extends object>(
 ): Promise<{ readonly item: Item; readonly once: JsonObject | undefined }> {
   const { definition, specials } = kind
   const { before, secret, stores } = change
-  if (before !== undefined) refuse(await definition.refusal?.(before, item, { stores, tables }))
+  if (before !== undefined)
+    refuse(await definition.refusal?.(before, item, { stores, tables, resources: listResources() }))
   const fault = definition.secret?.body && definition.secret.fault?.(secret !== undefined, item, before)
   if (fault !== undefined) throw badBody([{ path: definition.secret?.member ?? '', text: fault }])
   await refuseTogether(definition, item, stores)

@@ -3,7 +3,6 @@ import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes } from '../store/apis/known-scopes.ts'
 import { readAllClients } from './all-pages.ts'
 import type { World } from './define-resource.ts'
-import { listResources } from './resources.ts'
 import { clientsOfApis, removedScopes, usersOfScopes } from './scope-uses.ts'
 import { TABLES } from './tables.ts'
 
@@ -14,14 +13,14 @@ const MOST_NAMED = 20
 export async function refuseUsed(
   before: Api,
   after: Api | undefined,
-  { stores, tables }: World,
+  { stores, tables, resources }: World,
 ): Promise<string | undefined> {
   const ofApi = after === undefined ? clientsOfApis(new Set([before.resource]), await readAllClients(stores)) : []
   if (ofApi.length > 0) return `The API is named by ${ofApi.slice(0, MOST_NAMED).join(', ')} as api: change these first`
   const removed = removedScopes([before], new KnownScopes(after === undefined ? [] : [after]))
   if (removed.size === 0) return undefined
   const users: string[] = []
-  for (const resource of listResources().filter(({ namedScopes }) => namedScopes !== 'none'))
+  for (const resource of resources.filter(({ namedScopes }) => namedScopes !== 'none'))
     users.push(...usersOfScopes(removed, resource, await resource.store(stores).list()))
   users.push(...usersOfScopes(removed, TABLES, tables))
   if (users.length === 0) return undefined

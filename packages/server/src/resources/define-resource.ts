@@ -272,6 +272,8 @@ export interface World {
   readonly stores: Stores
   /** Tables and views. Where no node runs the query service there are none. */
   readonly tables: readonly NamingTable[]
+  /** All kinds. */
+  readonly resources: readonly AnyResource[]
 }
 
 export interface NamingTable {
