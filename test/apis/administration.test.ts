@@ -144,7 +144,7 @@ onEveryEngineInLongRuns('administration of APIs', (place) => {
     const controller = { url: 'https://c.example.com', topics: [{ name: 'Ask', needs: 'desk:read' }] }
     assert.equal((await admin.call('PUT', '/admin/controllers/Helper', { body: controller })).status, 201)
     tables.push({ name: 'positions', readScope: 'desk:read' })
-    const names = 'the role desk, the client app, the feed Desk, the controller Helper, the table positions'
+    const names = 'the role desk, the client app, the remote controller Helper, the feed Desk, the table positions'
     const removed = await admin.call('DELETE', '/admin/apis/platform')
     assert.deepEqual([removed.status, removed.body.Code], [409, 'admin.conflict'])
     assert.ok(removed.body.detail.includes(names), removed.text)
