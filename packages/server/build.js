@@ -28,7 +28,6 @@ const SERVERS = {
   'proof-thread': 'server/src/identity/dpop/proof-thread.ts',
   'query-process-main': 'server/src/query/engines/sqlite/processes/query-process-main.ts',
   'catalogue-process-main': 'server/src/wire/catalogue/process/catalogue-process-main.ts',
-  'split-thread': 'server/src/query/engines/sqlite/read/split-thread.ts',
   'writer-thread': 'server/src/feeds/sqlite/writer-thread.ts',
 }
 /** The names of the files that a build has written. */
