@@ -1,5 +1,5 @@
 /**
- * A kind of provider that no release has: a directory that knows names and passwords, asked from a form of ours, as LDAP would be. A
+ * A kind of provider that no release has: a directory that knows names and passwords, asked with a form of this server, as LDAP would be. A
  * release would have this file as a folder of `identity/providers`, with a line in `connectors.ts`, and the members of its definition in
  * `ProviderKinds` and `resources/`.
  */

@@ -13,7 +13,7 @@ export const columnRoutes: readonly AdminRoute[] = [
       'Lists the tables with columns = on, and their segments: ready, marked (rows have changed), missing (not written yet).',
     reply: '{"items": [{"table", "ready", "marked", "missing", "rows", "bytes"}]}',
     async run(_call, env) {
-      return { body: { items: await segmentsOf(env).status() } }
+      return { body: { items: await requireSegments(env).status() } }
     },
   },
   {
@@ -24,7 +24,7 @@ export const columnRoutes: readonly AdminRoute[] = [
     reply: '{"table", "equal", "different", "changed": segments whose rows have changed meanwhile}',
     async run(call, env) {
       const table = part(call, 'table')
-      const verified = await segmentsOf(env).verify(table, call.signal)
+      const verified = await requireSegments(env).verify(table, call.signal)
       if (verified === undefined) throw notFound('table with columns = on named', table)
       return { body: verified }
     },
@@ -36,13 +36,13 @@ export const columnRoutes: readonly AdminRoute[] = [
     summary: 'Writes all segments of a table anew. Meanwhile its rows are read.',
     async run(call, env) {
       const table = part(call, 'table')
-      if (!(await segmentsOf(env).rebuild(table))) throw notFound('table with columns = on named', table)
+      if (!(await requireSegments(env).rebuild(table))) throw notFound('table with columns = on named', table)
       record(env, call, { event: 'columns.rebuilt', target: table, details: { table } })
     },
   },
 ]
 
-function segmentsOf({ columns }: AdminEnv): ColumnSegments {
+function requireSegments({ columns }: AdminEnv): ColumnSegments {
   if (columns !== undefined) return columns
   const text =
     'Only a node that runs the query service on the embedded engine has column segments: send the request to one (on the command line: --server URL)'

@@ -11,14 +11,14 @@ import type { ProvidersEnv } from './env.ts'
 import { showFault } from './error-page.ts'
 import { isProviderFault } from './faults.ts'
 import { askToLink, askToUnlink, decideLink, unlink } from './linking.ts'
-import { backFromSignOut, endSessionsOf } from './sign-out.ts'
+import { backFromSignOut, endProviderSessions } from './sign-out.ts'
 import { startInvitation, startLinking, startSignIn, startTrial } from './start.ts'
 
 export function providerGroups(parts: Omit<ProvidersEnv, 'cookies'>): readonly RouteGroup[] {
   const env: ProvidersEnv = { ...parts, cookies: browserCookies(parts.issuer.name) }
   const federation: Federation = {
     find: env.providers.findAny,
-    endSessions: (http, provider, notice) => endSessionsOf(http, provider, notice, env),
+    endSessions: (http, provider, notice) => endProviderSessions(http, provider, notice, env),
   }
   return [
     ...Object.values(CONNECTORS).flatMap(({ routes }) => routes(federation, env)),

@@ -48,7 +48,7 @@ export async function backFromSignOut(
 }
 
 /** For a person who has signed out there. */
-export async function endSessionsOf(
+export async function endProviderSessions(
   http: Context,
   provider: StoredProvider,
   notice: ProviderLogout,

@@ -37,7 +37,7 @@ export class ColumnExecutor {
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
     this.#filters = plan.filters.map(create)
     this.#states = plan.states.map((state) => ({ state: createState(state, held), filters: state.filters.map(create) }))
-    this.#used = [...new Set(plan.states.flatMap(columnsOf))]
+    this.#used = [...new Set(plan.states.flatMap(stateColumns))]
     this.#groups = new Groups(plan.keys.length, plan.states.length, held)
   }
 
@@ -131,7 +131,7 @@ export class ColumnExecutor {
         ({ state, value }) => this.#states[state]?.state.value(group, value) ?? null,
       )
       while (parts !== undefined) {
-        const rest = restOf(parts)
+        const rest = excessParts(parts)
         yield [...keys, ...(rest === undefined ? parts : parts.map(clamped))]
         parts = rest
       }
@@ -145,7 +145,7 @@ function clamped(value: RawValue): RawValue {
 }
 
 /** What is left of sums that exceed 64 bits. */
-function restOf(parts: readonly RawValue[]): RawValue[] | undefined {
+function excessParts(parts: readonly RawValue[]): RawValue[] | undefined {
   if (!parts.some((value) => typeof value === 'bigint' && (value > MAX_INTEGER || value < MIN_INTEGER)))
     return undefined
   return parts.map((value) => {
@@ -154,7 +154,7 @@ function restOf(parts: readonly RawValue[]): RawValue[] | undefined {
   })
 }
 
-function columnsOf(state: ColumnState): number[] {
+function stateColumns(state: ColumnState): number[] {
   const filtered = state.filters.map(({ column }) => column)
   if (state.kind === 'rows') return filtered
   return [...filtered, state.column, ...('order' in state ? [state.order] : [])]

@@ -36,7 +36,7 @@ export class Filter {
     if (filter.kind === 'text' || column.kind === 'texts') return undefined
     const { ranges, listed, hasNulls } = this.#accepted(filter, column)
     if (column.nulls === rows) return hasNulls
-    const [least, greatest] = endsOf(column)
+    const [least, greatest] = columnEnds(column)
     if (!ranges.some(([from, to]) => from <= greatest && to >= least))
       return hasNulls && column.nulls > 0 ? undefined : false
     const fitsAll = listed === undefined && ranges.some(([from, to]) => from <= least && to >= greatest)
@@ -90,18 +90,18 @@ export class Filter {
       case 'in':
         return acceptListed(places)
       case 'not in':
-        return hasNull ? NONE : { ranges: [ALL], listed: listOf(places), isListed: false, hasNulls: false }
+        return hasNull ? NONE : { ranges: [ALL], listed: listDistances(places), isListed: false, hasNulls: false }
       case 'is distinct from':
-        return { ...accept(place === undefined ? [ALL] : rangesOf('<>', place)), hasNulls: !hasNull }
+        return { ...accept(place === undefined ? [ALL] : fittingRanges('<>', place)), hasNulls: !hasNull }
       case 'is not distinct from':
-        return { ...accept(place === undefined ? [] : rangesOf('=', place)), hasNulls: hasNull }
+        return { ...accept(place === undefined ? [] : fittingRanges('=', place)), hasNulls: hasNull }
       default:
-        return place === undefined ? NONE : accept(rangesOf(operator, place))
+        return place === undefined ? NONE : accept(fittingRanges(operator, place))
     }
   }
 }
 
-/** What is known of texts is kept between segments, up to so many. */
+/** What is known of texts is kept between segments, for at most this number of texts. */
 const MAX_KNOWN_TEXTS = 2 ** 18
 
 type Compare = Extract<ColumnFilter, { kind: 'compare' }>
@@ -127,18 +127,18 @@ function accept(ranges: readonly Range[]): Accepted {
 const NONE = accept([])
 
 function acceptListed(places: readonly Place[]): Accepted {
-  const listed = listOf(places)
+  const listed = listDistances(places)
   let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const value of listed) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
   return { ranges: [[least, greatest]], listed, isListed: true, hasNulls: false }
 }
 
-function listOf(places: readonly Place[]): ReadonlySet<number> {
+function listDistances(places: readonly Place[]): ReadonlySet<number> {
   return new Set(places.flatMap(({ at }) => at ?? []))
 }
 
 /** The least and the greatest value of a decoded column. */
-function endsOf(column: NumberColumn | DoubleColumn): Range {
+function columnEnds(column: NumberColumn | DoubleColumn): Range {
   if (column.kind === 'doubles') return [column.least ?? ALL[0], column.greatest ?? ALL[1]]
   return [0, (column.greatest - column.least) / column.unit]
 }
@@ -201,7 +201,7 @@ function nextDouble(value: number, direction: 1 | -1): number {
 
 const BITS = new DataView(new ArrayBuffer(8))
 
-function rangesOf(operator: Comparison, { before, at, after }: Place): Range[] {
+function fittingRanges(operator: Comparison, { before, at, after }: Place): Range[] {
   const [least, greatest] = ALL
   switch (operator) {
     case '=':

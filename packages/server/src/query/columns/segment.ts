@@ -191,7 +191,7 @@ function writeDoubles(
   const decimals = findDecimals(doubles)
   if (decimals !== undefined) return writeNumbers(name, { ...decimals, isDouble: true }, blocks)
   const end = (double: number): number | null => (Number.isFinite(double) ? double : null)
-  return { kind: 'doubles', name, least: end(least), greatest: end(greatest), nulls, ...blocks.add(bytesOf(doubles)) }
+  return { kind: 'doubles', name, least: end(least), greatest: end(greatest), nulls, ...blocks.add(viewBytes(doubles)) }
 }
 
 /** The shortest decimals of all Doubles, without their points; undefined if one of them has too many digits. */
@@ -263,9 +263,10 @@ function dividesAll(numbers: Float64Array, least: number, unit: number): boolean
 function pack(numbers: Float64Array, least: number, greatest: number, unit: number) {
   const range = (greatest - least) / unit
   if (range < 0xff) return { width: 1, data: fill(new Uint8Array(numbers.length), 0xff) } as const
-  if (range < 0xffff) return { width: 2, data: bytesOf(fill(new Uint16Array(numbers.length), 0xffff)) } as const
-  if (range < 0xffffffff) return { width: 4, data: bytesOf(fill(new Uint32Array(numbers.length), 0xffffffff)) } as const
-  return { width: 8, data: bytesOf(numbers) } as const
+  if (range < 0xffff) return { width: 2, data: viewBytes(fill(new Uint16Array(numbers.length), 0xffff)) } as const
+  if (range < 0xffffffff)
+    return { width: 4, data: viewBytes(fill(new Uint32Array(numbers.length), 0xffffffff)) } as const
+  return { width: 8, data: viewBytes(numbers) } as const
 
   function fill<Packed extends Uint8Array | Uint16Array | Uint32Array>(packed: Packed, none: number): Packed {
     for (let i = 0; i < packed.length; i++) {
@@ -276,7 +277,7 @@ function pack(numbers: Float64Array, least: number, greatest: number, unit: numb
   }
 }
 
-function bytesOf(array: Float64Array | Uint8Array | Uint16Array | Uint32Array): Uint8Array {
+function viewBytes(array: Float64Array | Uint8Array | Uint16Array | Uint32Array): Uint8Array {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 }
 
@@ -298,7 +299,7 @@ function writeTexts(name: string, values: readonly RawValue[], blocks: Blocks): 
   const isShort = sorted.length <= 0xff
   const packed = isShort ? new Uint8Array(values.length) : new Uint16Array(values.length)
   for (let i = 0; i < packed.length; i++) packed[i] = code(values[i] as RawValue)
-  const data = bytesOf(packed)
+  const data = viewBytes(packed)
   const dictionary = blocks.add(Buffer.from(JSON.stringify(sorted.map(({ text }) => text))))
   const nulls = values.filter((value) => value === null).length
   return {

@@ -63,7 +63,7 @@ function findEnd(database: Database, { table, rowId, after, maxRows }: FindJob):
   return { kind: 'found', last: undefined, missingRows: Math.max(1, 2 * maxRows - count) }
 }
 
-/** A segment that has grown to more than so many times its rows is split. */
+/** A segment that has grown to this many times its rows is split. */
 const MAX_GROWTH = 2
 /** A column whose texts are longer together is left out: they would not fit into the memory of the process. */
 const MAX_TEXT_BYTES = 32 * 1024 * 1024
