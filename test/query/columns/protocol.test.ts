@@ -39,12 +39,13 @@ const TABLE: TableDefinition = {
   created: 0n,
 }
 const MINUTE = 60
-const NOW = Math.floor(Date.now() / 1000)
 
+let now: number
 let folder: string
 let path: string
 let database: Database
 beforeEach(() => {
+  now = Math.floor(Date.now() / 1000)
   folder = mkdtempSync(join(tmpdir(), 'gatehouse-columns-'))
   path = join(folder, 'query.db')
   database = openForWriting(path)
@@ -60,11 +61,11 @@ afterEach(() => {
 const SERIES = `json_each('[${Array.from({ length: 100 }, (_, n) => n + 1).join(',')}]')`
 
 const claim = (): ClaimedSegment => {
-  const claimed = claimNext(database, 'T', { sealed: null, last: 60n, now: NOW })
+  const claimed = claimNext(database, 'T', { sealed: null, last: 60n, now })
   assert.ok(claimed)
   return claimed
 }
-const due = (now: number) => claimDue(database, 'T', { now, rebuildSeconds: 30 })
+const due = (at: number) => claimDue(database, 'T', { now: at, rebuildSeconds: 30 })
 const build = ({ first, last }: ClaimedSegment) =>
   buildSegment(database, path, { table: 't', rowId: 'rowid', first, last, columns: TABLE.columns })
 const readable = () => findReadableSegments(database, 'T').map(({ first, last }) => [first, last])
@@ -86,20 +87,20 @@ test('a change before the first step is in the file; one after any later step is
   change()
   assert.deepEqual(readable(), [], 'after the third step')
 
-  const second = due(NOW + MINUTE)
+  const second = due(now + MINUTE)
   assert.ok(second)
   change()
   const built = build(second)
   assert.equal(publishSegment(database, second, built), false, 'after the first step')
 
-  const third = due(NOW + 5 * MINUTE)
+  const third = due(now + 5 * MINUTE)
   assert.ok(third)
   const other = build(third)
   change('DELETE FROM t WHERE rowid = 7')
   assert.equal(publishSegment(database, third, other), false, 'after the second step')
   assert.deepEqual(readable(), [])
 
-  const last = due(NOW + 20 * MINUTE)
+  const last = due(now + 20 * MINUTE)
   assert.ok(last)
   const good = build(last)
   assert.equal(good.rows, 59)
@@ -109,9 +110,9 @@ test('a change before the first step is in the file; one after any later step is
 test('a builder that is gone has its segment claimed again, and can publish no more if it comes back', () => {
   const first = claim()
   const stale = build(first)
-  assert.equal(due(NOW + MINUTE), undefined, 'it may still be working')
+  assert.equal(due(now + MINUTE), undefined, 'it may still be working')
   change()
-  const second = due(NOW + 60 * MINUTE)
+  const second = due(now + 60 * MINUTE)
   assert.ok(second)
   assert.equal(publishSegment(database, first, stale), false)
   assert.deepEqual(readable(), [])
@@ -123,29 +124,29 @@ test('when the server starts again, a claim of the former process is void', () =
   const first = claim()
   const stale = build(first)
   prepareCatalogue(database)
-  const second = due(NOW)
+  const second = due(now)
   assert.ok(second)
   assert.equal(publishSegment(database, first, stale), false)
 })
 
 test('two processes do not take the same rows', () => {
   claim()
-  assert.equal(claimNext(database, 'T', { sealed: null, last: 60n, now: NOW }), undefined)
-  assert.equal(due(NOW), undefined)
+  assert.equal(claimNext(database, 'T', { sealed: null, last: 60n, now }), undefined)
+  assert.equal(due(now), undefined)
 })
 
 test('a segment that is marked again and again waits longer and longer', () => {
   const claimed = claim()
   publishSegment(database, claimed, build(claimed))
   const waits: number[] = []
-  let now = NOW
+  let at = now
   for (let round = 0; round < 8; round++) {
-    database.prepare('INSERT INTO _gh_column_marks SELECT segment, ? FROM _gh_column_segments').run(now)
+    database.prepare('INSERT INTO _gh_column_marks SELECT segment, ? FROM _gh_column_segments').run(at)
     let seconds = 0
     let again: ClaimedSegment | undefined
-    for (; again === undefined; seconds += 30) again = due(now + seconds)
+    for (; again === undefined; seconds += 30) again = due(at + seconds)
     waits.push(seconds - 30)
-    now += seconds
+    at += seconds
     publishSegment(database, again, build(again))
   }
   assert.deepEqual(waits, [30, 60, 120, 240, 480, 960, 1920, 1920])
@@ -157,7 +158,7 @@ test('both halves of a segment that is split are written', () => {
     [LEAST_ROW, 20n],
     [21n, 60n],
   ]) {
-    const half = due(NOW)
+    const half = due(now)
     assert.deepEqual(half && [half.first, half.last], expected)
     if (half !== undefined) assert.equal(publishSegment(database, half, build(half)), true)
   }
@@ -174,7 +175,7 @@ test('VACUUM may number rows anew: then no segment is read, and all begin anew',
   database.exec('VACUUM')
   assert.deepEqual(readable(), [])
   prepareCatalogue(database)
-  assert.ok(claimNext(database, 'T', { sealed: null, last: 60n, now: NOW }))
+  assert.ok(claimNext(database, 'T', { sealed: null, last: 60n, now }))
 })
 
 test('an alteration of columns, a drop and columns = off forget all segments', () => {
