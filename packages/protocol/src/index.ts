@@ -51,6 +51,7 @@ export { Refusal, type RefusalDetails } from './refusal.ts'
 export { limitRights, type RoleRights, rightsByRole } from './role-rights.ts'
 export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
 export {
+  AGENT_PATH,
   IDENTITY_AUDIENCE,
   isPlatformScope,
   isReservedScope,

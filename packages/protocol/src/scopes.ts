@@ -21,6 +21,9 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number]
 
+/** Where agents call: the Model Context Protocol. Below the issuer, it is the audience of their tokens. */
+export const AGENT_PATH = '/mcp'
+
 export const PLATFORM_AUDIENCE = 'platform'
 export const IDENTITY_AUDIENCE = 'identity'
 

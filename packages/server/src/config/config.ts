@@ -1,4 +1,5 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
+import { AGENT_SETTINGS } from './agent-settings.ts'
 import { IDENTITY_SETTINGS } from './identity-settings.ts'
 import { MAIL_SETTINGS } from './mail-settings.ts'
 import { NODE_SETTINGS } from './node-settings.ts'
@@ -14,6 +15,7 @@ export const SETTINGS = {
   ...QUERY_SETTINGS,
   ...STREAMING_SETTINGS,
   ...WIRE_SETTINGS,
+  ...AGENT_SETTINGS,
 } as const
 
 export type SettingName = keyof typeof SETTINGS

@@ -6,6 +6,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type LimitState, limitHeaders } from './limits/rate-limits.ts'
 import type { UnreadReplies } from './limits/unread-replies.ts'
 import { nodeHttp } from './node-http.ts'
+import type { ResourceHint } from './protected-resource.ts'
 import { type QueryValues, readQuery, targetPath } from './request/request-head.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
@@ -51,8 +52,8 @@ export class Context {
   isProven = false
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
-  /** The address of the metadata of the resource at a path, for challenges; undefined where there is none. */
-  resourceMetadata: ((path: string) => string) | undefined
+  /** What challenges say about the resource at a path; undefined where there is none. */
+  resourceMetadata: ((path: string) => ResourceHint) | undefined
   #response: ServerResponse | undefined
   #principal: Principal | undefined
   #caller: Context['caller'] = ANONYMOUS
@@ -265,7 +266,9 @@ export class Context {
     const challenge = this.#headers?.[at + 1]
     if (at < 0 || this.resourceMetadata === undefined || !/^(Bearer|DPoP)\b/.test(challenge ?? '')) return
     const [first = '', ...others] = challenge?.split(/, (?=DPoP )/) ?? []
-    const completed = `${first}${first.includes('=') ? ', ' : ' '}resource_metadata="${this.resourceMetadata(this.path)}"`
+    const { document, scopes } = this.resourceMetadata(this.path)
+    const scope = scopes.length === 0 || first.includes('scope="') ? '' : `, scope="${scopes.join(' ')}"`
+    const completed = `${first}${first.includes('=') ? ', ' : ' '}resource_metadata="${document}"${scope}`
     this.setHeader('www-authenticate', [completed, ...others].join(', '))
   }
 

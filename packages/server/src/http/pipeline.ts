@@ -15,6 +15,7 @@ import { limitedCaller, type RateLimits } from './limits/rate-limits.ts'
 import { UnreadReplies } from './limits/unread-replies.ts'
 import { pendingReply } from './pending-reply.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
+import type { ResourceHint } from './protected-resource.ts'
 import { type Authentication, authenticateRequest } from './request/authentication.ts'
 import { hasBody, readBody } from './request/body.ts'
 import { setInteractionId } from './request/interaction-id.ts'
@@ -38,8 +39,8 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
-  /** The address of the metadata of the resource at a path (RFC 9728). */
-  readonly resourceMetadata?: (path: string) => string
+  /** What challenges say about the resource at a path (RFC 9728). */
+  readonly resourceMetadata?: (path: string) => ResourceHint
   /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies

@@ -7,6 +7,7 @@ import { openRevocationList } from '../events/revocation-list.ts'
 import type { CheckProof } from '../http/request/proof.ts'
 import { lazily } from '../lib/once.ts'
 import type { SignatureAlg } from '../lib/signature-algs.ts'
+import type { AgentAccess } from '../store/apis/known-scopes.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -50,6 +51,8 @@ export interface IdentityOptions {
   readonly signingAlgs: readonly SignatureAlg[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
+  /** What agents use; undefined where none are served. */
+  readonly agents?: AgentAccess | undefined
   readonly lifetimes: TokenLifetimes
   /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
   readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey' | 'usedProofs'>
@@ -84,7 +87,7 @@ export async function openIdentity(options: IdentityOptions) {
       onError,
     }),
     openRevocationList(bus, stores.events, clock),
-    openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openApiRegistry({ ...options, apis: stores.apis, bus, onError }),
     openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
@@ -93,6 +96,7 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     revocationList,
     clock,
+    known: apis.known,
     onEarly: options.onEarlyToken,
     async readNames(userId) {
       const user = await users.findById(userId)
@@ -156,6 +160,7 @@ export async function openIdentity(options: IdentityOptions) {
     apis,
     authenticate: access.authenticate,
     authenticateAny: access.authenticateAny,
+    authenticateAgent: access.authenticateAgent,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients,

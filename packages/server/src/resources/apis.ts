@@ -1,5 +1,5 @@
 /** APIs: programs of your own that take access tokens of this server, and the scopes of each. */
-import { isReservedScope, isUserClaim, nearest, PLATFORM_AUDIENCE } from 'gatehouse-protocol'
+import { AGENT_PATH, isReservedScope, isUserClaim, nearest, PLATFORM_AUDIENCE } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { closed, number, shortList, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
@@ -164,7 +164,7 @@ function apiFaults(api: DeclaredApi, { attributes, issuer }: Pick<Known, 'attrib
   const faults: Fault[] = []
   const fault = (path: string, reason: string) => faults.push({ path, text: reason })
   if (/^https?:/i.test(resource) && !isWebAddress(resource)) fault('resource', 'is not a valid address')
-  if (issuer !== undefined && ['', '/query', '/Platform'].some((path) => resource === issuer + path))
+  if (issuer !== undefined && ['', '/query', '/Platform', AGENT_PATH].some((path) => resource === issuer + path))
     fault('resource', 'is an address of this server: choose another')
   if (resource === PLATFORM_AUDIENCE)
     for (const member of ['claims', 'access_token_lifetime'] as const)

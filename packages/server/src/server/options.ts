@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { AGENT_PATH } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import type { GroupBudgets } from '../http/limits/rate-limits.ts'
@@ -26,6 +27,12 @@ export function proxyOptions({ trustedProxies, limitExempt: exempt }: Config) {
 
 export function connectionBound({ maxConnectionsPerAddress: most, trustedProxies, limitExempt }: Config) {
   return { most, exempt: [...trustedProxies, ...limitExempt] }
+}
+
+/** What agents use; undefined where none are served. */
+export function agentAccess({ mcp, demo, agentScopes: scopes, agentGrantLifetime: grantMs }: Config, issuer: string) {
+  if (mcp === 'false' || (mcp === 'auto' && !demo)) return undefined
+  return { resource: `${issuer}${AGENT_PATH}`, scopes, grantMs }
 }
 
 export function tokenLifetimes(config: Config) {

@@ -18,7 +18,7 @@ import type { LocalFaults } from './faults.ts'
 import { openFeedsOnStreams } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { openMailIfSet, startMail } from './mail.ts'
-import { liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
+import { agentAccess, liveLimits, queryLimits, rateLimitOptions, streamSettings, tokenLifetimes } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 import { type ClockWatch, watchClock } from './watch/clock.ts'
@@ -134,6 +134,7 @@ function openIdentityService(base: Base, metrics: Metrics, clockWatch: ClockWatc
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
     provisioning: config.scim,
+    agents: agentAccess(config, issuer),
     signingAlgs: config.signingAlgs,
     lifetimes: tokenLifetimes(config),
     dpop: {

@@ -202,7 +202,7 @@ function answerRequests(
     }),
     base: basePath,
     problemPage: pages.problemPage,
-    resourceMetadata: createResourceMetadata(issuer),
+    resourceMetadata: createResourceMetadata(issuer, () => identity.apis.known().agents?.scopes ?? []),
     arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     readAddress: addresses.read,

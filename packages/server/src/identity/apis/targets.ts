@@ -1,6 +1,7 @@
 /**
- * What an access token is for (RFC 8707): the built-in services, or one declared API, never both, so that no API can use the tokens of
- * its callers elsewhere. Audiences are `platform` and `identity`, which are built in, and the resources of APIs.
+ * What an access token is for (RFC 8707): the built-in services, agents, or one declared API, never two of them, so that no API can use the
+ * tokens of its callers elsewhere. Audiences are `platform` and `identity`, which are built in, the address of agents, and the resources
+ * of APIs.
  */
 import { IDENTITY_AUDIENCE, isRight, PLATFORM_AUDIENCE, STREAM_PATH } from 'gatehouse-protocol'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
@@ -13,7 +14,7 @@ export const QUERY_PATH = '/query'
 export { STREAM_PATH }
 
 export interface TokenTarget {
-  /** The resource of the API; undefined for the built-in services. */
+  /** The resource of the API, or that of agents; undefined for the built-in services. */
   readonly resource: string | undefined
   /** The audiences whose rights the token may have. */
   readonly audiences: readonly string[]
@@ -30,25 +31,49 @@ export interface ResourceRules {
   readonly issuer: string
   /** The scopes that the client may ask for. */
   readonly registered: ReadonlySet<string>
+  /** Whether the client is an agent: its tokens are for nothing else, whether it says so or not. */
+  readonly isAgent: boolean
   readonly known: KnownScopes
   readonly most: number
 }
 
 /** The audiences that the `resource` parameters name, compared by character; undefined without any. */
 export function readResources(values: readonly string[], rules: ResourceRules): readonly string[] | undefined {
-  if (values.length === 0) return undefined
   if (values.length > rules.most)
     throw refuse('invalid_target', `resource may occur ${rules.most === 1 ? 'once' : `up to ${rules.most} times`}`)
-  return [...new Set(values.map((value) => requireAudience(value, rules)))]
+  const named = [...new Set(values.map((value) => requireAudience(value, rules)))]
+  if (rules.isAgent) return [requireAgentAudience(named, rules)]
+  return named.length === 0 ? undefined : named
 }
 
-function requireAudience(value: string, { issuer, registered, known }: ResourceRules): string {
-  const audience =
-    builtInAudience(value, issuer) ?? (isBuiltInAudience(value) ? undefined : known.find(value)?.resource)
+function requireAudience(value: string, rules: ResourceRules): string {
+  const { registered, known } = rules
+  const audience = findAudience(value, rules)
   if (audience === undefined)
     throw refuse('invalid_target', 'A resource is unknown: it is compared by character with the declared APIs')
-  if (![...registered].some((scope) => known.findAudience(scope) === audience))
+  if (![...registered].some((scope) => isIn(audience, scope, known)))
     throw refuse('invalid_target', 'The client is registered for no scope of the resource')
+  return audience
+}
+
+function findAudience(value: string, { issuer, known }: ResourceRules): string | undefined {
+  const { agents } = known
+  if (agents !== undefined && isAgentAddress(value, agents.resource)) return agents.resource
+  return builtInAudience(value, issuer) ?? (isBuiltInAudience(value) ? undefined : known.find(value)?.resource)
+}
+
+/** Agents write the address as their users typed it: a slash at its end, and the case of scheme and host do not matter. */
+function isAgentAddress(value: string, resource: string): boolean {
+  const normal = (text: string) =>
+    text.replace(/^[^:]*:\/\/[^/?#]*/, (origin) => origin.toLowerCase()).replace(/\/$/, '')
+  return normal(value) === normal(resource)
+}
+
+function requireAgentAudience(named: readonly string[], { known }: ResourceRules): string {
+  const audience = known.agents?.resource
+  if (audience === undefined) throw refuse('invalid_target', 'This server has nothing for agents')
+  if (named.some((each) => each !== audience))
+    throw refuse('invalid_target', 'The client is an agent: its tokens are for no other resource')
   return audience
 }
 
@@ -90,7 +115,20 @@ export function scopesOfTarget(scopes: readonly string[], target: TokenTarget, k
   throw refuse('invalid_scope', 'No right for the resource is left to the token')
 }
 
-/** A right that is no longer declared is for nothing. */
-export function isFor({ audiences }: TokenTarget, scope: string, known: KnownScopes): boolean {
-  return !isRight(scope) || (known.has(scope) && audiences.includes(known.findAudience(scope)))
+/** A right that is no longer declared is for nothing, and what is no right is not for agents. */
+export function isFor({ audiences }: Pick<TokenTarget, 'audiences'>, scope: string, known: KnownScopes): boolean {
+  if (!isRight(scope)) return !isForAgents(audiences, known)
+  return known.has(scope) && audiences.some((audience) => isIn(audience, scope, known))
+}
+
+function isIn(audience: string, scope: string, known: KnownScopes): boolean {
+  return known.findAudience(scope) === audience || (audience === known.agents?.resource && known.isOfAgents(scope))
+}
+
+/** Whether tokens for these audiences are for agents alone. */
+export function isForAgents(
+  audiences: readonly string[] | undefined,
+  { agents }: Pick<KnownScopes, 'agents'>,
+): boolean {
+  return agents !== undefined && audiences?.length === 1 && audiences[0] === agents.resource
 }

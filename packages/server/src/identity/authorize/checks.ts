@@ -4,11 +4,11 @@ import type { Clock } from 'gatehouse-protocol'
 import { splitWords } from '../../lib/words.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
-import { chooseTarget, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
+import { chooseTarget, isForAgents, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import { isChallenge } from '../grants/pkce.ts'
 import { repeatedText } from '../oauth-error.ts'
-import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+import { readAllowedScopes } from '../tokens/scope.ts'
 import { refuse } from './authorization-error.ts'
 import { readClaims, readSubjects } from './claims.ts'
 import { type AuthorizationRequest, gives, type Prompt, type Target, type UncheckedRequest } from './request.ts'
@@ -75,7 +75,8 @@ function readAudiences(
   { parameters, client }: UncheckedRequest,
   { issuer, known }: CheckEnv,
 ): readonly string[] | undefined {
-  return readResources(parameters.all('resource'), { issuer, registered: client.scopes, known, most: MOST_RESOURCES })
+  const rules = { issuer, registered: client.scopes, isAgent: client.agent, known, most: MOST_RESOURCES }
+  return readResources(parameters.all('resource'), rules)
 }
 
 function refuseRegistration({ parameters }: UncheckedRequest): void {
@@ -117,10 +118,12 @@ function readScopes(
   audiences: readonly string[] | undefined,
   known: KnownScopes,
 ): readonly string[] {
-  const requested = parseScope(parameters.get('scope'), known)
-  if (requested === undefined) throw refuse('invalid_scope', 'scope is missing')
-  const allowed = requireAllowedScopes(requested, client)
-  return audiences === undefined ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)
+  const text = parameters.get('scope')
+  const isOfAgents = isForAgents(audiences, known)
+  if (text === undefined && !isOfAgents) throw refuse('invalid_scope', 'scope is missing')
+  const allowed = readAllowedScopes(text, client, audiences, known)
+  if (audiences === undefined || isOfAgents) return allowed
+  return scopesOfTarget(allowed, { resource: undefined, audiences }, known)
 }
 
 function scopeWords({ parameters }: UncheckedRequest): string[] {

@@ -75,7 +75,8 @@ export function createConnectionSignIn(env: ConnectionSignInEnv): CheckSecret {
 
   function isClientSecret(client: Client | undefined, { name, secret }: SecretAttempt): boolean {
     const isRightSecret = secretMatches(client, name, secret, clock())
-    if (client === undefined || client.disabled || client.requireDpop) return false
+    // The tokens of agents are not for queries.
+    if (client === undefined || client.disabled || client.requireDpop || client.agent) return false
     const takesSecret = client.authMethods.has('client_secret_basic') || client.authMethods.has('client_secret_post')
     return isRightSecret && takesSecret && client.grantTypes.has('client_credentials')
   }

@@ -4,10 +4,10 @@ import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { DeviceCodes } from '../../store/authorizations/device-codes.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
-import { MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
+import { isForAgents, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
 import { authenticateClient, type ClientAuthEnv, readForm } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { dropUnusableOfflineAccess, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+import { dropUnusableOfflineAccess, readAllowedScopes } from '../tokens/scope.ts'
 
 export interface DeviceAuthorizationEnv extends ClientAuthEnv {
   readonly issuerName: string
@@ -36,10 +36,17 @@ async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): P
       'The client is not registered for the grant_type urn:ietf:params:oauth:grant-type:device_code',
     )
   const known = env.apis.known()
-  const rules = { issuer: env.issuerName, registered: client.scopes, known, most: MOST_RESOURCES }
+  const rules = {
+    issuer: env.issuerName,
+    registered: client.scopes,
+    isAgent: client.agent,
+    known,
+    most: MOST_RESOURCES,
+  }
   const audiences = readResources(form.all('resource'), rules)
-  const allowed = requireAllowedScopes(parseScope(form.get('scope'), known), client)
-  const named = audiences === undefined ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)
+  const allowed = readAllowedScopes(form.get('scope'), client, audiences, known)
+  const isWhole = audiences === undefined || isForAgents(audiences, known)
+  const named = isWhole ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)
   const scopes = dropUnusableOfflineAccess(named, client)
   const { deviceCode, userCode } = await env.stores.deviceCodes.issue({
     clientId: client.id,

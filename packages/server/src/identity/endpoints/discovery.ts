@@ -1,6 +1,6 @@
 /** The discovery document (OpenID Connect Discovery §3), the metadata of the authorization server (RFC 8414), and the published keys. */
 
-import { IDENTITY_AUDIENCE, PLATFORM_AUDIENCE, SCOPES } from 'gatehouse-protocol'
+import { AGENT_PATH, IDENTITY_AUDIENCE, PLATFORM_AUDIENCE, SCOPES } from 'gatehouse-protocol'
 import { JSON_TYPE } from '../../http/context.ts'
 import { RESOURCE_METADATA_PATH } from '../../http/protected-resource.ts'
 import { PROOF_ALGS } from '../../http/request/proof.ts'
@@ -71,14 +71,19 @@ export function discoveryRoutes({
         ([keys]) => keys,
       ),
     ),
-    ...RESOURCES.flatMap(({ path, audience }) => {
-      const text = cacheText(
-        () => [apis.known()] as const,
-        ([known]) => resourceMetadata(issuer, path, audience, known),
-      )
-      return wellKnownPaths(RESOURCE_METADATA_PATH, issuer).map((prefix) => documentRoute(prefix + path, text))
-    }),
+    ...RESOURCES.flatMap(({ path, audience }) =>
+      resourceDocument(path, (known) => known.scopes().filter((scope) => known.findAudience(scope) === audience)),
+    ),
+    ...(apis.known().agents === undefined ? [] : resourceDocument(AGENT_PATH, (known) => known.agents?.scopes ?? [])),
   ]
+
+  function resourceDocument(path: string, scopes: (known: KnownScopes) => readonly string[]): readonly Route[] {
+    const text = cacheText(
+      () => [apis.known()] as const,
+      ([known]) => resourceMetadata(issuer, path, scopes(known)),
+    )
+    return wellKnownPaths(RESOURCE_METADATA_PATH, issuer).map((prefix) => documentRoute(prefix + path, text))
+  }
 }
 
 /** At the root of the server, and at the path that RFC 8414 §3.1 and RFC 9728 §3.1 derive from an issuer with a path. */
@@ -113,6 +118,7 @@ function serverMetadata(
   { required }: PushedSettings,
 ): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
+  const others = known.agents === undefined ? own : [known.agents.resource, ...own]
   const contract = discoveryDocument(issuer)
   return {
     ...contract,
@@ -129,16 +135,16 @@ function serverMetadata(
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),
-    ...(own.length > 0 && { protected_resources: [...RESOURCES.map(({ path }) => issuer + path), ...own] }),
+    ...(others.length > 0 && { protected_resources: [...RESOURCES.map(({ path }) => issuer + path), ...others] }),
   }
 }
 
 /** RFC 9728 §2. Declared APIs publish theirs themselves. */
-function resourceMetadata(issuer: string, path: string, audience: string, known: KnownScopes): object {
+function resourceMetadata(issuer: string, path: string, scopes: readonly string[]): object {
   return {
     resource: issuer + path,
     authorization_servers: [issuer],
-    scopes_supported: known.scopes().filter((scope) => known.findAudience(scope) === audience),
+    scopes_supported: scopes,
     bearer_methods_supported: ['header'],
     dpop_signing_alg_values_supported: PROOF_ALGS,
   }

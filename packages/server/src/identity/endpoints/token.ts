@@ -129,7 +129,7 @@ function requestedAudience(
   const known = apis.known()
   const isExchange = grantType === TOKEN_EXCHANGE
   const registered = isExchange ? exchangeableScopes(client, known, known.scopes()) : client.scopes
-  const rules = { issuer: issuer.name, registered, known, most: 1 }
+  const rules = { issuer: issuer.name, registered, isAgent: client.agent, known, most: 1 }
   return readResources(form.all('resource'), rules)?.[0]
 }
 

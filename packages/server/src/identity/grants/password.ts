@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import type { PasswordAttempt } from '../passwords/password-check.ts'
 import { deriveAcr } from '../tokens/claims.ts'
-import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+import { dropUnusableOfflineAccess, limitToRights, readAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 import { chooseGrantTarget, createGrant, refreshTokenKey } from './grant.ts'
 
@@ -14,8 +14,11 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   const { form, client, caller, countUser, audience } = request
   const username = required(form, 'username')
   const password = required(form, 'password')
-  const requested = parseScope(form.get('scope'), env.apis.known())
-  const allowed = dropUnusableOfflineAccess(requireAllowedScopes(requested, client), client)
+  const known = env.apis.known()
+  // The request is its own authorization request: the grant covers what it names.
+  const audiences = audience === undefined ? undefined : [audience]
+  const scope = form.get('scope')
+  const allowed = dropUnusableOfflineAccess(readAllowedScopes(scope, client, audiences, known), client)
 
   const user = await userWithPassword(
     { username, password, address: caller.address, clientId: client.id, requestId: caller.id },
@@ -25,11 +28,9 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   countUser(user)
   const amr = ['pwd']
   const granted = limitToRights(allowed, user)
-  // The request is its own authorization request: the grant covers what it names.
-  const audiences = audience === undefined ? undefined : [audience]
   const { scopes, target } = chooseGrantTarget(request, { details: { amr, audiences }, scopes: granted }, granted, env)
   // The contract's response has no ID token, so it is issued only on request.
-  const isOpenIdAsked = requested?.includes('openid') === true
+  const isOpenIdAsked = scope !== undefined && scopes.includes('openid')
   const { grant, refreshToken } = await createGrant(
     {
       kind: 'password',

@@ -3,6 +3,7 @@
 import type { User } from '../../store/accounts/user.ts'
 import type { RefreshToken } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { isForAgents } from '../apis/targets.ts'
 import { type ClientRequest, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { deriveAcr, MULTI_FACTOR } from '../tokens/claims.ts'
@@ -12,7 +13,8 @@ import { chooseGrantTarget, type GrantEnv, type GrantRequest, type Redeemed } fr
 export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser } = request
   const token = required(form, 'refresh_token')
-  const requested = parseScope(form.get('scope'), env.apis.known())
+  const known = env.apis.known()
+  const requested = parseScope(form.get('scope'), known)
   const found = await env.stores.refreshTokens.find(token)
   // A token presented by the wrong client stays valid for its own (C-63).
   if (found === undefined || found.grant.clientId !== client.id)
@@ -20,7 +22,9 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   const { grant } = found
   checkKey(found, request)
   const user = await checkStillValid(found, client, env)
-  const held = narrowScopes(limitToRights(grant.scopes, user), requested, grant.scopes)
+  const audiences = request.audience === undefined ? grant.details.audiences : [request.audience]
+  if (!isForAgents(audiences, known)) refuseMore(requested, grant.scopes)
+  const held = limitToRights(grant.scopes, user).filter((name) => requested?.includes(name) !== false)
   const { scopes, target } = chooseGrantTarget(request, grant, held, env)
   countUser(user)
 
@@ -98,15 +102,9 @@ async function checkStillValid({ grant, expiresAt }: RefreshToken, client: Clien
 }
 
 /** RFC 6749 §6: a refresh may request fewer scopes than were granted, never more. */
-function narrowScopes(
-  held: readonly string[],
-  requested: readonly string[] | undefined,
-  granted: readonly string[],
-): readonly string[] {
-  if (requested === undefined) return held
+function refuseMore(requested: readonly string[] = [], granted: readonly string[]): void {
   const more = requested.filter((name) => !granted.includes(name))
   if (more.length > 0) throw refuse('invalid_scope', `${scopeNames(more)} not part of what was granted`)
-  return held.filter((name) => requested.includes(name))
 }
 
 function notAccepted(why: string) {

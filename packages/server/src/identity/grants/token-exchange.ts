@@ -7,7 +7,7 @@ import type { User } from '../../store/accounts/user.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
-import { chooseTarget, scopesOfTarget } from '../apis/targets.ts'
+import { chooseTarget, isForAgents, scopesOfTarget } from '../apis/targets.ts'
 import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { deriveAcr, MULTI_FACTOR } from '../tokens/claims.ts'
@@ -33,10 +33,13 @@ export async function redeemTokenExchange(request: GrantRequest, env: GrantEnv):
 
   const available = [...exchangeableScopes(client, known, subject.scopes)]
   const requested = parseScope(form.get('scope'), known) ?? available
+  const isOfAgents = audience !== undefined && isForAgents([audience], known)
   const others = requested.filter((scope) => !available.includes(scope))
-  if (others.length > 0) throw refuse('invalid_scope', `${scopeNames(others)} not available to this exchange`)
+  if (others.length > 0 && !isOfAgents)
+    throw refuse('invalid_scope', `${scopeNames(others)} not available to this exchange`)
   const target = chooseTarget({ named: audience, audiences: undefined, granted: requested }, known)
-  const scopes = scopesOfTarget(limitToRights(requested, user), target, known)
+  const allowed = requested.filter((scope) => available.includes(scope))
+  const scopes = scopesOfTarget(limitToRights(allowed, user), target, known)
   if (scopes.length === 0) throw refuse('invalid_scope', 'The user holds none of the scopes')
   const actor: Actor = { sub: client.id, ...(subject.actor && { act: subject.actor }) }
   return {

@@ -12,7 +12,8 @@ import {
 import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { splitWords } from '../../lib/words.ts'
-import { isBuiltInAudience } from '../apis/targets.ts'
+import type { KnownScopes } from '../../store/apis/known-scopes.ts'
+import { isBuiltInAudience, isForAgents } from '../apis/targets.ts'
 import { readTokenId } from './issuer.ts'
 import type { Claims } from './jwt.ts'
 import type { SignedByUs, Signer } from './signer.ts'
@@ -22,6 +23,7 @@ export interface AccessOptions {
   readonly signer: Pick<Signer, 'verify' | 'hasKey'>
   readonly revocationList: RevocationList
   readonly clock: Clock
+  readonly known: () => KnownScopes
   /** A token with a valid signature begins later than now. Seconds since the epoch. */
   readonly onEarly?: ((notBefore: number) => void) | undefined
   /** The names of a user; called once for each new token. */
@@ -49,15 +51,12 @@ const MAX_RECENT = 1_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
 
-export function createAccess({ issuer, signer, revocationList, clock, readNames, onEarly }: AccessOptions) {
+export function createAccess({ issuer, signer, revocationList, clock, known, readNames, onEarly }: AccessOptions) {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
   let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
   /** Tokens for the built-in services. Those for declared APIs are valid only there, and for what describes tokens. */
-  const authenticate: Authenticate = (token) => {
-    const principal = authenticateAny(token)
-    return principal instanceof Promise ? principal.then(orForeign) : orForeign(principal)
-  }
+  const authenticate = authenticateIf(isForBuiltIn)
   const authenticateAny: Authenticate = (token) => {
     const end = signatureEnd(token)
     const recent = recentTokens.get(end)
@@ -70,6 +69,8 @@ export function createAccess({ issuer, signer, revocationList, clock, readNames,
   }
   return {
     authenticate,
+    /** Tokens for agents, which nothing else accepts. */
+    authenticateAgent: authenticateIf(({ audiences }) => isForAgents(audiences, known())),
     /** Also tokens for declared APIs, for userinfo, introspection and revocation. */
     authenticateAny,
     /** Clears the caches, for example because a signing key was withdrawn. */
@@ -77,6 +78,15 @@ export function createAccess({ issuer, signer, revocationList, clock, readNames,
       verifiedTokens = new LruMap(MAX_VERIFIED)
       recentTokens = new LruMap(MAX_RECENT)
     },
+  }
+
+  function authenticateIf(isMeant: (principal: Principal) => boolean): Authenticate {
+    const orNone = (principal: Principal | undefined) =>
+      principal !== undefined && isMeant(principal) ? principal : undefined
+    return (token) => {
+      const principal = authenticateAny(token)
+      return principal instanceof Promise ? principal.then(orNone) : orNone(principal)
+    }
   }
 
   function checkStillValid(verified: VerifiedToken): Principal | undefined {
@@ -124,10 +134,6 @@ export function createAccess({ issuer, signer, revocationList, clock, readNames,
 
 function isForBuiltIn({ audiences }: Principal): boolean {
   return audiences.every(isBuiltInAudience)
-}
-
-function orForeign(principal: Principal | undefined): Principal | undefined {
-  return principal !== undefined && isForBuiltIn(principal) ? principal : undefined
 }
 
 /** The ids that revocation events refer to. */

@@ -76,6 +76,7 @@ export interface IssuerOptions {
 
 const LOGOUT_TOKEN_SECONDS = 120
 const CALL_TOKEN_SECONDS = 60
+const AGENT_TOKEN_SECONDS = 900
 const AUTHORIZATION_RESPONSE_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
@@ -101,14 +102,18 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
     ): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
-      const api = resource === undefined ? undefined : apis.find(resource)
+      const isOfAgents = resource !== undefined && resource === apis.known().agents?.resource
+      const api = resource === undefined || isOfAgents ? undefined : apis.find(resource)
       // Removed since the target was chosen: its tokens must not become tokens for the built-in services.
-      if (resource !== undefined && api === undefined) throw refuse('invalid_target', 'The resource was removed')
-      const longest = api === undefined ? chooseLifetime(client) : lifetimeFor(api, client)
+      if (resource !== undefined && api === undefined && !isOfAgents)
+        throw refuse('invalid_target', 'The resource was removed')
+      const ofServer = isOfAgents ? Math.min(AGENT_TOKEN_SECONDS, chooseLifetime(client)) : chooseLifetime(client)
+      const longest = api === undefined ? ofServer : lifetimeFor(api, client)
       const ofGrant = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
       const lifetime = exchanged === undefined ? ofGrant : Math.min(ofGrant, exchanged.expiresAt - iat)
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
-      const audiences = api === undefined ? apis.known().findAudiences(scopes) : audiencesFor(api, scopes)
+      const ofBuiltIn = isOfAgents ? [resource] : apis.known().findAudiences(scopes)
+      const audiences = api === undefined ? ofBuiltIn : audiencesFor(api, scopes)
       const token = await signer.sign('at+jwt', client.accessTokenAlg ?? signer.fapiAlg(), {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
@@ -128,9 +133,12 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
               sid: namedSession(onBehalfOf.grant),
               amr: onBehalfOf.grant.details.amr,
               acr: onBehalfOf.grant.details.acr,
-              ...(api === undefined
-                ? { role: onBehalfOf.user.roles }
-                : claimsNamed(api.claims, onBehalfOf.user, attributes.claims())),
+              // Agents are programs of others: they need not know the roles of their users.
+              ...(isOfAgents
+                ? {}
+                : api === undefined
+                  ? { role: onBehalfOf.user.roles }
+                  : claimsNamed(api.claims, onBehalfOf.user, attributes.claims())),
             }),
       })
       return { token, tokenId, lifetime, scopes }

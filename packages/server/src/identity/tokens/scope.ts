@@ -5,6 +5,7 @@ import { splitWords } from '../../lib/words.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { isForAgents } from '../apis/targets.ts'
 import { refuse } from '../oauth-error.ts'
 
 /** `scope-token` of RFC 6749 §3.3. */
@@ -29,6 +30,30 @@ export function parseScope(text: string | undefined, scopes: KnownScopes): reado
       'None of the requested scopes is supported: see scopes_supported in the discovery document',
     )
   return known
+}
+
+/**
+ * The requested scopes that the client may have, all of its own where the parameter is absent. Agents ask for the scopes that they have seen
+ * anywhere: what is not for agents is left out, and refused only if nothing is left.
+ */
+export function readAllowedScopes(
+  text: string | undefined,
+  client: Client,
+  audiences: readonly string[] | undefined,
+  known: KnownScopes,
+): readonly string[] {
+  const requested = parseScope(text, known)
+  if (!isForAgents(audiences, known)) return requireAllowedScopes(requested, client)
+  const allowed = [...client.scopes].filter((name) => known.isOfAgents(name))
+  const left = allowed.filter((name) => requested?.includes(name) !== false)
+  if (left.length === 0)
+    throw refuse('invalid_scope', 'None of the scopes is for agents and one that the client is registered for')
+  return isOfflineGranted(requested, client) ? [...left, 'offline_access'] : left
+}
+
+/** Many agents do not ask for a refresh token, and ask their users to sign in again and again. */
+function isOfflineGranted(requested: readonly string[] | undefined, client: Client): boolean {
+  return client.agent || (requested?.includes('offline_access') === true && client.scopes.has('offline_access'))
 }
 
 /** B-43: a scope that the client is not registered for is an error; without the parameter the client gets all of its scopes. */

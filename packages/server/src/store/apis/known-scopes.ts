@@ -15,6 +15,16 @@ export const BUILT_IN = 'builtin'
 export interface KnownScopesOptions {
   /** Whether the right to provision users exists, which clients have by registration and no role gives. */
   readonly provisioning?: boolean
+  /** Undefined where no agents are served. */
+  readonly agents?: AgentAccess | undefined
+}
+
+/** What agents use: the address that their tokens are for, and the scopes that these may have. */
+export interface AgentAccess {
+  readonly resource: string
+  readonly scopes: readonly string[]
+  /** Milliseconds that a grant for agents alone lives, however often it is used. */
+  readonly grantMs: number
 }
 
 interface OwnScope extends ApiScope {
@@ -24,17 +34,23 @@ interface OwnScope extends ApiScope {
 /** Immutable: a change of the definitions makes another one. */
 export class KnownScopes {
   readonly apis: readonly Api[]
+  /** With those of the scopes that there are. */
+  readonly agents: AgentAccess | undefined
   readonly #byResource: ReadonlyMap<string, Api>
   readonly #own: ReadonlyMap<string, OwnScope>
   readonly #all: readonly string[]
   readonly #names: ReadonlySet<string>
 
-  constructor(apis: readonly Api[] = [], { provisioning = false }: KnownScopesOptions = {}) {
+  constructor(apis: readonly Api[] = [], { provisioning = false, agents }: KnownScopesOptions = {}) {
     this.apis = apis
     this.#byResource = new Map(apis.map((api) => [api.resource, api]))
     this.#own = new Map(apis.flatMap((api) => api.scopes.map((scope) => [scope.name, { ...scope, api }] as const)))
     this.#all = [...SCOPES, ...(provisioning ? [PROVISIONING_SCOPE] : []), ...this.#own.keys()]
     this.#names = new Set(this.#all)
+    this.agents = agents && {
+      ...agents,
+      scopes: agents.scopes.filter((scope) => this.has(scope) && this.isOfPlatform(scope)),
+    }
   }
 
   /** An API by its resource, exactly as declared; `platform` if it has custom scopes. */
@@ -68,6 +84,11 @@ export class KnownScopes {
 
   isOfPlatform(scope: string): boolean {
     return this.findAudience(scope) === PLATFORM_AUDIENCE
+  }
+
+  /** Whether a token for agents may have it. */
+  isOfAgents(scope: string): boolean {
+    return this.agents?.scopes.includes(scope) === true
   }
 
   /** `builtin`, or the resource of the API. The OpenID scopes, which are in tokens for every target, count as built in. */

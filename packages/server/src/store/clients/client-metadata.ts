@@ -66,6 +66,8 @@ export interface ClientMetadata {
   /** The scopes outside of this API that it may get by token exchange. */
   readonly exchange_scope?: string
   readonly profile?: ClientProfile
+  /** Its tokens are for agents, and for nothing else. */
+  readonly agent?: boolean
   readonly disabled?: boolean
 }
 
@@ -167,6 +169,8 @@ export interface Client {
   readonly attributes: AttributeValues
   readonly api: string | undefined
   readonly exchangeScopes: ReadonlySet<string>
+  /** Its tokens are for agents, and for nothing else. */
+  readonly agent: boolean
   readonly disabled: boolean
 }
 
@@ -229,6 +233,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     attributes: metadata.attributes ?? {},
     api: metadata.api,
     exchangeScopes: new Set(splitWords(metadata.exchange_scope ?? '')),
+    agent: metadata.agent ?? false,
     disabled: metadata.disabled ?? false,
   }
 }

@@ -1,0 +1,32 @@
+/** Settings of agents: whether models can read the platform, and what those who act for a user may read. */
+import { isRight } from 'gatehouse-protocol'
+import { BadSetting, oneOf, parseSeconds } from './parsers.ts'
+import { type Settings, setting } from './setting.ts'
+
+export const AGENT_SETTINGS = {
+  mcp: setting(
+    'auto',
+    oneOf(['auto', 'true', 'false']),
+    'Serve the Model Context Protocol at /mcp, where assistants read what their users may read. It needs the query service. auto: in the demonstration only.',
+  ),
+  agentScopes: setting(
+    'Platform/Market Platform/News',
+    parseAgentScopes,
+    'Scopes that agents can get, separated by spaces: those of the platform, your own among them, but not Platform/Admin.',
+  ),
+  agentGrantLifetime: setting(
+    '2592000',
+    parseSeconds,
+    'Seconds after which an agent needs a new consent, however often it is used. It needs one after 14 days without use, too.',
+  ),
+} as const satisfies Settings
+
+/** Administration and identity are not for models. */
+function parseAgentScopes(text: string): readonly string[] {
+  const scopes = [...new Set(text.split(/[ ,]+/).filter((name) => name !== ''))]
+  if (scopes.length === 0) throw new BadSetting('name at least one scope')
+  for (const scope of scopes)
+    if (!isRight(scope) || /^(?:identity\/|platform\/admin$)/i.test(scope))
+      throw new BadSetting(`${scope} is not for agents: name scopes of the platform without Platform/Admin`)
+  return scopes
+}
