@@ -76,6 +76,7 @@ const LONG = [
   'examples/javascript',
   'examples/samples',
   'feeds/loss',
+  'feeds/nats-latency',
   'identity/hash-queue',
   'identity/timing',
   'mail/links',
@@ -122,7 +123,7 @@ const LONG = [
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
-const ALONE = ['feeds/loss', 'operate/patroni']
+const ALONE = ['feeds/loss', 'feeds/nats-latency', 'operate/patroni', 'operate/steady-memory', 'query/readers']
 
 const stopTests = new AbortController()
 

@@ -194,6 +194,6 @@ onSqlite('the page for forgotten passwords', (at) => {
     )
     t.diagnostic(JSON.stringify(seen))
     assert.ok(!isTelling(seen, 0.15), JSON.stringify(seen))
-    await place.settled()
+    await place.settled(2 * PAIRS * 100)
   })
 })

@@ -18,8 +18,8 @@ export interface MailPlace extends SignInPlace {
   mailTo(address: string): Promise<ReceivedMail>
   /** Who got what, of the mails that no test has taken. */
   unread(): string[]
-  /** Until nothing waits that is due. */
-  settled(): Promise<void>
+  /** Until nothing waits that is due. Ten mails a second leave. */
+  settled(usualMs?: number): Promise<void>
   open(agent: UserAgent, path: string | URL): Promise<Page>
   forgot(typed: string, headers?: Readonly<Record<string, string>>): Promise<Page>
   /** Opens the link of a mail and chooses a password. */
@@ -74,7 +74,7 @@ export async function openMailPlace(
       return mail
     },
     unread: () => smtp.mails.map(({ to, headers }) => `${to}: ${headers.get('subject')}`),
-    async settled() {
+    async settled(usualMs = 5_000) {
       const waiting = () =>
         place.database.db
           .selectFrom('mail_queue')
@@ -82,7 +82,7 @@ export async function openMailPlace(
           .where('state', '=', 'waiting')
           .where((eb) => eb.or([eb('next_at', '<=', place.clock()), eb('leased_by', 'is not', null)]))
           .execute()
-      await until('all mails are dealt with', 5_000, async () => (await waiting()).length === 0)
+      await until('all mails are dealt with', usualMs, async () => (await waiting()).length === 0)
     },
     async forgot(typed, headers) {
       const agent = place.newAgent(headers)
