@@ -81,6 +81,7 @@ onEveryEngineInLongRuns('operations', (place, engine) => {
       for (const node of items) {
         assert.partialDeepStrictEqual(node, { ready: true, checks: { process: 'ok', database: 'ok', query: 'ok' } })
         assert.equal(node.database, engine)
+        assert.equal(node.keeper, false)
         assert.match(node.version, /^\d+\./)
         assert.ok(node.uptime_seconds >= 0 && node.connections >= 0 && node.memory_bytes > 1e6)
         assert.ok(node.event_loop_lag_ms.max >= node.event_loop_lag_ms.p99 && node.event_loop_lag_ms.p99 >= 0)

@@ -18,6 +18,7 @@ import { DEFAULT_RESPONSE_LIMITS } from './engines/idempotency-cleanup.ts'
 import { openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import { Keeper } from './keeper/keeper.ts'
 import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
@@ -95,6 +96,8 @@ export interface QueryOptions {
   readonly stepUp?: StepUp
   /** Who can own saved documents. */
   readonly owners?: Owners
+  /** The names of running nodes of earlier versions. */
+  readonly olderNodes?: () => Promise<readonly string[]>
   /** When column segments are written. */
   readonly columnTiming?: ColumnOptions['timing']
 }
@@ -164,6 +167,8 @@ export class QueryService {
   readonly query: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
+  /** Chooses the node that does the work of what is kept. */
+  readonly keeper: Keeper
 
   constructor(options: QueryOptions & { readonly limits: QueryLimits }, engine: Engine, catalogue: NodeCatalogue) {
     const { limits, clock, audit = noAudit, owners = NO_OWNERS, auditLog = EMPTY_LOG, onError } = options
@@ -194,6 +199,7 @@ export class QueryService {
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock })
     this.query = createRunner(this.#parts)
+    this.keeper = new Keeper({ lease: engine.lease, onError, older: options.olderNodes })
     this.#timers = [
       setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
       setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
@@ -312,6 +318,7 @@ export class QueryService {
     for (const timer of this.#timers) clearInterval(timer)
     this.running.stopAll()
     this.#live.close()
+    await this.keeper.close()
     this.#catalogue.close()
     await this.#engine.close()
   }

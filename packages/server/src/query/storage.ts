@@ -10,6 +10,7 @@ import { readDefinition, type TableDefinition } from './catalogue/definition.ts'
 import { findKeyLimit } from './catalogue/key-limit.ts'
 import { createIndex, createTable, ENTRIES, type TableDialect } from './engines/catalogue-sql.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './engines/document-rows.ts'
+import { KEEPER } from './engines/keeper-lease.ts'
 import * as postgres from './engines/postgres/catalogue.ts'
 import { SCHEMA, sqlType } from './engines/postgres/representation.ts'
 import { checkPostgres } from './engines/postgres/setup/fitness.ts'
@@ -121,7 +122,7 @@ function texts(...names: readonly string[]): Record<string, IqlType> {
   return Object.fromEntries(names.map((name) => [name, TEXT]))
 }
 
-const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${COMMITS})$`)
+const OF_PROCESSES = new RegExp(`^(?:_gh_logs|_gh_log_.*|_gh_column_.*|${KEEPER}|${COMMITS})$`)
 
 /** Whether it is a table of processes that have ended, or the service makes a new one when it starts. */
 export function isOfProcesses(name: string): boolean {

@@ -102,6 +102,7 @@ function openQueryService(
     },
     owners: { names: (subjects) => subjectNames(database, subjects) },
     clock,
+    olderNodes: () => stores.nodes.older(),
     database: {
       dataFolder: config.data,
       databaseUrl: config.databaseUrl,

@@ -1,8 +1,9 @@
 /** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
-import { type AuditEvent, Refusal } from 'gatehouse-protocol'
+import type { AuditEvent } from 'gatehouse-protocol'
 import { AccountFault } from '../../accounts/account-fault.ts'
 import { type AccountWork, changeAccounts } from '../../accounts/accounts.ts'
 import { UsernameTaken } from '../../store/accounts/users.ts'
+import { upgradePending } from '../../store/cluster/nodes.ts'
 import { type AdminCall, type AdminEnv, conflict } from '../route.ts'
 
 export { change, type Effects } from '../../store/authorizations/change.ts'
@@ -32,12 +33,7 @@ export function localSignIn({ settings }: Pick<AdminEnv, 'settings'>): 'all' | '
 /** Call it before something is declared that nodes of earlier versions would not respect. */
 export async function requireUpgraded({ stores }: Pick<AdminEnv, 'stores'>): Promise<void> {
   const older = await stores.nodes.older()
-  if (older.length > 0)
-    throw new Refusal(
-      'Upgrade.Pending',
-      409,
-      `Nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`,
-    )
+  if (older.length > 0) throw upgradePending(older)
 }
 
 type EventOfCall = {

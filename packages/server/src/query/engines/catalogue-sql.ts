@@ -18,6 +18,7 @@ import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 import type { ChangeStep } from './engine.ts'
+import { KEEPER } from './keeper-lease.ts'
 import { LONG_RESPONSE_BYTES } from './stored-response.ts'
 
 export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
@@ -78,6 +79,9 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
       PRIMARY KEY (reader, sortname, id)
     )${textKeyOptions}`,
     `CREATE INDEX IF NOT EXISTS ${indexOn(`${DOCUMENT_READERS}_id`, DOCUMENT_READERS)} (id)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${KEEPER} (
+      id ${integer} PRIMARY KEY, node ${text} NOT NULL, name ${text} NOT NULL, epoch ${integer} NOT NULL, until ${integer} NOT NULL
+    )`,
   ]
 }
 

@@ -22,6 +22,7 @@ import type {
   SharedValues,
   SqlStatement,
 } from './emit/parameters.ts'
+import type { KeeperLease } from './keeper-lease.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
@@ -47,6 +48,8 @@ export interface Engine {
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows
+  /** Who is the keeper. */
+  readonly lease: KeeperLease
   readonly live: LiveSource
   /** Absent if the engine has no column segments. */
   readonly columns?: ColumnTables

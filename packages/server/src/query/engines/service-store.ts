@@ -1,9 +1,12 @@
 /** How the service reaches its own tables in the query database, whichever the engine is. */
+import type { Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 
 export interface ServiceStore {
   readonly schema: string
   readonly bind: Bind
+  /** The time by the clock of the database, in milliseconds. */
+  readonly now: Sql
   read<Row extends object>(build: BuildSql): Promise<readonly Row[]>
   /**
    * Runs the statements in one transaction, those after the first only if that one changes something; no other node changes the

@@ -23,7 +23,7 @@ export interface NodeParts {
   readonly bus: Bus
   readonly server: Server
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
-  readonly query: Pick<QueryService, 'load'> | undefined
+  readonly query: Pick<QueryService, 'load' | 'keeper'> | undefined
   readonly gateway: Pick<Gateway, 'connections'> | undefined
   readonly worker: Pick<WorkerLink, 'number'> | undefined
   readonly metrics: Metrics
@@ -82,6 +82,7 @@ function createNodeStatus(parts: NodeParts, delay: { read(): LoopDelay }): () =>
       connections: await countConnections(),
       streams: streams?.length ?? null,
       subscriptions: streams?.reduce((sum, { subscriptions }) => sum + subscriptions, 0) ?? null,
+      keeper: query?.keeper.isHolding ?? null,
       queries: query === undefined ? null : countQueries(query),
       database_connections: database.pool() ?? null,
       bus_lag_ms: Math.round(bus.lag()),

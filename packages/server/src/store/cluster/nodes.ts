@@ -1,6 +1,6 @@
 /** The registry of nodes on one database: which of them must not serve at the same time, and the replies to calls that go to all of them. */
 import { hostname } from 'node:os'
-import type { Clock } from 'gatehouse-protocol'
+import { type Clock, Refusal } from 'gatehouse-protocol'
 import { currentVersion, type Database, type Engine } from '../database/database.ts'
 import { MIGRATIONS } from '../database/migrations.ts'
 
@@ -118,6 +118,12 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
       await db.deleteFrom('node_answers').where('question', '=', callId).execute()
     },
   }
+}
+
+/** Refuses what nodes of an earlier version, which still run, would not respect. */
+export function upgradePending(older: readonly string[]): Refusal {
+  const text = `Nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`
+  return new Refusal('Upgrade.Pending', 409, text)
 }
 
 /** Whether another process of this machine has this name. A row with our pid is from an earlier process. */

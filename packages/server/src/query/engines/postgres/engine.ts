@@ -19,6 +19,7 @@ import type {
 } from '../engine.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
+import { KeeperLease } from '../keeper-lease.ts'
 import { writeBulk } from './bulk.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
@@ -45,6 +46,7 @@ class PostgresEngine implements Engine {
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
   readonly responses: IdempotencyCleanup
+  readonly lease: KeeperLease
   readonly live: PostgresLiveSource
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
@@ -59,6 +61,7 @@ class PostgresEngine implements Engine {
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
+    this.lease = new KeeperLease(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
   }
 

@@ -11,6 +11,8 @@ export function serviceStore(owner: Pool): ServiceStore {
   return {
     schema: SCHEMA,
     bind: toPostgres,
+    // Not the time at which the transaction began: it may have waited.
+    now: '(extract(epoch from clock_timestamp()) * 1000)::bigint',
     async read(build) {
       const { sql, parameters } = statement(build)
       return (await owner.query(sql, [...parameters])).rows

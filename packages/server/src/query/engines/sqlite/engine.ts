@@ -1,4 +1,5 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
+import { isRunning } from '../../../store/cluster/nodes.ts'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
 import type { NamedColumn } from '../../batches/row-error.ts'
 import type { SpoolEncoder } from '../../batches/spool-file.ts'
@@ -21,6 +22,7 @@ import type {
 } from '../engine.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
+import { KeeperLease } from '../keeper-lease.ts'
 import { readCatalogue } from './catalogue.ts'
 import { Compaction } from './columns/compaction.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
@@ -45,6 +47,7 @@ class SqliteEngine implements Engine {
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
   readonly responses: IdempotencyCleanup
+  readonly lease: KeeperLease
   readonly live: SqliteLiveSource
   readonly columns: Compaction
   readonly #open: OpenDatabase
@@ -55,6 +58,7 @@ class SqliteEngine implements Engine {
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
+    this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.columns = new Compaction({ ...open, columns })
   }

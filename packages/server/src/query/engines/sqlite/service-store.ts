@@ -15,6 +15,7 @@ export function serviceStore(open: OpenDatabase): ServiceStore {
   return {
     schema: 'main',
     bind: toSqlite,
+    now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     read<Row>(build: BuildSql) {
       const { sql, parameters } = statement(build)
       return retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters))
