@@ -78,15 +78,15 @@ onEveryEngine('the keeper', (place, engine) => {
 
   test('after kill -9 another node is the keeper within 10 s', async () => {
     const first = launch(place())
-    await once(first.lines, 'line')
-    const [epoch] = await once(first.lines, 'line')
+    await first.next()
+    const epoch = await first.next()
     const second = launch(place())
-    await once(second.lines, 'line')
-    const taken = once(second.lines, 'line')
+    await second.next()
+    const taken = second.next()
     first.child.kill('SIGKILL')
     await once(first.child, 'exit')
     const killed = performance.now()
-    const [next] = await taken
+    const next = await taken
     assert.ok(performance.now() - killed < 10_000)
     assert.ok(Number(next) > Number(epoch))
     second.child.kill('SIGTERM')
@@ -97,8 +97,8 @@ onEveryEngine('the keeper', (place, engine) => {
   if (engine === 'sqlite')
     test('a server that starts again after kill -9 is the keeper at once', async () => {
       const killed = launch(place())
-      await once(killed.lines, 'line')
-      await once(killed.lines, 'line')
+      await killed.next()
+      await killed.next()
       killed.child.kill('SIGKILL')
       await once(killed.child, 'exit')
       const again = await startKeeping(place())
@@ -138,12 +138,16 @@ async function startKeeping(place: TestPlace): Promise<Keeping> {
   return { server, terms, ended, end }
 }
 
-function launch({ dataFolder, databaseUrl }: TestPlace): {
-  child: ChildProcess
-  lines: ReturnType<typeof createInterface>
-} {
+interface Launched {
+  readonly child: ChildProcess
+  /** The next line that it prints. */
+  readonly next: () => Promise<string | undefined>
+}
+
+function launch({ dataFolder, databaseUrl }: TestPlace): Launched {
   const child = spawn(process.execPath, [PROGRAM, dataFolder, databaseUrl], { stdio: ['ignore', 'pipe', 'inherit'] })
-  return { child, lines: createInterface(child.stdout) }
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  return { child, next: async () => (await lines.next()).value }
 }
 
 async function commitIn(place: TestPlace, term: KeeperTerm): Promise<void> {
