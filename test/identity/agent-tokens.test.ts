@@ -1,4 +1,4 @@
-/** Access tokens for agents: the resource {issuer}/mcp in every grant, its documents, and every door that must not take them. */
+/** Access tokens for agents: the resource {issuer}/mcp in every grant, its documents, and every endpoint that must not take them. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
@@ -158,7 +158,7 @@ onEveryEngineInLongRuns('tokens for agents', (place) => {
     assert.equal((await gate.get('/.well-known/openid-configuration')).text.includes('mcp'), false)
   })
 
-  test('Hostile: a token for agents is refused at every other door', async () => {
+  test('Hostile: a token for agents is refused at every other endpoint', async () => {
     const { access_token: token } = await signIn({ scope: read, resource: mcp })
     const bearer = { authorization: `Bearer ${token}` }
     const paths = [

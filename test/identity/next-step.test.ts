@@ -240,6 +240,7 @@ for (const { name, request, client, user, session, change, step, silent } of CAS
       progress: {},
       consent: ALLOWED,
       attributes: new AttributeClaims(),
+      isOfAgents: false,
       now: NOW,
       ...change,
     })
@@ -258,6 +259,7 @@ test('prompts: login, consent and select_account each ask once', () => {
       progress,
       consent: ALLOWED,
       attributes: new AttributeClaims(),
+      isOfAgents: false,
       now: NOW,
     })
   assert.equal(at(['login'], {}), 'sign-in')

@@ -9,6 +9,7 @@ import type { Database } from '../store/database/database.ts'
 import type { MailPort } from '../store/mail/notify.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ListTables } from './agents/opened-tables.ts'
 import type { BrowserEnv } from './browser/env.ts'
 import type { Flow } from './browser/flow.ts'
 import type { PageSettings } from './browser/page-reply.ts'
@@ -36,6 +37,8 @@ export interface IdentityRoutesOptions {
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
   readonly loadAccounts: () => Promise<Accounts>
+  /** The tables of a user, from any node that runs the query service. */
+  readonly listTables: ListTables
 }
 
 export function identityGroups(
@@ -165,6 +168,7 @@ async function browserEnv(options: IdentityRoutesOptions): Promise<Omit<BrowserE
     metrics,
     rateLimits,
     mail,
+    listTables: options.listTables,
     sealingKey: factorKey,
     pages: { ...(await options.loadPages()), scopes: identity.apis },
     async signOutThere(context, session, request) {

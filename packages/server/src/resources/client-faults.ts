@@ -29,6 +29,8 @@ export function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[
     const needed = type.split(' ').includes('code') ? 'authorization_code' : 'implicit'
     if (!grants.includes(needed)) fault(`response_types[${index}]`, `"${type}" requires ${needed} in grant_types`)
   }
+  if (client.agent === true && client.skip_consent === true)
+    fault('skip_consent', 'users consent to each connection of an agent: leave it out')
   const redirects = grants.includes('authorization_code') || grants.includes('implicit')
   if (redirects && (client.redirect_uris ?? []).length === 0)
     fault('redirect_uris', `needs at least one URI for the grant_types ${grants.join(', ')}`)

@@ -132,6 +132,9 @@ export const CLIENT = closed(['client_id'], {
   exchange_scope: words(
     'The scopes of other APIs and services that it may get by token exchange, separated by spaces.',
   ),
+  agent: flag(
+    'The client is an agent: its tokens are for the Model Context Protocol at /mcp and for nothing else, and users choose what it may read.',
+  ),
   disabled: flag(),
 })
 

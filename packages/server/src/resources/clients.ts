@@ -211,6 +211,7 @@ const NEW_MEMBERS = [
   'dpop_bound_access_tokens',
   'require_pushed_authorization_requests',
   'profile',
+  'agent',
 ] as const
 
 /** A client that an operator has disabled stays disabled unless the file says otherwise. */

@@ -16,6 +16,7 @@ import { type StartedControllers, startControllers } from '../streaming/streamin
 import type { Logger } from '../telemetry/log.ts'
 import type { Tracing } from '../telemetry/traces.ts'
 import { openServersIfNamed } from './database-servers.ts'
+import { agentAccess } from './options.ts'
 import { checkBeforeStart, readStartFiles, type StartFiles } from './preflight.ts'
 import { joinCluster, openResources, type Resources } from './resources.ts'
 import { openTracingIfSet, statementSpans } from './tracing.ts'
@@ -113,6 +114,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
       console: config.console,
       cliClient: config.cliClient,
       wire: effectiveWirePort(config) !== undefined,
+      agentScopes: agentAccess(config, issuer)?.scopes,
     }),
   }
 }

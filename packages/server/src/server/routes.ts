@@ -136,6 +136,7 @@ function identityRoutes(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
     loadPages: async () => (await pages.load()).settings,
     mail: mail?.port,
     loadAccounts: () => loadAccounts(parts),
+    listTables: parts.activity.listTables,
   }
   return identityGroups(options, cors)
 }

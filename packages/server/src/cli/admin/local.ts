@@ -11,6 +11,7 @@ import { effectiveWirePort } from '../../config/wire.ts'
 import { readDefinitions } from '../../declarative/export.ts'
 import { openMailIfSet } from '../../server/mail.ts'
 import { type Offline, withData } from '../../server/offline.ts'
+import { agentAccess } from '../../server/options.ts'
 import { hashPassword } from '../../store/accounts/password-hash.ts'
 import { builtInClients } from '../../store/clients/built-in-clients.ts'
 import type { AdminRequest } from './admin-command.ts'
@@ -37,6 +38,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
       ...loaded.config,
       issuer: chooseIssuer(loaded.config),
       wire: effectiveWirePort(loaded.config) !== undefined,
+      agentScopes: agentAccess(loaded.config, issuer)?.scopes,
     }),
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),

@@ -29,6 +29,8 @@ export interface Progress {
   readonly chosen?: string
   /** The user who consented. */
   readonly consented?: string
+  /** The scopes that this user chose, on a page that lets them choose. */
+  readonly allowed?: readonly string[]
 }
 
 export interface Situation {
@@ -40,6 +42,8 @@ export interface Situation {
   readonly progress: Progress
   readonly consent: Consent | undefined
   readonly attributes: AttributeClaims
+  /** Whether the request is for agents alone. */
+  readonly isOfAgents: boolean
   readonly now: number
 }
 
@@ -48,7 +52,8 @@ export function nextStep(situation: Situation): Step {
   return situation.request.prompt.includes('none') ? withoutInteraction(step) : step
 }
 
-function decide({ request, client, session, user, progress, consent, attributes, now }: Situation): Step {
+function decide(situation: Situation): Step {
+  const { request, client, session, user, progress, attributes, now } = situation
   if (session === undefined || user === undefined) return { kind: 'sign-in', again: false }
   // A sign-in for this request stays fresh however long the user reads the consent page.
   const isFresh = progress.signedIn === session.id
@@ -65,12 +70,13 @@ function decide({ request, client, session, user, progress, consent, attributes,
   if (factor !== undefined) return factor
   // Who came through another provider has not used the password.
   if (user.mustChangePassword && !session.amr.includes(FEDERATED)) return { kind: 'change-password' }
-  const scopes = grantableScopes(request, client, user)
+  const scopes = grantableScopes(situation, user)
   if (lacksRight(request, scopes))
     return { kind: 'refuse', error: 'invalid_scope', text: 'The user holds no right for the requested resource' }
-  const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims, attributes)])]
-  if (needsConsent(request, client, needed, consent, progress.consented === user.id))
-    return { kind: 'consent', scopes: needed }
+  // Agents get no claims: their pages show none.
+  const ofClaims = situation.isOfAgents ? [] : scopesOfClaims(request.claims, attributes)
+  const needed = [...new Set([...scopes, ...ofClaims])]
+  if (needsConsent(situation, needed, progress.consented === user.id)) return { kind: 'consent', scopes: needed }
   return { kind: 'respond', session, user, scopes }
 }
 
@@ -115,15 +121,16 @@ function asksForTwoFactors({ acrValues = [], prompt }: AuthorizationRequest): bo
 
 /** Consent given just now is stored like any other, and can be withdrawn just as quickly. */
 function needsConsent(
-  request: AuthorizationRequest,
-  client: Client,
+  { request, client, consent, isOfAgents }: Situation,
   scopes: readonly string[],
-  consent: Consent | undefined,
   consentedNow: boolean,
 ): boolean {
   if (request.prompt.includes('consent') && !consentedNow) return true
   if (client.skipConsent) return false
-  if (!isAuthenticClient(request, client) && !consentedNow) return true
+  // Each connection of an agent is one of its own, and its user chooses what it may read.
+  if ((isOfAgents || !isAuthenticClient(request, client)) && !consentedNow) return true
+  // What a person allows to an agent, which changes nothing, is not stored for what the same client may do otherwise.
+  if (isOfAgents && !client.agent) return false
   return !scopes.every((scope) => consent?.scopes.includes(scope) === true)
 }
 
@@ -158,9 +165,10 @@ function lacksRight({ audiences }: AuthorizationRequest, scopes: readonly string
 }
 
 /** Rights come from roles; offline access needs a code and a client with the refresh_token grant. */
-function grantableScopes(request: AuthorizationRequest, client: Client, user: User): string[] {
+function grantableScopes({ request, client, progress }: Situation, user: User): string[] {
+  const chosen = progress.consented === user.id ? progress.allowed : undefined
   return request.scopes.filter((scope) => {
     if (scope === 'offline_access') return gives(request.responseType, 'code') && client.grantTypes.has('refresh_token')
-    return !isRight(scope) || user.rights.has(scope)
+    return !isRight(scope) || (user.rights.has(scope) && chosen?.includes(scope) !== false)
   })
 }

@@ -9,7 +9,8 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { BUILT_IN_TARGET, chooseTarget, isFor, type TokenTarget } from '../apis/targets.ts'
-import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
+import { grantLifetime } from '../grants/grant.ts'
+import type { TokenLifetimes } from '../grants/lifetimes.ts'
 import { deriveAcr } from '../tokens/claims.ts'
 import type { IssuedAccessToken, Issuer } from '../tokens/issuer.ts'
 import { type AuthorizationRequest, gives, isOpenid, type Target } from './request.ts'
@@ -43,6 +44,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
   const { request, client, session, user, scopes, address, requestId } = granted
   const { responseType, target, nonce, challenge, boundKey, claims } = request
   const withCode = gives(responseType, 'code')
+  const details = { amr: session.amr, acr: deriveAcr(session.amr), claims, audiences: request.audiences }
   const grant = await env.grants.create({
     kind: withCode ? 'authorization_code' : 'implicit',
     clientId: client.id,
@@ -50,9 +52,9 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     sessionId: session.id,
     scopes,
     authTime: session.authTime,
-    details: { amr: session.amr, acr: deriveAcr(session.amr), claims, audiences: request.audiences },
+    details,
     expiresAt: Math.min(
-      env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
+      env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime({ scopes, details }, client, env),
       session.boundedUntil ?? Number.POSITIVE_INFINITY,
     ),
   })

@@ -47,8 +47,19 @@ export function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 
 
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?([/?][\x21-\x7e]*)?$/
 
+/** Whether the answer goes to a program on the person's device, which any program there can be. */
+export function isLoopback(uri: string): boolean {
+  return splitLoopback(uri) !== undefined
+}
+
 function splitLoopback(uri: string): { host: string; rest: string } | undefined {
   const [, host, port, rest = ''] = LOOPBACK.exec(uri) ?? []
   if (host === undefined || Number(port ?? 80) > 65535) return undefined
   return { host, rest }
+}
+
+/** The part that people recognise: the host, or the scheme of a native application. */
+export function hostOrScheme(uri: string): string {
+  const url = URL.parse(uri)
+  return url === null || url.host === '' ? (uri.split(':', 1)[0] ?? uri) : url.host
 }

@@ -1,8 +1,11 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
+import { isRight } from 'gatehouse-protocol'
 import type { FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { isForAgents } from '../apis/targets.ts'
 import type { Step } from '../authorize/next-step.ts'
+import { hostOrScheme } from '../authorize/target.ts'
 import { chooseAccountPage, consentPage } from '../pages/consent.ts'
 import { chooseDisplayName } from '../tokens/claims.ts'
 import type { BrowserContext } from './browser-context.ts'
@@ -62,14 +65,18 @@ async function pendingRequest(
   return { step: await findStep(context, details, client, env), client, details, userId: context.user?.id ?? '' }
 }
 
-function showConsent(
+async function showConsent(
   context: BrowserContext,
   flow: string,
   { client, details }: PendingRequest,
   scopes: readonly string[],
   env: BrowserEnv,
-): void {
+): Promise<void> {
   const { uiLocales, target } = details.request
+  if (isOfAgents(details, env)) {
+    const { showAgentConsent } = await import('./agent-consent.ts')
+    return showAgentConsent(context, { flow, client, request: details.request, scopes }, env)
+  }
   const page = consentPage(frameFor(env.pages, context, { uiLocales, boundTo: 'session' }), {
     flow,
     client: client.name,
@@ -86,17 +93,25 @@ const decide: FlowAction = async (context, flow, form, env) => {
   if (step.kind !== 'consent' || details.progress.asked !== userId) return proceed(context, flow, env)
   const allowed = form.get('decision') === 'allow'
   if (allowed && !namesAll(form, step.scopes)) return proceed(context, flow, env)
+  const chosen = isOfAgents(details, env) ? chosenScopes(form, step.scopes) : undefined
+  if (allowed && chosen?.length === 0) {
+    const { showAgentConsent } = await import('./agent-consent.ts')
+    const asked = { flow: flow.handle, client, request: details.request, scopes: step.scopes, isNothingChosen: true }
+    return showAgentConsent(context, asked, env)
+  }
+  const scopes = step.scopes.filter((scope) => !isRight(scope) || chosen?.includes(scope) !== false)
   const facts = {
     actor: userId,
     client: client.id,
     address: context.http.address,
     requestId: context.http.id,
-    details: { scope: step.scopes },
+    details: { scope: allowed ? scopes : step.scopes },
   }
   if (allowed) {
-    await env.consents.allow(userId, client.id, step.scopes)
+    if (chosen === undefined || client.agent) await env.consents.allow(userId, client.id, scopes)
     env.audit.record({ event: 'consent.granted', ...facts })
-    return proceed(context, await noteProgress(flow, { consented: userId }, env.flows), env)
+    const progress = { consented: userId, ...(chosen && { allowed: chosen }) }
+    return proceed(context, await noteProgress(flow, progress, env.flows), env)
   }
   if (!(await env.flows.finish(flow.handle))) throw expired()
   env.audit.record({ event: 'consent.refused', ...facts })
@@ -109,8 +124,12 @@ export function namesAll(form: FormParameters, scopes: readonly string[]): boole
   return scopes.every((scope) => named.includes(scope))
 }
 
-/** The part that people recognise: the host, or the scheme of a native application. */
-function hostOrScheme(uri: string): string {
-  const url = URL.parse(uri)
-  return url === null || url.host === '' ? (uri.split(':', 1)[0] ?? uri) : url.host
+function isOfAgents({ request }: AuthorizeFlow, { apis }: Pick<BrowserEnv, 'apis'>): boolean {
+  return isForAgents(request.audiences, apis.known())
+}
+
+/** The rights that the person left ticked. */
+function chosenScopes(form: FormParameters, shown: readonly string[]): readonly string[] {
+  const ticked = form.all('allow')
+  return shown.filter((scope) => isRight(scope) && ticked.includes(scope))
 }

@@ -9,13 +9,14 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ListTables } from '../agents/opened-tables.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { PushedSettings } from '../authorize/pushed-request.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { ClientKeys } from '../clients/client-keys.ts'
-import type { TokenLifetimes } from '../grants/grant.ts'
+import type { TokenLifetimes } from '../grants/lifetimes.ts'
 import type { Hashing } from '../passwords/hashing.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
 import type { ProviderDirectory } from '../provider-directory.ts'
@@ -70,6 +71,7 @@ export interface BrowserEnv extends UsedStores {
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes
   readonly pushed: PushedSettings
+  readonly listTables: ListTables
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
   /** Where a sign-out continues, if the session came from another provider that is notified. */

@@ -2,6 +2,7 @@
 
 import { logFailure } from '../../http/problem.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { isForAgents } from '../apis/targets.ts'
 import type { AuthorizationError } from '../authorize/authorization-error.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
 import { reopenPushed, spendPushed } from '../authorize/pushed-request.ts'
@@ -138,6 +139,7 @@ export async function findStep(
   env: BrowserEnv,
 ): Promise<Step> {
   const consent = user === undefined ? undefined : await env.consents.find(user.id, client.id)
+  const isOfAgents = isForAgents(request.audiences, env.apis.known())
   return nextStep({
     request,
     client,
@@ -146,6 +148,7 @@ export async function findStep(
     progress,
     consent,
     attributes: env.attributes.claims(),
+    isOfAgents,
     now: env.clock(),
   })
 }

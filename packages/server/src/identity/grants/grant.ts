@@ -13,6 +13,7 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import { chooseTarget, scopesOfTarget, type TokenTarget } from '../apis/targets.ts'
 import type { ClientRequest } from '../clients/client-request.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
+import { chooseLifetimes, type LifetimesEnv, type TokenLifetimes } from './lifetimes.ts'
 
 export interface GrantEnv {
   readonly apis: Pick<ApiRegistry, 'known' | 'find'>
@@ -25,16 +26,6 @@ export interface GrantEnv {
   readonly clock: Clock
   readonly lifetimes: TokenLifetimes
   readonly undelivered: Undelivered
-}
-
-export interface TokenLifetimes {
-  readonly accessTokenMs: number
-  /** Lifetime of a grant with offline access, however often it is refreshed. */
-  readonly refreshMs: number
-  /** How long an unused refresh token lives. */
-  readonly idleMs: number
-  /** How long after its rotation a refresh token may be sent again. */
-  readonly graceMs: number
 }
 
 export interface GrantRequest {
@@ -104,24 +95,25 @@ export async function createGrant(
 ): Promise<{ grant: Grant; refreshToken: string | undefined }> {
   const created = await env.stores.grants.create({
     ...grant,
-    expiresAt: Math.min(env.clock() + grantLifetime(grant.scopes, client, env), boundedUntil),
+    expiresAt: Math.min(env.clock() + grantLifetime(grant, client, env), boundedUntil),
   })
   return { grant: created, refreshToken: await issueFirstRefreshToken(created, env) }
 }
 
 /** A grant without offline access ends with its access token. */
 export function grantLifetime(
-  scopes: readonly string[],
+  { scopes, details }: Pick<Grant, 'scopes' | 'details'>,
   client: Client,
-  { lifetimes }: Pick<GrantEnv, 'lifetimes'>,
+  env: LifetimesEnv,
 ): number {
+  const lifetimes = chooseLifetimes(details.audiences, env)
   if (scopes.includes('offline_access')) return lifetimes.refreshMs
   return client.accessTokenLifetime === undefined ? lifetimes.accessTokenMs : client.accessTokenLifetime * 1000
 }
 
 export async function issueFirstRefreshToken(grant: Grant, env: GrantEnv): Promise<string | undefined> {
   if (!grant.scopes.includes('offline_access')) return undefined
-  return env.stores.refreshTokens.issue(grant, env.lifetimes)
+  return env.stores.refreshTokens.issue(grant, chooseLifetimes(grant.details.audiences, env))
 }
 
 /** RFC 9449 §5: refresh tokens of public clients are bound to the key. Others authenticate, and may come with a new key. */

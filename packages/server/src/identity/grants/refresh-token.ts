@@ -9,6 +9,7 @@ import { refuse } from '../oauth-error.ts'
 import { deriveAcr, MULTI_FACTOR } from '../tokens/claims.ts'
 import { limitToRights, parseScope, scopeNames } from '../tokens/scope.ts'
 import { chooseGrantTarget, type GrantEnv, type GrantRequest, type Redeemed } from './grant.ts'
+import { chooseLifetimes } from './lifetimes.ts'
 
 export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser } = request
@@ -70,10 +71,11 @@ async function succeed(
 ): Promise<{ readonly successor: string; readonly digest?: string }> {
   const { grant } = found
   const { refreshTokens } = env.stores
+  const lifetimes = chooseLifetimes(grant.details.audiences, env)
   if (client.profile === 'fapi2') {
-    if (await refreshTokens.renew(found, env.lifetimes)) return { successor: token }
+    if (await refreshTokens.renew(found, lifetimes)) return { successor: token }
   } else {
-    const rotation = await refreshTokens.rotate(token, found, env.lifetimes, env.undelivered)
+    const rotation = await refreshTokens.rotate(token, found, lifetimes, env.undelivered)
     if (rotation.outcome !== 'reused') return rotation
   }
   await env.revocations.revokeGrant(grant.id)

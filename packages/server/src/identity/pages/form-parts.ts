@@ -213,14 +213,17 @@ function inOrder({ language }: PageFrame, scopes: readonly string[]): string[] {
 }
 
 function scopeEntry(
-  { language, scopes }: PageFrame,
+  frame: PageFrame,
   scope: string,
   { texts = {}, drawing = 'check' }: { texts?: Readonly<Record<string, string>>; drawing?: IconName } = {},
 ): Html {
+  return html`<li>${icon(drawing)}<span>${textIn(texts, scope) ?? scopeText(frame, scope)}</span></li>`
+}
+
+/** What a scope allows, in the language of the page. */
+export function scopeText({ language, scopes }: PageFrame, scope: string): string {
   const { messages } = language
-  const known = textIn(texts, scope) ?? textIn(messages.scope, scope) ?? scopes?.text(scope, language.tag)
-  const text = known ?? messages.scopeOther(scope)
-  return html`<li>${icon(drawing)}<span>${text}</span></li>`
+  return textIn(messages.scope, scope) ?? scopes?.text(scope, language.tag) ?? messages.scopeOther(scope)
 }
 
 function textIn(texts: Readonly<Record<string, string>>, scope: string): string | undefined {

@@ -13,17 +13,20 @@ interface Enabled {
   readonly cliClient: boolean
   /** Whether tools connect by PostgreSQL's protocol. */
   readonly wire: boolean
+  /** The scopes of agents; undefined where none are served. */
+  readonly agentScopes?: readonly string[] | undefined
 }
 
 /** Through which tools that speak PostgreSQL's protocol sign in. */
 export const TOOLS_CLIENT = 'gatehouse-tools'
 
 /** A registered client replaces a built-in one, except those in `BUILT_IN_CLIENT_IDS`. */
-export function builtInClients({ issuer, console, cliClient, wire }: Enabled): BuiltInClients {
+export function builtInClients({ issuer, console, cliClient, wire, agentScopes }: Enabled): BuiltInClients {
   const clients = [
     ...(console ? [consoleClient(issuer)] : []),
     ...(cliClient ? [commandLineClient()] : []),
     ...(wire ? [toolsClient()] : []),
+    ...(agentScopes === undefined ? [] : [agentClient(agentScopes)]),
   ]
   return new Map(clients.map((client) => [client.client_id, client]))
 }
@@ -66,5 +69,24 @@ function toolsClient(): ClientMetadata {
     grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
     response_types: [],
     scope: SCOPES.filter((scope) => scope === 'openid' || isPlatformScope(scope)).join(' '),
+  }
+}
+
+/** Where programs on a device wait for the answer, on any port (RFC 8252 §7.3). */
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost']
+const LOOPBACK_PATHS = ['', '/', '/callback', '/oauth/callback']
+
+/** Assistants on a person's device that have no registration. People consent to each, and choose what it may read. */
+function agentClient(scopes: readonly string[]): ClientMetadata {
+  return {
+    client_id: 'gatehouse-agent',
+    client_name: 'Gatehouse agent',
+    application_type: 'native',
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    redirect_uris: LOOPBACK_HOSTS.flatMap((host) => LOOPBACK_PATHS.map((path) => `http://${host}${path}`)),
+    scope: [...scopes, 'offline_access'].join(' '),
+    agent: true,
   }
 }

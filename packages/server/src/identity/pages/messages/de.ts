@@ -78,6 +78,19 @@ export const de: Messages = {
   consentGoesTo: (host) => `Sie werden zu ${host} zurückgeleitet`,
   consentWithdraw: 'Sie können den Zugriff jederzeit auf Ihrer Kontoseite entziehen.',
 
+  agentConsent: (who) => `${who} möchte für Sie lesen`,
+  agentOnDevice: 'Ein Programm auf diesem Gerät',
+  agentName: (name) => `Es nennt sich „${name}“.`,
+  agentDeviceWarning:
+    'Jedes Programm auf diesem Gerät kann sich so nennen. Erlauben Sie es nur, wenn Sie es gerade selbst verbunden haben.',
+  agentReads: 'Es liest in Ihrem Namen, mit Ihren Rechten, und ändert nichts. Wählen Sie, was es lesen darf:',
+  agentTables: (names, others, isMore) =>
+    others === 0 ? `Tabellen: ${names}` : `Tabellen: ${names} und ${isMore ? 'mehr als ' : ''}${others} weitere`,
+  agentNoTables: 'Noch keine Tabellen',
+  agentLasts: (days, idle) =>
+    `Es bleibt ${days} Tage verbunden, oder bis es ${Math.min(days, idle)} Tage nicht benutzt wurde.`,
+  agentNothing: 'Wählen Sie mindestens etwas aus, das es lesen darf, oder lehnen Sie ab',
+
   chooseAccount: 'Konto auswählen',
   continueAs: (name) => `Weiter als ${name}`,
   useOther: 'Ein anderes Konto verwenden',

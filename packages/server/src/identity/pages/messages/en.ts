@@ -75,6 +75,20 @@ export const en = {
   consentGoesTo: (host: string) => `You will be sent back to ${host}`,
   consentWithdraw: 'You can remove this access at any time on your account page.',
 
+  /** The value is the host of the agent, or `agentOnDevice`. */
+  agentConsent: (who: string) => `${who} wants to read for you`,
+  agentOnDevice: 'A program on this device',
+  agentName: (name: string) => `It calls itself “${name}”.`,
+  agentDeviceWarning:
+    'Any program on this device can use this name. Allow it only if you have just connected it yourself.',
+  agentReads: 'It reads as you, with your rights, and changes nothing. Choose what it may read:',
+  agentTables: (names: string, others: number, isMore: boolean) =>
+    others === 0 ? `Tables: ${names}` : `Tables: ${names} and ${isMore ? 'more than ' : ''}${others} more`,
+  agentNoTables: 'No tables yet',
+  agentLasts: (days: number, idle: number) =>
+    `It stays connected for ${days} days, or until it has not been used for ${Math.min(days, idle)} days.`,
+  agentNothing: 'Choose at least one thing that it may read, or deny the request',
+
   chooseAccount: 'Choose an account',
   continueAs: (name: string) => `Continue as ${name}`,
   useOther: 'Use another account',

@@ -75,6 +75,19 @@ export const es: Messages = {
   consentGoesTo: (host) => `Después volverá a ${host}`,
   consentWithdraw: 'Puede retirar este acceso en cualquier momento en la página de su cuenta.',
 
+  agentConsent: (who) => `${who} quiere leer en su nombre`,
+  agentOnDevice: 'Un programa de este dispositivo',
+  agentName: (name) => `Se llama a sí mismo «${name}».`,
+  agentDeviceWarning:
+    'Cualquier programa de este dispositivo puede usar este nombre. Permítalo solo si acaba de conectarlo usted mismo.',
+  agentReads: 'Lee en su nombre, con sus derechos, y no cambia nada. Elija lo que puede leer:',
+  agentTables: (names, others, isMore) =>
+    others === 0 ? `Tablas: ${names}` : `Tablas: ${names} y ${isMore ? 'más de ' : ''}${others} más`,
+  agentNoTables: 'Todavía no hay tablas',
+  agentLasts: (days, idle) =>
+    `Sigue conectado ${days} días, o hasta que no se use durante ${Math.min(days, idle)} días.`,
+  agentNothing: 'Elija al menos una cosa que pueda leer, o rechace la solicitud',
+
   chooseAccount: 'Elija una cuenta',
   continueAs: (name) => `Continuar como ${name}`,
   useOther: 'Usar otra cuenta',

@@ -75,6 +75,19 @@ export const fr: Messages = {
   consentGoesTo: (host) => `Vous serez renvoyé vers ${host}`,
   consentWithdraw: 'Vous pouvez retirer cet accès à tout moment sur la page de votre compte.',
 
+  agentConsent: (who) => `${who} souhaite lire pour vous`,
+  agentOnDevice: 'Un programme sur cet appareil',
+  agentName: (name) => `Il se nomme « ${name} ».`,
+  agentDeviceWarning:
+    'N’importe quel programme de cet appareil peut prendre ce nom. Autorisez-le seulement si vous venez de le connecter vous-même.',
+  agentReads: 'Il lit en votre nom, avec vos droits, et ne modifie rien. Choisissez ce qu’il peut lire :',
+  agentTables: (names, others, isMore) =>
+    others === 0 ? `Tables : ${names}` : `Tables : ${names} et ${isMore ? 'plus de ' : ''}${others} autres`,
+  agentNoTables: 'Pas encore de tables',
+  agentLasts: (days, idle) =>
+    `Il reste connecté ${days} jours, ou jusqu’à ${Math.min(days, idle)} jours sans utilisation.`,
+  agentNothing: 'Choisissez au moins une chose qu’il peut lire, ou refusez la demande',
+
   chooseAccount: 'Choisissez un compte',
   continueAs: (name) => `Continuer en tant que ${name}`,
   useOther: 'Utiliser un autre compte',
