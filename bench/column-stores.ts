@@ -53,7 +53,7 @@ function beside(
 }
 
 /** The requests are built before the time starts. */
-function ingesting(peer: ColumnPeer): () => Promise<Figures> {
+export function ingesting(peer: Pick<ColumnPeer, 'port' | 'use' | 'ingest'>): () => Promise<Figures> {
   let nextId = ROWS
   const buildRequest = (): Buffer => peer.ingest(Array.from({ length: ROWS_PER_REQUEST }, () => buildRow(nextId++)))
   return async () => {

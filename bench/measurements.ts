@@ -1,6 +1,7 @@
 /** All measurements. */
 import { analytics } from './analytics.ts'
 import { columnStores } from './column-stores.ts'
+import { columns } from './columns.ts'
 import { dpop } from './dpop.ts'
 import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
@@ -30,6 +31,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...dpop,
   analytics,
   ...columnStores,
+  ...columns,
   importing,
   consoleImport,
   overload,

@@ -10,7 +10,8 @@ import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
 import { Buffers, SegmentColumns } from './segment-columns.ts'
-import { countRows, createState, type GroupedRows, type HeldBytes, type State } from './states.ts'
+import { createState } from './states/create.ts'
+import { countRows, type GroupedRows, type HeldBytes, type State } from './states/state.ts'
 
 interface FilteredState {
   readonly state: State

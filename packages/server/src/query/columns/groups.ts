@@ -1,6 +1,6 @@
 /** The groups of all segments: a number for each, by its keys. */
 import type { RawValue } from './segment.ts'
-import type { HeldBytes } from './states.ts'
+import type { HeldBytes } from './states/state.ts'
 
 /** About what a group takes, each of its keys, and each state: entries of maps and arrays. */
 const [GROUP_BYTES, KEY_BYTES, STATE_BYTES] = [64, 32, 24]

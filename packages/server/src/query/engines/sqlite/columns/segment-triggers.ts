@@ -22,18 +22,18 @@ interface Trigger {
 /** In a transaction. */
 export function createTriggers(database: Database, table: TableDefinition): void {
   dropTriggers(database, table.name)
-  for (const { sql } of triggersOf(table)) database.exec(sql)
+  for (const { sql } of listTriggers(table)) database.exec(sql)
 }
 
 /** In a transaction. */
 export function dropTriggers(database: Database, table: string): void {
   for (const name of storedTriggers(database).keys())
-    if (name.startsWith(prefixOf(table))) database.exec(`DROP TRIGGER main.${name}`)
+    if (name.startsWith(triggerPrefix(table))) database.exec(`DROP TRIGGER main.${name}`)
 }
 
 /** Whether the table has the triggers that it should have. An earlier version may have created others. */
 export function hasTriggers(stored: ReadonlyMap<string, Sql>, table: TableDefinition): boolean {
-  return triggersOf(table).every(({ name, sql }) => stored.get(name) === sql)
+  return listTriggers(table).every(({ name, sql }) => stored.get(name) === sql)
 }
 
 /** The texts of all such triggers, by name. */
@@ -48,11 +48,11 @@ export function storedTriggers(database: Database): ReadonlyMap<string, Sql> {
   )
 }
 
-function prefixOf(table: string): string {
+function triggerPrefix(table: string): string {
   return `${PREFIX}${createHash('sha256').update(table.toLowerCase()).digest('hex').slice(0, 24)}_`
 }
 
-function triggersOf(table: TableDefinition): Trigger[] {
+function listTriggers(table: TableDefinition): Trigger[] {
   const id = rowId(table.columns.map(({ name }) => name))
   if (id === undefined) return []
   const target = SQLITE.identifier(table.name)
@@ -63,8 +63,8 @@ function triggersOf(table: TableDefinition): Trigger[] {
     return `${insertMark(`${SEGMENTS} AS s`)} s.name = ${key} AND s.first = ${first} AND s.last >= ${row} AND ${IS_UNMARKED};`
   }
   const trigger = (name: string, event: Sql, condition: Sql, actions: readonly Sql[]): Trigger => ({
-    name: prefixOf(table.name) + name,
-    sql: `CREATE TRIGGER ${prefixOf(table.name)}${name} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
+    name: triggerPrefix(table.name) + name,
+    sql: `CREATE TRIGGER ${triggerPrefix(table.name)}${name} ${event} ON ${target} WHEN ${condition} BEGIN ${actions.join(' ')} END`,
   })
   const [before, after] = [`OLD.${id}`, `NEW.${id}`]
   const replaced = uniqueKeys(table).map((columns) => {
