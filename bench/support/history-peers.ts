@@ -62,7 +62,7 @@ export async function startHistory(checkout: Checkout, hasColumns: boolean): Pro
     '--data': data,
     '--query-seconds': '3600',
   }
-  const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/readyz` })
+  const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/readyz`, readyMs: 300_000 })
   const headers = { authorization: `Bearer ${await adminToken(port)}`, accept: 'application/x-ndjson' }
   const request = (iql: string) => requestBytes('POST', '/query', headers, iql, 'text/plain; charset=utf-8')
   const run = (iql: string) => load(port, [{ next: () => request(iql) }], 0)
