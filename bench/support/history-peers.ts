@@ -30,14 +30,14 @@ export interface HistoryPeer {
 
 const GROUPS = 'SELECT symbol, count(*) AS trades, sum(size) AS volume, max(price) AS high FROM fills GROUP BY symbol'
 const ASOF =
-  'SELECT count(*) AS matches, sum(t.price - q.bid) AS cost FROM fills AS t ASOF JOIN bids AS q ON t.symbol = q.symbol AND t.at >= q.at'
+  'SELECT count(*) AS matches, sum(t.price - q.bid) AS cost FROM fills AS t ASOF JOIN bids AS q ON t.symbol = q.symbol AND t.ts >= q.ts'
 const FILTER =
-  "SELECT count(*) AS trades, sum(size) AS volume FROM fills WHERE symbol = 'S7' AND at >= TIMESTAMP '2026-01-02T06:00:00Z' AND at < TIMESTAMP '2026-01-02T12:00:00Z'"
+  "SELECT count(*) AS trades, sum(size) AS volume FROM fills WHERE symbol = 'S7' AND ts >= TIMESTAMP '2026-01-02T06:00:00Z' AND ts < TIMESTAMP '2026-01-02T12:00:00Z'"
 const DISTINCT = 'SELECT count(DISTINCT price) AS prices FROM fills'
 
 const OURS: HistoryPeer['statements'] = {
   groups: GROUPS,
-  bars: bars("time_bucket(INTERVAL '1 hour', at)", 'first(price, at)', 'last(price, at)'),
+  bars: bars("time_bucket(INTERVAL '1 hour', ts)", 'first(price, ts)', 'last(price, ts)'),
   asof: ASOF,
   filter: FILTER,
   percentiles: 'SELECT symbol, percentile_cont(0.9, price) AS p90, median(price) AS p50 FROM fills GROUP BY symbol',
@@ -68,10 +68,10 @@ export async function startHistory(checkout: Checkout, hasColumns: boolean): Pro
   const run = (iql: string) => load(port, [{ next: () => request(iql) }], 0)
   const options = hasColumns ? ' WITH (columns = on)' : ''
   await run(
-    `CREATE TABLE fills (id Integer PRIMARY KEY, at Timestamp NOT NULL, symbol Text NOT NULL, price Decimal(18,4) NOT NULL, size Integer NOT NULL)${options}`,
+    `CREATE TABLE fills (id Integer PRIMARY KEY, ts Timestamp NOT NULL, symbol Text NOT NULL, price Decimal(18,4) NOT NULL, size Integer NOT NULL)${options}`,
   )
   await run(
-    `CREATE TABLE bids (id Integer PRIMARY KEY, at Timestamp NOT NULL, symbol Text NOT NULL, bid Decimal(18,4) NOT NULL)${options}`,
+    `CREATE TABLE bids (id Integer PRIMARY KEY, ts Timestamp NOT NULL, symbol Text NOT NULL, bid Decimal(18,4) NOT NULL)${options}`,
   )
   const insert = async (table: string, rows: number, values: string): Promise<void> => {
     for (let from = 0; from < rows; from += 500_000)
@@ -92,7 +92,7 @@ export async function startHistory(checkout: Checkout, hasColumns: boolean): Pro
     rows / 10,
     `${start} + INTERVAL '2500 milliseconds' * n, ${symbol(7901)}, ${priced(7879, 10_009)}`,
   )
-  await run('CREATE INDEX bids_by_symbol ON bids (symbol, at)')
+  await run('CREATE INDEX bids_by_symbol ON bids (symbol, ts)')
   if (hasColumns) await untilWritten(port, headers)
   return {
     name: hasColumns ? 'gatehouse' : 'without columns',
@@ -142,8 +142,8 @@ export async function startDuckHistory(): Promise<HistoryPeer | undefined> {
   const priced = (factor: number, of: number) => `(100 + n * ${factor} % ${of} * 0.01)::DECIMAL(18,4)`
   const symbol = (factor: number) => `'S' || (n * ${factor} % 100)`
   for (const sql of [
-    `CREATE TABLE fills AS SELECT n AS id, ${start} + n * INTERVAL '250 milliseconds' AS at, ${symbol(7919)} AS symbol, ${priced(7907, 10_007)} AS price, n % 500 AS size FROM range(${rows}) AS r(n)`,
-    `CREATE TABLE bids AS SELECT n AS id, ${start} + n * INTERVAL '2500 milliseconds' AS at, ${symbol(7901)} AS symbol, ${priced(7879, 10_009)} AS bid FROM range(${rows / 10}) AS r(n)`,
+    `CREATE TABLE fills AS SELECT n AS id, ${start} + n * INTERVAL '250 milliseconds' AS ts, ${symbol(7919)} AS symbol, ${priced(7907, 10_007)} AS price, n % 500 AS size FROM range(${rows}) AS r(n)`,
+    `CREATE TABLE bids AS SELECT n AS id, ${start} + n * INTERVAL '2500 milliseconds' AS ts, ${symbol(7901)} AS symbol, ${priced(7879, 10_009)} AS bid FROM range(${rows / 10}) AS r(n)`,
     'CHECKPOINT',
   ])
     await load(port, [{ next: () => request(sql) }], 0)
@@ -152,7 +152,7 @@ export async function startDuckHistory(): Promise<HistoryPeer | undefined> {
     port,
     statements: {
       groups: GROUPS,
-      bars: bars("time_bucket(INTERVAL '1 hour', at)", 'arg_min(price, at)', 'arg_max(price, at)'),
+      bars: bars("time_bucket(INTERVAL '1 hour', ts)", 'arg_min(price, ts)', 'arg_max(price, ts)'),
       asof: ASOF,
       filter: FILTER.replaceAll(/T(\d\d:\d\d:\d\d)Z/g, ' $1'),
       percentiles: 'SELECT symbol, quantile_cont(price, 0.9) AS p90, median(price) AS p50 FROM fills GROUP BY symbol',

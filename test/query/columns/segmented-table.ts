@@ -27,11 +27,13 @@ import { emitPartGroups } from '../../../packages/server/src/query/engines/emit/
 import { createEmission, emitQuery } from '../../../packages/server/src/query/engines/emit/query.ts'
 import type { PartsRun } from '../../../packages/server/src/query/engines/engine.ts'
 import { buildSegment } from '../../../packages/server/src/query/engines/sqlite/columns/build-segment.ts'
+import { KeptParts } from '../../../packages/server/src/query/engines/sqlite/columns/kept-parts.ts'
 import { OpenSegments } from '../../../packages/server/src/query/engines/sqlite/columns/segment-files.ts'
 import { openForReading } from '../../../packages/server/src/query/engines/sqlite/connection.ts'
 import { SQLITE } from '../../../packages/server/src/query/engines/sqlite/dialect/dialect.ts'
 import { describeFailure } from '../../../packages/server/src/query/engines/sqlite/failure.ts'
-import { type ReadableSegment, readParts } from '../../../packages/server/src/query/engines/sqlite/read/part-read.ts'
+import { readParts } from '../../../packages/server/src/query/engines/sqlite/read/part-read.ts'
+import type { ReadableSegment } from '../../../packages/server/src/query/engines/sqlite/read/segment-batches.ts'
 import { columnAffinity, toSqlite } from '../../../packages/server/src/query/engines/sqlite/representation.ts'
 import { marketCatalogue } from '../iql/market-catalogue.ts'
 
@@ -106,12 +108,20 @@ export interface Answer {
   readonly ranges?: number
 }
 
+interface PartsOptions {
+  readonly given?: readonly ReadableSegment[]
+  readonly heldBytes?: number | undefined
+  /** Of results of segments; none are kept by default. */
+  readonly keptBytes?: number
+}
+
 export class SegmentedTable {
   readonly path: string
   readonly #folder: string
   readonly #writer: Database
   readonly #reader: Database
   readonly #open: OpenSegments
+  readonly #kept: KeptParts
   #segments: { readonly first: bigint; readonly last: bigint; readonly tag: string }[] = []
 
   constructor(rows: readonly Row[]) {
@@ -130,6 +140,7 @@ export class SegmentedTable {
     insertAll()
     this.#reader = openForReading(this.path)
     this.#open = new OpenSegments(this.path)
+    this.#kept = new KeptParts(this.path)
   }
 
   get database(): Database {
@@ -174,16 +185,19 @@ export class SegmentedTable {
     statement: string,
     isUsed: (segment: number) => boolean = () => true,
     parameters: Readonly<Record<string, string>> = {},
-    { given, heldBytes }: { readonly given?: readonly ReadableSegment[]; readonly heldBytes?: number | undefined } = {},
+    { given, heldBytes, keptBytes = 0 }: PartsOptions = {},
   ): Answer {
-    const { usual, run } = plan(statement, parameters)
+    const { usual, run: planned } = plan(statement, parameters)
+    const run = planned && { ...planned, columns: planned.columns && { ...planned.columns, keptBytes } }
     if (run === undefined) return { isOfParts: false, ...this.#collect((take) => take(usual)) }
     let opened = 0
     const segments: ReadableSegment[] = this.#segments
       .filter((_segment, index) => isUsed(index))
-      .map(({ first, last, tag }) => ({
+      .map(({ first, last, tag }, number) => ({
         first,
         last,
+        tag,
+        number,
         open: () => {
           opened++
           return this.#open.get(tag)
@@ -196,7 +210,7 @@ export class SegmentedTable {
         this.#reader.prepare('SELECT 1 FROM rows').get()
         return given ?? segments
       }
-      isOfParts = readParts(this.#reader, usual, run, findSegments, take, heldBytes)
+      isOfParts = readParts(this.#reader, usual, run, { find: findSegments, kept: this.#kept, heldBytes }, take)
       if (!isOfParts) take(usual)
     })
     return { ...answer, isOfParts, opened }

@@ -68,6 +68,11 @@ export const QUERY_SETTINGS = {
     parseInteger,
     'Maximum bytes of all column segments; 0: half of the size of the query database, but at least 1 GiB. Rows beyond it are read as rows.',
   ),
+  queryColumnsPartsBytes: setting(
+    '268435456',
+    parseInteger,
+    'Maximum bytes of the results of column segments that are kept in files, so that a statement that runs again reads only rows that are new or have changed; 0: none is kept.',
+  ),
   liveStatementsPerConnection: setting('100', parseInteger, 'Maximum live statements of one connection.'),
   liveStatementsPerUser: setting('1000', parseInteger, 'Maximum live statements of one user on this node.'),
   liveStatements: setting('20000', parseInteger, 'Maximum live statements of this node.'),

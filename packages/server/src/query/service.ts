@@ -59,6 +59,8 @@ export const DEFAULT_QUERY_LIMITS = {
   /** Whether column segments are written and read (embedded engine), and the most bytes of them; undefined: half of the database. */
   columnSegments: true,
   columnBytes: undefined as number | undefined,
+  /** The most bytes of results of column segments that are kept. */
+  columnPartsBytes: 256 * 1024 * 1024,
   stallMs: 5000,
   /** From which duration on a statement is logged. */
   slowMs: Number.POSITIVE_INFINITY,
@@ -137,7 +139,13 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     log: { milliseconds: limits.logMs, changes: limits.logChanges },
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
     onStuck: options.onStuck,
-    columns: { isOn: limits.columnSegments, maxBytes: limits.columnBytes, timing: options.columnTiming ?? {}, onError },
+    columns: {
+      isOn: limits.columnSegments,
+      maxBytes: limits.columnBytes,
+      keptBytes: limits.columnPartsBytes,
+      timing: options.columnTiming ?? {},
+      onError,
+    },
   })
   const catalogue = await NodeCatalogue.open({ ...options, engine, onError })
   return new QueryService({ ...options, limits, onError }, engine, catalogue)

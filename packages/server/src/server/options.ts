@@ -62,6 +62,7 @@ export function queryLimits(config: Config) {
     tempBytes: config.queryTempBytes,
     tempBytesPerUser: config.queryTempBytesPerUser,
     columnSegments: config.queryColumns,
+    columnPartsBytes: config.queryColumnsPartsBytes,
     columnBytes: config.queryColumnsBytes === 0 ? undefined : config.queryColumnsBytes,
     logMs: config.liveLogTime,
     logChanges: config.liveLogChanges,

@@ -72,6 +72,19 @@ export class ColumnExecutor {
     return true
   }
 
+  /** The filters that the header of a segment does not decide; undefined if it says that no row fits. */
+  undecided(segment: Segment): readonly number[] | undefined {
+    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded)
+    const undecided: number[] = []
+    for (const [index, filter] of this.#filters.entries()) {
+      const stored = columns.stored(filter.column)
+      const decided = stored && filter.canFilter(stored) ? filter.decide(stored, columns.rows) : undefined
+      if (decided === false) return undefined
+      if (decided === undefined) undecided.push(index)
+    }
+    return undecided
+  }
+
   /** False if no row fits. */
   #chooseRows(columns: SegmentColumns): boolean {
     const undecided: Filter[] = []

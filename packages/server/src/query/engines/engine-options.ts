@@ -43,6 +43,8 @@ export interface ColumnOptions {
   readonly isOn: boolean
   /** The most bytes of all files; undefined: half of the database, but at least 1 GiB. */
   readonly maxBytes?: number | undefined
+  /** The most bytes of kept results; 0 or absent: none is kept. */
+  readonly keptBytes?: number | undefined
   readonly timing?: Partial<CompactionTiming>
   readonly onError?: (error: unknown) => void
 }

@@ -51,6 +51,7 @@ class SqliteEngine implements Engine {
   readonly live: SqliteLiveSource
   readonly columns: Compaction
   readonly #open: OpenDatabase
+  readonly #keptBytes: number
 
   constructor(open: OpenDatabase, { log, shared, responses, columns = { isOn: true } }: EngineOptions) {
     const store = serviceStore(open)
@@ -61,6 +62,7 @@ class SqliteEngine implements Engine {
     this.lease = new KeeperLease(store, (name) => !isRunning(name))
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
     this.columns = new Compaction({ ...open, columns })
+    this.#keptBytes = columns.keptBytes ?? 0
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.positional(text)
@@ -86,7 +88,8 @@ class SqliteEngine implements Engine {
   }
 
   #allowed(parts: PartsRun | undefined): PartsRun | undefined {
-    return parts === undefined || this.columns.isOn ? parts : { ...parts, columns: undefined }
+    if (parts?.columns === undefined) return parts
+    return { ...parts, columns: this.columns.isOn ? { ...parts.columns, keptBytes: this.#keptBytes } : undefined }
   }
 
   async write(request: WriteRequest): Promise<WriteReply> {

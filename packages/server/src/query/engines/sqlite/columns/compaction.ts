@@ -244,7 +244,7 @@ export class Compaction implements ColumnTables {
     for (const name of found) {
       const file = await stat(join(folder, name)).catch(() => undefined)
       const tag = name.endsWith('.seg') ? name.slice(0, -'.seg'.length) : ''
-      if (file === undefined) continue
+      if (file === undefined || file.isDirectory()) continue
       if (used.has(tag)) {
         if (file.size === used.get(tag)) missing.delete(tag)
       } else if (Date.now() - file.mtimeMs >= this.#timing.orphanMs) await removeFile(join(folder, name))

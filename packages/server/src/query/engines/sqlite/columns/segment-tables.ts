@@ -79,6 +79,7 @@ export function listTables(database: Database): string[] {
 }
 
 export interface StoredSegment {
+  readonly segment: bigint
   readonly first: bigint
   readonly last: bigint
   readonly tag: string
@@ -88,7 +89,7 @@ export interface StoredSegment {
 export function findReadableSegments(database: Database, name: string): StoredSegment[] {
   return database
     .prepare<[string], StoredSegment>(
-      `SELECT first, last, tag FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
+      `SELECT segment, first, last, tag FROM main.${SEGMENTS} AS s WHERE name = ? AND tag IS NOT NULL ` +
         `AND NOT EXISTS (SELECT 1 FROM main.${MARKS} AS m WHERE m.segment = s.segment) AND ${IS_NUMBERED_AS_BEFORE} ORDER BY first`,
     )
     .safeIntegers(true)

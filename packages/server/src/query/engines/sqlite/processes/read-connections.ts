@@ -3,11 +3,12 @@
  * same time (../read/page-database.ts), so that the one that is open is closed when a job needs the other.
  */
 import type { Database } from 'better-sqlite3'
+import { KeptParts } from '../columns/kept-parts.ts'
 import { OpenSegments } from '../columns/segment-files.ts'
 import { findReadableSegments } from '../columns/segment-tables.ts'
 import { openForReading, prepareLongReads } from '../connection.ts'
 import { hasPages, openForPages, type PageDatabase } from '../read/page-database.ts'
-import type { FindSegments } from '../read/part-read.ts'
+import type { FindSegments, SegmentSource } from '../read/part-read.ts'
 import { RowFeed } from '../read/row-feed.ts'
 import { RowPages } from '../read/row-pages.ts'
 import { StatementCache } from '../statement-cache.ts'
@@ -16,7 +17,7 @@ export interface RowConnection {
   readonly connection: Database
   readonly statements: StatementCache
   readonly feed: RowFeed
-  readonly segments: FindSegments
+  readonly segments: SegmentSource
 }
 
 interface PageConnection {
@@ -27,12 +28,14 @@ interface PageConnection {
 export class ReadConnections {
   readonly #path: string
   readonly #segments: OpenSegments
+  readonly #kept: KeptParts
   #rows: RowConnection | undefined
   #pages: PageConnection | undefined
 
   constructor(path: string) {
     this.#path = path
     this.#segments = new OpenSegments(path)
+    this.#kept = new KeptParts(path)
   }
 
   async forRows(): Promise<RowConnection> {
@@ -45,7 +48,7 @@ export class ReadConnections {
       connection,
       statements,
       feed: new RowFeed(connection, statements),
-      segments: this.#findSegments(connection),
+      segments: { find: this.#findSegments(connection), kept: this.#kept },
     }
     return this.#rows
   }
@@ -61,9 +64,11 @@ export class ReadConnections {
 
   #findSegments(connection: Database): FindSegments {
     return ({ name }) =>
-      findReadableSegments(connection, name).map(({ first, last, tag }) => ({
+      findReadableSegments(connection, name).map(({ segment, first, last, tag }) => ({
+        number: Number(segment),
         first,
         last,
+        tag,
         open: () => this.#segments.get(tag),
       }))
   }

@@ -3,14 +3,15 @@
  * segment, or those of the whole table, which are sorted faster than all rows at once (../../DESIGN.md).
  */
 import type { Database, Statement } from 'better-sqlite3'
-import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
-import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
-import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
+import type { RawValue } from '../../../columns/segment.ts'
+import { MAX_HELD_BYTES } from '../../../columns/states/state.ts'
 import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
 import type { ColumnsRun, PartsRun } from '../../engine.ts'
+import type { KeptParts } from '../columns/kept-parts.ts'
 import { fromWide, WIDE_BYTES } from '../representation.ts'
+import { type ReadableSegment, SegmentBatches } from './segment-batches.ts'
 
 /** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
 const PART_SIZE = 16_384
@@ -25,19 +26,16 @@ const LEAST_SCANNED_OF_GROUP = 128
 const MAX_DENSE = 2n ** 26n
 /** Smaller tables are sorted as usual. */
 const LEAST_ROWS = 10 * PART_SIZE
-/** Row identifiers, both included. */
-export interface RowRange {
-  readonly first: bigint
-  readonly last: bigint
-}
-
-/** A range of rows whose segment may be read. */
-export interface ReadableSegment extends RowRange {
-  readonly open: () => Segment
-}
 
 /** Finds the segments of a table, in the order of their rows. Call in a transaction. */
 export type FindSegments = (run: PartsRun) => readonly ReadableSegment[]
+
+/** The column segments of the database. */
+export interface SegmentSource {
+  readonly find: FindSegments
+  readonly kept?: KeptParts | undefined
+  readonly heldBytes?: number | undefined
+}
 
 /**
  * Calls `read` with the statement that reads the result. Returns false instead if the usual plan is as fast, or if a part fails: then the
@@ -47,13 +45,12 @@ export function readParts(
   connection: Database,
   usual: SqlStatement,
   run: PartsRun,
-  findSegments: FindSegments,
+  source: SegmentSource,
   read: (statement: SqlStatement) => void,
-  heldBytes = MAX_HELD_BYTES,
 ): boolean {
   connection.exec('BEGIN')
   try {
-    if (!fill(connection, usual, run, findSegments, heldBytes)) return false
+    if (!fill(connection, usual, run, source)) return false
     read(run.whole)
     return true
   } finally {
@@ -64,15 +61,9 @@ export function readParts(
 }
 
 /** All parts are of the same state of the table. False if the usual plan is as fast, or has to report an error. */
-function fill(
-  connection: Database,
-  usual: SqlStatement,
-  run: PartsRun,
-  findSegments: FindSegments,
-  heldBytes: number,
-): boolean {
+function fill(connection: Database, usual: SqlStatement, run: PartsRun, source: SegmentSource): boolean {
   try {
-    const segments = run.columns === undefined ? [] : findSegments(run)
+    const segments = run.columns === undefined ? [] : source.find(run)
     const hasSegments = segments.length > 0
     if (!hasSegments && (run.keys === 0 || run.isSlowFromRows || !isLarge(connection, run))) return false
     const steps = explain(connection, usual)
@@ -84,7 +75,7 @@ function fill(
     connection.pragma('query_only = OFF')
     connection.exec(run.create)
     const parts = new PartTable(connection, run)
-    return hasSegments ? parts.addSegments(segments, heldBytes) : parts.addAll()
+    return hasSegments ? parts.addSegments(segments, source) : parts.addAll()
   } catch {
     return false
   }
@@ -109,25 +100,21 @@ class PartTable {
   }
 
   /** Adds segments, and the rows that are in none of them. */
-  addSegments(segments: readonly ReadableSegment[], heldBytes: number): boolean {
+  addSegments(segments: readonly ReadableSegment[], { kept, heldBytes = MAX_HELD_BYTES }: SegmentSource): boolean {
     const { columns } = this.#run
     const [least, greatest] = this.#ends
     if (columns === undefined || least === null) return false
-    const evaluate = this.#evaluator(columns)
-    const start = (): ColumnExecutor => new ColumnExecutor(columns.plan, evaluate, new HeldBytes(heldBytes))
-    let executor = start()
+    const used = segments.filter(({ first, last }) => last >= least && first <= greatest)
+    const batches = new SegmentBatches(columns, { evaluate: this.#evaluator(columns), heldBytes, kept })
+    const added = batches.add(used, (rows) => this.#insertRows(rows))
     const insert = this.#insertOfPart()
     let next = least
-    for (const { first, last, open } of segments) {
-      if (last < least || first > greatest || !addSegment(executor, open)) continue
+    for (const [index, { first, last }] of used.entries()) {
+      if (added[index] !== true) continue
       if (next < first) insert(next, first - 1n)
       next = last + 1n
-      if (!executor.isFull) continue
-      this.#insertRows(executor.rows())
-      executor = start()
     }
     if (next <= greatest) insert(next, greatest)
-    this.#insertRows(executor.rows())
     return true
   }
 
@@ -204,22 +191,6 @@ class PartTable {
       const next = isDense ? first + BigInt(size) : counted.get(first, size)
       return next === undefined || next > greatest ? undefined : next
     }
-  }
-}
-
-/** A segment that cannot be read, or of which the executor cannot be sure, is the same as none. */
-function addSegment(executor: ColumnExecutor, open: () => Segment): boolean {
-  let segment: Segment
-  try {
-    segment = open()
-  } catch {
-    return false
-  }
-  try {
-    return executor.add(segment)
-  } catch (error) {
-    if (error instanceof DamagedSegment) return false
-    throw error
   }
 }
 

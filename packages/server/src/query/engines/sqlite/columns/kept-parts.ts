@@ -1,0 +1,110 @@
+/**
+ * What statements computed from column segments, in the folder `columns/parts` beside the database. A segment never changes, so neither does
+ * what was computed from it. Deleting any file is safe. The files used least recently are removed when all take more than is allowed.
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { deserialize, serialize } from 'node:v8'
+import { crc32 } from 'node:zlib'
+import { VERSION } from 'gatehouse-protocol'
+import type { RawValue } from '../../../columns/segment.ts'
+import { segmentFolder } from './segment-files.ts'
+
+export interface KeptPart {
+  /** For each segment whether its groups are in the rows; the others are for the statement itself. */
+  readonly added: readonly boolean[]
+  /** Of the table of the parts. */
+  readonly rows: readonly (readonly RawValue[])[]
+}
+
+/** A larger one is computed anew. */
+const MAX_PART_BYTES = 2 * 1024 * 1024
+/** How many keys are remembered that were asked for once. */
+const MAX_SEEN = 1000
+/** The files are counted after this share of what is allowed was written. */
+const COUNTED_SHARE = 1 / 16
+const CHECKSUM_BYTES = 4
+
+export class KeptParts {
+  readonly #folder: string
+  readonly #seen = new Set<string>()
+  #written = Number.POSITIVE_INFINITY
+
+  constructor(database: string) {
+    this.#folder = join(segmentFolder(database), 'parts')
+  }
+
+  find(key: string): KeptPart | undefined {
+    const path = this.#path(key)
+    try {
+      const file = readFileSync(path)
+      const content = file.subarray(CHECKSUM_BYTES)
+      if (crc32(content) !== file.readUInt32LE(0)) throw new Error('The file is damaged')
+      const part = deserialize(content) as KeptPart
+      const now = new Date()
+      utimesSync(path, now, now)
+      return part
+    } catch (error) {
+      if (!isMissing(error)) rmSync(path, { force: true })
+      return undefined
+    }
+  }
+
+  /** Whether the key was asked for before, in this process. */
+  wasSeen(key: string): boolean {
+    if (this.#seen.has(key)) return true
+    if (this.#seen.size >= MAX_SEEN) this.#seen.clear()
+    this.#seen.add(key)
+    return false
+  }
+
+  /** A failure, as of a full disk, costs the next run its time only. */
+  keep(key: string, part: KeptPart, maxBytes: number): void {
+    const content = serialize(part)
+    if (content.length > Math.min(MAX_PART_BYTES, maxBytes)) return
+    const checksum = Buffer.alloc(CHECKSUM_BYTES)
+    checksum.writeUInt32LE(crc32(content))
+    const path = this.#path(key)
+    const unfinished = `${path}.${process.pid}.new`
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+      writeFileSync(unfinished, Buffer.concat([checksum, content]), { mode: 0o600 })
+      renameSync(unfinished, path)
+      this.#written += content.length
+      if (this.#written >= maxBytes * COUNTED_SHARE) this.#removeOldest(maxBytes)
+    } catch {
+      rmSync(unfinished, { force: true })
+    }
+  }
+
+  #removeOldest(maxBytes: number): void {
+    this.#written = 0
+    const files = readdirSync(this.#folder).flatMap((name) => {
+      const path = join(this.#folder, name)
+      const file = statSync(path, { throwIfNoEntry: false })
+      return file === undefined ? [] : [{ path, bytes: file.size, usedAt: file.mtimeMs }]
+    })
+    let bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    files.sort((one, other) => one.usedAt - other.usedAt)
+    for (const file of files) {
+      if (bytes <= maxBytes) break
+      rmSync(file.path, { force: true })
+      bytes -= file.bytes
+    }
+  }
+
+  #path(key: string): string {
+    return join(this.#folder, `${key}.part`)
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+/** The key of everything that a result depends on. Another version may compute something else. */
+export function keptKey(...parts: readonly unknown[]): string {
+  const hash = createHash('sha256').update(`${VERSION} ${process.version}`)
+  return hash.update(serialize(parts)).digest('hex').slice(0, 40)
+}

@@ -1,0 +1,176 @@
+/**
+ * Computes the parts of a grouping that are in column segments. Where results are kept, segments are taken in batches: history that has not
+ * changed is then read from the results of its batches.
+ */
+import { ColumnExecutor } from '../../../columns/executor.ts'
+import type { Evaluate } from '../../../columns/filters.ts'
+import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
+import { HeldBytes } from '../../../columns/states/state.ts'
+import type { ColumnsRun } from '../../engine.ts'
+import { type KeptParts, keptKey } from '../columns/kept-parts.ts'
+
+/** A range of rows whose segment may be read. Row identifiers, both included. */
+export interface ReadableSegment {
+  readonly first: bigint
+  readonly last: bigint
+  /** Of the segment; a new one has a higher number. */
+  readonly number: number
+  readonly tag: string
+  readonly open: () => Segment
+}
+
+/** Segments whose numbers have the same quotient are computed together. */
+const BATCH_SEGMENTS = 16
+/** A result with more than one group for so many rows is not kept. */
+const LEAST_ROWS_OF_GROUP = 8
+
+export interface BatchOptions {
+  readonly evaluate: Evaluate
+  readonly heldBytes: number
+  readonly kept: KeptParts | undefined
+}
+
+type Insert = (rows: Iterable<readonly RawValue[]>) => void
+
+interface Batch {
+  readonly segments: readonly ReadableSegment[]
+  /** The filters that their headers do not decide. */
+  readonly undecided: readonly number[]
+}
+
+export class SegmentBatches {
+  readonly #run: ColumnsRun
+  readonly #options: BatchOptions
+
+  constructor(run: ColumnsRun, options: BatchOptions) {
+    this.#run = run
+    this.#options = options
+  }
+
+  /** Inserts the groups of the segments. Returns for each whether they are among them; if not, the statement itself must compute its part. */
+  add(segments: readonly ReadableSegment[], insert: Insert): boolean[] {
+    if (!this.#isKept) return this.#compute(segments, insert).added
+    const added = new Map<ReadableSegment, boolean>()
+    for (const batch of this.#batches(segments, added)) {
+      const result = this.#addBatch(batch, insert)
+      batch.segments.forEach((segment, index) => {
+        added.set(segment, result[index] ?? false)
+      })
+    }
+    return segments.map((segment) => added.get(segment) ?? false)
+  }
+
+  /** The different values of a group are too many to be kept, and are merged faster than read. */
+  get #isKept(): boolean {
+    const { plan, keptBytes = 0 } = this.#run
+    return this.#options.kept !== undefined && keptBytes > 0 && plan.states.every(({ kind }) => kind !== 'values')
+  }
+
+  /** Those of which no row fits are in no batch: they are added. */
+  #batches(segments: readonly ReadableSegment[], added: Map<ReadableSegment, boolean>): Batch[] {
+    const batches: { segments: ReadableSegment[]; undecided: readonly number[] }[] = []
+    const executor = this.#start()
+    for (const segment of segments) {
+      const undecided = this.#undecided(executor, segment)
+      if (undecided === undefined) {
+        added.set(segment, true)
+        continue
+      }
+      const last = batches.at(-1)
+      const before = last?.segments.at(-1)
+      const isNext =
+        before !== undefined &&
+        Math.floor(before.number / BATCH_SEGMENTS) === Math.floor(segment.number / BATCH_SEGMENTS) &&
+        last?.undecided.join() === undecided.join()
+      if (isNext) last?.segments.push(segment)
+      else batches.push({ segments: [segment], undecided })
+    }
+    return batches
+  }
+
+  /** Undefined if no row of the segment fits. */
+  #undecided(executor: ColumnExecutor, segment: ReadableSegment): readonly number[] | undefined {
+    const { filters } = this.#run.plan
+    if (filters.length === 0) return []
+    const opened = open(segment)
+    return opened === undefined ? [...filters.keys()] : executor.undecided(opened)
+  }
+
+  #addBatch(batch: Batch, insert: Insert): boolean[] {
+    const { kept } = this.#options
+    const { keptBytes = 0 } = this.#run
+    const key = this.#key(batch)
+    const known = kept?.find(key)
+    if (known !== undefined) {
+      insert(known.rows)
+      return [...known.added]
+    }
+    const rows: (readonly RawValue[])[] = []
+    // A filter with values that are always others, such as the time of the statement, is not worth a file.
+    const mayKeep = batch.undecided.length === 0 || kept?.wasSeen(key) === true
+    const { added, count, isWhole } = this.#compute(batch.segments, (computed) => {
+      if (!mayKeep) return insert(computed)
+      for (const row of computed) rows.push(row)
+    })
+    if (mayKeep) insert(rows)
+    if (mayKeep && isWhole && rows.length * LEAST_ROWS_OF_GROUP <= count) kept?.keep(key, { added, rows }, keptBytes)
+    return added
+  }
+
+  /** What the result depends on: a filter that the headers decide is not in it. */
+  #key({ segments, undecided }: Batch): string {
+    const { plan, expressions } = this.#run
+    const decided = plan.filters.filter((_filter, index) => !undecided.includes(index))
+    const unused = new Set(decided.flatMap((filter) => (filter.kind === 'compare' ? filter.values : [])))
+    const { filters, ...others } = plan
+    return keptKey(
+      others,
+      undecided.map((index) => filters[index]),
+      expressions.map((expression, index) => (unused.has(index) ? null : expression)),
+      segments.map(({ tag }) => tag),
+    )
+  }
+
+  #start(): ColumnExecutor {
+    const { evaluate, heldBytes } = this.#options
+    return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes))
+  }
+
+  /** `count` is the number of their rows. `isWhole` is false if a file was missing or damaged: it will be written again. */
+  #compute(segments: readonly ReadableSegment[], insert: Insert) {
+    let executor = this.#start()
+    let [count, isWhole] = [0, true]
+    const added = segments.map((segment) => {
+      const opened = open(segment)
+      const isAdded = opened === undefined ? undefined : addSegment(executor, opened)
+      count += opened?.header.rows ?? 0
+      if (isAdded === undefined) isWhole = false
+      if (executor.isFull) {
+        insert(executor.rows())
+        executor = this.#start()
+      }
+      return isAdded ?? false
+    })
+    insert(executor.rows())
+    return { added, count, isWhole }
+  }
+}
+
+/** A segment that cannot be read is the same as none. */
+function open(segment: ReadableSegment): Segment | undefined {
+  try {
+    return segment.open()
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined if it is damaged. */
+function addSegment(executor: ColumnExecutor, segment: Segment): boolean | undefined {
+  try {
+    return executor.add(segment)
+  } catch (error) {
+    if (error instanceof DamagedSegment) return undefined
+    throw error
+  }
+}
