@@ -144,6 +144,15 @@ export const AUDIT_EVENTS = {
   'feed.changed': change('A feed was changed.', 'changed', 'source'),
   'feed.deleted': change('A feed was deleted.', 'source'),
   'feed.purged': change('All messages of a feed were deleted.', 'source'),
+  'agent.called': event(
+    'An agent called a tool. `agent_audit` says what is recorded of the statement.',
+    'tool',
+    'tables',
+    'rows',
+    'ms',
+    'statement',
+    'digest',
+  ),
   'columns.rebuilt': change('The column segments of a table are written anew.', 'table'),
   'mail.sent': event('The mail server took a mail.', 'mail', 'kind'),
   'mail.failed': event(

@@ -313,6 +313,11 @@ export const HTTP_ERRORS = {
     title: 'The form does not belong to this browser',
     advice: 'Allow cookies, and open the page on the host of the issuer.',
   },
+  'mcp.origin': {
+    status: 403,
+    title: 'Pages of this origin may not call /mcp',
+    advice: 'Add the origin to `GATEHOUSE_PUBLIC_ORIGINS`, or register it with a client (`allowed_origins`).',
+  },
   'stream.version': {
     status: 400,
     title: 'The protocol version is not supported',

@@ -1,7 +1,7 @@
 /** Settings of agents: whether models can read the platform, and what those who act for a user may read. */
 import { isRight } from 'gatehouse-protocol'
 import { BadSetting, oneOf, parseSeconds } from './parsers.ts'
-import { type Settings, setting } from './setting.ts'
+import { limit, type Settings, setting } from './setting.ts'
 
 export const AGENT_SETTINGS = {
   mcp: setting(
@@ -9,6 +9,12 @@ export const AGENT_SETTINGS = {
     oneOf(['auto', 'true', 'false']),
     'Serve the Model Context Protocol at /mcp, where assistants read what their users may read. It needs the query service. auto: in the demonstration only.',
   ),
+  agentAudit: setting(
+    'statement',
+    oneOf(['statement', 'digest', 'off']),
+    'What the audit log has of the calls of agents: with up to 2,000 characters of the statement, with its SHA-256 digest, or no calls at all.',
+  ),
+  limitMcp: limit('address=1200/60 client=6000/60 user=120/60', 'agents'),
   agentScopes: setting(
     'Platform/Market Platform/News',
     parseAgentScopes,

@@ -23,6 +23,7 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'feedPublisherKeys',
   'limitAdmin',
   'limitScim',
+  'limitMcp',
   'limitExempt',
   'accessTokenLifetime',
   'refreshTokenIdle',

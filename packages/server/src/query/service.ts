@@ -10,7 +10,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
 import { Spools } from './bulk/spools.ts'
 import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
-import type { TablePage } from './catalogue/snapshot.ts'
+import type { CatalogueSnapshot, TablePage } from './catalogue/snapshot.ts'
 import type { ColumnTables } from './engines/column-tables.ts'
 import type { Engine } from './engines/engine.ts'
 import type { ColumnOptions, EngineOptions } from './engines/engine-options.ts'
@@ -240,6 +240,11 @@ export class QueryService {
 
   get live(): LiveQueries {
     return this.#live
+  }
+
+  /** The tables of this moment. */
+  get catalogue(): CatalogueSnapshot {
+    return this.#catalogue.snapshot
   }
 
   /** The column segments of tables; undefined if the engine has none. */

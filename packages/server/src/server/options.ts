@@ -17,6 +17,7 @@ export function rateLimitOptions(config: Config) {
     ['feeds', config.limitFeeds],
     ['admin', config.limitAdmin],
     ['scim', config.limitScim],
+    ['mcp', config.limitMcp],
   ])
   return { budgets, exempt: config.limitExempt }
 }

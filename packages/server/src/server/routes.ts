@@ -22,6 +22,7 @@ import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type McpParts, mcpRoutes } from './mcp.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -62,6 +63,8 @@ export interface RouteParts {
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo' | 'mail' | 'wire'> | undefined
   readonly query: readonly RouteGroup[] | undefined
+  /** Undefined where no agents are served. */
+  readonly mcp: McpParts | undefined
   readonly streaming: RouteGroup | undefined
 }
 
@@ -69,7 +72,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
   const { query, streaming, identity, pages } = parts
   const readiness = createReadiness(parts.readiness)
   // Pages call from the origins that their applications are registered with.
-  const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
+  const cors = (origin: string) => identity.clients.isClientOrigin(origin)
   return [
     { at: ['/healthz', '/readyz'], isProbe: true, routes: healthRoutes(readiness) },
     {
@@ -82,6 +85,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
+    ...(parts.mcp === undefined ? [] : [mcpRoutes(parts.mcp, parts, cors)]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },

@@ -17,6 +17,7 @@ import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
+import { mcpParts } from './mcp.ts'
 import { proxyOptions, readTls } from './options.ts'
 import { lazyPages } from './pages.ts'
 import { readinessChecks, ServerState } from './readiness.ts'
@@ -189,6 +190,7 @@ function answerRequests(
         authenticate,
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
+      mcp: mcpParts(base, query),
       streaming: streaming?.routes,
       attributesChanged: async () => {
         await identity.attributes.reload()

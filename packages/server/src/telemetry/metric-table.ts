@@ -54,6 +54,14 @@ export const METRICS = {
   ),
   gatehouse_dpop_verify_seconds: histogram('Time until the signature of a DPoP proof is verified.', FAST),
   gatehouse_dpop_replay_entries: gauge('DPoP proofs that this node remembers, so that none is accepted twice.'),
+  gatehouse_mcp_requests_total: counter(
+    'Messages to /mcp by method, era ("modern", "legacy", "none" if it could not be read) and outcome: "ok", "notification", "tool-error" if the model has to correct its call, or the error.',
+    'method',
+    'era',
+    'outcome',
+  ),
+  gatehouse_mcp_tool_seconds: histogram('Time of a call of a tool by an agent.', FAST, 'tool'),
+  gatehouse_mcp_rows_total: counter('Rows and messages that agents were given.'),
   gatehouse_step_ups_total: counter(
     'Requests whose sign-in was too weak or too old for a table, feed or topic: "asked" to sign in again, or "refused" without a user.',
     'outcome',

@@ -75,6 +75,7 @@ const TITLES: Readonly<Record<AuditEventName, string>> = {
   'feed.changed': 'Feed changed',
   'feed.deleted': 'Feed deleted',
   'feed.purged': 'Messages of a feed deleted',
+  'agent.called': 'An agent called a tool',
   'columns.rebuilt': 'Column segments written anew',
   'mail.sent': 'Mail sent',
   'mail.failed': 'Mail failed',

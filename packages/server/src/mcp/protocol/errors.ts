@@ -1,0 +1,31 @@
+/** The errors of JSON-RPC 2.0 and of the Model Context Protocol, with the status of their replies. */
+
+const ERRORS = {
+  parse: { code: -32700, status: 400 },
+  invalidRequest: { code: -32600, status: 400 },
+  /** Of the envelope of a modern request. */
+  badMeta: { code: -32602, status: 400 },
+  /** Of a request that could be read: an unknown tool, for example. */
+  badParams: { code: -32602, status: 200 },
+  headerMismatch: { code: -32020, status: 400 },
+  badVersion: { code: -32022, status: 400 },
+  unknownMethod: { code: -32601, status: 404 },
+  internal: { code: -32603, status: 500 },
+} as const
+
+export type ErrorKind = keyof typeof ERRORS
+
+export class ProtocolError extends Error {
+  readonly kind: ErrorKind
+  readonly code: number
+  readonly status: number
+  readonly data: unknown
+
+  constructor(kind: ErrorKind, message: string, data?: unknown) {
+    super(message)
+    this.kind = kind
+    this.code = ERRORS[kind].code
+    this.status = ERRORS[kind].status
+    this.data = data
+  }
+}

@@ -1,0 +1,48 @@
+/** The arguments of tools: checked against the schema that the tool shows, then read with their types. */
+import { isRawNumber, type Json } from '../../lib/exact-json.ts'
+import { findFaults } from '../../schema/check-schema.ts'
+import type { JsonObject } from '../protocol/features.ts'
+
+/** Arguments that do not fit the schema: the model can correct them. */
+export class BadArguments extends Error {}
+
+export interface Arguments {
+  text(name: string): string | undefined
+  integer(name: string): number | undefined
+  object(name: string): Readonly<Record<string, Json>> | undefined
+}
+
+const NO_PATTERNS = new Map<string, string>()
+
+export function readArguments(
+  tool: { readonly name: string; readonly inputSchema: JsonObject },
+  given: JsonObject,
+): Arguments {
+  const args = new Map(Object.entries(given).map(([name, value]) => [name, plainNumber(value)] as const))
+  const [fault] = findFaults(Object.fromEntries(args), { schema: tool.inputSchema, patterns: NO_PATTERNS })
+  if (fault !== undefined) {
+    const known = Object.keys((tool.inputSchema.properties ?? {}) as object).join(', ')
+    throw new BadArguments(
+      `${fault.path === '' ? 'The arguments' : fault.path} ${fault.text}. ${tool.name} takes ${known === '' ? 'no arguments' : known}.`,
+    )
+  }
+  return {
+    text(name) {
+      const value = args.get(name)
+      return typeof value === 'string' ? value : undefined
+    },
+    integer(name) {
+      const value = args.get(name)
+      return typeof value === 'number' ? value : undefined
+    },
+    object(name) {
+      const value = args.get(name)
+      return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, Json>>) : undefined
+    },
+  }
+}
+
+/** Numbers keep their text where one in the request needs it; those of arguments are short. */
+function plainNumber(value: unknown): unknown {
+  return isRawNumber(value) ? Number(value.rawJSON) : value
+}

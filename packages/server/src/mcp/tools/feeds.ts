@@ -1,0 +1,119 @@
+/** The tools that read feeds: which there are, their topics, and their newest messages. */
+import { type FeedService, mayRead, refuse, topicChoice } from '../../feeds/feeds.ts'
+import type { Call } from '../protocol/features.ts'
+import { counted, cutBytes, escapeJson, escapeText, shortText } from '../text/escape.ts'
+import { AFTER, object } from './schemas.ts'
+import type { ToolDefinition } from './tool-set.ts'
+
+const LISTED = 100
+const MOST_BYTES = 32 * 1024
+const MESSAGE_BYTES = 8 * 1024
+
+export function listFeedsTool(feeds: () => FeedService | undefined): ToolDefinition {
+  return {
+    name: 'list_feeds',
+    title: 'List feeds',
+    description: 'Lists the feeds that the user may read; with a feed its topics, those that begin with prefix.',
+    inputSchema: object([], {
+      feed: { type: 'string', maxLength: 128 },
+      prefix: { type: 'string', maxLength: 256 },
+      after: AFTER,
+    }),
+    async run(args, call) {
+      const service = feeds()
+      const name = args.text('feed')
+      if (name === undefined) return { text: listFeeds(service, call) }
+      const feed = requireFeeds(service).findToRead(name, call.principal, call)
+      const prefix = args.text('prefix') ?? ''
+      const topics = await feed.store.listTopics({ prefix, after: args.text('after'), limit: LISTED + 1 })
+      const lines = topics
+        .slice(0, LISTED)
+        .map(
+          ({ topic, time, messages }) =>
+            `${shortText(topic, 256)} · ${new Date(time).toISOString()} · ${messages} kept`,
+        )
+      const last = topics[LISTED - 1]?.topic ?? ''
+      const tail =
+        topics.length > LISTED ? [`# More follow: call again with after "${escapeText(last)}", or a prefix.`] : []
+      const head = `${counted(lines.length, 'topic')} of ${shortText(name)}`
+      return { text: [head, ...lines, ...tail].join('\n') }
+    },
+  }
+}
+
+function listFeeds(service: FeedService | undefined, { principal }: Call): string {
+  const readable = (service?.list() ?? []).filter((feed) => mayRead(feed, principal))
+  const lines = readable.map(({ name, description, keep, history }) => {
+    const kept = history === undefined ? '' : `, history of ${history.messages} messages or ${history.time / 1000} s`
+    return `${shortText(name)}: ${shortText(description)} (keeps ${keep}${kept})`
+  })
+  return [counted(lines.length, 'feed'), ...lines].join('\n')
+}
+
+export function readFeedTool(feeds: () => FeedService | undefined): ToolDefinition {
+  return {
+    name: 'read_feed',
+    title: 'Read a feed',
+    description:
+      'The newest message of a topic of a feed, or with last the last ones, oldest first, as published. A pattern such as NYSE/* needs last.',
+    inputSchema: object(['feed', 'topic'], {
+      feed: { type: 'string', minLength: 1, maxLength: 128 },
+      topic: { type: 'string', minLength: 1, maxLength: 256 },
+      last: { type: 'integer', minimum: 1, maximum: 100, description: 'How many; the feed needs a history.' },
+    }),
+    async run(args, call) {
+      const text = await readFeed(
+        requireFeeds(feeds()),
+        args.text('feed') ?? '',
+        args.text('topic') ?? '',
+        args.integer('last'),
+        call,
+      )
+      return { text: text.join('\n'), rows: text.length - 1 }
+    },
+  }
+}
+
+/** A head, and a line for each message. */
+export async function readFeed(
+  service: FeedService,
+  name: string,
+  topic: string,
+  last: number | undefined,
+  call: Pick<Call, 'principal' | 'address' | 'requestId'>,
+): Promise<string[]> {
+  const feed = service.findToRead(name, call.principal, call)
+  const choice = topicChoice(topic)
+  if (choice === undefined)
+    throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern such as NYSE/*`)
+  if (last !== undefined && feed.definition.history === undefined)
+    throw refuse('feed.no_last', `The feed ${name} has no history: read it without last`)
+  if (last === undefined && choice.kind === 'prefix')
+    throw refuse('feed.bad_parameter', 'A pattern has no newest message: name one topic, or give last')
+  const messages = await feed.store.readLast(choice, last ?? 1)
+  if (messages.length === 0) throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+  const lines: string[] = []
+  let left = MOST_BYTES
+  // The newest ones, if not all fit.
+  for (const { topic: of, time, data } of messages.toReversed()) {
+    const line = `${new Date(time).toISOString()} ${escapeText(of)} ${dataText(data)}`
+    left -= Buffer.byteLength(line) + 1
+    if (left < 0) break
+    lines.unshift(line)
+  }
+  const cut = lines.length < messages.length ? `, the newest ${lines.length} that fit` : ''
+  return [`${counted(messages.length, 'message')}${cut}: time, topic, data`, ...lines]
+}
+
+/** Digit for digit. */
+function dataText(data: string | undefined): string {
+  if (data === undefined) return '(removed)'
+  const cut = cutBytes(data, MESSAGE_BYTES)
+  const text = escapeJson((cut ?? data).replaceAll(/[\n\r\t]/g, ' '))
+  return cut === undefined ? text : `${text}…[${Buffer.byteLength(data)} bytes]`
+}
+
+export function requireFeeds(service: FeedService | undefined): FeedService {
+  if (service === undefined) throw refuse('feed.unknown', 'This server has no feeds')
+  return service
+}

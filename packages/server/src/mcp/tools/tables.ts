@@ -1,0 +1,120 @@
+/** The tools that say which tables there are, and what one is like. */
+import { typeName } from 'gatehouse-iql'
+import { pageOfTables, type QueryService, requireTable, viewFor } from '../../query/index.ts'
+import type { Call } from '../protocol/features.ts'
+import { counted, shortText } from '../text/escape.ts'
+import { writeRows } from '../text/rows.ts'
+import { AFTER, object } from './schemas.ts'
+import type { ReadRows, Statements } from './statements.ts'
+import type { Outcome, ToolDefinition } from './tool-set.ts'
+
+const LISTED = 100
+const SAMPLE = { rows: 3, bytes: 4096 }
+
+export function listTablesTool(query: QueryService): ToolDefinition {
+  return {
+    name: 'list_tables',
+    title: 'List tables',
+    description: 'Lists the tables and views that the user may read, with their descriptions. Begin here.',
+    inputSchema: object([], {
+      search: { type: 'string', maxLength: 128, description: 'A word in the name or the description.' },
+      after: AFTER,
+    }),
+    async run(args, { principal }) {
+      const word = args.text('search')?.toLowerCase() ?? ''
+      const view = viewFor(query.catalogue, principal.scopes)
+      const lines: string[] = []
+      let after = args.text('after') ?? ''
+      let isEnd = false
+      while (lines.length < LISTED && !isEnd) {
+        const page = { prefix: '', isSystem: false, after, limit: LISTED - lines.length }
+        const { tables, next } = pageOfTables(query.catalogue, view, page)
+        for (const { name } of tables) {
+          if (view.lookup(name) === undefined) continue
+          const { description = '', view: isView } = requireDefinition(query, name)
+          const line = `${shortText(name)}${isView === undefined ? '' : ' (view)'}: ${shortText(description)}`
+          if (word === '' || `${name} ${description}`.toLowerCase().includes(word)) lines.push(line)
+        }
+        isEnd = next === undefined
+        after = next ?? ''
+      }
+      const tail = isEnd ? [] : [`# More follow: call again with after "${shortText(after)}", or search.`]
+      const head = `${counted(lines.length, 'table')} (views among them)`
+      return { text: [head, ...lines, ...tail].join('\n') }
+    },
+  }
+}
+
+export function describeTableTool(query: QueryService, statements: Statements): ToolDefinition {
+  return {
+    name: 'describe_table',
+    title: 'Describe a table',
+    description: 'Columns with their types, keys, indexes, row filter, how it can be live, and three rows of a table.',
+    inputSchema: object(['table'], { table: { type: 'string', minLength: 1, maxLength: 256 } }),
+    async run(args, call): Promise<Outcome> {
+      const table = requireReadable(query, args.text('table') ?? '', call)
+      const name = quoteName(table.name)
+      const sample = await statements.read(
+        { statement: `SELECT * FROM ${name}`, parameters: {}, rows: SAMPLE.rows },
+        call,
+      )
+      const live = await statements.read(
+        { statement: `EXPLAIN LIVE SELECT * FROM ${name}`, parameters: {}, rows: 1 },
+        call,
+      )
+      const text = [...describe(table), `live: ${liveText(live)}`, '', writeSample(sample)].join('\n')
+      return { text, rows: sample.rows.length, tables: [table.name] }
+    },
+  }
+}
+
+export type Described = ReturnType<typeof requireReadable>
+
+/** Throws as a statement does: what may not be read does not exist. */
+export function requireReadable(
+  { catalogue }: Pick<QueryService, 'catalogue'>,
+  name: string,
+  { principal }: Pick<Call, 'principal'>,
+) {
+  const view = viewFor(catalogue, principal.scopes)
+  return requireDefinition({ catalogue }, requireTable(view, name).name)
+}
+
+function requireDefinition({ catalogue }: Pick<QueryService, 'catalogue'>, name: string) {
+  const definition = catalogue.findDefinition(name)
+  if (definition === undefined) throw new Error(`The table ${name} is not in the catalogue`)
+  return definition
+}
+
+export function describe(table: Described): string[] {
+  const { name, description, columns, primaryKey, uniques, indexes, rowFilter, view } = table
+  const keys = new Set(primaryKey)
+  return [
+    `${view === undefined ? 'table' : 'view'} ${shortText(name)}${description === undefined ? '' : `: ${shortText(description)}`}`,
+    ...columns.map(
+      (column) =>
+        `  ${shortText(column.name)} ${typeName(column.type)}${column.nullable ? '' : ' NOT NULL'}${keys.has(column.name) ? ' KEY' : ''}`,
+    ),
+    ...(primaryKey.length === 0 ? [] : [`primary key: ${shortText(primaryKey.join(', '))}`]),
+    ...uniques.map((names) => `unique: ${shortText(names.join(', '))}`),
+    ...indexes.map((index) => {
+      const names = index.columns.map((column) => `${column.name}${column.descending ? ' DESC' : ''}`)
+      return `index: ${shortText(names.join(', '))}${index.unique ? ' (unique)' : ''}`
+    }),
+    ...(rowFilter === undefined ? [] : [`row filter: ${shortText(rowFilter, 500)} (you see only such rows)`]),
+  ]
+}
+
+function liveText({ rows: [row] }: ReadRows): string {
+  const [method, , reason] = row ?? []
+  const shown = shortText(String(method ?? ''))
+  return reason === null || reason === undefined ? shown : `${shown} (${shortText(String(reason))})`
+}
+
+function writeSample(sample: ReadRows): string {
+  return writeRows({ ...sample, hasMore: false }, SAMPLE, 'text', () => '').text
+}
+
+export function quoteName(name: string): string {
+  return /^[a-z_]\w*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+}

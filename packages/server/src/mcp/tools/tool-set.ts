@@ -1,0 +1,121 @@
+/** What tools share: a definition becomes a tool whose calls are checked, bounded, observed and recorded, and whose errors teach. */
+import { hash } from 'node:crypto'
+import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
+import { outageRefusal } from '../../http/problem.ts'
+import { asKnown, type QueryService, viewFor } from '../../query/index.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { type Call, type JsonObject, type Tool, type ToolResult, toolError, toolResult } from '../protocol/features.ts'
+import { escapeText } from '../text/escape.ts'
+import { refusalText } from '../text/refusal-text.ts'
+import { type Arguments, BadArguments, readArguments } from './arguments.ts'
+
+export type AuditedStatement = 'statement' | 'digest' | 'off'
+
+export interface ToolEnv {
+  readonly query: QueryService
+  readonly audit: Audit
+  readonly metrics: Metrics
+  readonly auditedStatement: AuditedStatement
+}
+
+/** What a call gave, and what is recorded of it. */
+export interface Outcome {
+  readonly text: string
+  readonly structured?: JsonObject | undefined
+  readonly rows?: number
+  readonly tables?: readonly string[]
+  /** As it ran, if the arguments do not have it. */
+  readonly statement?: string | undefined
+}
+
+export interface ToolDefinition {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: JsonObject
+  readonly run: (args: Arguments, call: Call) => Promise<Outcome>
+}
+
+const READS = { readOnlyHint: true, openWorldHint: false }
+const MOST_RECORDED = 2_000
+
+export function makeTool(definition: ToolDefinition, env: ToolEnv): Tool {
+  const { run, ...shown } = definition
+  return {
+    ...shown,
+    annotations: READS,
+    async call(given, call) {
+      const started = performance.now()
+      let outcome: Outcome = { text: '' }
+      let statement: string | undefined
+      try {
+        const args = readArguments(definition, given)
+        statement = args.text('statement')
+        outcome = await run(args, call)
+        env.metrics.count('gatehouse_mcp_rows_total', {}, outcome.rows ?? 0)
+        return toolResult(outcome.text, outcome.structured)
+      } catch (error) {
+        return describeFailure(error, statement, call, env.query)
+      } finally {
+        const milliseconds = performance.now() - started
+        env.metrics.observe('gatehouse_mcp_tool_seconds', { tool: definition.name }, milliseconds / 1000)
+        record(definition.name, { ...outcome, statement: outcome.statement ?? statement }, milliseconds, call, env)
+      }
+    },
+  }
+}
+
+/** Faults of ours are not for the model: they are thrown. */
+function describeFailure(thrown: unknown, statement: string | undefined, call: Call, query: QueryService): ToolResult {
+  if (thrown instanceof BadArguments) return toolError(`Arguments: ${escapeText(thrown.message)}`)
+  const error = asKnown(thrown)
+  const refusal = outageRefusal(error) ?? error
+  if (!(refusal instanceof Refusal)) throw thrown
+  if (refusal.status === 401)
+    return toolError(
+      `${refusal.code}: ${escapeText(refusal.message)} Ask the person to disconnect this server and to connect it anew, which signs them in again.`,
+    )
+  const example = refusal.code.startsWith('IQL.') ? findExample(call.principal, query) : undefined
+  return toolError(refusalText(refusal, statement, example))
+}
+
+/** A statement that runs for this caller: on the first table of others' names. */
+function findExample({ scopes }: Principal, query: QueryService): string {
+  const snapshot = query.catalogue
+  const view = viewFor(snapshot, scopes)
+  for (const name of view.tableNames()) {
+    const table = view.lookup(name)
+    if (table === undefined || table.isSystem) continue
+    const columns = table.columns.slice(0, 3).map((column) => quoted(column.name))
+    return `SELECT ${columns.join(', ')} FROM ${quoted(name)} LIMIT 5`
+  }
+  return 'SHOW TABLES'
+}
+
+function quoted(name: string): string {
+  return /^[a-z_]\w*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+}
+
+function record(
+  tool: string,
+  { tables = [], rows = 0, statement }: Outcome,
+  milliseconds: number,
+  { principal, address, requestId }: Call,
+  { audit, auditedStatement }: ToolEnv,
+): void {
+  if (auditedStatement === 'off') return
+  const shown =
+    statement === undefined
+      ? {}
+      : auditedStatement === 'digest'
+        ? { digest: hash('sha256', statement, 'base64url') }
+        : { statement: statement.slice(0, MOST_RECORDED) }
+  audit.record({
+    event: 'agent.called',
+    actor: principal.subject,
+    client: principal.clientId,
+    address,
+    requestId,
+    details: { tool, tables, rows, ms: Math.round(milliseconds), ...shown },
+  })
+}
