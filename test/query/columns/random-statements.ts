@@ -136,15 +136,17 @@ const KEYS = [
   "date_trunc('year', ts)",
   "date_trunc('month', dt)",
   "date_trunc('day', dt)",
+  "time_bucket(INTERVAL '3 months', ts)",
+  "time_bucket(INTERVAL '3 days', dt)",
+  "time_bucket(INTERVAL '1 day', ts, 'America/New_York')",
+  "time_bucket(INTERVAL '6 hours', ts, 'Australia/Lord_Howe')",
+  "time_bucket(INTERVAL '1 month', ts, 'Europe/London')",
+  "date_trunc('day', ts, 'Australia/Sydney')",
+  "date_trunc('week', ts, 'America/Sao_Paulo')",
+  "date_trunc('hour', ts, 'Asia/Kathmandu')",
 ] as const
 /** Some of these are read from rows. */
-const MORE_KEYS = [
-  "time_bucket(INTERVAL '3 months', ts)",
-  "time_bucket(INTERVAL '1 day', ts, 'America/New_York')",
-  "date_trunc('day', ts, 'Australia/Sydney')",
-  'i + 1',
-  'k || t',
-]
+const MORE_KEYS = ['i + 1', 'k || t']
 const NUMBERS = ['i', 'n', 'd', 'p', 'x', 'y']
 const VALUES = [...NUMBERS, ...NUMBERS, 'k', 't', 'ts', 'dt', 'tm', 'id', 'k', 't', 'ts', 'w', 'g']
 const LITERALS: Readonly<Record<string, readonly string[]>> = {

@@ -1,5 +1,6 @@
 /** The groups of a segment's rows: a code for each key of a row, and a place for each combination of codes. */
 import { MIN_TIMESTAMP } from 'gatehouse-iql'
+import { findZone } from '../zones/zone-file.ts'
 import type { Evaluate } from './filters.ts'
 import type { ColumnKey } from './plan.ts'
 import type { NumberColumn, RawValue } from './segment.ts'
@@ -78,7 +79,7 @@ const MAX_STEPS = 512
 
 /** The first distance of each value of the expression, found by bisection: between two times with the same value all have it. */
 function encodeSteps(
-  { column: index, value }: Extract<ColumnKey, { kind: 'steps' }>,
+  { column: index, value, zone }: Extract<ColumnKey, { kind: 'steps' }>,
   column: NumberColumn,
   {
     columns,
@@ -88,22 +89,12 @@ function encodeSteps(
 ): KeyCodes | undefined {
   const { least, greatest, unit } = column
   const at = (distance: number): RawValue => evaluate(value, BigInt(least + distance * unit))
-  const last = (greatest - least) / unit
-  const starts: number[] = [0]
-  const steps: RawValue[] = [at(0)]
-  const end = at(last)
-  while (steps.at(-1) !== end) {
-    if (steps.length > MAX_STEPS) return undefined
-    const before = steps.at(-1) ?? null
-    let [low, high] = [starts.at(-1) ?? 0, last]
-    while (high - low > 1) {
-      const middle = low + Math.floor((high - low) / 2)
-      if (at(middle) === before) low = middle
-      else high = middle
-    }
-    starts.push(high)
-    steps.push(at(high))
-  }
+  const end = (greatest - least) / unit
+  const cuts = zone === undefined ? [] : findTransitions(evaluate(zone), column)
+  const starts: number[] = []
+  const steps: RawValue[] = []
+  for (const [index, from] of [0, ...cuts].entries())
+    if (!addSteps(at, from, (cuts[index] ?? end + 1) - 1, starts, steps)) return undefined
   const decoded = columns.decode(index)
   if (decoded.kind !== 'numbers') return undefined
   const { values } = decoded
@@ -122,6 +113,41 @@ function encodeSteps(
     into[i] = step
   }
   return { codes: into, size: none + 1, value: (code) => steps[code] ?? null }
+}
+
+/** The steps from one distance to another, both included. False if there are too many. */
+function addSteps(
+  at: (distance: number) => RawValue,
+  from: number,
+  last: number,
+  starts: number[],
+  steps: RawValue[],
+): boolean {
+  const end = at(last)
+  let [start, step] = [from, at(from)]
+  for (;;) {
+    if (steps.length >= MAX_STEPS) return false
+    starts.push(start)
+    steps.push(step)
+    if (step === end) return true
+    let [low, high] = [start, last]
+    while (high - low > 1) {
+      const middle = low + Math.floor((high - low) / 2)
+      if (at(middle) === step) low = middle
+      else high = middle
+    }
+    ;[start, step] = [high, at(high)]
+  }
+}
+
+/** The first distances after the transitions of a zone that are between the ends of the column. */
+function findTransitions(name: RawValue, { least, greatest, unit }: NumberColumn): number[] {
+  const { transitions = [] } = (typeof name === 'string' ? findZone(name) : undefined) ?? {}
+  const distances = transitions.flatMap((instant) => {
+    const time = Number(instant)
+    return time > least && time <= greatest ? Math.ceil((time - least) / unit) : []
+  })
+  return [...new Set(distances)]
 }
 
 /** The last step that begins at the distance, or before it. */

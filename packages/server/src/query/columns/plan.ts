@@ -34,8 +34,16 @@ export type ColumnKey =
   | { readonly kind: 'column'; readonly column: number }
   /** An expression over one column of texts: `value` has its value for the text @v. */
   | { readonly kind: 'text'; readonly column: number; readonly value: ExpressionIndex }
-  /** An expression over one column of times that never falls while they rise: `value` has its value for the time @v. */
-  | { readonly kind: 'steps'; readonly column: number; readonly value: ExpressionIndex }
+  /**
+   * An expression over one column of times that never falls while they rise, or not between the transitions of the time zone whose name is
+   * `zone`: `value` has its value for the time @v.
+   */
+  | {
+      readonly kind: 'steps'
+      readonly column: number
+      readonly value: ExpressionIndex
+      readonly zone?: ExpressionIndex
+    }
   /** The last time that is a multiple of `width` after `origin`. */
   | {
       readonly kind: 'bucket'

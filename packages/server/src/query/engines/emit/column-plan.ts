@@ -12,6 +12,7 @@ import {
 import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, PartColumn } from '../../columns/plan.ts'
 import type { ColumnStateSql, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
+import { emitZone } from './zone.ts'
 
 /** Its expressions are queries of one value; those of one column have its value as the parameter @v. */
 export interface EmittedColumnPlan extends ColumnPlan {
@@ -145,9 +146,13 @@ class Shapes {
   }
 
   #steps(key: BoundExpression): ColumnKey | undefined {
-    const time = this.#emission.dialect.partGroups?.rising(key)
-    const column = time && this.#column(time)
-    return column === undefined ? undefined : { kind: 'steps', column, value: this.#ofValue(key) }
+    const rising = this.#emission.dialect.partGroups?.rising(key)
+    const column = rising && this.#column(rising.time)
+    if (column === undefined) return undefined
+    const value = this.#ofValue(key)
+    return rising?.zone === undefined
+      ? { kind: 'steps', column, value }
+      : { kind: 'steps', column, value, zone: this.#add(emitZone(rising.zone, this.#emission)) }
   }
 
   /** Equal states are computed once. */
@@ -206,7 +211,11 @@ class Shapes {
   }
 
   #expression(node: BoundExpression, emission: Emission = this.#emission): number {
-    return this.expressions.push(`SELECT ${emitExpression(node, emission)} AS c0`) - 1
+    return this.#add(emitExpression(node, emission))
+  }
+
+  #add(sql: Sql): number {
+    return this.expressions.push(`SELECT ${sql} AS c0`) - 1
   }
 }
 

@@ -113,10 +113,16 @@ export interface PartGroupsSql {
     product: Sql | undefined,
   ) => SplitAggregate | undefined
   readonly percentile: (node: Aggregate, parts: PercentileParts) => SplitAggregate | undefined
-  /** The column of times, if the expression never falls while they rise. */
-  readonly rising: (node: BoundExpression) => BoundExpression | undefined
+  /** The column of times, if the expression never falls while they rise, at least between the transitions of a zone. */
+  readonly rising: (node: BoundExpression) => RisingTime | undefined
   /** A call whose value is the last time that is a multiple of a width after an origin. */
   readonly bucket: (node: BoundCall) => TimeBucket | undefined
+}
+
+export interface RisingTime {
+  readonly time: BoundExpression
+  /** Its name. */
+  readonly zone?: BoundExpression
 }
 
 export interface TimeBucket {

@@ -1,5 +1,5 @@
 /** Aggregates that SQLite computes from those of parts of the rows, exactly. */
-import { type Aggregate, type BoundCall, type BoundExpression, isWide } from 'gatehouse-iql'
+import { type Aggregate, type BoundCall, type BoundExpression, isConstant, isWide } from 'gatehouse-iql'
 import { canBeStored, isText } from '../../../columns/segment.ts'
 import {
   type AggregateShape,
@@ -9,6 +9,7 @@ import {
   type PartAggregate,
   type PartGroupsSql,
   type PercentileParts,
+  type RisingTime,
   type SplitAggregate,
   type Sql,
   type TimeBucket,
@@ -193,10 +194,21 @@ function findBucket({ function: id, arguments: args }: BoundCall): TimeBucket | 
   return width === undefined ? undefined : { time, width, origin: FIRST_MONDAY }
 }
 
-/** date_trunc in UTC. A day or a month of a zone can begin twice, if its clocks are put back over midnight. */
-function findRising(node: BoundExpression): BoundExpression | undefined {
-  if (node.kind !== 'call' || node.function !== 'date_trunc') return undefined
-  const [unit, time] = node.arguments
-  if (unit?.kind !== 'literal' || time?.type.kind !== 'Timestamp') return undefined
-  return time.kind === 'cast' && time.operand.type.kind === 'Date' ? time.operand : time
+/** date_trunc, and time_bucket of months, of dates and of zones. */
+function findRising(node: BoundExpression): RisingTime | undefined {
+  if (node.kind !== 'call') return undefined
+  const [width, time, zone] = node.arguments
+  if (width === undefined || !isConstant(width) || time?.type.kind !== 'Timestamp') return undefined
+  switch (node.function) {
+    case 'date_trunc':
+    case 'time_bucket':
+    case 'time_bucket_months':
+      return { time: time.kind === 'cast' && time.operand.type.kind === 'Date' ? time.operand : time }
+    case 'date_trunc_zone':
+    case 'time_bucket_zone':
+    case 'time_bucket_months_zone':
+      return zone === undefined || !isConstant(zone) ? undefined : { time, zone }
+    default:
+      return undefined
+  }
 }
