@@ -108,6 +108,10 @@ export interface Answer {
   readonly ranges?: number
 }
 
+interface Stored extends Range {
+  readonly tag: string
+}
+
 interface PartsOptions {
   readonly given?: readonly ReadableSegment[]
   readonly heldBytes?: number | undefined
@@ -122,9 +126,10 @@ export class SegmentedTable {
   readonly #reader: Database
   readonly #open: OpenSegments
   readonly #kept: KeptParts
-  #segments: { readonly first: bigint; readonly last: bigint; readonly tag: string }[] = []
+  readonly #segments = new Map<string, Stored[]>()
 
-  constructor(rows: readonly Row[]) {
+  /** `others` are the rows of a second table. */
+  constructor(rows: readonly Row[], others: readonly Row[] = []) {
     this.#folder = mkdtempSync(join(tmpdir(), 'gatehouse-columns-'))
     this.path = join(this.#folder, 'query.db')
     this.#writer = new Sqlite(this.path)
@@ -132,12 +137,16 @@ export class SegmentedTable {
     const columns = Object.entries(COLUMNS).map(
       ([name, type]) => `"${name}" ${name === 'id' ? 'INTEGER PRIMARY KEY' : columnAffinity(type)}`,
     )
-    this.#writer.exec(`CREATE TABLE rows (${columns.join(', ')})`)
-    const insert = this.#writer.prepare(`INSERT INTO rows VALUES (${NAMES.map(() => '?').join(', ')})`)
-    const insertAll = this.#writer.transaction(() => {
-      for (const row of rows) insert.run(...NAMES.map((name) => toSqlite(row[name], COLUMNS[name])))
-    })
-    insertAll()
+    for (const [table, all] of [
+      ['rows', rows],
+      ['others', others],
+    ] as const) {
+      this.#writer.exec(`CREATE TABLE ${table} (${columns.join(', ')})`)
+      const insert = this.#writer.prepare(`INSERT INTO ${table} VALUES (${NAMES.map(() => '?').join(', ')})`)
+      this.#writer.transaction(() => {
+        for (const row of all) insert.run(...NAMES.map((name) => toSqlite(row[name], COLUMNS[name])))
+      })()
+    }
     this.#reader = openForReading(this.path)
     this.#open = new OpenSegments(this.path)
     this.#kept = new KeptParts(this.path)
@@ -154,17 +163,18 @@ export class SegmentedTable {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  build(ranges: readonly Range[]): void {
+  build(ranges: readonly Range[], table = 'rows'): void {
     const columns = Object.entries(COLUMNS).map(([name, type]) => ({ name, type }))
-    this.#segments = ranges.map(({ first, last }) => ({
+    const segments = ranges.map(({ first, last }) => ({
       first,
       last,
-      tag: buildSegment(this.#writer, this.path, { table: 'rows', rowId: 'rowid', first, last, columns }).tag,
+      tag: buildSegment(this.#writer, this.path, { table, rowId: 'rowid', first, last, columns }).tag,
     }))
+    this.#segments.set(table, segments)
   }
 
   get tags(): string[] {
-    return this.#segments.map(({ tag }) => tag)
+    return [...this.#segments.values()].flat().map(({ tag }) => tag)
   }
 
   /** As the usual plan reads it. */
@@ -191,24 +201,25 @@ export class SegmentedTable {
     const run = planned && { ...planned, columns: planned.columns && { ...planned.columns, keptBytes } }
     if (run === undefined) return { isOfParts: false, ...this.#collect((take) => take(usual)) }
     let opened = 0
-    const segments: ReadableSegment[] = this.#segments
-      .filter((_segment, index) => isUsed(index))
-      .map(({ first, last, tag }, number) => ({
-        first,
-        last,
-        tag,
-        number,
-        open: () => {
-          opened++
-          return this.#open.get(tag)
-        },
-      }))
+    const segmentsOf = (table: string): ReadableSegment[] =>
+      (this.#segments.get(table) ?? [])
+        .filter((_segment, index) => isUsed(index))
+        .map(({ first, last, tag }, number) => ({
+          first,
+          last,
+          tag,
+          number,
+          open: () => {
+            opened++
+            return this.#open.get(tag)
+          },
+        }))
     let isOfParts = false
     const answer = this.#collect((take) => {
-      const findSegments = (): readonly ReadableSegment[] => {
+      const findSegments = ({ name }: { readonly name: string }): readonly ReadableSegment[] => {
         // As the tables of segments are read: from here on the connection knows the indexes.
         this.#reader.prepare('SELECT 1 FROM rows').get()
-        return given ?? segments
+        return given ?? segmentsOf(name)
       }
       isOfParts = readParts(this.#reader, usual, run, { find: findSegments, kept: this.#kept, heldBytes }, take)
       if (!isOfParts) take(usual)
@@ -243,9 +254,15 @@ interface Planned {
   readonly run: PartsRun | undefined
 }
 
+const TABLES = new Map<string, TableView>([
+  ['filtered', FILTERED],
+  ['others', { ...TABLE, name: 'others' }],
+  ['filtered_others', { ...FILTERED, name: 'others' }],
+])
+
 const CATALOGUE = {
   ...marketCatalogue(),
-  lookup: (name: string) => (name === 'filtered' ? FILTERED : TABLE),
+  lookup: (name: string) => TABLES.get(name) ?? TABLE,
 }
 
 function plan(text: string, given: Readonly<Record<string, string>>): Planned {
@@ -266,7 +283,7 @@ function plan(text: string, given: Readonly<Record<string, string>>): Planned {
   if (parts === undefined) return { usual, run: undefined }
   const finish = (sql: string) => bindAll(ofParts.placeholders.positional(sql))
   const { part, whole, found, columns, ...table } = parts
-  const { expressions = [], ...columnPlan } = columns ?? {}
+  const { expressions = [], joinedRows, ...columnPlan } = columns ?? {}
   return {
     usual,
     run: {
@@ -274,7 +291,11 @@ function plan(text: string, given: Readonly<Record<string, string>>): Planned {
       part: finish(part),
       whole: finish(whole),
       found: finish(found),
-      columns: columns && { plan: columnPlan as typeof columns, expressions: expressions.map(finish) },
+      columns: columns && {
+        plan: columnPlan as typeof columns,
+        expressions: expressions.map(finish),
+        joinedRows: joinedRows === undefined ? undefined : finish(joinedRows),
+      },
     },
   }
 }

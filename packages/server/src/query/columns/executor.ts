@@ -6,6 +6,7 @@ import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
 import { choose, type Evaluate, Filter } from './filters.ts'
 import { Groups } from './groups.ts'
+import type { JoinedRows } from './joined-rows.ts'
 import { encodeKey, type KeyCodes, SlotTable } from './keys.ts'
 import type { ColumnFilter, ColumnPlan, ColumnState } from './plan.ts'
 import type { RawValue, Segment } from './segment.ts'
@@ -31,8 +32,11 @@ export class ColumnExecutor {
   readonly #decoded = new Buffers()
   readonly #codes = new Buffers()
 
-  constructor(plan: ColumnPlan, evaluate: Evaluate, held: HeldBytes) {
+  readonly #joined: JoinedRows | undefined
+
+  constructor(plan: ColumnPlan, evaluate: Evaluate, held: HeldBytes, joined?: JoinedRows) {
     this.#held = held
+    this.#joined = joined
     this.#plan = plan
     this.#evaluate = evaluate
     const create = (filter: ColumnFilter) => new Filter(filter, evaluate)
@@ -49,12 +53,13 @@ export class ColumnExecutor {
 
   /** False if the statement itself must compute this part; then nothing was added, and nothing if the segment turns out to be damaged. */
   add(segment: Segment): boolean {
-    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded)
+    const columns = new SegmentColumns(segment, this.#plan.columns, this.#decoded, this.#joined)
     const all = [...this.#filters, ...this.#states.flatMap(({ filters }) => filters)]
     if (!all.every((filter) => canFilter(filter, columns))) return false
     if (!this.#states.every(({ state }) => state.canAdd(columns))) return false
     if (this.#plan.keys.some(({ column }) => columns.stored(column) === undefined)) return false
-    if (!this.#chooseRows(columns)) return true
+    if (this.#joined?.canMatch(columns) === false) return false
+    if (!this.#chooseRows(columns) || !this.#joinRows(columns)) return true
     const keys = this.#encodeKeys(columns)
     if (keys === undefined) return false
     // Damage is found before anything is added.
@@ -97,6 +102,19 @@ export class ColumnExecutor {
     if (undecided.length === 0) return columns.rows > 0
     const mask = createMask(undecided, columns)
     if (mask !== undefined) columns.choose(choose(mask, columns.rows, undefined, new Int32Array(columns.rows)))
+    return columns.count > 0
+  }
+
+  /** False if no row has a match that must have one. */
+  #joinRows(columns: SegmentColumns): boolean {
+    if (this.#joined === undefined) return true
+    const matches = this.#joined.match(columns)
+    if (!this.#joined.isOuter) {
+      const fits = new Uint8Array(matches.length)
+      for (let i = 0; i < fits.length; i++) fits[i] = (matches[i] as number) < 0 ? 0 : 1
+      columns.choose(choose(fits, fits.length, columns.chosen, new Int32Array(columns.rows)))
+    }
+    columns.join(this.#joined.isOuter ? matches : matches.filter((row) => row >= 0))
     return columns.count > 0
   }
 

@@ -11,6 +11,20 @@ export interface ColumnPlan {
   readonly states: readonly ColumnState[]
   /** The columns of the parts that follow the keys. */
   readonly parts: readonly PartColumn[]
+  /** The right side of an ASOF JOIN. */
+  readonly joined?: JoinPlan | undefined
+}
+
+/** Each row is joined with the one of another table with an equal key whose `near` is closest: of several, the one with the least row number. */
+export interface JoinPlan {
+  /** Those of the columns of the plan that are the other table's. */
+  readonly columns: readonly number[]
+  readonly key: { readonly left: number; readonly right: number } | undefined
+  readonly near: { readonly left: number; readonly right: number; readonly operator: '>=' | '>' | '<=' | '<' }
+  /** Whether rows without such a one are kept, with NULLs. */
+  readonly outer: boolean
+  /** On the other table: all must be true for its rows. */
+  readonly filters: readonly ColumnFilter[]
 }
 
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='

@@ -41,6 +41,13 @@ export class Buffers {
   }
 }
 
+/** The columns of another table that rows are joined with. */
+export interface JoinedColumns {
+  has(index: number): boolean
+  stored(index: number): StoredColumn | undefined
+  decode(index: number, matches: Int32Array, buffers: Buffers): Decoded
+}
+
 export class SegmentColumns {
   readonly rows: number
   readonly #segment: Segment
@@ -48,10 +55,14 @@ export class SegmentColumns {
   readonly #buffers: Buffers
   readonly #blocks = new Map<number, Buffer>()
   readonly #texts = new Map<number, readonly string[]>()
+  /** The columns of the other side of a join, and the row there of each row that counts. */
+  readonly #joined: JoinedColumns | undefined
+  #matches = new Int32Array(0)
   #decoded = new Map<number, Decoded>()
   #chosen: Chosen | undefined
 
-  constructor(segment: Segment, names: readonly string[], buffers: Buffers) {
+  constructor(segment: Segment, names: readonly string[], buffers: Buffers, joined?: JoinedColumns) {
+    this.#joined = joined
     this.rows = segment.header.rows
     this.#segment = segment
     this.#stored = names.map((name) => segment.find(name))
@@ -73,17 +84,25 @@ export class SegmentColumns {
     this.#decoded = new Map()
   }
 
+  /** Each row that counts is joined with one of these; -1 for none. */
+  join(matches: Int32Array<ArrayBuffer>): void {
+    this.#matches = matches
+  }
+
   /** What the header says of the column; undefined if it is not stored. */
   stored(index: number): StoredColumn | undefined {
-    return this.#stored[index]
+    return this.#joined?.has(index) ? this.#joined.stored(index) : this.#stored[index]
   }
 
   decode(index: number): Decoded {
     const known = this.#decoded.get(index)
     if (known !== undefined) return known
     const column = this.#stored[index]
-    if (column === undefined) throw new Error('A column that is not in the segment')
-    const decoded = this.#decode(index, column)
+    const isJoined = this.#joined?.has(index) === true
+    if (column === undefined && !isJoined) throw new Error('A column that is not in the segment')
+    const decoded = isJoined
+      ? (this.#joined as JoinedColumns).decode(index, this.#matches, this.#buffers)
+      : this.#decode(index, column as StoredColumn)
     this.#decoded.set(index, decoded)
     return decoded
   }

@@ -134,6 +134,8 @@ export interface PartsRun extends PartsTable {
 export interface ColumnsRun {
   readonly plan: ColumnPlan
   readonly expressions: readonly SqlStatement[]
+  /** The values of the other table of a join, in a range of its rows. */
+  readonly joinedRows?: SqlStatement | undefined
   /** The most bytes of kept results; 0 or absent: none is kept. */
   readonly keptBytes?: number | undefined
 }

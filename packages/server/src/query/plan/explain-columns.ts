@@ -15,9 +15,10 @@ export function explainColumns(
   if (statement.kind !== 'query' || table === undefined || columns === undefined) return []
   if (!columns.isOn) return ['columns: not read (the setting query_columns is false)']
   const parts = emitPartGroups(statement, createEmission(dialect))
-  if (parts === undefined) return ['columns: not read (only a grouping of one table can read them)']
+  if (parts === undefined)
+    return ['columns: not read (only a grouping of one table, or of an ASOF JOIN of two, can read them)']
   if (parts.columns === undefined)
     return ['columns: not read (a condition, a key or an aggregate can only be computed from rows)']
-  const { ready, others } = columns.count(table.name)
+  const { ready, others } = columns.count(parts.name)
   return [`columns: ${ready} segment${ready === 1 ? '' : 's'}, ${others} from rows`]
 }

@@ -337,8 +337,12 @@ function emitWrite(
 }
 
 function finishColumns(
-  { expressions, ...plan }: EmittedColumnPlan,
+  { expressions, joinedRows, ...plan }: EmittedColumnPlan,
   finish: (text: string) => EmittedSql,
 ): PlannedColumns {
-  return { plan, expressions: expressions.map(finish) }
+  return {
+    plan,
+    expressions: expressions.map(finish),
+    joinedRows: joinedRows === undefined ? undefined : finish(joinedRows),
+  }
 }

@@ -162,7 +162,11 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
     sql: emitted.sql,
     parameters: bindParameters(emitted, values, env.engine.bind),
   })
-  const ofColumns = columns && { plan: columns.plan, expressions: columns.expressions.map(bound) }
+  const ofColumns = columns && {
+    plan: columns.plan,
+    expressions: columns.expressions.map(bound),
+    joinedRows: columns.joinedRows && bound(columns.joinedRows),
+  }
   return {
     ...run,
     parts: { ...table, part: bound(part), whole: bound(whole), found: bound(found), columns: ofColumns },

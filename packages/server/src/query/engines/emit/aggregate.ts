@@ -18,7 +18,7 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import { type AggregateShape, isPercentile, type PercentileParts, type Sql } from './dialect.ts'
+import { type AggregateShape, type DecimalTerms, isPercentile, type PercentileParts, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 
 export function emitAggregate(node: Aggregate, emission: Emission): Sql {
@@ -80,6 +80,16 @@ export function emitFactors(product: BoundExpression, emission: Emission) {
   const [left, right] = [shortColumn(product.left), shortColumn(product.right)]
   if (left === undefined || right === undefined) return undefined
   return { product, left: emitExpression(left, emission), right: emitExpression(right, emission) }
+}
+
+/** The columns of a sum or a difference of two whose values are decimals in integers of 64 bits: the result cannot exceed its type. */
+export function emitTerms(sum: BoundExpression | undefined, emission: Emission): DecimalTerms | undefined {
+  if (sum?.kind !== 'arithmetic') return undefined
+  if (sum.operator !== 'decimal+decimal' && sum.operator !== 'decimal-decimal') return undefined
+  const columns = [sum.left, sum.right].map(shortColumn)
+  if (columns.includes(undefined)) return undefined
+  const terms = columns.flatMap((column) => (column ? [{ column, sql: emitExpression(column, emission) }] : []))
+  return { operator: sum.operator === 'decimal+decimal' ? '+' : '-', terms }
 }
 
 /** The column, if its values are integers of 64 bits, scaled or not. */

@@ -1,5 +1,6 @@
 /** What the executor of column segments can compute of a grouping by parts: see ../../columns/. */
 import {
+  type AsofJoin,
   asDecimal,
   type BoundCall,
   type BoundExpression,
@@ -9,14 +10,18 @@ import {
   isConstant,
   type TableSource,
 } from 'gatehouse-iql'
-import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, PartColumn } from '../../columns/plan.ts'
+import type { ColumnFilter, ColumnKey, ColumnPlan, ColumnState, JoinPlan, PartColumn } from '../../columns/plan.ts'
+import { canBeStored, isText } from '../../columns/segment.ts'
 import type { ColumnStateSql, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
+import { emitTable } from './query.ts'
 import { emitZone } from './zone.ts'
 
 /** Its expressions are queries of one value; those of one column have its value as the parameter @v. */
 export interface EmittedColumnPlan extends ColumnPlan {
   readonly expressions: readonly Sql[]
+  /** The values of the columns of the other table, of its rows from @first to @last, in their order. */
+  readonly joinedRows?: Sql | undefined
 }
 
 /** The parameter with a value of the column: a text of a dictionary, or a time. */
@@ -24,6 +29,8 @@ const COLUMN_VALUE = '@v'
 
 interface Grouping {
   readonly source: TableSource
+  /** The rows of the source are joined with those of another table. */
+  readonly join: AsofJoin | undefined
   readonly where: BoundExpression | undefined
   readonly groupBy: readonly BoundExpression[]
   /** In the order of the columns of the parts. Undefined where only the statement knows how to compute one. */
@@ -32,16 +39,22 @@ interface Grouping {
 
 /** Undefined if a part of the grouping is not of a shape that the executor knows. */
 export function planColumns(
-  { source, where, groupBy, states }: Grouping,
+  { source, join, where, groupBy, states }: Grouping,
   emission: Emission,
 ): EmittedColumnPlan | undefined {
-  const shapes = new Shapes(source, emission)
+  const right = join?.right.kind === 'table' ? join.right : undefined
+  const shapes = new Shapes(source, right, emission)
   const filters = shapes.filters([source.filter, where])
   const keys = groupBy.map((key) => shapes.key(key))
   const parts = states.map((state) => state && shapes.part(state))
   if (filters === undefined || !isWhole(keys) || !isWhole(parts)) return undefined
+  const joined = join && right && shapes.join(join, right)
+  // Which rows count is known before they are joined.
+  if (filters.some(({ column }) => shapes.isJoined(column)) || (join !== undefined && joined === undefined))
+    return undefined
   const { columns, states: computed, expressions } = shapes
-  return { columns, filters, keys, states: computed, parts, expressions }
+  const joinedRows = joined && right && shapes.joinedRows(right)
+  return { columns, filters, keys, states: computed, parts, expressions, joined, joinedRows }
 }
 
 function isWhole<T>(items: readonly (T | undefined)[]): items is readonly T[] {
@@ -53,11 +66,63 @@ class Shapes {
   readonly states: ColumnState[] = []
   readonly expressions: Sql[] = []
   readonly #source: TableSource
+  readonly #right: TableSource | undefined
   readonly #emission: Emission
+  /** The columns that are the other table's. */
+  readonly #joined = new Set<number>()
 
-  constructor(source: TableSource, emission: Emission) {
+  constructor(source: TableSource, right: TableSource | undefined, emission: Emission) {
     this.#source = source
+    this.#right = right
     this.#emission = emission
+  }
+
+  isJoined(column: number): boolean {
+    return this.#joined.has(column)
+  }
+
+  /** Undefined for a join of which more than columns of integers, times and texts is compared, or in which ties are broken otherwise. */
+  join({ keys, near, outer, tie }: AsofJoin, right: TableSource): JoinPlan | undefined {
+    const [tied] = tie
+    const isFirst =
+      tie.length === 1 &&
+      tied?.expression.kind === 'column' &&
+      !tied.descending &&
+      tied.expression.name === this.#emission.dialect.partGroups?.rowKey(right.table)
+    const [key, ...others] = keys.map((pair) => this.#pair(pair))
+    const compared = this.#pair(near)
+    const filters = this.filters([right.filter])
+    if (!isFirst || others.length > 0 || (keys.length > 0 && key === undefined)) return undefined
+    if (compared === undefined || isText(near.left.type) || filters === undefined) return undefined
+    if ([...this.#joined].some((column) => !this.#canJoin(right, column))) return undefined
+    return { columns: [...this.#joined], key, near: { ...compared, operator: near.operator }, outer, filters }
+  }
+
+  #pair({ left, right }: { readonly left: BoundExpression; readonly right: BoundExpression }) {
+    const [one, other] = [this.#column(left), this.#column(right)]
+    if (one === undefined || other === undefined || this.isJoined(one) || !this.isJoined(other)) return undefined
+    if (left.type.kind !== right.type.kind || asDecimal(left.type)?.scale !== asDecimal(right.type)?.scale)
+      return undefined
+    return left.type.kind === 'Double' || !canBeStored(left.type) || !canBeStored(right.type)
+      ? undefined
+      : { left: one, right: other }
+  }
+
+  #canJoin({ table }: TableSource, column: number): boolean {
+    const type = table.columns.find(({ name }) => name === this.columns[column])?.type
+    return type !== undefined && type.kind !== 'Double' && canBeStored(type)
+  }
+
+  joinedRows(right: TableSource): Sql {
+    const { identifier, partGroups } = this.#emission.dialect
+    const alias = `s${right.id}`
+    const id = `${alias}.${partGroups?.rowId(right.table)}`
+    const range = `${id} BETWEEN @first AND @last`
+    const from = emitTable(right, this.#emission, range)
+    const names = [...this.#joined].map((column) => `${alias}.${identifier(this.columns[column] ?? '')}`)
+    const where = right.filter === undefined ? ` WHERE ${range}` : ''
+    const key = `${alias}.${identifier(partGroups?.rowKey(right.table) ?? '')}`
+    return `SELECT ${names.join(', ')} FROM ${from}${where} ORDER BY ${key}`
   }
 
   /** All must be true. */
@@ -132,9 +197,8 @@ class Shapes {
       const bucket = this.#emission.dialect.partGroups?.bucket(key)
       if (bucket !== undefined && !(typeof bucket.width === 'bigint' && this.#variesByRun(key))) {
         const time = this.#column(bucket.time)
-        if (time === undefined) return undefined
         const width = typeof bucket.width === 'bigint' ? bucket.width : this.#expression(bucket.width)
-        return { kind: 'bucket', column: time, width, origin: bucket.origin }
+        if (time !== undefined) return { kind: 'bucket', column: time, width, origin: bucket.origin }
       }
     }
     return this.#steps(key) ?? this.#textKey(key)
@@ -189,9 +253,14 @@ class Shapes {
 
   /** Its place among the columns of the plan; undefined for another expression. */
   #column(node: BoundExpression): number | undefined {
-    if (node.kind !== 'column' || node.source !== this.#source.id) return undefined
-    const known = this.columns.indexOf(node.name)
-    return known >= 0 ? known : this.columns.push(node.name) - 1
+    if (node.kind !== 'column') return undefined
+    const isOfRight = node.source === this.#right?.id
+    if (!isOfRight && node.source !== this.#source.id) return undefined
+    const known = this.columns.findIndex((name, index) => name === node.name && this.isJoined(index) === isOfRight)
+    if (known >= 0) return known
+    const index = this.columns.push(node.name) - 1
+    if (isOfRight) this.#joined.add(index)
+    return index
   }
 
   #textExpression(node: BoundExpression): { readonly column: number; readonly expression: number } | undefined {
@@ -206,7 +275,8 @@ class Shapes {
 
   /** An expression over the value of one column. */
   #ofValue(node: BoundExpression): number {
-    const sources = new Map([[this.#source.id, () => COLUMN_VALUE]])
+    const ids = [this.#source, this.#right].flatMap((source) => source?.id ?? [])
+    const sources = new Map(ids.map((id) => [id, () => COLUMN_VALUE]))
     return this.#expression(node, { ...this.#emission, sources })
   }
 

@@ -102,15 +102,23 @@ export interface ColumnStateSql {
   readonly value?: 1
 }
 
+/** Two columns of decimals that are added or subtracted. */
+export interface DecimalTerms {
+  readonly operator: '+' | '-'
+  readonly terms: readonly { readonly column: BoundExpression; readonly sql: Sql }[]
+}
+
 export interface PartGroupsSql {
   /** The name of the row identifier; undefined if it has none. */
   readonly rowId: (table: TableView) => Sql | undefined
-  /** Undefined if the aggregate cannot be computed from parts. `product` is the argument, if it is a product of short columns. */
+  /** The column that is the row identifier; undefined if none is. */
+  readonly rowKey: (table: TableView) => string | undefined
+  /** Undefined if the aggregate cannot be computed from parts. `product` is the argument, if it is a product of short columns, and `terms` if it is a sum or a difference. */
   readonly aggregate: (
     node: Aggregate,
     args: readonly Sql[],
     shape: AggregateShape,
-    product: Sql | undefined,
+    of: { readonly product: Sql | undefined; readonly terms: DecimalTerms | undefined },
   ) => SplitAggregate | undefined
   readonly percentile: (node: Aggregate, parts: PercentileParts) => SplitAggregate | undefined
   /** The column of times, if the expression never falls while they rise, at least between the transitions of a zone. */

@@ -93,6 +93,7 @@ export interface PartsPlan extends PartsTable {
 export interface PlannedColumns {
   readonly plan: ColumnPlan
   readonly expressions: readonly EmittedSql[]
+  readonly joinedRows: EmittedSql | undefined
 }
 
 export interface PartsTable {
@@ -100,6 +101,10 @@ export interface PartsTable {
   /** The table that is read, and the name of its row identifier. */
   readonly table: string
   readonly rowId: string
+  /** As statements name it. */
+  readonly alias: string
+  /** The name of the other table of an ASOF JOIN. */
+  readonly joined: string | undefined
   /** How many keys the groups have. Without any there is one group, even without rows. */
   readonly keys: number
   /** Whether the usual plan is faster where all parts come from rows. */

@@ -4,19 +4,25 @@
  */
 import {
   type Aggregate,
+  type AsofJoin,
   type BoundExpression,
   type BoundQuery,
   type BoundSelect,
+  conjuncts,
   directOperands,
   type GroupKey,
   isConstant,
+  type Source,
+  type TableSource,
 } from 'gatehouse-iql'
-import { aggregateShape, emitFactors, percentileParts } from './aggregate.ts'
+import { once } from '../../../lib/once.ts'
+import { aggregateShape, emitFactors, emitTerms, percentileParts } from './aggregate.ts'
+import { emitAsof, sourceIds } from './asof.ts'
 import { type EmittedColumnPlan, planColumns } from './column-plan.ts'
 import { type ColumnStateSql, isPercentile, type PartAggregate, type PartGroupsSql, type Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
-import { emitBounds, emitQuery, emitTable } from './query.ts'
+import { emitBounds, emitQuery, emitTable, usedColumns } from './query.ts'
 
 export interface PartGroups extends PartsTable {
   /** Groups the rows from @first to @last, and counts the rows of each group. */
@@ -42,18 +48,22 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
   const { partGroups } = emission.dialect
   if (partGroups === undefined || query.with.length > 0 || body.kind !== 'select' || body.latest !== undefined)
     return undefined
-  const { from, where, groupBy } = body
-  if (!body.grouped || from?.kind !== 'table' || from.table.isSystem || from.changedOnly !== undefined) return undefined
+  const { where, groupBy } = body
+  const join = body.from?.kind === 'asof' ? body.from : undefined
+  const from = join === undefined ? body.from : join.left
+  if (!body.grouped || !isPlainTable(from) || (join !== undefined && !isPlainTable(join.right))) return undefined
   const rowId = partGroups.rowId(from.table)
   const nodes = groupNodes(query, body)
   if (rowId === undefined || nodes === undefined) return undefined
   // Without keys there is a row although the table has none: it must not depend on what else is in the outputs.
   if (groupBy.length === 0 && nodes.aggregates.length === 0) return undefined
   // A sub-query would run again for each part.
-  if (![...groupBy, ...present(where), ...present(from.filter), ...nodes.aggregates].every(isPlain)) return undefined
+  const expressions = [...groupBy, ...present(where), ...present(from.filter), ...nodes.aggregates]
+  if (!expressions.every(isPlain)) return undefined
 
   const range = `s${from.id}.${rowId} BETWEEN @first AND @last`
-  const rows = emitTable(from, emission, range)
+  const rows =
+    join === undefined ? emitRange(from, range, where, emission) : emitJoined(query, join, from, range, emission)
   const parts = new Parts()
   const replaced = new Map<BoundExpression, Sql>()
   for (const node of nodes.aggregates) {
@@ -67,8 +77,6 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
 
   const keys = groupBy.map((key) => emitExpression(key, emission))
   const names = groupBy.map((_key, index) => `k${index}`)
-  const condition = present(where).map((x) => emitExpression(x, emission))
-  const inPart = whereClause([...(from.filter === undefined ? [range] : []), ...condition])
   const grouped: Emission = { ...emission, replaced }
   const outputs = body.outputs.map(({ expression }, ordinal) => `${emitExpression(expression, grouped)} AS c${ordinal}`)
   const having = body.having === undefined ? [] : [`HAVING ${emitExpression(body.having, grouped)}`]
@@ -85,14 +93,72 @@ export function emitPartGroups(query: BoundQuery, emission: Emission): PartGroup
     name: from.table.name,
     table: emission.dialect.tableName(from.table),
     rowId,
+    alias: `s${from.id}`,
+    joined: join?.right.kind === 'table' ? join.right.table.name : undefined,
     keys: groupBy.length,
     isSlowFromRows: parts.areSlow,
     create: `CREATE TABLE ${PARTS} (${[...names, ...parts.definitions].join(', ')})`,
-    part: `SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows}${inPart}${groupClause(keys)}`,
+    part: `${rows.with}SELECT ${[...keys, ...parts.values].join(', ')} FROM ${rows.from}${whereClause(rows.where)}${groupClause(keys)}`,
     whole,
-    found: `SELECT count(*) FROM (SELECT 1 FROM ${emitTable(from, emission)}${whereClause(condition)} LIMIT ${FEW_FOUND_ROWS})`,
-    columns: planColumns({ source: from, where, groupBy, states: parts.states }, emission),
+    found: emitFound(from, where, emission),
+    columns: planColumns({ source: from, join, where, groupBy, states: parts.states }, emission),
   }
+}
+
+function isPlainTable(source: Source | undefined): source is TableSource {
+  return source?.kind === 'table' && !source.table.isSystem && source.changedOnly === undefined
+}
+
+interface EmittedRows {
+  readonly with: Sql
+  readonly from: Sql
+  readonly where: readonly Sql[]
+}
+
+/** The rows of a part. */
+function emitRange(
+  source: TableSource,
+  range: Sql,
+  where: BoundExpression | undefined,
+  emission: Emission,
+): EmittedRows {
+  const from = emitTable(source, emission, range)
+  const conditions = present(where).map((x) => emitExpression(x, emission))
+  return { with: '', from, where: [...(source.filter === undefined ? [range] : []), ...conditions] }
+}
+
+/** The rows of a part, each with its row of the other table. */
+function emitJoined(
+  query: BoundQuery,
+  join: AsofJoin,
+  source: TableSource,
+  range: Sql,
+  emission: Emission,
+): EmittedRows {
+  const rows = emitTable(source, emission, range)
+  const left = source.filter === undefined ? `(SELECT * FROM ${rows} WHERE ${range}) AS s${source.id}` : rows
+  const conditions = query.body.kind === 'select' ? [...conjuncts(query.body.where)] : []
+  const ctes: Sql[] = []
+  const used = once(() => usedColumns(query, []))
+  const context = { ctes, sources: sourceIds(join), conditions, used }
+  const right = emitSide(join.right, emission)
+  const from = emitAsof(join, left, right, context, emission)
+  return {
+    with: ctes.length === 0 ? '' : `WITH ${ctes.join(', ')} `,
+    from,
+    where: conditions.map((x) => emitExpression(x, emission)),
+  }
+}
+
+function emitSide(source: Source, emission: Emission): Sql {
+  if (source.kind !== 'table') throw new Error('A join of other sources')
+  return emitTable(source, emission)
+}
+
+function emitFound(source: TableSource, where: BoundExpression | undefined, emission: Emission): Sql {
+  const from = emitTable(source, emission)
+  const conditions = present(where).map((x) => emitExpression(x, emission))
+  return `SELECT count(*) FROM (SELECT 1 FROM ${from}${whereClause(conditions)} LIMIT ${FEW_FOUND_ROWS})`
 }
 
 function whereClause(conditions: readonly Sql[]): Sql {
@@ -142,7 +208,7 @@ function splitAggregate(node: Aggregate, { aggregate }: PartGroupsSql, emission:
   const factors = argument === undefined ? undefined : emitFactors(argument, emission)
   const product = factors === undefined ? undefined : `(${factors.left} * ${factors.right})`
   const args = node.arguments.map((x) => emitExpression(x, emission))
-  return aggregate(node, args, aggregateShape(node, emission), product)
+  return aggregate(node, args, aggregateShape(node, emission), { product, terms: emitTerms(argument, emission) })
 }
 
 /** The columns of the parts: the number of rows, then those of each aggregate. */

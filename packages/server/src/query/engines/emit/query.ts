@@ -96,7 +96,7 @@ export function emitBounds(query: BoundQuery, emission: Emission): Sql[] {
 }
 
 /** The columns of each source, by ordinal. */
-function usedColumns(query: BoundQuery, extra: readonly BoundExpression[]): ReturnType<FromContext['used']> {
+export function usedColumns(query: BoundQuery, extra: readonly BoundExpression[]): ReturnType<FromContext['used']> {
   const used = new Map<number, Map<number, string>>()
   const add = (node: BoundExpression): void => {
     if (node.kind !== 'column') return

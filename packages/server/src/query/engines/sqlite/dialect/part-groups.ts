@@ -1,10 +1,21 @@
 /** Aggregates that SQLite computes from those of parts of the rows, exactly. */
-import { type Aggregate, type BoundCall, type BoundExpression, isConstant, isWide } from 'gatehouse-iql'
+import {
+  type Aggregate,
+  BOOLEAN,
+  type BoundCall,
+  type BoundExpression,
+  combineConditions,
+  DECIMAL_DIGITS,
+  isConstant,
+  isWide,
+  type TableView,
+} from 'gatehouse-iql'
 import { canBeStored, isText } from '../../../columns/segment.ts'
 import {
   type AggregateShape,
   aggregateCall,
   type ColumnStateSql,
+  type DecimalTerms,
   isDouble,
   type PartAggregate,
   type PartGroupsSql,
@@ -16,22 +27,31 @@ import {
 } from '../../emit/dialect.ts'
 import type { SpreadId } from '../functions/aggregates-spread.ts'
 import { FIRST_MONDAY, UNIT_MICROS } from '../functions/time.ts'
+import { columnAffinity } from '../representation.ts'
 import { halves, isHalvable, SQLITE_AGGREGATES, scaleShift, spreadFunction, typeScale } from './aggregates.ts'
 import { rowId } from './row-id.ts'
 
 export const SQLITE_PART_GROUPS: PartGroupsSql = {
   rowId: ({ columns }) => rowId(columns.map(({ name }) => name)),
+  rowKey: findRowKey,
   aggregate: splitAggregate,
   percentile: splitPercentile,
   bucket: findBucket,
   rising: findRising,
 }
 
+/** A key of one column of integers is the row identifier. */
+function findRowKey({ columns, primaryKey }: TableView): string | undefined {
+  const [name, ...others] = primaryKey
+  const type = columns.find((column) => column.name === name)?.type
+  return type !== undefined && others.length === 0 && columnAffinity(type) === 'INTEGER' ? name : undefined
+}
+
 function splitAggregate(
   node: Aggregate,
   args: readonly Sql[],
   shape: AggregateShape,
-  product: Sql | undefined,
+  { product, terms }: Parameters<PartGroupsSql['aggregate']>[3],
 ): SplitAggregate | undefined {
   if (shape.distinct) return node.function === 'count' ? splitDistinct(node, args, shape) : undefined
   switch (node.function) {
@@ -49,7 +69,9 @@ function splitAggregate(
     case 'sum':
       return isDouble(node)
         ? doubles('gh_fsum', node, args, shape)
-        : splitSum(node, product === undefined ? args : [product], shape, product)
+        : terms === undefined
+          ? splitSum(node, product === undefined ? args : [product], shape, product)
+          : splitTerms(node, terms, shape)
     case 'avg':
       if (isDouble(node)) return doubles('gh_favg', node, args, shape)
       if (!isHalvable(node, shape)) return undefined
@@ -127,6 +149,25 @@ function splitSum(
   }
   const part: PartAggregate = { sql: aggregateCall('gh_sum', args, shape), isInteger: false, state: undefined }
   return { parts: [part], whole: ([column]) => `gh_sum(${column})` }
+}
+
+/** The sum of a sum or a difference is that of the sums, over the rows with both values. */
+function splitTerms(node: Aggregate, { operator, terms }: DecimalTerms, shape: AggregateShape): SplitAggregate {
+  const parts = terms.map(({ column, sql }, index): PartAggregate => {
+    const other = terms[1 - index]
+    const isKnown = other?.column.nullable === true
+    const tail = isKnown ? shape.tailWhere(`${other.sql} IS NOT NULL`) : shape.tail
+    const known = isKnown ? isNotNull(other.column) : undefined
+    const state: ColumnStateSql = { kind: 'sum', arguments: [column], filter: combineConditions(node.filter, known) }
+    return integers(aggregateCall('sum', [sql], { ...shape, tail }), state)
+  })
+  const name = operator === '+' ? 'gh_dadd' : 'gh_dsub'
+  const sum = (part = '') => `gh_joined(${columnHalves(part)})`
+  return { parts, whole: ([one, other]) => `${name}(${sum(one)}, ${sum(other)}, ${DECIMAL_DIGITS})` }
+}
+
+function isNotNull(operand: BoundExpression): BoundExpression {
+  return { kind: 'is-null', operand, negated: true, type: BOOLEAN, nullable: false }
 }
 
 /** The columns of a product. */

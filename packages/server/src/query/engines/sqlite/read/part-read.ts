@@ -3,15 +3,17 @@
  * segment, or those of the whole table, which are sorted faster than all rows at once (../../DESIGN.md).
  */
 import type { Database, Statement } from 'better-sqlite3'
+import { MAX_INTEGER, MIN_INTEGER } from 'gatehouse-iql'
 import type { Evaluate } from '../../../columns/filters.ts'
-import type { RawValue } from '../../../columns/segment.ts'
-import { MAX_HELD_BYTES } from '../../../columns/states/state.ts'
+import { JoinedRows } from '../../../columns/joined-rows.ts'
+import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
+import { HeldBytes, MAX_HELD_BYTES } from '../../../columns/states/state.ts'
 import type { Bindable, SharedValues, SqlStatement } from '../../emit/parameters.ts'
 import { FEW_FOUND_ROWS, PART_ROWS, PARTS } from '../../emit/part-groups.ts'
 import type { ColumnsRun, PartsRun } from '../../engine.ts'
 import type { KeptParts } from '../columns/kept-parts.ts'
 import { fromWide, WIDE_BYTES } from '../representation.ts'
-import { type ReadableSegment, SegmentBatches } from './segment-batches.ts'
+import { openSegment, type ReadableSegment, SegmentBatches } from './segment-batches.ts'
 
 /** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
 const PART_SIZE = 16_384
@@ -24,11 +26,13 @@ const LEAST_ROWS_OF_GROUP = 8
 const LEAST_SCANNED_OF_GROUP = 128
 /** Gaps cost little in a table whose row identifiers span no more than this. */
 const MAX_DENSE = 2n ** 26n
+/** What the other table of a join may take. */
+const MAX_JOINED_BYTES = 160 * 1024 * 1024
 /** Smaller tables are sorted as usual. */
 const LEAST_ROWS = 10 * PART_SIZE
 
 /** Finds the segments of a table, in the order of their rows. Call in a transaction. */
-export type FindSegments = (run: PartsRun) => readonly ReadableSegment[]
+export type FindSegments = (table: Pick<PartsRun, 'name'>) => readonly ReadableSegment[]
 
 /** The column segments of the database. */
 export interface SegmentSource {
@@ -65,7 +69,8 @@ function fill(connection: Database, usual: SqlStatement, run: PartsRun, source: 
   try {
     const segments = run.columns === undefined ? [] : source.find(run)
     const hasSegments = segments.length > 0
-    if (!hasSegments && (run.keys === 0 || run.isSlowFromRows || !isLarge(connection, run))) return false
+    if (!hasSegments && (run.keys === 0 || run.joined !== undefined || run.isSlowFromRows || !isLarge(connection, run)))
+      return false
     const steps = explain(connection, usual)
     const isWorth = hasSegments
       ? sortsAsParts(connection, run, steps) && readsManyRows(connection, run, steps)
@@ -100,12 +105,15 @@ class PartTable {
   }
 
   /** Adds segments, and the rows that are in none of them. */
-  addSegments(segments: readonly ReadableSegment[], { kept, heldBytes = MAX_HELD_BYTES }: SegmentSource): boolean {
+  addSegments(segments: readonly ReadableSegment[], source: SegmentSource): boolean {
+    const { kept, heldBytes = MAX_HELD_BYTES } = source
     const { columns } = this.#run
     const [least, greatest] = this.#ends
     if (columns === undefined || least === null) return false
     const used = segments.filter(({ first, last }) => last >= least && first <= greatest)
-    const batches = new SegmentBatches(columns, { evaluate: this.#evaluator(columns), heldBytes, kept })
+    const evaluate = this.#evaluator(columns)
+    const joined = this.#readJoined(columns, source, evaluate)
+    const batches = new SegmentBatches(columns, { evaluate, heldBytes, kept, joined })
     const added = batches.add(used, (rows) => this.#insertRows(rows))
     const insert = this.#insertOfPart()
     let next = least
@@ -116,6 +124,30 @@ class PartTable {
     }
     if (next <= greatest) insert(next, greatest)
     return true
+  }
+
+  /** All rows of the other table, from its segments and from the rows between them. */
+  #readJoined({ plan, joinedRows }: ColumnsRun, source: SegmentSource, evaluate: Evaluate): JoinedRows | undefined {
+    const { joined: name } = this.#run
+    if (plan.joined === undefined || joinedRows === undefined || name === undefined) return undefined
+    const rows = new JoinedRows(plan.joined, plan.columns, evaluate, new HeldBytes(MAX_JOINED_BYTES))
+    const statement = this.#connection.prepare<unknown[], RawValue[]>(joinedRows.sql).raw(true).safeIntegers(true)
+    const addRows = (first: bigint, last: bigint): void => {
+      for (const row of statement.iterate(...withNamed(joinedRows.parameters, { first, last }))) rows.addRow(row)
+    }
+    let next = MIN_INTEGER
+    for (const segment of source.find({ name })) {
+      const opened = openSegment(segment)
+      // A segment begins after the rows that are read so far.
+      const { first, last } = segment
+      if (opened === undefined) continue
+      if (next < first) addRows(next, first - 1n)
+      if (!addJoined(rows, opened)) addRows(first, last)
+      next = last + 1n
+    }
+    if (next <= MAX_INTEGER) addRows(next, MAX_INTEGER)
+    rows.finish()
+    return rows
   }
 
   /** Adds parts of few rows until none is left. False if there are too many groups. */
@@ -194,6 +226,16 @@ class PartTable {
   }
 }
 
+/** False if the segment is damaged, or does not have what is joined. */
+function addJoined(rows: JoinedRows, segment: Segment): boolean {
+  try {
+    return rows.addSegment(segment)
+  } catch (error) {
+    if (error instanceof DamagedSegment) return false
+    throw error
+  }
+}
+
 /** Named parameters are in the object that is the last one. */
 function withNamed(parameters: readonly Bindable[], named: SharedValues): Bindable[] {
   const last = parameters.at(-1)
@@ -231,8 +273,8 @@ function sortsAsParts(connection: Database, { keys }: PartsRun, steps: readonly 
 }
 
 /** Whether SQLite would read the whole table, or an index would leave many of its rows. */
-function readsManyRows(connection: Database, { found }: PartsRun, steps: readonly string[]): boolean {
-  const searches = steps.filter((step) => /^SEARCH s\d/.test(step))
+function readsManyRows(connection: Database, { found, alias }: PartsRun, steps: readonly string[]): boolean {
+  const searches = steps.filter((step) => step.startsWith(`SEARCH ${alias} `))
   if (searches.length === 0) return true
   // The least or the greatest value of an index.
   if (searches.some((step) => !step.endsWith(')'))) return false

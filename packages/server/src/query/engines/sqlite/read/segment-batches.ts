@@ -4,6 +4,7 @@
  */
 import { ColumnExecutor } from '../../../columns/executor.ts'
 import type { Evaluate } from '../../../columns/filters.ts'
+import type { JoinedRows } from '../../../columns/joined-rows.ts'
 import { DamagedSegment, type RawValue, type Segment } from '../../../columns/segment.ts'
 import { HeldBytes } from '../../../columns/states/state.ts'
 import type { ColumnsRun } from '../../engine.ts'
@@ -28,6 +29,8 @@ export interface BatchOptions {
   readonly evaluate: Evaluate
   readonly heldBytes: number
   readonly kept: KeptParts | undefined
+  /** The other table of a join. */
+  readonly joined: JoinedRows | undefined
 }
 
 type Insert = (rows: Iterable<readonly RawValue[]>) => void
@@ -60,10 +63,13 @@ export class SegmentBatches {
     return segments.map((segment) => added.get(segment) ?? false)
   }
 
-  /** The different values of a group are too many to be kept, and are merged faster than read. */
+  /** The different values of a group are too many to be kept, and are merged faster than read. A join depends on the other table, too. */
   get #isKept(): boolean {
     const { plan, keptBytes = 0 } = this.#run
-    return this.#options.kept !== undefined && keptBytes > 0 && plan.states.every(({ kind }) => kind !== 'values')
+    const { kept, joined } = this.#options
+    return (
+      kept !== undefined && joined === undefined && keptBytes > 0 && plan.states.every(({ kind }) => kind !== 'values')
+    )
   }
 
   /** Those of which no row fits are in no batch: they are added. */
@@ -92,7 +98,7 @@ export class SegmentBatches {
   #undecided(executor: ColumnExecutor, segment: ReadableSegment): readonly number[] | undefined {
     const { filters } = this.#run.plan
     if (filters.length === 0) return []
-    const opened = open(segment)
+    const opened = openSegment(segment)
     return opened === undefined ? [...filters.keys()] : executor.undecided(opened)
   }
 
@@ -132,8 +138,8 @@ export class SegmentBatches {
   }
 
   #start(): ColumnExecutor {
-    const { evaluate, heldBytes } = this.#options
-    return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes))
+    const { evaluate, heldBytes, joined } = this.#options
+    return new ColumnExecutor(this.#run.plan, evaluate, new HeldBytes(heldBytes), joined)
   }
 
   /** `count` is the number of their rows. `isWhole` is false if a file was missing or damaged: it will be written again. */
@@ -141,7 +147,7 @@ export class SegmentBatches {
     let executor = this.#start()
     let [count, isWhole] = [0, true]
     const added = segments.map((segment) => {
-      const opened = open(segment)
+      const opened = openSegment(segment)
       const isAdded = opened === undefined ? undefined : addSegment(executor, opened)
       count += opened?.header.rows ?? 0
       if (isAdded === undefined) isWhole = false
@@ -157,7 +163,7 @@ export class SegmentBatches {
 }
 
 /** A segment that cannot be read is the same as none. */
-function open(segment: ReadableSegment): Segment | undefined {
+export function openSegment(segment: ReadableSegment): Segment | undefined {
   try {
     return segment.open()
   } catch {
