@@ -12,7 +12,7 @@ import { IS_LONG_RUN, onSqlite } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
-const STEPS = IS_LONG_RUN ? 20_000 : 100
+const STEPS = IS_LONG_RUN ? 2_000 : 100
 const ROWS = 2000
 const TIMING = { tickMs: 5, sweepMs: 40, rebuildSeconds: 0, orphanMs: 200, pauseMs: 5, segmentRows: 200 }
 const STATEMENTS = [

@@ -57,7 +57,7 @@ export class SegmentColumns {
   readonly #texts = new Map<number, readonly string[]>()
   /** The columns of the other side of a join, and the row there of each row that counts. */
   readonly #joined: JoinedColumns | undefined
-  #matches = new Int32Array(0)
+  #matches: Int32Array = new Int32Array(0)
   #decoded = new Map<number, Decoded>()
   #chosen: Chosen | undefined
 
@@ -85,7 +85,7 @@ export class SegmentColumns {
   }
 
   /** Each row that counts is joined with one of these; -1 for none. */
-  join(matches: Int32Array<ArrayBuffer>): void {
+  join(matches: Int32Array): void {
     this.#matches = matches
   }
 
