@@ -25,6 +25,9 @@ const STATEMENTS: readonly string[] = [
   "SELECT k, count(*) AS n FROM t WHERE k = 'k1' AND x >= 2.5 GROUP BY k",
   "SELECT k, count(*) AS n FROM t WHERE k = 'k3' AND x >= 3 GROUP BY k",
   "SELECT ok, count(*) AS n FROM t WHERE dt BETWEEN '2026-01-10' AND '2026-02-03' AND q IN (1, 2, 3, 50) GROUP BY ok HAVING count(*) > 2 ORDER BY n DESC LIMIT 5",
+  'SELECT a.k, count(*) AS n, sum(a.p - b.p) AS s FROM t AS a ASOF JOIN t AS b ON a.k = b.k AND a.ts > b.ts WHERE a.q > 20 GROUP BY a.k',
+  'SELECT a.k, count(*) AS n, sum(a.p - b.p) AS s FROM t AS a ASOF JOIN t AS b ON a.k = b.k AND a.ts > b.ts WHERE a.q > 30 GROUP BY a.k',
+  "SELECT date_trunc('day', a.ts, 'Europe/Berlin') AS d, max(b.k) AS k FROM t AS a ASOF LEFT JOIN t AS b ON a.ok = b.ok AND a.dt <= b.dt GROUP BY date_trunc('day', a.ts, 'Europe/Berlin')",
   'SELECT k, 1 / (count(*) - count(*)) AS e FROM t GROUP BY k',
 ]
 
@@ -60,6 +63,13 @@ onSqlite('answers from column segments', (place) => {
   }
 
   test('from history and the rows after it', compare)
+
+  test('EXPLAIN says for each whether it is', async () => {
+    for (const statement of STATEMENTS) {
+      const { json } = await server.query(`EXPLAIN ${statement.replaceAll(/\bt\b/g, 'segmented')}`)
+      assert.match(JSON.stringify(json.Rows), /columns: 5 segments, 0 from rows/, statement)
+    }
+  })
 
   test('from history of which some has changed', async () => {
     for (const table of ['segmented', 'plain']) {
