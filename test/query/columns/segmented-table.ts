@@ -265,7 +265,7 @@ const CATALOGUE = {
   lookup: (name: string) => TABLES.get(name) ?? TABLE,
 }
 
-function plan(text: string, given: Readonly<Record<string, string>>): Planned {
+export function plan(text: string, given: Readonly<Record<string, string>>): Planned {
   const bound = bind(parse(text), text, CATALOGUE)
   const { statement } = bound
   if (statement.kind !== 'query') throw new Error(`${text} is not a query`)

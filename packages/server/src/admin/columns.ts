@@ -20,7 +20,8 @@ export const columnRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/columns/{table}/verify',
     scope: 'Platform/Admin',
-    summary: 'Compares all segments of a table with its rows. Segments that differ are written again.',
+    summary:
+      'Compares all segments of a table with its rows, and what is computed from both: counts, extremes, sums and groups. Segments that differ are written again.',
     reply: '{"table", "equal", "different", "changed": segments whose rows have changed meanwhile}',
     async run(call, env) {
       const table = part(call, 'table')

@@ -16,7 +16,7 @@ export const COLUMN_COMMANDS: readonly AdminCommand[] = [
     name: 'columns verify',
     positionals: ['TABLE'],
     summary:
-      'Compares the column segments of a table with its rows; needs --server. Segments that differ are written again.',
+      'Compares the column segments of a table, and what is computed from them, with its rows; needs --server. Segments that differ are written again.',
     examples: ['columns verify trades --server https://gate.example.com'],
     async run({ args, request }) {
       const { body } = await request('POST', named(COLUMNS, 'verify')(args))

@@ -84,6 +84,11 @@ class Shapes {
   /** Undefined for a join of which more than columns of integers, times and texts is compared, or in which ties are broken otherwise. */
   join({ keys, near, outer, tie }: AsofJoin, right: TableSource): JoinPlan | undefined {
     const [tied] = tie
+    const { primaryKey } = right.table
+    const matched = new Set(
+      [...keys.map((pair) => pair.right), near.right].map((node) => node.kind === 'column' && node.name),
+    )
+    const isUnique = primaryKey.length > 0 && primaryKey.every((name) => matched.has(name))
     const isFirst =
       tie.length === 1 &&
       tied?.expression.kind === 'column' &&
@@ -92,7 +97,7 @@ class Shapes {
     const [key, ...others] = keys.map((pair) => this.#pair(pair))
     const compared = this.#pair(near)
     const filters = this.filters([right.filter])
-    if (!isFirst || others.length > 0 || (keys.length > 0 && key === undefined)) return undefined
+    if ((!isFirst && !isUnique) || others.length > 0 || (keys.length > 0 && key === undefined)) return undefined
     if (compared === undefined || isText(near.left.type) || filters === undefined) return undefined
     if ([...this.#joined].some((column) => !this.#canJoin(right, column))) return undefined
     return { columns: [...this.#joined], key, near: { ...compared, operator: near.operator }, outer, filters }
@@ -121,8 +126,10 @@ class Shapes {
     const from = emitTable(right, this.#emission, range)
     const names = [...this.#joined].map((column) => `${alias}.${identifier(this.columns[column] ?? '')}`)
     const where = right.filter === undefined ? ` WHERE ${range}` : ''
-    const key = `${alias}.${identifier(partGroups?.rowKey(right.table) ?? '')}`
-    return `SELECT ${names.join(', ')} FROM ${from}${where} ORDER BY ${key}`
+    // With a key of another kind no rows are tied.
+    const key = partGroups?.rowKey(right.table)
+    const order = key === undefined ? '' : ` ORDER BY ${alias}.${identifier(key)}`
+    return `SELECT ${names.join(', ')} FROM ${from}${where}${order}`
   }
 
   /** All must be true. */

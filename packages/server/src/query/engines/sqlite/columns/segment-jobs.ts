@@ -1,11 +1,12 @@
 /** What reader processes of the lowest priority do for column segments: they find ranges of rows, and write and check files. */
 import { readFileSync } from 'node:fs'
 import type { Database } from 'better-sqlite3'
-import type { SegmentColumn } from '../../../columns/segment.ts'
+import { Segment, type SegmentColumn } from '../../../columns/segment.ts'
 import { SQLITE } from '../dialect/dialect.ts'
 import { buildSegment, readSegment, type SegmentRows } from './build-segment.ts'
 import { segmentPath } from './segment-files.ts'
 import { type BuiltSegment, findReadableSegments, LEAST_ROW } from './segment-tables.ts'
+import { agreesWithRows } from './verify-parts.ts'
 
 /** Plain data, which can cross to another process. */
 export type SegmentJob = FindJob | BuildJob | VerifyJob
@@ -100,7 +101,9 @@ function verify(database: Database, job: VerifyJob): boolean | undefined {
     const isRead = findReadableSegments(database, job.table).some(({ tag }) => tag === job.tag)
     if (!isRead) return undefined
     const { bytes } = readSegment(database, { ...job, columns: shortColumns(database, job) }, job.tag)
-    return readStored(segmentPath(database.name, job.tag))?.equals(bytes) ?? false
+    const stored = readStored(segmentPath(database.name, job.tag))
+    if (stored?.equals(bytes) !== true) return false
+    return agreesWithRows(database, new Segment((offset, length) => stored.subarray(offset, offset + length)), job)
   } finally {
     database.exec('ROLLBACK')
   }
