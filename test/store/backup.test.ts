@@ -47,11 +47,13 @@ onEveryEngine('backup', EMPTY, (place, engine) => {
     while (acknowledged < 200) await new Promise((resolve) => setTimeout(resolve, 5))
     const before = acknowledged
     const target = join(scratch, 'under-load')
-    const taken = JSON.parse(await gatehouse(place(), ['backup', target, '--json'], runGatehouse))
-    writing = false
-    await work
-    await writer.close()
-    assert.equal(taken.engine, place().engine)
+    const taken = gatehouse(place(), ['backup', target, '--json'], runGatehouse)
+    await taken.finally(async () => {
+      writing = false
+      await work
+      await writer.close()
+    })
+    assert.equal(JSON.parse(await taken).engine, place().engine)
 
     const other = await freshPlace(place())
     await gatehouse(other.place, ['restore', target], runGatehouse)

@@ -8,6 +8,8 @@ import { onSqlite, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
+/** Segments are written with the lowest priority: other tests come first. */
+const BUILT_MS = 20_000
 const TIMING = { tickMs: 50, sweepMs: 50, rebuildSeconds: 0, orphanMs: 500, segmentRows: 500 }
 
 onSqlite('compaction', (place) => {
@@ -31,7 +33,7 @@ onSqlite('compaction', (place) => {
   const files = () => readdirSync(join(place().dataFolder, 'columns')).filter((name) => name.endsWith('.seg'))
   const status = async () => (await server.service.columns?.status())?.find(({ table }) => table === 'trades')
   const ready = (count: number) =>
-    until(`${count} segments are ready`, 2_500, async () => {
+    until(`${count} segments are ready`, BUILT_MS, async () => {
       const now = await status()
       return now?.ready === count && now.marked + now.missing === 0
     })
@@ -78,10 +80,10 @@ onSqlite('compaction', (place) => {
     const before = new Set(files())
     await must("UPDATE trades SET symbol = 'X' WHERE id = 700")
     await must('DELETE FROM trades WHERE id = 10')
-    await until('two other files', 2_500, () => files().filter((name) => !before.has(name)).length === 2)
+    await until('two other files', BUILT_MS, () => files().filter((name) => !before.has(name)).length === 2)
     await ready(5)
     assert.equal(await verified(), 5)
-    await until('the former files are gone', 2_500, () => files().length === 5)
+    await until('the former files are gone', BUILT_MS, () => files().length === 5)
   })
 
   test('a file that was deleted or cut is written again', async () => {
@@ -89,7 +91,7 @@ onSqlite('compaction', (place) => {
     const folder = join(place().dataFolder, 'columns')
     unlinkSync(join(folder, one))
     truncateSync(join(folder, other), 100)
-    await until('others are there', 2_500, () => files().length >= 5 && !files().includes(one))
+    await until('others are there', BUILT_MS, () => files().length >= 5 && !files().includes(one))
     await ready(5)
     assert.equal(await verified(), 5)
   })
@@ -98,9 +100,9 @@ onSqlite('compaction', (place) => {
     await must('CREATE TABLE sparse (id Integer PRIMARY KEY) WITH (columns = on)')
     await must('INSERT INTO sparse SELECT n * 10 FROM generate_series(1, 1200) AS n')
     const segments = async () => (await server.service.columns?.status())?.find(({ table }) => table === 'sparse')
-    await until('one segment', 2_500, async () => (await segments())?.ready === 1)
+    await until('one segment', BUILT_MS, async () => (await segments())?.ready === 1)
     await must('INSERT INTO sparse SELECT n * 10 + 1 + k FROM generate_series(1, 400) AS n, generate_series(0, 3) AS k')
-    await until('it is split', 2_500, async () => {
+    await until('it is split', BUILT_MS, async () => {
       const now = await segments()
       return now !== undefined && now.ready >= 3 && now.marked + now.missing === 0
     })
@@ -115,7 +117,7 @@ onSqlite('compaction', (place) => {
     await ready(4)
     assert.equal(await verified(), 4)
     await must('ALTER TABLE trades SET WITH (columns = off)')
-    await until('no file is left', 2_500, () => files().length === 0)
+    await until('no file is left', BUILT_MS, () => files().length === 0)
     assert.equal(await status(), undefined)
   })
 })
@@ -138,7 +140,7 @@ onSqlite('marks', (place) => {
       const insert = `INSERT INTO ${table} SELECT CAST(n AS ${key}), n, n FROM generate_series(1, 800) AS n`
       assert.equal((await server.query(insert)).status, 200)
     }
-    await until('all is ready', 2_500, async () => {
+    await until('all is ready', BUILT_MS, async () => {
       const all = (await server.service.columns?.status()) ?? []
       return all.length === 2 && all.every(({ ready }) => ready === 7)
     })

@@ -1,7 +1,7 @@
 /** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
 
 import { type AnyResource, readKey } from '../resources/define-resource.ts'
-import { isBeforeTables, listResources } from '../resources/resources.ts'
+import { listResources } from '../resources/resources.ts'
 import { TABLES, type TableTarget } from '../resources/tables.ts'
 import { USERS } from '../resources/users.ts'
 import { type BoundView, VIEWS } from '../resources/views.ts'
@@ -48,13 +48,17 @@ export async function exportDeclaration(
   // Of the whole file: a client and a provider of one name have secrets of their own.
   const variables = new Set<string>()
   return {
-    ...(await exportSections(exported.filter(isBeforeTables), stores, variables)),
+    ...(await exportSections(
+      exported.filter(({ isBeforeTables }) => isBeforeTables),
+      stores,
+      variables,
+    )),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(TABLES.declare),
       views: definitions.views.toSorted(by(({ name }) => name)).map(VIEWS.declare),
     }),
     ...(await exportSections(
-      exported.filter((resource) => !isBeforeTables(resource)),
+      exported.filter(({ isBeforeTables }) => !isBeforeTables),
       stores,
       variables,
     )),

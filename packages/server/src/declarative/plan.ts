@@ -2,7 +2,7 @@
 
 import { CLIENTS } from '../resources/clients.ts'
 import type { AnyResource, SecretDigests } from '../resources/define-resource.ts'
-import { isBeforeTables, listResources, type ResourceStates } from '../resources/resources.ts'
+import { listResources, type ResourceStates } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
 import { TABLES, type TableTarget } from '../resources/tables.ts'
 import { USERS } from '../resources/users.ts'
@@ -46,10 +46,10 @@ export function plan(
 ): Change[] {
   const planned = (resource: AnyResource) => planSection(resource, declaration, stateFor(resource, state), digests)
   return [
-    ...resources.filter(isBeforeTables).flatMap(planned),
+    ...resources.filter(({ isBeforeTables }) => isBeforeTables).flatMap(planned),
     ...planTables(declaration, state),
     ...planViews(views, state),
-    ...resources.filter((resource) => !isBeforeTables(resource)).flatMap(planned),
+    ...resources.filter(({ isBeforeTables }) => !isBeforeTables).flatMap(planned),
     ...(declaration.prune === true ? planRemovals(declaration, state, resources) : []),
   ]
 }

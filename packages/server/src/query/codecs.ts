@@ -1,6 +1,6 @@
 /**
- * How other protocols than HTTP turn bytes into rows and rows into bytes. It is an entry beside `index.ts`, because a server without the
- * port of PostgreSQL clients loads none of it.
+ * How other protocols than HTTP turn bytes into rows and rows into bytes, and insert rows in bulk. It is an entry beside `index.ts`, because
+ * a server without the port of PostgreSQL clients loads none of it.
  */
 
 export type { Vector } from './batches/batch.ts'

@@ -1,6 +1,6 @@
 /**
- * The query service, for the rest of the server, which imports no other file of this folder but three that need no service: `codecs.ts`
- * for protocols other than HTTP, `storage.ts` for `gatehouse move`, `file-schema.ts` for `gatehouse import`. What is not loaded before it
+ * The query service, for the rest of the server, which imports no other file of this folder but three: `codecs.ts` for protocols other
+ * than HTTP, and, where no service runs, `storage.ts` for `gatehouse move`, `file-schema.ts` for `gatehouse import`. What is not loaded before it
  * is needed is behind a function here.
  */
 import type { ApiRoute } from '../http/openapi.ts'

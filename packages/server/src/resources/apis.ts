@@ -53,6 +53,7 @@ export const APIS = {
   noun: 'api',
   title: 'API',
   section: 'apis',
+  isBeforeTables: true,
   key: 'resource',
   scope: 'Identity/Admin',
   list: shortList(API, 'APIs of your own that take access tokens of this server, and their scopes.'),

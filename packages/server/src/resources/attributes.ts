@@ -68,6 +68,7 @@ export const VALUE_OPTION = {
 export const ATTRIBUTES = {
   noun: 'attribute',
   section: 'attributes',
+  isBeforeTables: true,
   key: 'name',
   scope: 'Identity/Admin',
   list: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),

@@ -15,6 +15,7 @@ import type { JsonObject, NewSecret, Resource, SecretDigests } from './define-re
 export const CLIENTS = {
   noun: 'client',
   section: 'clients',
+  isBeforeTables: true,
   key: 'client_id',
   scope: 'Identity/Admin',
   list: list(CLIENT),

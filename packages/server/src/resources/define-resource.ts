@@ -92,6 +92,8 @@ export interface Resource<Item extends object, Declared extends object> extends 
   /** Whether nodes of an earlier version would not respect it. */
   isNewerThanNodes?(body: JsonObject): boolean
 
+  /** Whether a plan and an exported file have its items before tables and views, which may name them. */
+  readonly isBeforeTables?: true
   store(stores: Stores): DefinitionStore<Item>
   /** There may be many: a file reads only those that it names. */
   readonly isLarge?: true

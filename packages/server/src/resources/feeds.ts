@@ -248,23 +248,29 @@ function toFeed(feed: DeclaredFeed): FeedDefinition {
 
 /** Every member that has a value, by its declared name. */
 function presentFeed(feed: FeedDefinition): JsonObject {
-  const { name, description, history, stateTime, natsSubject } = feed
-  return {
-    name,
-    ...(description !== '' && { description }),
+  const { history, stateTime } = feed
+  const stepUp = declaredStepUp(feed.stepUp)
+  // The type asks for every member: one that is missing here would be stored, and never shown.
+  const members: Record<keyof DeclaredFeed, unknown> = {
+    name: feed.name,
+    description: feed.description === '' ? undefined : feed.description,
     class: feed.class,
     read: feed.read,
     write: feed.write,
-    ...declaredStepUp(feed.stepUp),
+    require_acr: stepUp.require_acr,
+    require_age: stepUp.require_age,
+    write_require_acr: stepUp.write_require_acr,
+    write_require_age: stepUp.write_require_age,
     keep: feed.keep,
-    ...(history && { history: { messages: history.messages, time: writeDuration(history.time) } }),
-    ...(stateTime !== undefined && { state_time: writeDuration(stateTime) }),
+    history: history && { messages: history.messages, time: writeDuration(history.time) },
+    state_time: stateTime === undefined ? undefined : writeDuration(stateTime),
     message_bytes: feed.messageBytes,
     topics: feed.topics,
     bytes: feed.bytes,
     rate: feed.rate,
-    ...(natsSubject !== undefined && { nats_subject: natsSubject }),
+    nats_subject: feed.natsSubject,
   }
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
 
 function declareFeed(feed: FeedDefinition): JsonObject {

@@ -33,11 +33,6 @@ export function listResources(): readonly AnyResource[] {
   return Object.values(RESOURCES)
 }
 
-/** A plan and an exported file have these before tables and views. */
-export function isBeforeTables({ section }: AnyResource): boolean {
-  return ['apis', 'roles', 'attributes', 'users', 'clients'].includes(section)
-}
-
 /** Of a kind of which there may be many: those that the file names, and those that it removes. */
 export async function readResources(
   stores: Stores,

@@ -28,6 +28,7 @@ const ROLE = closed(['name'], {
 export const ROLES = {
   noun: 'role',
   section: 'roles',
+  isBeforeTables: true,
   key: 'name',
   scope: 'Identity/Admin',
   list: list(ROLE),

@@ -42,6 +42,7 @@ export const MUST_CHANGE_OPTION = {
 export const USERS = {
   noun: 'user',
   section: 'users',
+  isBeforeTables: true,
   key: 'username',
   foldKey: usernameKey,
   addressKey: ({ username, stored }) => stored?.id ?? username,

@@ -3,8 +3,7 @@ import { asObject } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 import type { AdminCommand } from './admin-command.ts'
 
-const HEADER = `# APIs, roles, users, clients, tables, views, feeds and remote controllers, for "gatehouse apply". There are no passwords and no secrets in
-# this file: set the variables that clients with a secret name, and give people a link for a new password with
+const HEADER = `# What exists, for "gatehouse apply". There are no passwords and no secrets in this file: set the variables that clients with a secret name, and give people a link for a new password with
 # "gatehouse user reset-link". The rows of tables and the messages of feeds are not part of it: see "gatehouse export".
 `
 
@@ -12,8 +11,7 @@ export const CONFIG_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'config export',
     options: { '--without-users': { help: 'leave the users out' } },
-    summary:
-      'Writes the APIs, attributes, roles, users, clients, tables, views, feeds and controllers as a declarative file in YAML, without secrets.',
+    summary: 'Writes all that a declarative file can describe as such a file, in YAML and without secrets.',
     examples: [
       'config export > gatehouse.yaml',
       'config export --without-users --json --server https://gate.example.com',

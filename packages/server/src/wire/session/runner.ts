@@ -1,4 +1,4 @@
-/** Runs the statements of a session: the only file here that calls the query service, as HTTP does. */
+/** Runs the statements of a session: the only file here that has the query service run anything, as HTTP does. */
 import type { Principal } from 'gatehouse-protocol'
 import { limitedCaller } from '../../http/limits/rate-limits.ts'
 import { type BulkRun, checkBulk, runBulk } from '../../query/codecs.ts'

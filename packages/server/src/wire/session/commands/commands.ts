@@ -10,7 +10,7 @@ import type { CommandPortal, Protocol } from '../portal/portal.ts'
 import type { Portals } from '../portal/portals.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
-import { isCounted, type PreparedStatements } from '../statement/prepared-statement.ts'
+import { type PreparedStatements, takeCounted } from '../statement/prepared-statement.ts'
 import type { TransactionBlock } from '../transaction/block.ts'
 import type { Command, TransactionModes } from './command.ts'
 import type { NamedCommands } from './named-commands.ts'
@@ -42,7 +42,7 @@ export class Commands {
     const { prepared } = portal
     const { command } = prepared
     // The statement that it executes is counted.
-    if (command.kind !== 'execute') runner.admit(isCounted(prepared))
+    if (command.kind !== 'execute') runner.admit(takeCounted(prepared))
     switch (command.kind) {
       case 'begin':
         return this.#begin(command.tag, command.modes)

@@ -7,12 +7,12 @@ import { type PortalRunEnv, runPortal } from '../portal/portal-run.ts'
 import { IqlStatement } from '../statement/iql-statement.ts'
 import {
   type CommandStatement,
-  isCounted,
   markCounted,
   onlyStatement,
   type Prepare,
   type Prepared,
   type PreparedStatements,
+  takeCounted,
 } from '../statement/prepared-statement.ts'
 import type { NamedCommand } from './named-command.ts'
 import type { TextPart } from './token-reader.ts'
@@ -81,7 +81,7 @@ export class NamedCommands {
       refuseOtherCount(name, prepared, values.length)
       const bound = portals.bind(prepared, { ...UNBOUND, values, resultFormats: portal.formats })
       if (bound.kind === 'iql' || bound.kind === 'catalogue') portal.executed = bound
-      if (isCounted(portal.prepared)) markCounted(prepared)
+      if (takeCounted(portal.prepared)) markCounted(prepared)
     }
     if (portal.executed !== undefined)
       await runPortal(portal.executed, maxRows, { isDescribed: protocol === 'simple' }, this.#env)

@@ -52,7 +52,7 @@ export class CopyIn {
     runner.permitInsert(this.#target)
     if (block.isOpen) this.#deferred = []
     else {
-      this.#inserted = insertRows(this.#target, () => this.#source[Symbol.asyncIterator](), runner)
+      this.#inserted = insertCopied(this.#target, () => this.#source[Symbol.asyncIterator](), runner)
       this.#inserted.catch((error) => this.#fail(error))
     }
     replies.write(copyInResponse(command.options.format === 'binary' ? 1 : 0, columns.length))
@@ -144,13 +144,13 @@ export class CopyIn {
 export async function insertDeferred(copy: DeferredCopy, { caller, runner }: CopyInEnv): Promise<number> {
   const giveBack = caller.memory.handOver(copy.bytes)
   try {
-    return await insertRows(copy, () => streamPieces(copy.parts), runner)
+    return await insertCopied(copy, () => streamPieces(copy.parts), runner)
   } finally {
     giveBack()
   }
 }
 
-function insertRows(
+function insertCopied(
   { table, columns, format }: CopyTarget,
   source: () => AsyncGenerator<Uint8Array, void, void>,
   runner: Runner,

@@ -7,7 +7,7 @@ import type { Execution } from '../execution.ts'
 import type { Replies } from '../replies.ts'
 import type { Runner } from '../runner.ts'
 import { type CatalogueStatements, catalogueDescription } from '../statement/catalogue-statement.ts'
-import { isCounted } from '../statement/prepared-statement.ts'
+import { takeCounted } from '../statement/prepared-statement.ts'
 import type { TransactionBlock } from '../transaction/block.ts'
 import { isDeferrable } from '../transaction/deferred-rows.ts'
 import type { InsertPipeline } from '../transaction/insert-pipeline.ts'
@@ -47,7 +47,7 @@ class PortalRun {
 
   run(portal: RowsPortal): Later {
     if (portal.execution !== undefined) return this.#resume(portal, portal.execution)
-    this.#env.runner.admit(isCounted(portal.prepared))
+    this.#env.runner.admit(takeCounted(portal.prepared))
     if (portal.kind === 'catalogue') return this.#runCatalogue(portal)
     if (!reads(portal.bound.planned.bound.statement)) return this.#write(portal)
     const written = this.#env.pipeline.write()

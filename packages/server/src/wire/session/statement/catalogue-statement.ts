@@ -14,7 +14,7 @@ import type { SessionCaller, SessionEnv } from '../contract.ts'
 import type { Execution } from '../execution.ts'
 import { RowStream } from '../portal/row-stream.ts'
 import type { Runner } from '../runner.ts'
-import { type CatalogueStatement, isCounted, MOST_DESCRIBED } from './prepared-statement.ts'
+import { type CatalogueStatement, MOST_DESCRIBED, takeCounted } from './prepared-statement.ts'
 
 export type BoundValues = Pick<BindMessage, 'parameterFormats' | 'values' | 'resultFormats'>
 
@@ -32,7 +32,7 @@ export class CatalogueStatements {
   /** Counted as a statement. */
   async describe(prepared: CatalogueStatement): Promise<CatalogueDescription> {
     if (prepared.description !== undefined) return prepared.description
-    this.#runner.admit(isCounted(prepared))
+    this.#runner.admit(takeCounted(prepared))
     return this.#runner.work(prepared.text, ({ signal }) => this.#describe(prepared, signal))
   }
 

@@ -104,8 +104,8 @@ export function markCounted(prepared: Prepared): void {
   counted.add(prepared)
 }
 
-/** Whether this is the run that is counted already. */
-export function isCounted(prepared: Prepared): boolean {
+/** Whether this is the run that is counted already; the next one is not. */
+export function takeCounted(prepared: Prepared): boolean {
   return counted.delete(prepared)
 }
 
