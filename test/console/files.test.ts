@@ -218,6 +218,7 @@ test('before it is built the page says what to do; afterwards it is there withou
       version: '1',
       services: [],
       mail: false,
+      agents: false,
       wire: undefined,
       demo: false,
     },

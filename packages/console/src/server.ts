@@ -17,6 +17,8 @@ export interface ServerInfo {
   readonly demo: boolean
   /** Whether mail is set up. */
   readonly mail: boolean
+  /** Whether agents can connect. */
+  readonly agents: boolean
   /** How tools connect by PostgreSQL's protocol; undefined where they cannot. */
   readonly wire?: WireAddress
   /** The operator's name for the product. */

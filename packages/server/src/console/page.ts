@@ -19,6 +19,8 @@ export interface PageData {
   readonly demo: boolean
   /** Whether mail is set up. */
   readonly mail: boolean
+  /** Whether agents can connect. */
+  readonly agents: boolean
   /** How tools connect by PostgreSQL's protocol; undefined where they cannot. */
   readonly wire: WireAddress | undefined
   readonly name: string
@@ -37,8 +39,23 @@ export interface PageData {
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, mail, wire, name, logo, tokens, font, nonce, language, languages } =
-    data
+  const {
+    base,
+    issuer,
+    version,
+    services,
+    demo,
+    mail,
+    agents,
+    wire,
+    name,
+    logo,
+    tokens,
+    font,
+    nonce,
+    language,
+    languages,
+  } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
   const about = {
@@ -48,6 +65,7 @@ export function consolePage(data: PageData, manifest: Manifest): string {
     services,
     demo,
     mail,
+    agents,
     wire,
     name,
     logo,

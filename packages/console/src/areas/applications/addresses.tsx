@@ -81,6 +81,7 @@ const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
   native: 'http://127.0.0.1/callback',
   device: '',
   service: '',
+  agent: 'https://assistant.example.com/callback',
 }
 
 /** What one item of a list is called. */

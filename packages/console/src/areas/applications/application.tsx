@@ -41,7 +41,9 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
           label={data.client_name ?? data.client_id}
           tabs={[
             { title: 'Settings', href: href('applications', id), current: part === undefined },
-            ...(isOwn ? [] : [{ title: 'Code', href: href('applications', id, 'code'), current: part === 'code' }]),
+            ...(isOwn || data.document === true
+              ? []
+              : [{ title: 'Code', href: href('applications', id, 'code'), current: part === 'code' }]),
           ]}
         />
       }
@@ -50,6 +52,12 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
         <Notice>
           This application is part of the server. It cannot be changed; to remove it, turn off the setting{' '}
           <code>console</code>.
+        </Notice>
+      )}
+      {data.document === true && (
+        <Notice>
+          This agent publishes what it is, at its client id. Which rights it can ask for is set under{' '}
+          <a href={href('applications', 'agents')}>Agents</a>.
         </Notice>
       )}
       {part === 'code' && !isOwn ? (

@@ -4,6 +4,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { word } from '../../ui/word.ts'
+import { Agents } from './agents.tsx'
 import { ApiPage, NewApi } from './apis/api.tsx'
 import { Apis } from './apis/list.tsx'
 import { ApplicationPage } from './application.tsx'
@@ -30,9 +31,18 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
       words: word('api resource scope audience'),
       act: () => go(href('applications', 'apis')),
     },
+    {
+      id: 'applications-agents',
+      title: 'Agents that users may connect',
+      group: 'Applications',
+      icon: 'application',
+      words: word('agent assistant model mcp allow'),
+      act: () => go(href('applications', 'agents')),
+    },
   ])
   if (id === undefined) return <Applications query={query} />
   if (id === SCIM_PAGE) return <ScimClients />
+  if (id === 'agents') return <Agents />
   if (id === 'apis') {
     if (part === undefined) return <Apis />
     return part === 'new' ? <NewApi /> : <ApiPage key={part} resource={part} />

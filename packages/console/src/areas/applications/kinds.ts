@@ -17,6 +17,9 @@ export interface Application extends AdminClient {
   readonly federated?: readonly Workload[]
   readonly api?: string
   readonly exchange_scope?: string
+  readonly agent?: boolean
+  /** It comes from the document at its client id. */
+  readonly document?: boolean
   readonly attributes?: Values
   readonly secrets: readonly Secret[]
 }
@@ -34,7 +37,7 @@ export interface Secret {
   readonly expires_at: string | null
 }
 
-export type Kind = 'spa' | 'server' | 'native' | 'device' | 'service'
+export type Kind = 'spa' | 'server' | 'native' | 'device' | 'service' | 'agent'
 
 export interface KindInfo {
   readonly kind: Kind
@@ -107,6 +110,18 @@ export const KINDS: readonly KindInfo[] = [
     origins: false,
     redirectHint: '',
   },
+  {
+    kind: 'agent',
+    title: 'Agent',
+    about: 'An assistant that reads for people through the Model Context Protocol. They choose what it may read.',
+    icon: 'query',
+    redirects: true,
+    confidential: false,
+    origins: false,
+    redirectHint: word(
+      'Where the assistant takes the answer, such as https://assistant.example.com/callback, or http://127.0.0.1/callback on any port.',
+    ),
+  },
 ]
 
 export function kindInfo(kind: Kind): KindInfo {
@@ -119,6 +134,7 @@ export function hasSecret({ token_endpoint_auth_method: method }: Application): 
 
 export function clientKind(client: Application): Kind {
   const { grant_types: grants = ['authorization_code'], token_endpoint_auth_method: method } = client
+  if (client.agent === true) return 'agent'
   if (grants.includes('authorization_code')) {
     if (client.application_type === 'native') return 'native'
     return method === 'none' ? 'spa' : 'server'
@@ -143,11 +159,11 @@ export interface Draft {
 /** The registration of an application of this kind. */
 export function buildMetadata(kind: Kind, draft: Draft): Partial<Application> {
   const { redirects, confidential, origins } = kindInfo(kind)
-  const offline = draft.offline && kind !== 'service'
+  const offline = (draft.offline && kind !== 'service') || kind === 'agent'
   const own = kind === 'device' ? DEVICE_GRANT : kind === 'service' ? 'client_credentials' : 'authorization_code'
   const isRight = (scope: string) => scope.includes('/')
   const scopes = [
-    ...(kind === 'service' ? [] : ['openid', ...draft.scopes.filter((scope) => !isRight(scope))]),
+    ...(kind === 'service' || kind === 'agent' ? [] : ['openid', ...draft.scopes.filter((scope) => !isRight(scope))]),
     ...draft.scopes.filter(isRight),
     ...(offline ? ['offline_access'] : []),
   ]
@@ -155,7 +171,8 @@ export function buildMetadata(kind: Kind, draft: Draft): Partial<Application> {
     client_id: draft.id.trim(),
     client_name: draft.name.trim(),
     ...(confidential ? {} : { token_endpoint_auth_method: 'none' }),
-    ...(kind === 'native' ? { application_type: 'native' as const } : {}),
+    ...(kind === 'native' || kind === 'agent' ? { application_type: 'native' as const } : {}),
+    ...(kind === 'agent' ? { agent: true } : {}),
     grant_types: [own, ...(offline ? ['refresh_token'] : [])],
     response_types: redirects ? ['code'] : [],
     ...(redirects ? { redirect_uris: filled(draft.redirectUris), require_pkce: true } : {}),
@@ -164,7 +181,7 @@ export function buildMetadata(kind: Kind, draft: Draft): Partial<Application> {
       : {}),
     ...(origins && filled(draft.origins).length > 0 ? { allowed_origins: filled(draft.origins) } : {}),
     scope: [...new Set(scopes)].join(' '),
-    ...(draft.isOurs && kind !== 'service' ? { skip_consent: true } : {}),
+    ...(draft.isOurs && kind !== 'service' && kind !== 'agent' ? { skip_consent: true } : {}),
   }
 }
 

@@ -57,7 +57,8 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const [draft, setDraft] = useState<Draft>(EMPTY)
   const [ownId, setOwnId] = useState(false)
   const id = ownId ? draft.id : suggestId(draft.name)
-  const hasScope = info.kind !== 'service' || draft.scopes.some((scope) => scope.includes('/'))
+  const isAgent = info.kind === 'agent'
+  const hasScope = (info.kind !== 'service' && !isAgent) || draft.scopes.some((scope) => scope.includes('/'))
   const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft) && hasScope
   const { isBusy, error, submit } = useSubmit(async () => {
     const made = await gate.admin.clients.create(buildMetadata(info.kind, { ...draft, id }))
@@ -95,15 +96,19 @@ function Wizard({ info }: { readonly info: KindInfo }) {
         about={
           info.kind === 'service'
             ? 'What the service may do: choose at least one. It acts for itself, so no role is needed.'
-            : 'What it can request, besides openid. Users can grant only what their own roles allow.'
+            : isAgent
+              ? 'What it can ask for: choose at least one. Users choose from it, and can allow only what their own roles allow.'
+              : 'What it can request, besides openid. Users can grant only what their own roles allow.'
         }
         offered={({ name, resource }) =>
-          resource !== null || (info.kind !== 'service' && name !== 'openid' && name !== 'offline_access')
+          isAgent
+            ? resource === 'platform' && name !== 'Platform/Admin'
+            : resource !== null || (info.kind !== 'service' && name !== 'openid' && name !== 'offline_access')
         }
         scopes={draft.scopes}
         onScopes={(scopes) => setDraft({ ...draft, scopes })}
       />
-      {info.kind !== 'service' && (
+      {info.kind !== 'service' && !isAgent && (
         <Checkbox
           label="Stay signed in"
           hint="With a refresh token (offline_access), even when the user is away."
@@ -111,7 +116,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
           onChecked={(offline) => setDraft({ ...draft, offline })}
         />
       )}
-      {info.kind !== 'service' && (
+      {info.kind !== 'service' && !isAgent && (
         <Checkbox
           label="Our own application"
           hint="It belongs to your organisation: users are not asked for consent."

@@ -24,7 +24,8 @@ export function Settings({ application, client }: Props) {
     <Section
       title="Settings"
       actions={
-        client.built_in !== true && (
+        client.built_in !== true &&
+        client.document !== true && (
           <Button size="small" icon="edit" onClick={() => setEditing(true)}>
             Edit
           </Button>
@@ -138,7 +139,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
           />
         )}
         <ScopeChoice about="What it can request." scopes={scopes} onScopes={setScopes} />
-        {info.kind !== 'service' && (
+        {info.kind !== 'service' && info.kind !== 'agent' && (
           <Checkbox
             label="Our own application"
             hint="It belongs to your organisation: users are not asked for consent."

@@ -15,6 +15,20 @@ export function kindSnippets(kind: Kind, values: Values): readonly Snippet[] {
       return deviceSnippets(values)
     case 'service':
       return serviceSnippets(values)
+    case 'agent':
+      return [claudeCode(values), curlCode(values, false)]
+  }
+}
+
+function claudeCode({ issuer, clientId, redirectUri }: Values): Snippet {
+  const port = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d+))?\//.exec(redirectUri)?.[1] ?? '33418'
+  return {
+    title: 'Claude Code',
+    file: 'In a shell',
+    code: `claude mcp add --transport http gatehouse ${issuer}/mcp \\
+  --client-id ${clientId} --callback-port ${port}
+`,
+    note: 'Type /mcp in Claude Code to sign in: a page asks what it may read.',
   }
 }
 

@@ -7,6 +7,7 @@ export const SCIM_PAGE = 'scim-clients'
 const PAGES = [
   { id: 'applications', title: 'Applications', path: [] },
   { id: 'apis', title: 'APIs', path: ['apis'] },
+  { id: 'agents', title: 'Agents', path: ['agents'] },
   { id: 'provisioning', title: 'Provisioning', path: [SCIM_PAGE] },
 ] as const
 
