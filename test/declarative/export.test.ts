@@ -165,6 +165,6 @@ test('a server exports its own state, names what a file cannot describe, and sho
   assert.ok(declaration.clients?.some(({ client_id }) => client_id === 'demo-web'))
   assert.ok(!declaration.clients?.some(({ client_id }) => client_id === 'gatehouse-console'), 'built in')
   const less = (await (await read('Identity/Admin', '?users=false')).json()) as { declaration: object }
-  assert.deepEqual(Object.keys(less.declaration), ['roles', 'clients'])
+  assert.deepEqual(Object.keys(less.declaration), ['roles', 'clients', 'agents'])
   assert.equal((await read('Platform/Admin')).status, 403)
 })

@@ -22,6 +22,7 @@ const NOTHING: CurrentState = {
   controllers: new Map(),
   feeds: new Map(),
   providers: new Map(),
+  agents: new Map(),
 }
 
 const ALICE: User = {
@@ -79,6 +80,7 @@ const EXISTING: CurrentState = {
   controllers: new Map(),
   feeds: new Map(),
   providers: new Map(),
+  agents: new Map(),
 }
 
 const SAME: Declaration = {

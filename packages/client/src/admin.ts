@@ -119,6 +119,15 @@ export interface AdminProvider {
   readonly [member: string]: unknown
 }
 
+/** Agents that users may connect. */
+export interface AdminAgent {
+  /** A host, one whole client_id, or `*`. */
+  readonly allow: string
+  /** What they may ask for; absent: all that agents can have. */
+  readonly scopes?: readonly string[]
+  readonly [member: string]: unknown
+}
+
 /**
  * The things under one path.
  *
@@ -202,6 +211,8 @@ export interface Admin {
   readonly attributes: Collection<AdminAttribute>
   /** Other OpenID providers through which people sign in. */
   readonly providers: Collection<AdminProvider>
+  /** Agents that users may connect, by host or client_id. */
+  readonly agents: Collection<AdminAgent>
   readonly keys: Collection
   /** Open streaming connections. */
   readonly streams: Collection

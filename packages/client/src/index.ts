@@ -1,6 +1,7 @@
 /** The client library of Gatehouse: what applications import. */
 export {
   type Admin,
+  type AdminAgent,
   type AdminApi,
   type AdminAttribute,
   type AdminClient,

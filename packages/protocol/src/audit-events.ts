@@ -167,6 +167,13 @@ export const AUDIT_EVENTS = {
   'mail.removed': change('An operator removed a waiting mail.', 'mail', 'kind'),
   'mail.tested': change('An operator sent a test mail.', 'reason'),
   'address.verified': change('A user confirmed an e-mail address with a mailed link.', 'reason'),
+  'agent.allowed': change('Agents were allowed: those of a host, one, or all.', 'source'),
+  'agent.changed': change('What allowed agents may ask for was changed.', 'changed', 'source'),
+  'agent.removed': change('Agents are not allowed any longer: their grants have ended.', 'source'),
+  'agent.refused': event(
+    'An agent that is not allowed asked for access. The target is its host, the actor who connected it.',
+    'client_id',
+  ),
   'provider.created': change('Another OpenID provider was declared.', 'source'),
   'provider.changed': change('Another OpenID provider was changed.', 'changed', 'source'),
   'provider.deleted': change('Another OpenID provider was removed, with the identities of users there.', 'source'),

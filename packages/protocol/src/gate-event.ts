@@ -73,6 +73,8 @@ export type GateEvent =
   | { readonly kind: 'feeds-changed' }
   /** Another provider was declared, changed or removed. */
   | { readonly kind: 'providers-changed' }
+  /** Agents were allowed, changed or removed. */
+  | { readonly kind: 'agents-changed' }
   /** An API was declared, changed or removed. */
   | { readonly kind: 'apis-changed' }
   /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */

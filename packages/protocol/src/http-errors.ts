@@ -303,6 +303,23 @@ export const HTTP_ERRORS = {
     title: 'The user would have no way to sign in',
     advice: 'Set a password, add a passkey or link another identity first.',
   },
+  'agent.not_allowed': {
+    status: 403,
+    title: 'The agent is not allowed on this server',
+    advice:
+      'Have an operator allow its host: `gatehouse agent allow HOST`. See [how agents sign in](agents-signing-in.md#allowed-agents).',
+  },
+  'agent.bad_document': {
+    status: 400,
+    title: 'The document of the agent cannot be used',
+    advice:
+      'The description says what is wrong with the document at its `client_id`. It is fetched again after a minute.',
+  },
+  'agent.too_many': {
+    status: 503,
+    title: 'There are too many agents with documents',
+    advice: 'Remove clients that are no longer used: `gatehouse client remove ID`.',
+  },
   'page.expired': {
     status: 400,
     title: 'The page is no longer valid',

@@ -1,4 +1,5 @@
 /** What several packages share: refusals, tables of errors and codes, scopes, addresses and names. */
+
 export {
   calledAddressFault,
   isLoopback,
@@ -7,6 +8,7 @@ export {
   secureAddressFault,
   webAddressFault,
 } from './addresses.ts'
+export { allowedAgentFault, documentAddressFault, documentHost, isDocumentAddress } from './agent-ids.ts'
 export {
   AUDIT_EVENTS,
   type Audit,

@@ -6,6 +6,8 @@ import {
   byKey,
   type ChangeInside,
   checkItemShape,
+  createdEvent,
+  deletedEvent,
   foldedKey,
   type ItemChange,
   type JsonObject,
@@ -116,7 +118,7 @@ export async function removeOne<Item extends object>(
     await settle(definition, 'changed', inside)
   })
   if (definition.recordsItself !== true)
-    record(env, call, { event: `${noun}.deleted`, target: key, details: { source: 'admin' } })
+    record(env, call, { event: deletedEvent(noun), target: key, details: { source: 'admin' } })
   await env.reload(section)
 }
 
@@ -229,7 +231,7 @@ async function replyCreated<Item extends object>(
   const { noun, section } = definition
   const key = addressKey(definition, item)
   const details = { ...definition.auditDetails?.(item), source: 'admin' }
-  if (definition.recordsItself !== true) record(env, call, { event: `${noun}.created`, target: key, details })
+  if (definition.recordsItself !== true) record(env, call, { event: createdEvent(noun), target: key, details })
   await env.reload(section)
   return created(definition.present(item, env), `/admin/${section}/${keyPath(definition, key)}`, once)
 }

@@ -1,4 +1,5 @@
 /** All administration routes. */
+import { AGENTS } from '../resources/agents.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CLIENTS } from '../resources/clients.ts'
@@ -47,6 +48,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...resourceRoutes(APIS),
   ...resourceRoutes(ATTRIBUTES),
   ...resourceRoutes(PROVIDERS),
+  ...resourceRoutes(AGENTS),
   ...identityRoutes,
   ...resourceRoutes(CONTROLLERS),
   ...resourceRoutes(FEEDS, {

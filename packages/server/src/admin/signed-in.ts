@@ -37,7 +37,7 @@ export const signedInRoutes: readonly AdminRoute[] = [
     path: '/admin/grants',
     scope: 'Identity/Admin',
     summary: 'Lists the current grants of applications and their scopes, page by page, newest first.',
-    query: { user: USER, ...cursorQuery('Grants') },
+    query: { user: USER, agent: 'true: only those of agents.', ...cursorQuery('Grants') },
     reply: PAGE_REPLY,
     async run(call, env) {
       const page = readPage(call)
@@ -80,8 +80,9 @@ export const signedInRoutes: readonly AdminRoute[] = [
 ]
 
 async function readWanted(call: AdminCall, { stores }: AdminEnv) {
-  const { user } = call.query
+  const { user, agent } = call.query
   return {
+    agent: agent === 'true',
     userId: user === undefined ? undefined : (await findUser(stores, user)).id,
     after: readTimeCursor(readPage(call).after),
   }
@@ -94,6 +95,7 @@ function presentGrant({ grant, username }: GrantOfUser): JsonObject {
     username: username ?? null,
     client_id: grant.clientId,
     kind: grant.kind,
+    ...(grant.details.agent === true && { agent: true }),
     scopes: grant.scopes,
     // With a refresh token, until it expires.
     offline: grant.scopes.includes('offline_access'),

@@ -84,16 +84,24 @@ function withoutApis({ apis = [], ...rest }: Declaration, resources: readonly An
   }
 }
 
-function isNewClient({ token_endpoint_auth_method: method, federated, api, exchange_scope: scope }: DeclaredClient) {
-  return method === 'private_key_jwt' || [federated, api, scope].some((member) => member !== undefined)
+function isNewClient({
+  token_endpoint_auth_method: method,
+  federated,
+  api,
+  exchange_scope: scope,
+  agent,
+}: DeclaredClient) {
+  return (
+    method === 'private_key_jwt' || agent === true || [federated, api, scope].some((member) => member !== undefined)
+  )
 }
 
-/** Clients without a secret wait; others are applied without what is new. */
+/** Clients without a secret wait, and agents, which would get tokens for everything; others are applied without what is new. */
 function withoutNewClients({ clients = [], ...rest }: Declaration): Declaration {
   return {
     ...rest,
     clients: clients
-      .filter(({ token_endpoint_auth_method: method }) => method !== 'private_key_jwt')
+      .filter(({ token_endpoint_auth_method: method, agent }) => method !== 'private_key_jwt' && agent !== true)
       .map(({ federated, api, exchange_scope, grant_types: grants, ...client }) => ({
         ...client,
         ...(grants && { grant_types: grants.filter((grant) => grant !== TOKEN_EXCHANGE) }),

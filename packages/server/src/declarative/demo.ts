@@ -43,6 +43,8 @@ export const DEMO: Declaration = {
       email_verified: true,
     },
   ],
+  // On loopback, where people try things out.
+  agents: [{ allow: '*' }],
   clients: [
     {
       client_id: 'gatehouse-cli',

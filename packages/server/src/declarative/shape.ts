@@ -1,6 +1,7 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
 import type { XStatic } from 'typebox/schema'
+import { AGENTS } from '../resources/agents.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CLIENTS } from '../resources/clients.ts'
@@ -45,6 +46,7 @@ export const DECLARATION = {
     controllers: CONTROLLERS.list,
     providers: PROVIDERS.list,
     feeds: FEEDS.list,
+    agents: AGENTS.list,
     prune: flag('Remove what is not in this file, of each list that is.'),
   }),
 } as const

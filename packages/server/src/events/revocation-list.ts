@@ -185,6 +185,7 @@ export class RevocationList {
       case 'feeds-changed':
       case 'providers-changed':
       case 'apis-changed':
+      case 'agents-changed':
       case 'nodes-asked':
         break
     }

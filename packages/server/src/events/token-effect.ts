@@ -70,6 +70,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
     case 'feeds-changed':
     case 'providers-changed':
     case 'apis-changed':
+    case 'agents-changed':
     case 'nodes-asked':
       return NO_EFFECT
     default:

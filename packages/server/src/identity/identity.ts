@@ -13,6 +13,7 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { openAgents } from './agents/agents.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { openAttributeDirectory } from './attributes/attribute-directory.ts'
@@ -110,7 +111,17 @@ export async function openIdentity(options: IdentityOptions) {
     const isRename = event.kind === 'user-changed' && event.renamed === true
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
-  const clients = createClientDirectory(stores.clients, bus, clock, options.builtInClients)
+  const revocations = openRevocations({ database: options.database, clock, receive: bus.receive })
+  const agents =
+    options.agents &&
+    (await openAgents({
+      ...{ stores, bus, revocations, clock, onError },
+      known: apis.known,
+      metrics: options.metrics,
+      allowPrivate: options.allowPrivateKeys,
+      onFailure: options.onRemoteFailure,
+    }))
+  const clients = createClientDirectory(stores.clients, bus, clock, options.builtInClients, agents)
   let openedDpop: Dpop | undefined
   const startedAt = clock()
   /** Loaded by the first proof: where none is sent, it costs nothing. */
@@ -162,8 +173,10 @@ export async function openIdentity(options: IdentityOptions) {
     authenticateAny: access.authenticateAny,
     authenticateAgent: access.authenticateAgent,
     revocationList,
-    revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
+    revocations,
     clients,
+    /** Undefined where no agents are served. */
+    agents,
     dpop,
     checkProof,
     users,
@@ -194,6 +207,7 @@ export async function openIdentity(options: IdentityOptions) {
     close() {
       unsubscribe()
       apis.close()
+      agents?.close()
       users.close()
       attributes.close()
       providers.close()

@@ -27,6 +27,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   session_origins: 'moved',
   provider_logouts: 'moved',
   apis: 'moved',
+  agents: 'moved',
   grants: 'moved',
   codes: 'moved',
   refresh_tokens: 'moved',

@@ -22,9 +22,10 @@ export async function readPages<Item>(
   }
 }
 
+/** Those that somebody has registered. */
 export async function readAllClients({ clients }: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
   const ids = await readPages<string>(
-    (last = '', limit) => clients.listIds({ after: last, limit }),
+    (last = '', limit) => clients.listIds({ after: last, limit, registered: true }),
     'clients: a file of so many cannot be exported; list them with GET /admin/clients',
   )
   const found = await Promise.all(ids.map((id) => clients.metadata(id)))

@@ -13,7 +13,8 @@ import type { ChangeInside, ItemChange, JsonObject } from './define-resource.ts'
 /** A client of a file has the secret of the file; for others the server makes one, which is shown only once. */
 export async function putClient(item: ClientItem, change: ItemChange<ClientItem>): Promise<JsonObject | undefined> {
   const { before, secret, isDeclared, stores, publish, revocations } = change
-  const metadata = clientMetadata(item)
+  // A request does not name it.
+  const metadata = { ...clientMetadata(item), ...(before?.document === true && { document: true }) }
   const { client_id: clientId } = metadata
   await stores.clients.put(metadata)
   if (secret !== undefined) await replaceSecret(clientId, secret.value, stores.clients)

@@ -4,6 +4,7 @@ import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX } from '../store/accounts/user.ts'
 import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
+import { JWT_BEARER } from '../store/clients/client-metadata.ts'
 import { assertionFaults } from './client-assertions.ts'
 import { exchangeFaults } from './client-exchange.ts'
 import { profileFaults } from './client-profile.ts'
@@ -24,6 +25,11 @@ export function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[
     fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
   if (isPublic && grants.includes('client_credentials'))
     fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials requires a client secret')
+  if (isPublic && grants.includes(JWT_BEARER))
+    fault(
+      `grant_types[${grants.indexOf(JWT_BEARER)}]`,
+      'a client that presents assertions about users authenticates itself',
+    )
 
   for (const [index, type] of (client.response_types ?? []).entries()) {
     const needed = type.split(' ').includes('code') ? 'authorization_code' : 'implicit'

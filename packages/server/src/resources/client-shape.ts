@@ -24,7 +24,7 @@ export const CLIENT_ID = /^[\x21-\x7e]+$/.source
 const JWK = { type: 'object', required: ['kty'], properties: { kty: { type: 'string' } } } as const
 
 export const CLIENT = closed(['client_id'], {
-  client_id: text({ pattern: CLIENT_ID, maxLength: 128 }),
+  client_id: text({ pattern: CLIENT_ID, maxLength: 512 }),
   client_name: words('Shown to users. Default: the client_id.'),
   client_secret: SECRET,
   token_endpoint_auth_method: oneOf(

@@ -1,7 +1,7 @@
 /** Clients: the applications that get tokens. */
 import { splitWords } from '../lib/words.ts'
 import { list } from '../schema/builders.ts'
-import { hasSecret } from '../store/clients/client-metadata.ts'
+import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import { newId } from '../store/keys/opaque.ts'
 import type { Stores } from '../store/stores.ts'
@@ -23,7 +23,7 @@ export const CLIENTS = {
   complete: (body) => ({ client_id: newId(9), ...body }),
   toItem: toClientItem,
   present: presentClient,
-  declare({ disabled, ...client }) {
+  declare({ disabled, document, ...client }) {
     return { ...clientMetadata(client), ...(disabled === true && { disabled }) }
   },
   compare: (client) => clientMetadata(client),
@@ -47,6 +47,8 @@ export const CLIENTS = {
   },
   isNewerThanNodes: (body) =>
     NEW_MEMBERS.some((name) => (body[name] ?? null) !== null) || body.token_endpoint_auth_method === 'private_key_jwt',
+  refusal: async (before, after) =>
+    after !== undefined && isOtherDocument(before, after) ? DOCUMENT_FIXED : undefined,
   store: storeClients,
   isLarge: true,
   put: async (client, change) => (await import('./client-changes.ts')).putClient(client, change),
@@ -191,6 +193,15 @@ export const CLIENTS = {
   },
 } as const satisfies Resource<ClientItem, DeclaredClient>
 
+const DOCUMENT_FIXED =
+  'What the client is comes from the document at its client_id: disable it, delete it, or change which agents are allowed'
+
+/** An operator can only disable what an agent publishes. */
+function isOtherDocument(before: ClientItem, after: ClientItem): boolean {
+  const said = ({ disabled, document, ...metadata }: ClientMetadata) => JSON.stringify(Object.entries(metadata).sort())
+  return before.document === true && said(clientMetadata(before)) !== said(clientMetadata(after))
+}
+
 const SECRET_MISSING = {
   path: 'client_secret',
   text: 'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt',
@@ -218,7 +229,8 @@ const NEW_MEMBERS = [
 /** A client that an operator has disabled stays disabled unless the file says otherwise. */
 function toClientItem(client: DeclaredClient, before?: ClientItem): ClientItem {
   const { client_secret, attributes, disabled = before?.disabled ?? false, ...metadata } = client
-  return { ...metadata, ...(attributes && { attributes: attributeValuesTarget(attributes) }), disabled }
+  const ofDocument = before?.document === true && { document: true }
+  return { ...metadata, ...ofDocument, ...(attributes && { attributes: attributeValuesTarget(attributes) }), disabled }
 }
 
 function presentClient(client: ClientItem): JsonObject {
@@ -258,7 +270,7 @@ function storeClients(stores: Pick<Stores, 'clients'>): DefinitionStore<ClientIt
     find,
     async list({ after = '', limit } = {}) {
       if (limit === undefined) return readAllClients(stores)
-      const found = await Promise.all((await clients.listIds({ after, limit })).map(find))
+      const found = await Promise.all((await clients.listIds({ after, limit, registered: true })).map(find))
       return found.filter((client) => client !== undefined)
     },
     put: (client) => clients.put(clientMetadata(client)),

@@ -211,20 +211,32 @@ export type AnySection = Section<object, object>
 
 /** The events that say no more than that definitions of a kind have changed. */
 type ChangedEvent =
+  | 'agents-changed'
   | 'apis-changed'
   | 'attributes-changed'
   | 'controllers-changed'
   | 'feeds-changed'
   | 'providers-changed'
 
+/** What its events in the audit log are called: agents are allowed. */
+export function createdEvent(noun: AuditedNoun) {
+  return noun === 'agent' ? 'agent.allowed' : (`${noun}.created` as const)
+}
+
+export function deletedEvent(noun: AuditedNoun) {
+  return noun === 'agent' ? 'agent.removed' : (`${noun}.deleted` as const)
+}
+
 /** The nouns that have the three events in the audit log: `api.created`, `api.changed`, `api.deleted`. */
-export type AuditedNoun = {
-  [Name in AuditEventName]: Name extends `${infer Noun}.created`
-    ? `${Noun}.changed` | `${Noun}.deleted` extends AuditEventName
-      ? Noun
-      : never
-    : never
-}[AuditEventName]
+export type AuditedNoun =
+  | 'agent'
+  | {
+      [Name in AuditEventName]: Name extends `${infer Noun}.created`
+        ? `${Noun}.changed` | `${Noun}.deleted` extends AuditEventName
+          ? Noun
+          : never
+        : never
+    }[AuditEventName]
 
 /** Tables and views are administered with IQL. */
 export type SectionNoun = AuditedNoun | 'table' | 'view'
@@ -328,7 +340,12 @@ export interface ResourceCommandTexts {
   readonly list: CommandText
   readonly show?: CommandText
   /** `argument` is the key of one that does not exist yet. */
-  readonly add: CommandText & { readonly argument?: string; done?(key: string, made: JsonObject): string }
+  readonly add: CommandText & {
+    /** Its name, if not `add`. */
+    readonly verb?: string
+    readonly argument?: string
+    done?(key: string, made: JsonObject): string
+  }
   /** With options of its own, where it does not have those of `add`. */
   readonly set?: CommandText & { readonly options?: Readonly<Record<`--${string}`, MemberOption>> }
   /** Of a kind with the member `disabled`. */

@@ -70,6 +70,9 @@ export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
   },
   rules: shortList(RULE, 'Roles and attributes by claims, applied at every sign-in.'),
   trust_email: flag('Believe its email_verified. Default: false.'),
+  agents: flag(
+    'It vouches for users to agents (ID-JAG): clients with the grant jwt-bearer get tokens for linked users without a page. Default: false.',
+  ),
   lifetime: text({
     pattern: DURATION.source,
     examples: ['7 days'],
@@ -163,6 +166,7 @@ export function toProvider(declared: DeclaredProvider): Provider {
     link: declared.link && { claim: declared.link.claim, scim: declared.link.scim },
     rules: (declared.rules ?? []).map(ruleTarget),
     trustEmail: declared.trust_email ?? false,
+    agents: declared.agents ?? false,
     lifetime: declared.lifetime === undefined ? undefined : readDuration(declared.lifetime),
     logout: declared.logout ?? false,
     disabled: declared.disabled ?? false,
@@ -188,6 +192,7 @@ export function declareProvider(provider: Provider): Readonly<Record<string, unk
     ['link', link, link === undefined],
     ['rules', provider.rules, provider.rules.length === 0],
     ['trust_email', provider.trustEmail, !provider.trustEmail],
+    ['agents', provider.agents, !provider.agents],
     ['lifetime', lifetime === undefined ? undefined : writeDuration(lifetime), lifetime === undefined],
     ['logout', provider.logout, !provider.logout],
     ['disabled', provider.disabled, !provider.disabled],

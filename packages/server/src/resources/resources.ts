@@ -2,6 +2,7 @@
 
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
+import { AGENTS } from './agents.ts'
 import { readPages } from './all-pages.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
@@ -22,6 +23,7 @@ export const RESOURCES = {
   providers: PROVIDERS,
   controllers: CONTROLLERS,
   feeds: FEEDS,
+  agents: AGENTS,
 } as const satisfies Readonly<Record<string, AnyResource>>
 
 /** All items in the database, by section and key. */

@@ -197,6 +197,7 @@ function consoleRoutes(
         services: options.services,
         demo: options.demo,
         mail: options.mail,
+        agents: identity.agents !== undefined,
         wire: options.wire,
         nonce: currentNonce,
         folder: CONSOLE_FOLDER,
@@ -229,6 +230,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     ['apis', identity.apis.reload],
     ['attributes', parts.attributesChanged],
     ['providers', identity.providers.load],
+    ['agents', async () => identity.agents?.reload()],
     ['feeds', async () => parts.feeds?.service.reload()],
   ])
   const env = {

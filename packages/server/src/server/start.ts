@@ -130,7 +130,13 @@ async function finishStart(
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
   if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, { query, mail }, cleanup)
-  await Promise.all([identity.apis.reload(), identity.providers.load(), streaming?.loadDeclared(), feeds?.load()])
+  await Promise.all([
+    identity.apis.reload(),
+    identity.agents?.reload(),
+    identity.providers.load(),
+    streaming?.loadDeclared(),
+    feeds?.load(),
+  ])
   await checkBreakGlass(config.localSignIn, resources.stores)
   await cluster.registered
   await base.unlock()

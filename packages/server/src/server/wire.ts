@@ -143,6 +143,8 @@ async function createCheckSecret(
     revocations: identity.revocations,
     revocationList: identity.revocationList,
     checkPassword: identity.checkPassword,
+    providers: identity.providers,
+    remoteKeys: identity.remoteKeys,
     authenticate: identity.authenticate,
     lifetimes: identity.lifetimes,
     undelivered: identity.undelivered,

@@ -4,6 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import { toRow } from './audit/audit.ts'
 import { extendChain } from './audit/chain.ts'
+import { createClients } from './clients/clients.ts'
 import type { Database } from './database/database.ts'
 
 const HOUR = 3_600_000
@@ -55,6 +56,8 @@ export async function prune(database: Pick<Database, 'db' | 'engine'>, options: 
   }
   const sessions = await pruneSessions(database, options.clock() - DAY, options.rowsAtOnce ?? ROWS_AT_ONCE)
   if (sessions > 0) options.onPruned?.('sessions', sessions)
+  const clients = await pruneDocumentClients(database, options.clock)
+  if (clients > 0) options.onPruned?.('clients', clients)
   if (options.auditKept === undefined) return
   const now = options.clock()
   const rows = await pruneAuditLog(database, { before: now - options.auditKept, now, node: options.node })
@@ -103,6 +106,23 @@ async function pruneSessions({ db }: Pick<Database, 'db'>, before: number, most:
     if (ids.length < most) return total
     await sleep(PAUSE_MS)
   }
+}
+
+const DOCUMENT_CLIENTS_KEPT = 90 * DAY
+
+/** Clients that come from a document go when nobody has consented to them for long, and no grant is left. */
+async function pruneDocumentClients({ db }: Pick<Database, 'db'>, clock: Clock): Promise<number> {
+  const rows = await db
+    .selectFrom('clients')
+    .select('client_id')
+    .where('document', '=', 1)
+    .where('updated_at', '<', clock() - DOCUMENT_CLIENTS_KEPT)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('grants').select('id').whereRef('grants.client_id', '=', 'clients.client_id'))),
+    )
+    .execute()
+  for (const { client_id: id } of rows) await createClients(db, clock).remove(id)
+  return rows.length
 }
 
 async function pruneTable(

@@ -44,7 +44,7 @@ export const METRICS = {
     'outcome',
   ),
   gatehouse_remote_documents_total: counter(
-    'Fetches of keys ("jwks") and of metadata of other issuers and of clients: "fetched" or "failed".',
+    'Fetches of keys ("jwks"), of metadata of other issuers, and of the documents of agents ("client"): "fetched" or "failed".',
     'document',
     'outcome',
   ),

@@ -9,6 +9,7 @@ import type { ReadOthers } from './resource-commands.ts'
 const SHORT_GRANTS: ReadonlyMap<string, string> = new Map([
   ['device_code', 'urn:ietf:params:oauth:grant-type:device_code'],
   ['token_exchange', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+  ['jwt_bearer', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
 ])
 
 const SECRETS = named('/admin/clients', 'secrets')

@@ -1,4 +1,5 @@
 /** The administration commands, as commands of the program. */
+import { AGENTS } from '../../resources/agents.ts'
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
 import { CLIENTS } from '../../resources/clients.ts'
@@ -10,6 +11,7 @@ import { USERS } from '../../resources/users.ts'
 import type { Command } from '../command.ts'
 import { list } from './actions.ts'
 import type { AdminCommand } from './admin-command.ts'
+import { AGENT_COMMANDS } from './agent-commands.ts'
 import { readApiScopes } from './api-scopes.ts'
 import { CLIENT_COMMANDS, readClientOptions } from './client-options.ts'
 import { COLUMN_COMMANDS } from './column-commands.ts'
@@ -44,6 +46,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...SCIM_COMMANDS,
   ...resourceCommands(ATTRIBUTES),
   ...resourceCommands(PROVIDERS, readProviderOptions),
+  ...resourceCommands(AGENTS),
+  ...AGENT_COMMANDS,
   ...resourceCommands(CONTROLLERS, ({ args }) => ({ topics: readControllerTopics(args) })),
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,

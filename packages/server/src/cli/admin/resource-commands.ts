@@ -33,7 +33,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const named = (key: readonly string[]) => key.slice(0, positionals.length).join(' ')
   const added = [...keyMembers(resource), ...Object.keys(others)]
   const { confirm, done, ...removal } = commands.remove
-  const { argument: newKey = argument, done: made, ...addition } = commands.add
+  const { verb = 'add', argument: newKey = argument, done: made, ...addition } = commands.add
   const body = async (call: AdminCommandCall, command: 'add' | 'set') =>
     inOrder(resource, {
       ...readMembers(resource.list.items, resumableOptions(resource, command), call.args, command),
@@ -51,7 +51,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
     },
     ...only(commands.show, (text) => ({ name: `${noun} show`, positionals, ...text, run: show(one) })),
     {
-      name: `${noun} add`,
+      name: `${noun} ${verb}`,
       positionals: [newKey, Object.values(others)].flat(2),
       options: optionTable(resumableOptions(resource, 'add')),
       ...addition,

@@ -63,7 +63,7 @@ function findAudience(value: string, { issuer, known }: ResourceRules): string |
 }
 
 /** Agents write the address as their users typed it: a slash at its end, and the case of scheme and host do not matter. */
-function isAgentAddress(value: string, resource: string): boolean {
+export function isAgentAddress(value: string, resource: string): boolean {
   const normal = (text: string) =>
     text.replace(/^[^:]*:\/\/[^/?#]*/, (origin) => origin.toLowerCase()).replace(/\/$/, '')
   return normal(value) === normal(resource)

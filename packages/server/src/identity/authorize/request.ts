@@ -1,7 +1,7 @@
 /** An authorization request that has passed every check. It is stored while the user signs in and consents. */
 
 import type { ClaimsRequest } from '../../store/authorizations/grants.ts'
-import type { ChallengeMethod, Client, ResponseType } from '../../store/clients/client-metadata.ts'
+import type { ChallengeMethod, Client, ClientMetadata, ResponseType } from '../../store/clients/client-metadata.ts'
 
 export type ResponseMode = 'query' | 'fragment' | 'form_post'
 export type Prompt = 'none' | 'login' | 'consent' | 'select_account'
@@ -39,6 +39,8 @@ export interface AuthorizationRequest {
   readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
+  /** What the document of the client said, if it comes from one. */
+  readonly document?: ClientMetadata | undefined
   /** The digest of its request_uri, if it was pushed (RFC 9126). */
   readonly pushed?: string | undefined
 }

@@ -8,7 +8,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
-import { BUILT_IN_TARGET, chooseTarget, isFor, type TokenTarget } from '../apis/targets.ts'
+import { BUILT_IN_TARGET, chooseTarget, isFor, isForAgents, type TokenTarget } from '../apis/targets.ts'
 import { grantLifetime } from '../grants/grant.ts'
 import type { TokenLifetimes } from '../grants/lifetimes.ts'
 import { deriveAcr } from '../tokens/claims.ts'
@@ -44,7 +44,9 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
   const { request, client, session, user, scopes, address, requestId } = granted
   const { responseType, target, nonce, challenge, boundKey, claims } = request
   const withCode = gives(responseType, 'code')
-  const details = { amr: session.amr, acr: deriveAcr(session.amr), claims, audiences: request.audiences }
+  const { audiences } = request
+  const agent = isForAgents(audiences, env.apis.known()) && { agent: true }
+  const details = { amr: session.amr, acr: deriveAcr(session.amr), claims, audiences, ...agent }
   const grant = await env.grants.create({
     kind: withCode ? 'authorization_code' : 'implicit',
     clientId: client.id,

@@ -1,4 +1,5 @@
 /** The page on which a person decides what an agent may read for them. */
+import { documentHost } from 'gatehouse-protocol'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { openedTables } from '../agents/opened-tables.ts'
 import type { AuthorizationRequest } from '../authorize/request.ts'
@@ -29,6 +30,7 @@ export async function showAgentConsent(
   const { uiLocales, target } = request
   const { user } = context
   const known = env.apis.known()
+  const host = client.document ? documentHost(client.id) : hostOrScheme(target.redirectUri)
   const readable = scopes.filter((scope) => known.isOfAgents(scope))
   const choices = await Promise.all(
     readable.map(async (scope) => ({
@@ -39,7 +41,8 @@ export async function showAgentConsent(
   const page = agentConsentPage(frameFor(env.pages, context, { uiLocales, boundTo: 'session' }), {
     flow,
     name: client.name,
-    host: isLoopback(target.redirectUri) ? undefined : hostOrScheme(target.redirectUri),
+    host: isLoopback(target.redirectUri) ? undefined : host,
+    documentHost: client.document ? host : undefined,
     returnsTo: hostOrScheme(target.redirectUri),
     username: user === undefined ? '' : chooseDisplayName(user),
     scopes,

@@ -14,6 +14,7 @@ import { expired, type FlowInteraction, noteProgress } from './flow.ts'
 import { type FlowAction, flowForm, flowPage } from './flow-routes.ts'
 import { formActionSources, frameFor, sendPage } from './page-reply.ts'
 import { type AuthorizeFlow, findStep, proceed, refuseToClient } from './proceed.ts'
+import { findRequestClient } from './request-client.ts'
 
 export function consentRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -60,7 +61,7 @@ async function pendingRequest(
   env: BrowserEnv,
 ): Promise<PendingRequest> {
   if (details.kind !== 'authorize') throw expired()
-  const client = await env.clients.find(details.request.clientId)
+  const client = await findRequestClient(details.request, env)
   if (client === undefined || client.disabled) throw expired()
   return { step: await findStep(context, details, client, env), client, details, userId: context.user?.id ?? '' }
 }
@@ -108,6 +109,8 @@ const decide: FlowAction = async (context, flow, form, env) => {
     details: { scope: allowed ? scopes : step.scopes },
   }
   if (allowed) {
+    const { document } = details.request
+    if (document !== undefined) await env.agents?.keep(document)
     if (chosen === undefined || client.agent) await env.consents.allow(userId, client.id, scopes)
     env.audit.record({ event: 'consent.granted', ...facts })
     const progress = { consented: userId, ...(chosen && { allowed: chosen }) }

@@ -9,6 +9,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Agents } from '../agents/agents.ts'
 import type { ListTables } from '../agents/opened-tables.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
@@ -48,6 +49,8 @@ type UsedStores = Pick<
 export interface BrowserEnv extends UsedStores {
   readonly accounts: Accounts
   readonly clients: Pick<ClientDirectory, 'find'>
+  /** Undefined where no agents are served. */
+  readonly agents: Agents | undefined
   /** The public keys of a client, for its request objects. */
   readonly clientKeys: ClientKeys
   readonly flows: Flows

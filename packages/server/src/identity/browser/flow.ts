@@ -78,6 +78,8 @@ export type OwnPage =
         | 'console'
     }
   | { readonly name: 'device'; readonly userCode: string | undefined }
+  /** For one that is not allowed. */
+  | { readonly name: 'agent'; readonly clientId: string }
 
 /** What one of our pages needs besides a session. */
 export interface OwnNeeds {
@@ -156,6 +158,8 @@ export function ownPagePath(page: OwnPage): string {
     case 'authenticator':
     case 'passkey':
       return `/account/${page.name}`
+    case 'agent':
+      return `/agent?client_id=${encodeURIComponent(page.clientId)}`
     case 'device':
       return page.userCode === undefined ? '/device' : `/device?user_code=${encodeURIComponent(page.userCode)}`
   }

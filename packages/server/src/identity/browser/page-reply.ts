@@ -2,7 +2,6 @@
 import type { Context } from '../../http/context.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { BUSY_SECONDS } from '../attempts.ts'
-import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { FormError } from '../pages/form-parts.ts'
 import type { Html } from '../pages/html.ts'
@@ -11,6 +10,7 @@ import type { Messages } from '../pages/messages/en.ts'
 import { chooseLanguage } from '../pages/messages/language.ts'
 import type { BrowserContext } from './browser-context.ts'
 import type { FlowInteraction } from './flow.ts'
+import { findRequestClient, type RequestClientEnv } from './request-client.ts'
 
 /** What all pages of this node share. */
 export interface PageSettings {
@@ -46,10 +46,10 @@ export async function frameOfFlow(
   context: BrowserContext,
   { details }: FlowInteraction,
   boundTo: 'browser' | 'session',
-  { pages, clients }: { readonly pages: PageSettings; readonly clients: Pick<ClientDirectory, 'find'> },
+  { pages, ...env }: RequestClientEnv & { readonly pages: PageSettings },
 ) {
   const request = details.kind === 'authorize' ? details.request : undefined
-  const client = request === undefined ? undefined : await clients.find(request.clientId)
+  const client = request === undefined ? undefined : await findRequestClient(request, env)
   const formAction = client === undefined ? [] : formActionSources(client, request?.target.redirectUri)
   return { frame: frameFor(pages, context, { uiLocales: request?.uiLocales, boundTo }), request, client, formAction }
 }

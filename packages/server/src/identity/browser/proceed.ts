@@ -24,6 +24,7 @@ import {
   type SignInProgress,
 } from './flow.ts'
 import { formActionSources, frameFor, sendPage } from './page-reply.ts'
+import { findRequestClient } from './request-client.ts'
 
 /** A flow, with its handle once it is stored. */
 export interface FlowState<Details extends Flow = Flow> {
@@ -58,7 +59,7 @@ async function proceedToClient(
   env: BrowserEnv,
 ): Promise<void> {
   const { request } = state.details
-  const client = await env.clients.find(request.clientId)
+  const client = await findRequestClient(request, env)
   if (client === undefined || client.disabled) throw expired()
   try {
     const step = await findStep(context, state.details, client, env)

@@ -11,6 +11,7 @@ import { accountRoutes } from './account/account.ts'
 import { accountFactorRoutes } from './account/factors.ts'
 import { accountProfileRoutes } from './account/profile.ts'
 import { verifyAddressRoutes } from './account/verify-address.ts'
+import { agentRefusedRoutes } from './agent-refused.ts'
 import { authorizeRoutes } from './authorize.ts'
 import { consentRoutes } from './consent.ts'
 import { browserCookies } from './cookies.ts'
@@ -48,6 +49,7 @@ export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly Rout
           ? []
           : [...forgotPasswordRoutes(env, env.mail), ...verifyAddressRoutes(env, env.mail)]),
         ...consentRoutes(env),
+        ...(env.agents === undefined ? [] : agentRefusedRoutes(env, env.agents)),
         ...deviceRoutes(env),
         ...accountProfileRoutes(env),
         ...accountRoutes(env),

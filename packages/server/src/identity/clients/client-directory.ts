@@ -6,6 +6,7 @@ import { LruMap } from '../../lib/lru-map.ts'
 import { BUILT_IN_CLIENT_IDS, type BuiltInClients } from '../../store/clients/built-in-clients.ts'
 import { type Client, toClient } from '../../store/clients/client-metadata.ts'
 import type { Clients } from '../../store/clients/clients.ts'
+import type { Agents } from '../agents/agents.ts'
 
 export type ClientDirectory = ReturnType<typeof createClientDirectory>
 
@@ -18,6 +19,8 @@ export function createClientDirectory(
   bus: Bus,
   clock: Clock,
   builtIn: BuiltInClients,
+  /** Undefined where no agents are served. */
+  agents?: Pick<Agents, 'limit'>,
 ) {
   const ownClients = new Map([...builtIn].map(([id, metadata]) => [id, toClient(metadata, [])]))
   let cached = new LruMap<Client>(MAX_CACHED)
@@ -37,12 +40,12 @@ export function createClientDirectory(
       if (own !== undefined && BUILT_IN_CLIENT_IDS.has(clientId)) return own
       if (isOld()) forget()
       const known = cached.get(clientId)
-      if (known !== undefined) return known
+      if (known !== undefined) return asAllowed(known)
       // A change during the read replaces the map, so that an outdated client does not get into the new one.
       const map = cached
       const found = (await clients.find(clientId)) ?? own
       if (found !== undefined) map.set(clientId, found)
-      return found
+      return found && asAllowed(found)
     },
     /** Only if it was read before, and has not changed since. */
     recent: (clientId: string): Client | undefined => (isOld() ? undefined : cached.get(clientId)),
@@ -56,6 +59,12 @@ export function createClientDirectory(
       origins ??= readOrigins()
       return (await origins).has(origin)
     },
+  }
+
+  /** Which agents are allowed may change at any time. */
+  function asAllowed(client: Client): Client {
+    if (!client.document) return client
+    return agents?.limit(client) ?? { ...client, disabled: true }
   }
 
   /** Also after the clock was set back. */

@@ -7,7 +7,7 @@ import { PROOF_ALGS } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
-import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
+import { GRANT_TYPES, JWT_BEARER, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../../store/keys/foreign-keys.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
@@ -30,7 +30,8 @@ const CLIENT_AUTHENTICATION = {
   introspection_endpoint_auth_methods_supported: ALL_AUTH_METHODS,
   introspection_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
 }
-const CONTRACT_GRANT_TYPES = GRANT_TYPES.filter((type) => type !== TOKEN_EXCHANGE)
+const CONTRACT_GRANT_TYPES = GRANT_TYPES.filter((type) => type !== TOKEN_EXCHANGE && type !== JWT_BEARER)
+const ID_JAG_PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const RESOURCES = [
   { path: '', audience: IDENTITY_AUDIENCE },
   { path: QUERY_PATH, audience: PLATFORM_AUDIENCE },
@@ -132,8 +133,14 @@ function serverMetadata(
     introspection_signing_alg_values_supported: algs,
     pushed_authorization_request_endpoint: `${issuer}/connect/par`,
     require_pushed_authorization_requests: required,
-    // Only what is an API can exchange tokens.
-    ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
+    grant_types_supported: [
+      ...CONTRACT_GRANT_TYPES,
+      // Only what is an API can exchange tokens.
+      ...(own.length > 0 ? [TOKEN_EXCHANGE] : []),
+      ...(known.agents === undefined ? [] : [JWT_BEARER]),
+    ],
+    ...(known.agents !== undefined && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
+    ...(known.agents !== undefined && { client_id_metadata_document_supported: true }),
     scopes_supported: known.scopes(),
     ...(others.length > 0 && { protected_resources: [...RESOURCES.map(({ path }) => issuer + path), ...others] }),
   }

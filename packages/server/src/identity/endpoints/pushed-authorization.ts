@@ -8,6 +8,7 @@ import { addressNetwork } from '../../lib/network.ts'
 import type { PushedRequests } from '../../store/authorizations/pushed-requests.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Agents } from '../agents/agents.ts'
 import { isAuthorizationError } from '../authorize/authorization-error.ts'
 import { type PushedSettings, storePushed } from '../authorize/pushed-request.ts'
 import { type ReceivedEnv, readRequest } from '../authorize/received-request.ts'
@@ -22,12 +23,15 @@ import {
 } from '../clients/client-request.ts'
 import type { GoodProof } from '../dpop/dpop.ts'
 import { isOAuthError, printable, refuse, replyWithOAuthError } from '../oauth-error.ts'
+import { parseJwt } from '../tokens/jwt.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 export interface PushedAuthorizationEnv extends ClientAuthEnv, ReceivedEnv, ProofEnv {
   readonly clock: ClientAuthEnv['clock']
   readonly signer: ReceivedEnv['signer'] & Pick<Signer, 'requireKey' | 'fapiAlg'>
   readonly stores: { readonly pushedRequests: PushedRequests }
+  /** Undefined where no agents are served. */
+  readonly agents: Pick<Agents, 'read'> | undefined
   readonly pushed: PushedSettings
   readonly audit: Audit
   readonly metrics: Metrics
@@ -51,12 +55,13 @@ interface PushEnv extends PushedAuthorizationEnv {
   readonly networks: SlidingWindow
 }
 
-async function push(form: FormParameters, caller: ClientRequest, env: PushEnv): Promise<object> {
+async function push(form: FormParameters, caller: ClientRequest, given: PushEnv): Promise<object> {
+  const { env, document } = await withAgent(form, caller, given)
   // First: a request that is answered with a nonce is repeated with the same assertion.
   const proof = await checkProof(caller, form, env)
   const client = await authenticateClient(caller, form, env)
   try {
-    const request = bind(await check(form, client, env), proof)
+    const request = { ...bind(await check(form, client, env), proof), document }
     // Not after the user has signed in and consented.
     await env.signer.requireKey(client.accessTokenAlg ?? env.signer.fapiAlg())
     // After the checks: a request that is refused for another reason can be repeated with the same proof.
@@ -69,6 +74,26 @@ async function push(form: FormParameters, caller: ClientRequest, env: PushEnv): 
     recordRefusal(error, form, client, caller, env)
     throw error
   }
+}
+
+/** An agent that publishes what it is may push a request before it has a registration here. */
+async function withAgent(form: FormParameters, { address, id: requestId }: ClientRequest, env: PushEnv) {
+  const subject = parseJwt(form.get('client_assertion') ?? '')?.claims.sub
+  const clientId = form.get('client_id') ?? (typeof subject === 'string' ? subject : undefined)
+  const agent = clientId === undefined ? undefined : await env.agents?.read(clientId, address).catch(refuseAgent)
+  if (clientId === undefined || agent === undefined) return { env }
+  if (agent.kind === 'not allowed') {
+    const { host: target } = agent
+    env.audit.record({ event: 'agent.refused', target, address, requestId, details: { client_id: clientId } })
+    throw refuse('invalid_client', `Agents of ${target} are not allowed on this server: ask its operator`)
+  }
+  const find = async (id: string) => (id === clientId ? agent.client : env.clients.find(id))
+  return { env: { ...env, clients: { ...env.clients, find } }, document: agent.metadata }
+}
+
+function refuseAgent(error: unknown): never {
+  if (error instanceof Refusal && error.code === 'agent.bad_document') throw refuse('invalid_client', error.message)
+  throw error
 }
 
 /** RFC 9126 §2.1: as the authorization endpoint would check it. The client is the one that has authenticated. */

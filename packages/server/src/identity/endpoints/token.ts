@@ -4,7 +4,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { FORM, type FormParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
-import { type Client, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
+import { type Client, JWT_BEARER, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { readResources } from '../apis/targets.ts'
 import {
@@ -51,6 +51,7 @@ const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
   password: redeemPassword,
   'urn:ietf:params:oauth:grant-type:device_code': redeemDeviceCode,
   [TOKEN_EXCHANGE]: redeemTokenExchange,
+  [JWT_BEARER]: async (request, env) => (await import('../grants/id-jag.ts')).redeemIdJag(request, env),
 }
 
 export function tokenRoute(env: TokenEnv): Route {

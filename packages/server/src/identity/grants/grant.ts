@@ -10,14 +10,20 @@ import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Client, GrantType } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
-import { chooseTarget, scopesOfTarget, type TokenTarget } from '../apis/targets.ts'
+import { chooseTarget, isForAgents, scopesOfTarget, type TokenTarget } from '../apis/targets.ts'
 import type { ClientRequest } from '../clients/client-request.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
+import type { ProviderDirectory } from '../provider-directory.ts'
+import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
+import type { Issuer } from '../tokens/issuer.ts'
 import { chooseLifetimes, type LifetimesEnv, type TokenLifetimes } from './lifetimes.ts'
 
 export interface GrantEnv {
   readonly apis: Pick<ApiRegistry, 'known' | 'find'>
-  readonly stores: Pick<Stores, 'users' | 'grants' | 'codes' | 'refreshTokens' | 'deviceCodes' | 'consents'>
+  readonly stores: Pick<
+    Stores,
+    'users' | 'grants' | 'codes' | 'refreshTokens' | 'deviceCodes' | 'consents' | 'identities' | 'spentJwts' | 'nodes'
+  >
   readonly revocations: Revocations
   readonly revocationList: RevocationList
   readonly checkPassword: CheckPassword
@@ -26,6 +32,10 @@ export interface GrantEnv {
   readonly clock: Clock
   readonly lifetimes: TokenLifetimes
   readonly undelivered: Undelivered
+  readonly issuer: Pick<Issuer, 'name'>
+  /** Those that vouch for users to agents are among them. */
+  readonly providers: Pick<ProviderDirectory, 'list'>
+  readonly remoteKeys: () => Promise<RemoteKeys>
 }
 
 export interface GrantRequest {
@@ -93,8 +103,10 @@ export async function createGrant(
   env: GrantEnv,
   boundedUntil = Number.POSITIVE_INFINITY,
 ): Promise<{ grant: Grant; refreshToken: string | undefined }> {
+  const { audiences } = grant.details
   const created = await env.stores.grants.create({
     ...grant,
+    details: { ...grant.details, ...(isForAgents(audiences, env.apis.known()) && { agent: true }) },
     expiresAt: Math.min(env.clock() + grantLifetime(grant, client, env), boundedUntil),
   })
   return { grant: created, refreshToken: await issueFirstRefreshToken(created, env) }

@@ -183,6 +183,10 @@ export interface ApplicationsData {
   readonly applications: readonly {
     readonly clientId: string
     readonly client: string
+    /** It is an agent that publishes what it is there. */
+    readonly agentHost: string | undefined
+    /** It is an agent. */
+    readonly isAgent: boolean
     readonly scopes: readonly string[]
     readonly createdAt: number
   }[]
@@ -192,8 +196,12 @@ export interface ApplicationsData {
 export function applicationsSection(frame: PageFrame, { applications, timeZone }: ApplicationsData): Html {
   const { messages } = frame.language
   const rows = applications.map(
-    ({ clientId, client, scopes, createdAt }) => html`<li><div><p>${client}</p>
-<p class="quiet">${fill(messages.accessSince, date(frame, createdAt, timeZone))}</p>
+    ({ clientId, client, isAgent, agentHost, scopes, createdAt }) => html`<li><div><p>${client}</p>
+${
+  isAgent &&
+  html`<p class="quiet">${messages.agentAccess(agentHost)}</p>
+`
+}<p class="quiet">${fill(messages.accessSince, date(frame, createdAt, timeZone))}</p>
 ${permissionList(frame, scopes)}</div>
 ${rowLink(frame, `/account/consents/withdraw?client_id=${encodeURIComponent(clientId)}`, messages.withdraw, messages.withdrawNamed(client))}</li>`,
   )

@@ -10,6 +10,8 @@ export interface AgentConsentData {
   readonly name: string
   /** Undefined for a program on the person's device. */
   readonly host: string | undefined
+  /** Where it publishes what it is. */
+  readonly documentHost: string | undefined
   readonly returnsTo: string
   readonly username: string
   /** All that were asked for. */
@@ -33,7 +35,7 @@ export function agentConsentPage(frame: PageFrame, data: AgentConsentData): Html
   const error = data.isNothingChosen ? { text: messages.agentNothing, field: 'allow-0' } : undefined
   const body = html`
 ${errorSummary(frame, error)}<h1>${fill(messages.agentConsent, who)}</h1>
-<p class="lead">${messages.agentName(data.name)} ${messages.consentGoesTo(data.returnsTo)}.</p>
+<p class="lead">${messages.agentName(data.name)} ${host === undefined && data.documentHost !== undefined && messages.agentDocument(data.documentHost)} ${messages.consentGoesTo(data.returnsTo)}.</p>
 ${host === undefined && html`<div class="notice warn" id="agent-warning">${icon('alert')}<div>${messages.agentDeviceWarning}</div></div>`}
 ${signedInUser(messages.signedInAs(data.username), data.username)}
 <p>${messages.agentReads}</p>

@@ -17,11 +17,21 @@ export interface RemoteDocumentsOptions<Document> {
   readonly parse: (value: unknown, uri: string) => Document
   readonly onFetched: (uri: string, fault: string | undefined) => void
   readonly resolve?: Resolve | undefined
+  /** How long a document is used while it cannot be fetched again; a day where absent. */
+  readonly keptMs?: number
+  /** How long nothing is fetched again after a failure, while there is nothing cached. */
+  readonly failedMs?: number
 }
 
 /** There is no document that may still be used. The message says what is wrong with the last fetch. */
 export class DocumentUnavailable extends Error {
   override readonly name = 'DocumentUnavailable'
+  readonly reason: string
+
+  constructor(uri: string, reason: string) {
+    super(`${uri}: ${reason}`)
+    this.reason = reason
+  }
 }
 
 const MINUTE_MS = 60_000
@@ -65,21 +75,33 @@ export class RemoteDocuments<Document extends NonNullable<unknown>> {
     return this.#fetched(entry, uri, options)
   }
 
+  /** Whether `get` would make a request. */
+  isDue(uri: string, options: FetchOptions): boolean {
+    const { cached, fetching, triedAt } = this.#findOrAddEntry(uri, options)
+    const now = this.#options.clock()
+    if (cached !== undefined && isWithin(now, cached.at, cached.until - cached.at)) return false
+    return fetching === undefined && !isWithin(now, triedAt, this.#pause(cached))
+  }
+
   /** For a caller that misses something in the cached document: fetched again, but not within a minute after the last time. */
   async getNewer(uri: string, options: FetchOptions): Promise<Document> {
     return this.#fetched(this.#findOrAddEntry(uri, options), uri, options)
   }
 
   async #fetched(entry: Entry<Document>, uri: string, options: FetchOptions): Promise<Document> {
-    const pause = entry.cached === undefined ? AGAIN_WITHOUT_MS : AGAIN_MS
-    if (entry.fetching !== undefined || !isWithin(this.#options.clock(), entry.triedAt, pause)) {
+    const { clock, keptMs = KEPT_MS } = this.#options
+    if (entry.fetching !== undefined || !isWithin(clock(), entry.triedAt, this.#pause(entry.cached))) {
       entry.fetching ??= this.#fetch(entry, uri, options)
       await entry.fetching
     }
     const { cached } = entry
-    if (cached === undefined || !isWithin(this.#options.clock(), cached.at, KEPT_MS))
-      throw new DocumentUnavailable(`${uri}: ${entry.fault}`)
+    const lasts = cached === undefined ? 0 : Math.max(keptMs, cached.until - cached.at)
+    if (cached === undefined || !isWithin(clock(), cached.at, lasts)) throw new DocumentUnavailable(uri, entry.fault)
     return cached.document
+  }
+
+  #pause(cached: Cached<Document> | undefined): number {
+    return cached === undefined ? (this.#options.failedMs ?? AGAIN_WITHOUT_MS) : AGAIN_MS
   }
 
   /** Never rejects. */

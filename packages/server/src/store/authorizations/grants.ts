@@ -8,7 +8,7 @@ import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
 
-export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
+export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code' | 'jwt_bearer'
 
 export interface Grant {
   readonly id: string
@@ -39,6 +39,8 @@ export interface GrantDetails {
   readonly boundKey?: string
   /** What its tokens can be for, if the request named it with `resource` (RFC 8707): audiences. Absent: all that its scopes are for. */
   readonly audiences?: readonly string[] | undefined
+  /** It is for agents alone. */
+  readonly agent?: boolean
 }
 
 export interface ClaimsRequest {
@@ -62,6 +64,8 @@ export interface GrantedClient {
 export interface GrantPage {
   readonly limit: number
   readonly userId?: string | undefined
+  /** Only those for agents. */
+  readonly agent?: boolean | undefined
   readonly after?: { readonly createdAt: number; readonly id: string } | undefined
 }
 
@@ -97,6 +101,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
           created_at: createdAt,
           expires_at: grant.expiresAt,
           revoked_at: null,
+          agent: Number(grant.details.agent === true),
         })
         .execute()
       return { ...grant, id, createdAt, revokedAt: undefined }
@@ -151,9 +156,10 @@ function listGrants(db: Kysely<Schema>, clock: Clock) {
     },
 
     /** One page, newest first, of all users or one. */
-    async page({ limit, userId, after }: GrantPage): Promise<GrantOfUser[]> {
+    async page({ limit, userId, agent, after }: GrantPage): Promise<GrantOfUser[]> {
       let query = selectValid(db, clock()).leftJoin('users', 'users.id', 'grants.user_id')
       if (userId !== undefined) query = query.where('user_id', '=', userId)
+      if (agent === true) query = query.where('agent', '=', 1)
       if (after !== undefined)
         query = query.where((eb) =>
           eb(eb.refTuple('grants.created_at', 'grants.id'), '<', eb.tuple(after.createdAt, after.id)),
@@ -229,7 +235,7 @@ export function toGrant(row: Selectable<Schema['grants']>): Grant {
   }
 }
 
-const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code']
+const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code', 'jwt_bearer']
 
 function toKind(text: string): GrantKind {
   const kind = KINDS.find((known) => known === text)

@@ -68,6 +68,8 @@ export interface ClientMetadata {
   readonly profile?: ClientProfile
   /** Its tokens are for agents, and for nothing else. */
   readonly agent?: boolean
+  /** It comes from the document at its client_id, and nobody has registered it. */
+  readonly document?: boolean
   readonly disabled?: boolean
 }
 
@@ -90,6 +92,8 @@ export const PROFILES = ['fapi2'] as const
 export type ClientProfile = (typeof PROFILES)[number]
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+/** With an ID-JAG: the provider of a firm vouches for a user to an agent. */
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 export const GRANT_TYPES = [
   'authorization_code',
@@ -99,6 +103,7 @@ export const GRANT_TYPES = [
   'password',
   'urn:ietf:params:oauth:grant-type:device_code',
   TOKEN_EXCHANGE,
+  JWT_BEARER,
 ] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -171,6 +176,8 @@ export interface Client {
   readonly exchangeScopes: ReadonlySet<string>
   /** Its tokens are for agents, and for nothing else. */
   readonly agent: boolean
+  /** It is registered by the document at its id: which scopes it may ask for depends on which agents are allowed. */
+  readonly document: boolean
   readonly disabled: boolean
 }
 
@@ -234,6 +241,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     api: metadata.api,
     exchangeScopes: new Set(splitWords(metadata.exchange_scope ?? '')),
     agent: metadata.agent ?? false,
+    document: metadata.document ?? false,
     disabled: metadata.disabled ?? false,
   }
 }

@@ -1,7 +1,7 @@
 /** Registered clients and their secrets. Two secrets may be valid at once, for rotation. */
 import { hash } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import { USER_ID_PREFIX } from '../accounts/user.ts'
 import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
@@ -11,6 +11,12 @@ export type Clients = ReturnType<typeof createClients>
 
 export class BadClientId extends Error {
   override name = 'BadClientId'
+}
+
+interface ClientPage {
+  readonly after: string
+  readonly limit: number
+  readonly registered?: boolean
 }
 
 /** Clients that one page of a search reads. */
@@ -36,9 +42,10 @@ function readClients(db: Kysely<Schema>) {
       return rows.map((row) => toClient(parseMetadata(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
     },
 
-    /** The ids of one page, in order. */
-    async listIds({ after, limit }: { after: string; limit: number }): Promise<string[]> {
-      const page = db.selectFrom('clients').select('client_id').where('client_id', '>', after)
+    /** The ids of one page, in order: of all, or of those that somebody has registered. */
+    async listIds({ after, limit, registered = false }: ClientPage): Promise<string[]> {
+      const all = db.selectFrom('clients').select('client_id').where('client_id', '>', after)
+      const page = registered ? all.where('document', '=', 0) : all
       return (await page.orderBy('client_id').limit(limit).execute()).map(({ client_id }) => client_id)
     },
 
@@ -50,6 +57,12 @@ function readClients(db: Kysely<Schema>) {
       const ids = found.slice(0, limit)
       const end = rows.length === MOST_SEARCHED ? rows.at(-1)?.client_id : undefined
       return { ids, next: found.length > limit ? ids.at(-1) : end }
+    },
+
+    /** The ids of those that come from a document. */
+    async listDocuments(): Promise<string[]> {
+      const rows = await db.selectFrom('clients').select('client_id').where('document', '=', 1).execute()
+      return rows.map(({ client_id }) => client_id)
     },
 
     /** As registered, to show or change it. */
@@ -78,8 +91,9 @@ function changeClients(db: Kysely<Schema>, clock: Clock) {
       if (metadata.client_id.startsWith(USER_ID_PREFIX)) {
         throw new BadClientId(`A client_id must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
       }
-      const { disabled = false, ...rest } = metadata
-      const values = { metadata: JSON.stringify(rest), disabled: Number(disabled), updated_at: clock() }
+      const { disabled = false, document = false, ...rest } = metadata
+      const flags = { disabled: Number(disabled), document: Number(document) }
+      const values = { metadata: JSON.stringify(rest), ...flags, updated_at: clock() }
       await db
         .insertInto('clients')
         .values({ client_id: metadata.client_id, created_at: clock(), ...values })
@@ -154,9 +168,10 @@ export function clientMatches({ client_id: id, client_name: name = '' }: ClientM
   return id.toLowerCase().includes(folded) || name.toLowerCase().includes(folded)
 }
 
-function parseMetadata(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {
+function parseMetadata(row: Pick<Selectable<Schema['clients']>, 'client_id' | 'metadata' | 'disabled' | 'document'>) {
   const metadata: ClientMetadata = JSON.parse(row.metadata)
-  return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1 }
+  const isDocument = row.document === 1
+  return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1, ...(isDocument && { document: true }) }
 }
 
 function toSecret(row: Schema['client_secrets']): ClientSecret {

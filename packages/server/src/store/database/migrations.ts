@@ -2,8 +2,10 @@
  * All schema changes in order of application. A released one is never edited. Times are in milliseconds, flags are 0 or 1, lists and
  * objects are JSON.
  */
+
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
+import { agents } from './migrations-of-agents.ts'
 import { mail } from './migrations-of-mail.ts'
 import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
@@ -304,4 +306,5 @@ export const MIGRATIONS: readonly Migration[] = [
   providers,
   pushedRequests,
   feedGenerations,
+  agents,
 ]

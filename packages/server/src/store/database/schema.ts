@@ -59,6 +59,8 @@ export interface Schema extends MailTables, ScimTables {
     disabled: number
     created_at: number
     updated_at: number
+    /** Whether it comes from the document at its id. */
+    document: Generated<number>
   }
   /** Definitions of attributes (attributes/attributes.ts). */
   attributes: {
@@ -136,6 +138,13 @@ export interface Schema extends MailTables, ScimTables {
     digest: string
     expires_at: number
   }
+  /** Which agents are allowed (agents/allowed-agents.ts). */
+  agents: {
+    allow: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Definitions of APIs (apis/apis.ts). */
   apis: {
     resource: string
@@ -163,6 +172,8 @@ export interface Schema extends MailTables, ScimTables {
     created_at: number
     expires_at: number
     revoked_at: number | null
+    /** Whether it is for agents alone. */
+    agent: Generated<number>
   }
   codes: {
     digest: string

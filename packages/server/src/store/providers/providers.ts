@@ -50,6 +50,8 @@ export interface ProviderMeaning {
   readonly rules: readonly ProviderRule[]
   /** Whether `email_verified` is believed. */
   readonly trustEmail: boolean
+  /** Whether it vouches for its users to agents (ID-JAG). */
+  readonly agents: boolean
   /** Milliseconds that sessions and refresh tokens of a sign-in live at most. */
   readonly lifetime: number | undefined
   /** Whether a sign-out here continues with a sign-out there. */

@@ -1,4 +1,5 @@
 /** The sections about access: the sessions of a person, and the applications that may act for them. Each can be ended. */
+import { documentHost } from 'gatehouse-protocol'
 import type { FormParameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { listApplications } from '../../../store/authorizations/applications.ts'
@@ -78,12 +79,11 @@ async function ownSession({ user }: SignedInBrowser, wanted: string, env: Browse
 async function showApplications(context: SignedInBrowser, query: FormParameters, env: BrowserEnv): Promise<void> {
   const found = await listApplications(env, context.user.id)
   const applications = await Promise.all(
-    found.map(async ({ clientId, scopes, createdAt }) => ({
-      clientId,
-      scopes,
-      createdAt,
-      client: await clientName(clientId, env),
-    })),
+    found.map(async ({ clientId, scopes, createdAt }) => {
+      const { name = clientId, agent: isAgent = false, document = false } = (await env.clients.find(clientId)) ?? {}
+      const agentHost = document ? documentHost(clientId) : undefined
+      return { clientId, scopes, createdAt, client: name, isAgent, agentHost }
+    }),
   )
   const timeZone = userZone(context)
   const body = { applications, timeZone }

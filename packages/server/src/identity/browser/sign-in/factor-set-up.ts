@@ -14,6 +14,7 @@ import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction } from '../flow.ts'
 import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
+import { findRequestClient } from '../request-client.ts'
 import { SEALED_TOTP } from './second-factor.ts'
 
 export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
@@ -44,7 +45,7 @@ export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
 async function setUpPlace({ handle, details }: FlowInteraction, user: User, env: BrowserEnv): Promise<SetUpPlace> {
   const next = `${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`
   const isAskedByClient = !user.requiresSecondFactor && details.kind === 'authorize'
-  const client = isAskedByClient ? await env.clients.find(details.request.clientId) : undefined
+  const client = isAskedByClient ? await findRequestClient(details.request, env) : undefined
   return { path: '/set-up-factor', flow: handle, required: true, askedBy: client?.name, next }
 }
 

@@ -5,6 +5,7 @@ import type { Route } from '../../../http/route.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import type { Provider } from '../../../store/providers/providers.ts'
+import type { AuthorizationRequest } from '../../authorize/request.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { leavePage, signInPage } from '../../pages/sign-in.ts'
 import { FEDERATED } from '../../tokens/claims.ts'
@@ -24,6 +25,7 @@ import {
 import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
+import { findRequestClient } from '../request-client.ts'
 import { endSession } from '../sign-out/session-end.ts'
 import { meetBrowser, readOrigin } from './known-browser.ts'
 
@@ -237,13 +239,13 @@ async function recordBreakGlass(context: BrowserContext, user: User, session: st
 async function cancel(context: BrowserContext, flow: FlowInteraction, env: BrowserEnv): Promise<void> {
   const { details } = flow
   await env.flows.finish(flow.handle)
-  const client = details.kind === 'authorize' ? await requireClient(details.request.clientId, env) : undefined
+  const client = details.kind === 'authorize' ? await requireClient(details.request, env) : undefined
   if (details.kind !== 'authorize' || client === undefined) return context.http.redirect(`${env.pages.base}/sign-in`)
   return refuseToClient(context, client, details.request, 'access_denied', 'The sign-in was cancelled', env)
 }
 
-async function requireClient(clientId: string, env: BrowserEnv): Promise<Client> {
-  const client = await env.clients.find(clientId)
+async function requireClient(request: AuthorizationRequest, env: BrowserEnv): Promise<Client> {
+  const client = await findRequestClient(request, env)
   if (client === undefined || client.disabled) throw expired()
   return client
 }

@@ -97,6 +97,8 @@ export const deAccount: AccountMessages = {
     'Nur dieser Browser bleibt angemeldet. Die in den anderen Sitzungen verwendeten Anwendungen werden angewiesen, Sie abzumelden.',
   unknownBrowser: 'Unbekannter Browser',
   noConsents: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
+  agentAccess: (host) =>
+    host === undefined ? 'Ein Assistent, der für Sie liest' : `Ein Assistent von ${host}, der für Sie liest`,
   accessSince: (date) => `Seit ${date}`,
   withdraw: 'Zugriff entziehen',
   withdrawNamed: (label) => `Zugriff entziehen: ${label}`,

@@ -81,6 +81,7 @@ export const de: Messages = {
   agentConsent: (who) => `${who} möchte für Sie lesen`,
   agentOnDevice: 'Ein Programm auf diesem Gerät',
   agentName: (name) => `Es nennt sich „${name}“.`,
+  agentDocument: (host) => `${host} veröffentlicht, was es ist.`,
   agentDeviceWarning:
     'Jedes Programm auf diesem Gerät kann sich so nennen. Erlauben Sie es nur, wenn Sie es gerade selbst verbunden haben.',
   agentReads: 'Es liest in Ihrem Namen, mit Ihren Rechten, und ändert nichts. Wählen Sie, was es lesen darf:',
@@ -90,6 +91,11 @@ export const de: Messages = {
   agentLasts: (days, idle) =>
     `Es bleibt ${days} Tage verbunden, oder bis es ${Math.min(days, idle)} Tage nicht benutzt wurde.`,
   agentNothing: 'Wählen Sie mindestens etwas aus, das es lesen darf, oder lehnen Sie ab',
+  agentNotAllowed: (host) => `${host} ist hier nicht erlaubt`,
+  agentNotAllowedLead:
+    'Ihre Organisation entscheidet, welche Assistenten sich verbinden dürfen. Bitten Sie darum, diesen zu erlauben, und verbinden Sie ihn dann noch einmal.',
+  agentAllowed: (host) => `${host} ist jetzt erlaubt`,
+  agentAllowedLead: 'Gehen Sie zu Ihrem Assistenten zurück und verbinden Sie ihn noch einmal.',
 
   chooseAccount: 'Konto auswählen',
   continueAs: (name) => `Weiter als ${name}`,

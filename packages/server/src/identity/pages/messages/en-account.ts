@@ -94,6 +94,8 @@ export const enAccount = {
     'Only this browser stays signed in. Applications used in the other sessions will be asked to sign you out.',
   unknownBrowser: 'Unknown browser',
   noConsents: 'No application has access to your account.',
+  agentAccess: (host: string | undefined) =>
+    host === undefined ? 'An assistant that reads for you' : `An assistant of ${host} that reads for you`,
   accessSince: (date: string) => `Since ${date}`,
   withdraw: 'Remove access',
   withdrawNamed: (label: string) => `Remove access for ${label}`,

@@ -79,6 +79,7 @@ export const en = {
   agentConsent: (who: string) => `${who} wants to read for you`,
   agentOnDevice: 'A program on this device',
   agentName: (name: string) => `It calls itself “${name}”.`,
+  agentDocument: (host: string) => `${host} publishes what it is.`,
   agentDeviceWarning:
     'Any program on this device can use this name. Allow it only if you have just connected it yourself.',
   agentReads: 'It reads as you, with your rights, and changes nothing. Choose what it may read:',
@@ -88,6 +89,11 @@ export const en = {
   agentLasts: (days: number, idle: number) =>
     `It stays connected for ${days} days, or until it has not been used for ${Math.min(days, idle)} days.`,
   agentNothing: 'Choose at least one thing that it may read, or deny the request',
+  agentNotAllowed: (host: string) => `${host} is not allowed here`,
+  agentNotAllowedLead:
+    'Your organisation decides which assistants may connect. Ask for this one to be allowed, then connect it again.',
+  agentAllowed: (host: string) => `${host} is allowed now`,
+  agentAllowedLead: 'Go back to your assistant and connect it again.',
 
   chooseAccount: 'Choose an account',
   continueAs: (name: string) => `Continue as ${name}`,

@@ -95,6 +95,8 @@ export const esAccount: AccountMessages = {
     'Solo este navegador conservará la sesión. Se pedirá a las aplicaciones usadas en las demás que cierren la suya.',
   unknownBrowser: 'Navegador desconocido',
   noConsents: 'Ninguna aplicación tiene acceso a su cuenta.',
+  agentAccess: (host) =>
+    host === undefined ? 'Un asistente que lee en su nombre' : `Un asistente de ${host} que lee en su nombre`,
   accessSince: (date) => `Desde el ${date}`,
   withdraw: 'Retirar el acceso',
   withdrawNamed: (label) => `Retirar el acceso de ${label}`,

@@ -78,6 +78,7 @@ export const es: Messages = {
   agentConsent: (who) => `${who} quiere leer en su nombre`,
   agentOnDevice: 'Un programa de este dispositivo',
   agentName: (name) => `Se llama a sí mismo «${name}».`,
+  agentDocument: (host) => `${host} publica lo que es.`,
   agentDeviceWarning:
     'Cualquier programa de este dispositivo puede usar este nombre. Permítalo solo si acaba de conectarlo usted mismo.',
   agentReads: 'Lee en su nombre, con sus derechos, y no cambia nada. Elija lo que puede leer:',
@@ -87,6 +88,11 @@ export const es: Messages = {
   agentLasts: (days, idle) =>
     `Sigue conectado ${days} días, o hasta que no se use durante ${Math.min(days, idle)} días.`,
   agentNothing: 'Elija al menos una cosa que pueda leer, o rechace la solicitud',
+  agentNotAllowed: (host) => `${host} no está permitido aquí`,
+  agentNotAllowedLead:
+    'Su organización decide qué asistentes pueden conectarse. Pida que se permita este y conéctelo de nuevo.',
+  agentAllowed: (host) => `${host} ya está permitido`,
+  agentAllowedLead: 'Vuelva a su asistente y conéctelo de nuevo.',
 
   chooseAccount: 'Elija una cuenta',
   continueAs: (name) => `Continuar como ${name}`,

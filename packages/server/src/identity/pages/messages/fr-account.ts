@@ -100,6 +100,8 @@ export const frAccount: AccountMessages = {
     'Seul ce navigateur reste connecté. Les applications utilisées dans les autres sessions seront invitées à vous déconnecter.',
   unknownBrowser: 'Navigateur inconnu',
   noConsents: 'Aucune application n’a accès à votre compte.',
+  agentAccess: (host) =>
+    host === undefined ? 'Un assistant qui lit pour vous' : `Un assistant de ${host} qui lit pour vous`,
   accessSince: (date: string) => `Depuis le ${date}`,
   withdraw: 'Retirer l’accès',
   withdrawNamed: (label: string) => `Retirer l’accès de ${label}`,

@@ -78,6 +78,7 @@ export const fr: Messages = {
   agentConsent: (who) => `${who} souhaite lire pour vous`,
   agentOnDevice: 'Un programme sur cet appareil',
   agentName: (name) => `Il se nomme « ${name} ».`,
+  agentDocument: (host) => `${host} publie ce qu’il est.`,
   agentDeviceWarning:
     'N’importe quel programme de cet appareil peut prendre ce nom. Autorisez-le seulement si vous venez de le connecter vous-même.',
   agentReads: 'Il lit en votre nom, avec vos droits, et ne modifie rien. Choisissez ce qu’il peut lire :',
@@ -87,6 +88,11 @@ export const fr: Messages = {
   agentLasts: (days, idle) =>
     `Il reste connecté ${days} jours, ou jusqu’à ${Math.min(days, idle)} jours sans utilisation.`,
   agentNothing: 'Choisissez au moins une chose qu’il peut lire, ou refusez la demande',
+  agentNotAllowed: (host) => `${host} n’est pas autorisé ici`,
+  agentNotAllowedLead:
+    'Votre organisation décide quels assistants peuvent se connecter. Demandez que celui-ci soit autorisé, puis connectez-le de nouveau.',
+  agentAllowed: (host) => `${host} est maintenant autorisé`,
+  agentAllowedLead: 'Revenez à votre assistant et connectez-le de nouveau.',
 
   chooseAccount: 'Choisissez un compte',
   continueAs: (name) => `Continuer en tant que ${name}`,
