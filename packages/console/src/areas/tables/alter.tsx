@@ -158,6 +158,7 @@ export function ChangeSettings({ table, ...rest }: AlterProps) {
     writeDemand: readDemand(table.writerequireacr, table.writerequireage),
     description: table.description ?? '',
     live: table.live,
+    columnar: table.columnar === true,
   }
   const [after, setAfter] = useState(before)
   return (
@@ -174,6 +175,13 @@ export function ChangeSettings({ table, ...rest }: AlterProps) {
         checked={after.live}
         onChecked={(live) => setAfter({ ...after, live })}
       />
+      {table.columnar !== undefined && (
+        <Switch
+          label="Keep the rows by column, too, for groupings of many rows"
+          checked={after.columnar}
+          onChecked={(columnar) => setAfter({ ...after, columnar })}
+        />
+      )}
     </AlterDialog>
   )
 }

@@ -44,6 +44,8 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly TableIndex[]
   readonly rowfilter: string | null
+  /** Whether its rows are also kept by column; undefined from a node of an earlier version. */
+  readonly columnar?: boolean
   /** CHECK constraints; undefined from a node of an earlier version. */
   readonly checks?: readonly { readonly name: string; readonly condition: string }[]
   /** The query of a view. */
@@ -68,6 +70,22 @@ export async function readTables(from: TableSearch | string, signal?: AbortSigna
       ? from
       : `/catalogue/tables?${new URLSearchParams({ limit: '100', prefix: from.prefix, system: String(from.system) })}`
   return (await gate.json(path, { signal })) as TablePage
+}
+
+/** The column segments of a table. */
+export interface TableSegments {
+  readonly table: string
+  readonly ready: number
+  readonly marked: number
+  readonly missing: number
+  readonly rows: number
+  readonly bytes: number
+}
+
+/** Undefined if it has none. Needs the right Platform/Admin. */
+export async function readSegments(name: string, signal?: AbortSignal): Promise<TableSegments | undefined> {
+  const { items } = (await gate.json('/admin/columns', { signal })) as { items: readonly TableSegments[] }
+  return items.find(({ table }) => table.toLowerCase() === name.toLowerCase())
 }
 
 export async function readTable(name: string, signal?: AbortSignal): Promise<TableDetail> {

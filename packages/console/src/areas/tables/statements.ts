@@ -70,6 +70,7 @@ export interface TableSettings {
   readonly writeDemand: SignInDemand
   readonly description: string
   readonly live: boolean
+  readonly columnar: boolean
 }
 
 /** Only what is different; undefined if nothing is. */
@@ -77,6 +78,10 @@ export function alterSettings(table: string, before: TableSettings, after: Table
   const change = (name: string, value: string, print: (value: string) => string) =>
     `${name} ${value === '' ? 'NULL' : print(value)}`
   const [readDemand, writeDemand] = [demandText(after.readDemand), demandText(after.writeDemand)]
+  const switches = [
+    after.live !== before.live && `live = ${after.live ? 'on' : 'off'}`,
+    after.columnar !== before.columnar && `columns = ${after.columnar ? 'on' : 'off'}`,
+  ].filter((part) => part !== false)
   const changes = [
     after.readScope !== before.readScope && change('READ SCOPE', after.readScope, quoteText),
     after.writeScope !== before.writeScope && change('WRITE SCOPE', after.writeScope, quoteText),
@@ -84,7 +89,7 @@ export function alterSettings(table: string, before: TableSettings, after: Table
     readDemand !== demandText(before.readDemand) && change('REQUIRE', readDemand, String),
     writeDemand !== demandText(before.writeDemand) && change('WRITE REQUIRE', writeDemand, String),
     after.description !== before.description && change('COMMENT', after.description, quoteText),
-    after.live !== before.live && `WITH (live = ${after.live ? 'on' : 'off'})`,
+    switches.length > 0 && `WITH (${switches.join(', ')})`,
   ].filter((part) => part !== false)
   return changes.length === 0 ? undefined : `ALTER TABLE ${quoteName(table)} SET ${changes.join(' ')}`
 }

@@ -2,11 +2,14 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { format } from '../../editor/format.ts'
+import { may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import {
   Badge,
   Button,
+  bytes,
   Code,
+  count,
   type DataColumn,
   demandText,
   Facts,
@@ -15,11 +18,12 @@ import {
   Section,
   Table,
   Time,
+  useLoad,
 } from '../../ui/index.ts'
 import { Right } from '../../ui/rights.tsx'
 import { word } from '../../ui/word.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
-import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
+import { readSegments, type TableColumn, type TableDetail, type TableIndex } from './catalogue.ts'
 import { dropColumn, dropIndex, dropTable } from './dropping.ts'
 
 type Open = { readonly kind: 'column' | 'index' | 'settings' } | { readonly kind: 'rename'; readonly column: string }
@@ -213,7 +217,26 @@ function writeFacts(table: TableDetail): [string, ComponentChildren][] {
     ['Sign-in for writing', demandText(table.writerequireacr, table.writerequireage)],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
     ['Changes are logged', word(live ? 'yes, for live queries' : 'no: live queries run again in full')],
+    ...(table.columnar === undefined ? [] : [columnFact(table)]),
   ]
+}
+
+function columnFact({ name, columnar }: TableDetail): [string, ComponentChildren] {
+  const state = columnar && may('Platform/Admin') ? <SegmentState key="segments" table={name} /> : undefined
+  return ['Kept by column', state ?? word(columnar ? 'yes' : 'no')]
+}
+
+/** How much of the history is in column segments now. */
+function SegmentState({ table }: { readonly table: string }) {
+  const { data } = useLoad((signal) => readSegments(table, signal), [table])
+  if (data === undefined) return <>yes</>
+  const { ready, marked, missing, rows } = data
+  return (
+    <>
+      yes: {count(rows)} rows in {count(ready)} segments, {bytes(data.bytes)}
+      {marked + missing > 0 && <>; {count(marked + missing)} segments are being written</>}
+    </>
+  )
 }
 
 function None() {
