@@ -37,6 +37,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'user links --revoke LINK' },
   { args: 'user reset-link alice' },
   { args: 'user links alice' },
+  { args: 'user professional alice true' },
   { args: 'user sessions alice' },
   { args: 'user grants alice' },
   { args: 'user consents alice' },

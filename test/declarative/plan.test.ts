@@ -23,6 +23,9 @@ const NOTHING: CurrentState = {
   feeds: new Map(),
   providers: new Map(),
   agents: new Map(),
+  agreements: new Map(),
+  products: new Map(),
+  entitlements: new Map(),
 }
 
 const ALICE: User = {
@@ -81,6 +84,9 @@ const EXISTING: CurrentState = {
   feeds: new Map(),
   providers: new Map(),
   agents: new Map(),
+  agreements: new Map(),
+  products: new Map(),
+  entitlements: new Map(),
 }
 
 const SAME: Declaration = {

@@ -24,31 +24,31 @@ import { ROLES } from '../../packages/server/src/resources/roles.ts'
 import { routeRows } from '../../scripts/docs/admin.page.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
-import { ENTITLEMENTS, TABLE } from './entitlements.ts'
+import { PERMISSIONS, TABLE } from './permissions.ts'
 
 /** The same kind where one is also replaced as a whole, with what may be refused. */
-const LICENCES: typeof ENTITLEMENTS = {
-  ...ENTITLEMENTS,
-  section: 'licences',
-  routes: { ...ENTITLEMENTS.routes, replace: 'Declares a licence.' },
+const PERMITS: typeof PERMISSIONS = {
+  ...PERMISSIONS,
+  section: 'permits',
+  routes: { ...PERMISSIONS.routes, replace: 'Declares a licence.' },
   isNewerThanNodes: ({ note }) => note === 'new',
   refusal: async (before, after) => (after !== undefined && after.seats < before.seats ? 'Seats stay' : undefined),
 }
 const ROUTES = [
-  ...resourceRoutes(ENTITLEMENTS),
+  ...resourceRoutes(PERMISSIONS),
   ...resourceRoutes(ROLES),
-  ...resourceRoutes(LICENCES, {
+  ...resourceRoutes(PERMITS, {
     async guard(key) {
       if (key.startsWith('fixed/')) throw new Refusal('admin.conflict', 409, 'It is fixed')
     },
     async require(_env, stores) {
-      const all = await LICENCES.store(stores).list()
+      const all = await PERMITS.store(stores).list()
       if (all.some(({ seats }) => seats === 13)) throw new Refusal('admin.conflict', 409, 'That led to 13 seats')
     },
   }),
 ]
-const RESOURCES = [...listResources(), ENTITLEMENTS]
-const COLLECTION = '/admin/entitlements'
+const RESOURCES = [...listResources(), PERMISSIONS]
+const COLLECTION = '/admin/permissions'
 const NEWS = `${COLLECTION}/news/trader/2026-01-01`
 
 onEveryEngineInLongRuns('a kind that is only defined', (place) => {
@@ -99,8 +99,8 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
       admin.env.database.db,
     )
     const events = rows.rows.map(({ event }) => event)
-    assert.deepEqual([events[0], events.at(-1)], ['entitlement.created', 'entitlement.deleted'])
-    assert.deepEqual([...new Set(events.slice(1, -1))], ['entitlement.changed'])
+    assert.deepEqual([events[0], events.at(-1)], ['permission.created', 'permission.deleted'])
+    assert.deepEqual([...new Set(events.slice(1, -1))], ['permission.changed'])
   })
 
   test('PUT refuses what PATCH refuses: by the guard, for nodes of an earlier version, as a change, and for what it has led to', async () => {
@@ -112,18 +112,18 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
       .values({ ...older, seen_at: now, started_at: now })
       .execute()
     const put = async (product: string, body: object) => {
-      const { status, text } = await admin.call('PUT', `/admin/licences/${product}/trader/2026-01-01`, { body })
+      const { status, text } = await admin.call('PUT', `/admin/permits/${product}/trader/2026-01-01`, { body })
       return `${status} ${JSON.parse(text).detail ?? ''}`
     }
     assert.equal(await put('put', { seats: 5 }), '201 ')
     assert.equal(await put('put', { seats: 6 }), '200 ')
     assert.equal(await put('fixed', { seats: 5 }), '409 It is fixed')
-    assert.match((await admin.call('POST', '/admin/licences/fixed/trader/2026-01-01/pause')).text, /It is fixed/)
+    assert.match((await admin.call('POST', '/admin/permits/fixed/trader/2026-01-01/pause')).text, /It is fixed/)
     assert.match(await put('put', { seats: 6, note: 'new' }), /^409 Nodes of an earlier version/)
     assert.equal(await put('put', { seats: 4 }), '409 Seats stay')
     assert.equal(await put('put', { seats: 13 }), '409 That led to 13 seats')
-    assert.equal((await admin.call('GET', '/admin/licences/put/trader/2026-01-01')).body.seats, 6)
-    assert.equal((await admin.call('DELETE', '/admin/licences/put/trader/2026-01-01')).status, 204)
+    assert.equal((await admin.call('GET', '/admin/permits/put/trader/2026-01-01')).body.seats, 6)
+    assert.equal((await admin.call('DELETE', '/admin/permits/put/trader/2026-01-01')).status, 204)
     await db.deleteFrom('nodes').where('id', '=', id).execute()
   })
 
@@ -151,15 +151,15 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
   })
 
   test('commands list, add, show, set, pause and remove it', async () => {
-    const commands = resourceCommands(ENTITLEMENTS)
+    const commands = resourceCommands(PERMISSIONS)
     assert.deepEqual(
       commands.map(({ name }) => name),
-      ['list', 'show', 'add', 'set', 'pause', 'remove'].map((verb) => `entitlement ${verb}`),
+      ['list', 'show', 'add', 'set', 'pause', 'remove'].map((verb) => `permission ${verb}`),
     )
-    const add = commands.find(({ name }) => name === 'entitlement add') ?? assert.fail()
+    const add = commands.find(({ name }) => name === 'permission add') ?? assert.fail()
     assert.match(
       helpPage(toCommand(add)),
-      /entitlement add PRODUCT WHO FROM[\s\S]*--seats COUNT +how many may use it at once/,
+      /permission add PRODUCT WHO FROM[\s\S]*--seats COUNT +how many may use it at once/,
     )
     const request: AdminCommandCall['request'] = async (method, target, { body, ifMatch } = {}) => {
       const reply = await callInProcess(admin.env, { method, target, body, ifMatch, caller: OPERATOR }, ROUTES)
@@ -176,15 +176,15 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
       return output.kind === 'text' ? output.text : output.kind === 'lines' ? '' : JSON.stringify(output.body)
     }
     const key = 'chart trader 2026-03-01'
-    assert.match(await run(`entitlement add ${key} --seats 3`), /"seats":3,/)
-    assert.match(await run(`entitlement set ${key} --seats 4 --note Pilot`), /"seats":4,"note":"Pilot"/)
-    assert.match(await run(`entitlement set ${key} --default seats`), /"note":"Pilot","seats":1/)
-    assert.match(await run(`entitlement pause ${key} --note unpaid`), /"note":"unpaid","paused":true.*"paused_by"/)
-    assert.match(await run(`entitlement show ${key}`), /"paused":true/)
-    assert.match(await run('entitlement list --product chart --limit 5'), /^\{"items":\[\{"product":"chart"/)
-    const remove = commands.find(({ name }) => name === 'entitlement remove')
+    assert.match(await run(`permission add ${key} --seats 3`), /"seats":3,/)
+    assert.match(await run(`permission set ${key} --seats 4 --note Pilot`), /"seats":4,"note":"Pilot"/)
+    assert.match(await run(`permission set ${key} --default seats`), /"note":"Pilot","seats":1/)
+    assert.match(await run(`permission pause ${key} --note unpaid`), /"note":"unpaid","paused":true.*"paused_by"/)
+    assert.match(await run(`permission show ${key}`), /"paused":true/)
+    assert.match(await run('permission list --product chart --limit 5'), /^\{"items":\[\{"product":"chart"/)
+    const remove = commands.find(({ name }) => name === 'permission remove')
     assert.equal(remove?.confirm?.(key.split(' ')), `Take ${key} away?`)
-    assert.equal(await run(`entitlement remove ${key}`), `The entitlement to ${key} was taken away.`)
+    assert.equal(await run(`permission remove ${key}`), `The permission to ${key} was taken away.`)
   })
 
   const reconcileEnv = () => ({
@@ -200,8 +200,8 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
   })
 
   test('a file declares it: shape, checks, dry run, plan, pruning, and an export that is the same file', async () => {
-    const apply = async (entitlements: readonly object[], { prune = false, isDryRun = false } = {}) => {
-      const checked = checkShape({ entitlements, prune }, RESOURCES)
+    const apply = async (permissions: readonly object[], { prune = false, isDryRun = false } = {}) => {
+      const checked = checkShape({ permissions, prune }, RESOURCES)
       if ('faults' in checked) return checked.faults.map(({ path, text }) => `${path}: ${text}`)
       const declared = { source: 'file', folder: '.', declaration: checked.declaration, rows: new Map() }
       const changes = await reconcile(declared, reconcileEnv(), isDryRun)
@@ -212,36 +212,36 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const news = { product: 'wire', who: 'trader', from: '2026-01-01' }
     const gold = { product: 'gold', who: 'trader', from: '2026-01-01', seats: 9 }
     assert.deepEqual(await apply([{ ...news, from: 'today' }]), [
-      'entitlements[0].from: must be a day such as 2026-01-31',
+      'permissions[0].from: must be a day such as 2026-01-31',
     ])
-    await assert.rejects(apply([{ ...news, who: 'nobody' }]), /entitlements\[0\]\.who: unknown role "nobody"/)
-    await assert.rejects(apply([news, news]), /entitlements\[1\].*is already the name of entitlements\[0\]/)
+    await assert.rejects(apply([{ ...news, who: 'nobody' }]), /permissions\[0\]\.who: unknown role "nobody"/)
+    await assert.rejects(apply([news, news]), /permissions\[1\].*is already the name of permissions\[0\]/)
     await assert.rejects(apply([{ ...news, seats: 1001 }]), /more than 1000/)
     await assert.rejects(
       apply([{ ...news, note: 'trial', licence_key: 'for-a-trial' }]),
-      /entitlements\[0\]\.licence_key: is not for trials/,
+      /permissions\[0\]\.licence_key: is not for trials/,
     )
     const wanted = [{ ...gold, licence_key: { env: 'KEY' } }, news]
-    const created = ['create entitlement gold/trader/2026-01-01', 'create entitlement wire/trader/2026-01-01']
+    const created = ['create permission gold/trader/2026-01-01', 'create permission wire/trader/2026-01-01']
     const removed = [
-      'remove entitlement a%2Fb/desk%2Ffx/2026-01-01',
-      'remove entitlement news/desk%2Ffx/2026-01-01',
-      'remove entitlement news/desk%2Ffx/2026-02-01',
+      'remove permission a%2Fb/desk%2Ffx/2026-01-01',
+      'remove permission news/desk%2Ffx/2026-01-01',
+      'remove permission news/desk%2Ffx/2026-02-01',
     ]
     assert.deepEqual(await apply(wanted, { prune: true, isDryRun: true }), [...created, ...removed])
     assert.deepEqual(await apply(wanted, { prune: true }), [...created, ...removed])
     assert.deepEqual(await apply(wanted, { prune: true }), [])
     assert.deepEqual(await apply([{ ...gold, seats: 8, licence_key: 'another-key' }]), [
-      'update entitlement gold/trader/2026-01-01 seats: 9 → 8 licence_key: changed',
+      'update permission gold/trader/2026-01-01 seats: 9 → 8 licence_key: changed',
     ])
     const options = { users: false, definitions: undefined, operator: true, resources: RESOURCES }
     const exported = await exportDeclaration(admin.env.stores, options)
-    assert.deepEqual(exported.entitlements, [{ ...gold, seats: 8 }, news])
-    assert.deepEqual(await apply(exported.entitlements ?? [], { prune: true }), [])
+    assert.deepEqual(exported.permissions, [{ ...gold, seats: 8 }, news])
+    assert.deepEqual(await apply(exported.permissions ?? [], { prune: true }), [])
   })
 
   test('a file keeps the API whose scope one names, and defers one that names a deferred scope', async () => {
-    const scoped: typeof ENTITLEMENTS = { ...ENTITLEMENTS, namedScopes: ({ note }) => [note] }
+    const scoped: typeof PERMISSIONS = { ...PERMISSIONS, namedScopes: ({ note }) => [note] }
     const resources = [...listResources(), scoped]
     const declare = (declaration: object) => {
       const checked = checkShape(declaration, resources)
@@ -255,25 +255,25 @@ onEveryEngineInLongRuns('a kind that is only defined', (place) => {
     const apis = [{ resource: 'urn:desk', scopes: [{ name: 'desk:read' }] }]
     const named = { product: 'scoped', who: 'trader', from: '2026-01-01', note: 'desk:read' }
     const other = { product: 'other', who: 'trader', from: '2026-01-01' }
-    const { entitlements } = {
-      entitlements: [],
-      ...defer(declare({ apis, entitlements: [named, other] }), resources)?.declaration,
+    const { permissions } = {
+      permissions: [],
+      ...defer(declare({ apis, permissions: [named, other] }), resources)?.declaration,
     }
-    assert.deepEqual(entitlements, [other])
-    await apply({ apis, entitlements: [named] })
-    const refusal = /cannot be removed; the entitlement scoped\/trader\/2026-01-01 use them/
+    assert.deepEqual(permissions, [other])
+    await apply({ apis, permissions: [named] })
+    const refusal = /cannot be removed; the permission scoped\/trader\/2026-01-01 use them/
     await assert.rejects(apply({ apis: [], prune: true }), refusal)
-    await apply({ apis: [], entitlements: [], prune: true })
+    await apply({ apis: [], permissions: [], prune: true })
   })
 
   test('OpenAPI and the documentation have it', () => {
     const { paths } = JSON.parse(JSON.stringify(describeApi('https://gate.example.com', describeAdmin(ROUTES))))
-    const one = paths['/admin/entitlements/{product}/{who}/{from}']
+    const one = paths['/admin/permissions/{product}/{who}/{from}']
     assert.deepEqual(Object.keys(one), ['get', 'patch', 'delete'])
-    assert.deepEqual(Object.keys(paths['/admin/entitlements/{product}/{who}/{from}/pause']), ['post'])
+    assert.deepEqual(Object.keys(paths['/admin/permissions/{product}/{who}/{from}/pause']), ['post'])
     assert.match(JSON.stringify(paths[COLLECTION].post), /How many may use it at once/)
     assert.match(JSON.stringify(paths[COLLECTION].get), /Only those of this product/)
-    const row = '| POST | `/admin/entitlements` | `Platform/Admin` | Gives an entitlement. |'
+    const row = '| POST | `/admin/permissions` | `Platform/Admin` | Gives a permission. |'
     assert.ok(routeRows(ROUTES).split('\n').includes(row))
   })
 })

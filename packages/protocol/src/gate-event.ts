@@ -75,6 +75,8 @@ export type GateEvent =
   | { readonly kind: 'providers-changed' }
   /** Agents were allowed, changed or removed. */
   | { readonly kind: 'agents-changed' }
+  /** A product, agreement or entitlement changed, or what somebody has accepted or begun. */
+  | { readonly kind: 'licences-changed' }
   /** An API was declared, changed or removed. */
   | { readonly kind: 'apis-changed' }
   /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */

@@ -248,6 +248,43 @@ export const HTTP_ERRORS = {
       'Close one, or follow several topics with one pattern; an operator can raise `stream_max_connections_per_user`.',
   },
   'feed.stopping': { status: 503, title: 'The server is stopping', advice: AGAIN },
+  'Licence.Needed': {
+    status: 403,
+    title: 'A licence is needed',
+    advice:
+      '`Products` names what has it, `Reason` says what is missing: an entitlement (`none`, `not_yet`, `expired`), the acceptance of the `agreement`, or the product is `disabled`. See [licences](licences.md).',
+  },
+  'Licence.Places': {
+    status: 403,
+    title: 'All places of the product are in use',
+    advice: 'Leave one of the `Limit` places, or wait until it is free.',
+  },
+  'Licence.Displaced': {
+    status: 403,
+    title: 'Another place uses the product now',
+    advice: 'Stop using the product here; the place can be taken again like a new one.',
+  },
+  'licence.unknown': {
+    status: 404,
+    title: 'There is no such product or agreement',
+    advice: 'List the products with `GET /licences`.',
+  },
+  'licence.bad_body': { status: 422, title: 'The body is invalid', advice: 'Correct the faults listed in `Faults`.' },
+  'licence.other_version': {
+    status: 409,
+    title: 'The agreement has another version',
+    advice: 'Read the current version, and accept that.',
+  },
+  'licence.no_trial': {
+    status: 409,
+    title: 'A trial of the product cannot begin',
+    advice: '`detail` has the reason; each user can have one trial of a product, ever.',
+  },
+  'decision.bad_request': {
+    status: 400,
+    title: 'The request for a decision is malformed',
+    advice: 'Correct what `detail` names; see the AuthZEN Authorization API 1.0.',
+  },
   'provider.unavailable': {
     status: 503,
     title: 'Another provider does not answer',

@@ -54,6 +54,7 @@ export { limitRights, type RoleRights, rightsByRole } from './role-rights.ts'
 export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
 export {
   AGENT_PATH,
+  DECISIONS_SCOPE,
   IDENTITY_AUDIENCE,
   isPlatformScope,
   isReservedScope,

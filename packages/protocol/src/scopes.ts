@@ -30,6 +30,9 @@ export const IDENTITY_AUDIENCE = 'identity'
 /** The right to provision users. It exists where SCIM is on; clients are registered for it, and no role gives it. */
 export const PROVISIONING_SCOPE = 'Identity/Provisioning'
 
+/** The right to ask what others may use of products (AuthZEN). Clients are registered for it, and no role gives it. */
+export const DECISIONS_SCOPE = 'Platform/Decisions'
+
 /** They request claims about the user, or a refresh token. The last two are those of OpenID Connect Core §5.4 that are not offered. */
 const OPENID_SCOPES: ReadonlySet<string> = new Set([
   'openid',
@@ -52,8 +55,9 @@ export function isReservedScope(name: string): boolean {
   return folded.startsWith('identity/') || folded.startsWith('platform/') || OPENID_SCOPES.has(folded)
 }
 
+/** Those that open streams and queries. */
 export function isPlatformScope(scope: string): boolean {
-  return scope.startsWith('Platform/')
+  return scope.startsWith('Platform/') && scope !== DECISIONS_SCOPE
 }
 
 /**
@@ -61,7 +65,7 @@ export function isPlatformScope(scope: string): boolean {
  * feeds and topics that name it; the built-in ones also open those that name none.
  */
 export function opensPlatform(scope: string): boolean {
-  return isPlatformScope(scope) || (isRight(scope) && !scope.startsWith('Identity/'))
+  return scope !== DECISIONS_SCOPE && (isPlatformScope(scope) || (isRight(scope) && !scope.startsWith('Identity/')))
 }
 
 /** RFC 9068 §2.2: the audience is the API of the scope, never the client. */

@@ -85,9 +85,10 @@ function recordForbidden(caller: Principal, { address, id }: Context, route: Adm
   })
 }
 
-function send(context: Context, route: AdminRoute, { status, body, lines, headers = {} }: AdminReply): void {
+function send(context: Context, route: AdminRoute, { status, body, text, lines, headers = {} }: AdminReply): void {
   context.setHeaders({ 'cache-control': 'no-store', ...headers })
-  if (lines !== undefined) {
+  if (text !== undefined) context.send(text.type, text.body, status)
+  else if (lines !== undefined) {
     const response = context.stream(route.mediaType ?? 'text/plain', status)
     pipeline(Readable.from(withFailure(context, lines)), response, (error) => {
       if (error != null && !response.destroyed) response.destroy()

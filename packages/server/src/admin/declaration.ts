@@ -9,7 +9,7 @@ export const declarationRoutes: readonly AdminRoute[] = [
     path: '/admin/declaration',
     scope: 'Identity/Admin',
     summary:
-      'Shows all that a declarative file can describe as such a file, without passwords and secrets. Tables, views and what else is changed with `Platform/Admin` need this right as well, tables and views also a node that runs the query service. Above 10,000 clients there is no such file.',
+      'Shows all that a declarative file can describe as such a file, without passwords and secrets. Tables, views and what else is changed with `Platform/Admin` need this right as well, tables and views also a node that runs the query service. Above 10,000 clients or entitlements there is no such file.',
     query: { users: '`false` leaves the users out. Above 10,000 users they must be left out.' },
     reply:
       '{"declaration": the file, "omitted": [what a file cannot describe, such as indexes and default values]}. A client with a secret has {"env": "CLIENT_SECRET_…"}: the variable with the secret where the file is applied.',

@@ -46,6 +46,8 @@ export interface AdminCall {
 export interface AdminReply {
   readonly status?: number
   readonly body?: unknown
+  /** Instead of JSON. */
+  readonly text?: { readonly type: string; readonly body: string }
   /** Lines of an export, streamed. */
   readonly lines?: AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>

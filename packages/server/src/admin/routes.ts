@@ -1,10 +1,13 @@
 /** All administration routes. */
 import { AGENTS } from '../resources/agents.ts'
+import { AGREEMENTS } from '../resources/agreements.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CLIENTS } from '../resources/clients.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
+import { ENTITLEMENTS } from '../resources/entitlements.ts'
 import { FEEDS } from '../resources/feeds.ts'
+import { PRODUCTS } from '../resources/products.ts'
 import { PROVIDERS } from '../resources/providers.ts'
 import { ROLES } from '../resources/roles.ts'
 import { USERS } from '../resources/users.ts'
@@ -16,6 +19,7 @@ import { columnRoutes } from './columns.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes, showUsage } from './feeds.ts'
 import { identityRoutes } from './identities.ts'
+import { licenceRoutes } from './licences.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
@@ -24,6 +28,7 @@ import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
 import { scopeRoutes } from './scopes.ts'
 import { signedInRoutes } from './signed-in.ts'
+import { usageRoutes } from './usage.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
 import { passwordRoutes, requireBreakGlass, USER_SPECIALS } from './users.ts'
@@ -56,6 +61,11 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     listDetails: (feeds, env) => Promise.all(feeds.map((feed) => showUsage(feed, env))),
   }),
   ...feedRoutes,
+  ...resourceRoutes(PRODUCTS),
+  ...resourceRoutes(AGREEMENTS),
+  ...resourceRoutes(ENTITLEMENTS),
+  ...licenceRoutes,
+  ...usageRoutes,
   ...columnRoutes,
   ...platformRoutes,
   ...activityRoutes,

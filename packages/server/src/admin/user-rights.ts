@@ -1,5 +1,6 @@
 /** What a user may do, as the platform would decide it: scopes through roles, tables with their rows, topics of the stream. */
 
+import { showLicences } from './licences.ts'
 import type { UserRights } from './ports.ts'
 import { pageQuery, readPage } from './request/page.ts'
 import { type AdminCall, type AdminRoute, part } from './route.ts'
@@ -14,9 +15,12 @@ export const userRightsRoutes: readonly AdminRoute[] = [
       'Shows what a user may do: roles and their scopes, tables with rights and row filter, page by page, and topics of the stream. An application may be allowed less.',
     query: { ...pageQuery('Tables', 'name'), prefix: 'Only tables whose names begin with this; case-insensitive.' },
     reply:
-      '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service.',
-    async run(call, { stores, activity }) {
-      const { id, username, disabled, roles, attributes, rights } = await findUser(stores, part(call, 'user'))
+      '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service. With products also "licences": [{"product", "access", "reason", "until", "kind"}].',
+    async run(call, env) {
+      const { stores, activity } = env
+      const found = await findUser(stores, part(call, 'user'))
+      const { id, username, disabled, roles, attributes, rights } = found
+      const licences = await showLicences(found, env)
       const held = (await stores.roles.list()).filter(({ name }) => roles.includes(name))
       const user: UserRights = { subject: id, username, roles, attributes, scopes: [...rights].sort() }
       const page = { ...readPage(call), prefix: call.query.prefix ?? '' }
@@ -30,6 +34,7 @@ export const userRightsRoutes: readonly AdminRoute[] = [
           scopes: user.scopes,
           tables: tables === undefined ? null : { items: tables.items, next: nextPath(call, tables.next) },
           topics: (await activity.listTopics(user.scopes)) ?? null,
+          ...(licences.length > 0 && { licences }),
         },
       }
     },

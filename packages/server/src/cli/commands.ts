@@ -49,6 +49,23 @@ For container health checks. Run it with the settings of the server: it uses the
     load: async () => (await import('./apply.ts')).apply,
   },
   {
+    name: 'usage',
+    options: {
+      '--month': { value: 'MONTH', help: 'such as 2026-11' },
+      '--zone': { value: 'ZONE', help: 'the time zone of the month (default UTC)' },
+      '--product': { value: 'PRODUCT', help: 'only this product' },
+      '--head': { value: 'SEQ', help: 'the last row of the audit log that counts (default: the newest)' },
+      '--from': { value: 'FILE', help: 'an exported audit log, whose chain is verified, instead of a server' },
+      '--json': { help: 'print the report as JSON' },
+    },
+    settings: true,
+    summary: 'Reports who used which product of market data in a month, as CSV.',
+    notes:
+      'The report comes from the audit log alone: a server, and its log as "gatehouse audit export" writes it, give the same bytes.',
+    examples: ['usage --month 2026-11 > usage.csv', 'usage --month 2026-11 --from audit.ndjson'],
+    load: async () => (await import('./usage.ts')).usage,
+  },
+  {
     name: 'schema',
     summary: 'Prints the JSON Schema of the declarative file.',
     examples: ['schema > gatehouse.schema.json'],

@@ -13,6 +13,7 @@ import {
   parsePushedLifetime,
   parseSeconds,
   parseSigningAlgs,
+  parseText,
   parseTokenLifetime,
   parseWebOrigins,
 } from './parsers.ts'
@@ -98,6 +99,16 @@ export const IDENTITY_SETTINGS = {
     'false',
     parseBoolean,
     'Serve SCIM 2.0 at /scim/v2, where clients with Identity/Provisioning create, change and disable users.',
+  ),
+  authzen: setting(
+    'false',
+    parseBoolean,
+    'Answer what users and clients may use of products by the AuthZEN Authorization API 1.0 at /access/v1, for clients with Platform/Decisions.',
+  ),
+  licenceFirm: setting(
+    '',
+    parseText,
+    'The attribute of users and clients whose value the usage report of market data has as the firm. Empty: none.',
   ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(

@@ -2,7 +2,8 @@
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { sharedNames, type TakenNames, takenNames } from '../resources/controller-names.ts'
-import { type AnySection, byKey } from '../resources/define-resource.ts'
+import { type AnySection, byKey, type Known } from '../resources/define-resource.ts'
+import { PRODUCTS } from '../resources/products.ts'
 import { listResources } from '../resources/resources.ts'
 import { type DeclaredTable, TABLES } from '../resources/tables.ts'
 import { type DeclaredView, VIEWS } from '../resources/views.ts'
@@ -10,6 +11,7 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
+import type { Agreement, Product } from '../store/licences/products.ts'
 import { wantedScopes } from './api-changes.ts'
 import { declaredSecretFaults, repeatedKeys, sectionFaults, togetherFaults } from './sections.ts'
 import type { Declaration } from './shape.ts'
@@ -22,6 +24,9 @@ export interface KnownApis {
   readonly provisioning?: boolean
   readonly signingKeys?: readonly StoredKey[]
   readonly resources?: readonly AnySection[]
+  /** Undefined where those in the database are not known yet. */
+  readonly products?: Iterable<Product>
+  readonly agreements?: Iterable<Pick<Agreement, 'id'>>
 }
 
 /** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
@@ -30,7 +35,13 @@ export function checkMeaning(
   existingRoles: Iterable<string>,
   taken: TakenNames = takenNames(),
   existingAttributes: Iterable<AttributeDefinition> = [],
-  { apis: existingApis = [], provisioning = false, signingKeys = [], resources = listResources() }: KnownApis = {},
+  {
+    apis: existingApis = [],
+    provisioning = false,
+    signingKeys = [],
+    resources = listResources(),
+    ...stored
+  }: KnownApis = {},
 ): Fault[] {
   const known = wantedScopes(declaration, existingApis, { provisioning })
   const { roles = [], attributes = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
@@ -38,7 +49,10 @@ export function checkMeaning(
   const definitions = new Map(
     [...existingAttributes, ...attributes.map(ATTRIBUTES.toItem)].map((definition) => [definition.name, definition]),
   )
-  const all = { scopes: known, roles: roleNames, attributes: definitions, signingKeys, controllers: taken }
+  const all = {
+    ...{ scopes: known, roles: roleNames, attributes: definitions, signingKeys, controllers: taken },
+    ...knownLicences(declaration, stored),
+  }
   return [
     ...resources.flatMap((resource) => repeatedKeys(resource, declaration)),
     ...[TABLES, VIEWS].flatMap((section) => repeatedKeys(section, declaration)),
@@ -50,6 +64,18 @@ export function checkMeaning(
     ...sectionFaults(VIEWS, declaration, all),
     ...viewsNamedAsTables(views, tables),
   ]
+}
+
+/** Those in the database, and those of the file. */
+function knownLicences(
+  { products = [], agreements = [] }: Declaration,
+  stored: Pick<KnownApis, 'products' | 'agreements'>,
+): Pick<Known, 'products' | 'agreements'> {
+  const all = stored.products && [...stored.products, ...products.map(PRODUCTS.toItem)]
+  return {
+    products: all && new Map(all.map((product) => [product.name, product])),
+    agreements: stored.agreements && new Set([...stored.agreements, ...agreements].map(({ id }) => id)),
+  }
 }
 
 function viewsNamedAsTables(views: readonly DeclaredView[], tables: readonly DeclaredTable[]): Fault[] {

@@ -186,6 +186,8 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
         provisioning: env.provisioning ?? false,
         resources,
         signingKeys: await stores.signingKeys.list(),
+        products: state.products.values(),
+        agreements: state.agreements.values(),
       },
     ),
     ...(await scopeRemovalFaults(declaration, state, stores, resources)),

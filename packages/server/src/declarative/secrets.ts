@@ -1,4 +1,4 @@
-/** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
+/** Resolves secrets given as `{"env": …}` or `{"file": …}`, and texts given as files. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DeclaredSecret } from '../resources/declared-secret.ts'
@@ -22,8 +22,14 @@ export function resolveSecrets(
 ): { readonly resolved: Declaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   const resolved = resources.flatMap((resource) => {
-    const { section, secret } = resource
+    const { section, secret, readFiles } = resource
     const declared = declaredIn(declaration, resource)
+    if (declared !== undefined && readFiles !== undefined) {
+      const items = declared.map((each, index) =>
+        readFiles(each, (member, file) => readText(`${section}[${index}].${member}`, file)),
+      )
+      return [[section, items] as const]
+    }
     if (secret === undefined || declared === undefined) return []
     const items = declared.map((each, index) => {
       const given: DeclaredSecret | undefined = Reflect.get(each, secret.member)
@@ -36,6 +42,12 @@ export function resolveSecrets(
     return [[section, items] as const]
   })
   return { resolved: { ...declaration, ...Object.fromEntries(resolved) }, faults }
+
+  function readText(path: string, file: string): string {
+    const found = findSecret({ file }, sources)
+    if ('fault' in found) faults.push({ path, text: found.fault })
+    return 'text' in found ? found.text : ''
+  }
 }
 
 export function findSecret(

@@ -31,8 +31,8 @@ export function sectionFaults(resource: AnySection, declaration: object, known: 
 
 /** Keys that are declared twice. */
 export function repeatedKeys(resource: AnySection, declaration: object): Fault[] {
-  const { section, key } = resource
-  return duplicates(section, key, declaredIn(declaration, resource) ?? [], (item) => foldedKey(resource, item))
+  const { section } = resource
+  return duplicates(section, resource, declaredIn(declaration, resource) ?? [], (item) => foldedKey(resource, item))
 }
 
 /** Those in the database that stay: pruning removes the others of each list that is in the file. */
@@ -46,7 +46,7 @@ export function keptItems<Item>(
 
 /** Those in the database that stay as they are: the file does not declare them either. */
 export function undeclaredItems<Item extends object>(
-  resource: Pick<Section<Item, never>, 'section' | 'key' | 'foldKey'>,
+  resource: Pick<Section<Item, never>, 'section' | 'key' | 'makeKey' | 'foldKey'>,
   declaration: { readonly prune?: boolean },
   existing: Iterable<Item>,
 ): readonly Item[] {

@@ -2,12 +2,15 @@
 
 import type { XStatic } from 'typebox/schema'
 import { AGENTS } from '../resources/agents.ts'
+import { AGREEMENTS } from '../resources/agreements.ts'
 import { APIS } from '../resources/apis.ts'
 import { ATTRIBUTES } from '../resources/attributes.ts'
 import { CLIENTS } from '../resources/clients.ts'
 import { CONTROLLERS } from '../resources/controllers.ts'
 import type { AnySection } from '../resources/define-resource.ts'
+import { ENTITLEMENTS } from '../resources/entitlements.ts'
 import { FEEDS } from '../resources/feeds.ts'
+import { PRODUCTS } from '../resources/products.ts'
 import { PROVIDERS } from '../resources/providers.ts'
 import { listResources } from '../resources/resources.ts'
 import { ROLES } from '../resources/roles.ts'
@@ -47,6 +50,9 @@ export const DECLARATION = {
     providers: PROVIDERS.list,
     feeds: FEEDS.list,
     agents: AGENTS.list,
+    agreements: AGREEMENTS.list,
+    products: PRODUCTS.list,
+    entitlements: ENTITLEMENTS.list,
     prune: flag('Remove what is not in this file, of each list that is.'),
   }),
 } as const

@@ -69,6 +69,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
     case 'controllers-changed':
     case 'feeds-changed':
     case 'providers-changed':
+    case 'licences-changed':
     case 'apis-changed':
     case 'agents-changed':
     case 'nodes-asked':

@@ -56,6 +56,13 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   scim_groups: 'moved',
   scim_tokens: 'moved',
   scim_clients: 'moved',
+  products: 'moved',
+  agreements: 'moved',
+  entitlements: 'moved',
+  acceptances: 'moved',
+  licence_statuses: 'moved',
+  trials: 'moved',
+  licence_places: 'moved',
 }
 
 /** A column as the database describes it. */

@@ -16,6 +16,7 @@ export async function refuseUsed(
   const { name, claim } = before
   const apis = claim === undefined || claim === after?.claim ? [] : apisWithClaim(claim, await stores.apis.list())
   if (after !== undefined) return usedBy(name, apis)
+  const products = await stores.licences.entitlements.productsFor('attribute', name, MOST_NAMED)
   const clients = await stores.attributes.clientsWith(name, MOST_NAMED)
   const providers = (await stores.providers.list()).filter(({ rules }) =>
     rules.some((rule) => 'attribute' in rule && rule.attribute === name),
@@ -25,6 +26,7 @@ export async function refuseUsed(
     ...clients.map((client) => `the client ${client}`),
     ...apis,
     ...providers.map(({ id }) => `the provider ${id}`),
+    ...products.map((product) => `entitlements to ${product}`),
   ])
 }
 

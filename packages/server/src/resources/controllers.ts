@@ -145,7 +145,7 @@ function controllerFaults(
   const milliseconds = timeout === undefined ? undefined : readDuration(timeout)
   if (milliseconds !== undefined && (milliseconds < SHORTEST_TIMEOUT || milliseconds > LONGEST_TIMEOUT))
     fault('timeout', 'must be from 100 milliseconds to 1 hour')
-  return [...faults, ...duplicates('topics', 'name', topics)]
+  return [...faults, ...duplicates('topics', { key: 'name' }, topics)]
 }
 
 function toController(controller: DeclaredController): RemoteController {

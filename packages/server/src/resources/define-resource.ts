@@ -14,6 +14,7 @@ import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import type { PublishInside } from '../store/cluster/event-transaction.ts'
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
+import type { Product } from '../store/licences/products.ts'
 import type { Stores } from '../store/stores.ts'
 import type { TakenNames } from './controller-names.ts'
 
@@ -29,6 +30,8 @@ export interface Section<Item extends object, Declared extends object> {
   readonly section: string
   /** The member that identifies one, or several that do together. */
   readonly key: string | readonly string[]
+  /** Makes the key of what has none yet from its other members. */
+  makeKey?(item: object): string
   /** Keys that differ only in what this removes, such as upper case, are the same. */
   foldKey?(key: string): string
   /** The schema of its list in the declarative file, with one line of help for each member. */
@@ -59,6 +62,8 @@ export interface Section<Item extends object, Declared extends object> {
     memberPath: (key: string) => string,
   ): Fault[]
   readonly secret?: SecretMember<Item, Declared>
+  /** With the content of the files that a declaration names; `read` takes the member and the path of a file. */
+  readFiles?(declared: Declared, read: (member: string, file: string) => string): object
   /** Whether an exported file has the section only if there is one. */
   readonly isExportedIfAny?: true
 }
@@ -216,6 +221,7 @@ type ChangedEvent =
   | 'attributes-changed'
   | 'controllers-changed'
   | 'feeds-changed'
+  | 'licences-changed'
   | 'providers-changed'
 
 /** What its events in the audit log are called: agents are allowed. */
@@ -277,6 +283,10 @@ export interface KnownLists {
   /** Names. */
   readonly roles: ReadonlySet<string>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
+  /** Undefined where those in the database are not known yet. */
+  readonly products?: ReadonlyMap<string, Product> | undefined
+  /** Ids of agreements; undefined where those in the database are not known yet. */
+  readonly agreements?: ReadonlySet<string> | undefined
   /** None before the first start. */
   readonly signingKeys: readonly StoredKey[]
 }
@@ -343,7 +353,7 @@ export interface ResourceCommandTexts {
   readonly add: CommandText & {
     /** Its name, if not `add`. */
     readonly verb?: string
-    readonly argument?: string
+    readonly argument?: string | readonly string[]
     done?(key: string, made: JsonObject): string
   }
   /** With options of its own, where it does not have those of `add`. */
@@ -388,7 +398,8 @@ export function keyMembers({ key }: Pick<AnySection, 'key'>): readonly string[] 
 }
 
 /** A key of several members is one text: their values as in an address, with slashes. */
-export function readKey({ key }: Pick<AnySection, 'key'>, item: object): string {
+export function readKey({ key, makeKey }: Pick<AnySection, 'key' | 'makeKey'>, item: object): string {
+  if (makeKey !== undefined) return makeKey(item)
   return typeof key === 'string'
     ? String(Reflect.get(item, key))
     : joinKey(key.map((member) => Reflect.get(item, member)))
@@ -410,13 +421,13 @@ export function keyPath({ key }: Pick<AnySection, 'key'>, text: string): string 
 
 /** By key, where keys are compared. */
 export function byKey<Item extends object>(
-  resource: Pick<Section<Item, never>, 'key' | 'foldKey'>,
+  resource: Pick<Section<Item, never>, 'key' | 'makeKey' | 'foldKey'>,
   items: Iterable<Item>,
 ): Map<string, Item> {
   return new Map(Array.from(items, (item) => [foldedKey(resource, item), item]))
 }
 
-export function foldedKey(resource: Pick<AnySection, 'key' | 'foldKey'>, item: object): string {
+export function foldedKey(resource: Pick<AnySection, 'key' | 'makeKey' | 'foldKey'>, item: object): string {
   const key = readKey(resource, item)
   return resource.foldKey?.(key) ?? key
 }
@@ -433,10 +444,11 @@ export function checkItemShape<Declared extends object>(
 /** Keys of a list that are there twice. */
 export function duplicates<Item extends object>(
   list: string,
-  key: AnySection['key'],
+  section: Pick<AnySection, 'key' | 'makeKey'>,
   items: readonly Item[],
-  fold: (item: Item) => string = (item) => readKey({ key }, item),
+  fold: (item: Item) => string = (item) => readKey(section, item),
 ): Fault[] {
+  const { key, makeKey } = section
   const first = new Map<string, number>()
   return items.flatMap((item, index) => {
     const name = fold(item)
@@ -446,8 +458,8 @@ export function duplicates<Item extends object>(
       ? []
       : [
           {
-            path: `${list}[${index}]${typeof key === 'string' ? `.${key}` : ''}`,
-            text: `"${readKey({ key }, item)}" is already the name of ${list}[${earlier}]`,
+            path: `${list}[${index}]${typeof key === 'string' && makeKey === undefined ? `.${key}` : ''}`,
+            text: `"${readKey(section, item)}" is already the name of ${list}[${earlier}]`,
           },
         ]
   })

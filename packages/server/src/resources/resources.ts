@@ -3,13 +3,16 @@
 import type { DefinitionStore } from '../store/database/definitions.ts'
 import type { Stores } from '../store/stores.ts'
 import { AGENTS } from './agents.ts'
+import { AGREEMENTS } from './agreements.ts'
 import { readPages } from './all-pages.ts'
 import { APIS } from './apis.ts'
 import { ATTRIBUTES } from './attributes.ts'
 import { CLIENTS } from './clients.ts'
 import { CONTROLLERS } from './controllers.ts'
 import { type AnyResource, byKey, readKey } from './define-resource.ts'
+import { ENTITLEMENTS } from './entitlements.ts'
 import { FEEDS } from './feeds.ts'
+import { PRODUCTS } from './products.ts'
 import { PROVIDERS } from './providers.ts'
 import { ROLES } from './roles.ts'
 import { USERS } from './users.ts'
@@ -24,6 +27,9 @@ export const RESOURCES = {
   controllers: CONTROLLERS,
   feeds: FEEDS,
   agents: AGENTS,
+  agreements: AGREEMENTS,
+  products: PRODUCTS,
+  entitlements: ENTITLEMENTS,
 } as const satisfies Readonly<Record<string, AnyResource>>
 
 /** All items in the database, by section and key. */

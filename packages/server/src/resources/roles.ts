@@ -1,5 +1,5 @@
 /** Roles, which give scopes to users. */
-import { LONGEST_NAME, NAME, PROVISIONING_SCOPE, SCOPES } from 'gatehouse-protocol'
+import { DECISIONS_SCOPE, LONGEST_NAME, NAME, PROVISIONING_SCOPE, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { closed, flag, list, shortList, text, words } from '../schema/builders.ts'
@@ -8,6 +8,7 @@ import type { Role } from '../store/accounts/roles.ts'
 import { putRole } from '../store/scim/provisioned-roles.ts'
 import { APIS, describeUnknownScope, LONGEST_SCOPE, SCOPE_NAME } from './apis.ts'
 import type { Known, Resource } from './define-resource.ts'
+import { refuseEntitled } from './entitlement-uses.ts'
 
 export type DeclaredRole = XStatic<typeof ROLE>
 
@@ -53,6 +54,8 @@ export const ROLES = {
   namedScopes: ({ scopes }) => scopes,
   refersTo: ['scopes'],
   faults: roleFaults,
+  refusal: async ({ name }, after, { stores }) =>
+    after === undefined ? refuseEntitled('role', name, stores) : undefined,
   isNewerThanNodes: ({ provisioned }) => provisioned === true,
   store: ({ roles }) => roles,
   put: async (role, { stores, revocations }) => {
@@ -112,7 +115,7 @@ export const ROLES = {
 function roleFaults({ scopes = [] }: DeclaredRole, { scopes: known }: Pick<Known, 'scopes'>): Fault[] {
   return scopes.flatMap((scope, index) => {
     const path = `scopes[${index}]`
-    if (scope === PROVISIONING_SCOPE)
+    if (scope === PROVISIONING_SCOPE || scope === DECISIONS_SCOPE)
       return [{ path, text: `${scope} cannot be given by a role: register the client for it` }]
     return known.has(scope) ? [] : [{ path, text: describeUnknownScope(scope, known.scopes()) }]
   })

@@ -107,7 +107,7 @@ export const TABLES = {
 
 function tableFaults(table: DeclaredTable, { scopes }: Pick<Known, 'scopes'>): Fault[] {
   return [
-    ...duplicates('columns', 'name', table.columns, ({ name }) => name.toLowerCase()),
+    ...duplicates('columns', { key: 'name' }, table.columns, ({ name }) => name.toLowerCase()),
     ...table.columns.flatMap((column, index) =>
       columnFaults(column).map(({ path, text: reason }) => ({ path: `columns[${index}].${path}`, text: reason })),
     ),

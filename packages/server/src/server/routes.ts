@@ -16,7 +16,9 @@ import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { Identity } from '../identity/identity.ts'
 import { type IdentityRoutesOptions, identityGroups } from '../identity/routes.ts'
+import { lazily } from '../lib/once.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail } from '../mail/mail.ts'
 import type { StartParts } from '../site/start.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
@@ -40,6 +42,8 @@ export interface RouteParts {
   readonly attributesChanged: () => Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+  /** Logs what failed in the background. */
+  readonly onError: (error: unknown, text: string) => void
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
@@ -58,6 +62,10 @@ export interface RouteParts {
   readonly runsIdentity: boolean
   /** Whether SCIM is served. */
   readonly scim: boolean
+  /** Whether decisions are answered (AuthZEN). */
+  readonly authzen: boolean
+  /** The attribute with the firm, for the usage report; empty: none. */
+  readonly licenceFirm: string
   /** What the OpenID document says. */
   readonly discovery: IdentityRoutesOptions['discovery']
   /** Undefined where the console is switched off. */
@@ -82,6 +90,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     },
     ...(parts.runsIdentity ? identityRoutes(parts, cors) : []),
     ...(parts.runsIdentity && parts.scim ? [scimRoutes(parts)] : []),
+    ...(parts.runsIdentity ? licenceRoutes(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
@@ -178,6 +187,68 @@ function scimRoutes(parts: RouteParts): LazyRouteGroups {
   }
 }
 
+/** Loaded by the first request that asks about licences. */
+function licenceRoutes(parts: RouteParts, cors: CorsPolicy): readonly LazyRouteGroups[] {
+  const { resources, identity, bus, rateLimits } = parts
+  const { database, stores, audit, clock } = resources
+  const issuer = identity.issuer.name
+  const open = lazily(async () => {
+    const { openLicences } = await import('../licences/licences.ts')
+    return openLicences({ stores, bus, clock })
+  })
+  const openHandlerPlaces = lazily(async () => {
+    const { openPlaces } = await import('../licences/licences.ts')
+    const { metrics, licenceFirm: firm } = parts
+    const onError = exceptOutages((error) => parts.onError(error, 'the places of products could not be checked'))
+    const places = openPlaces({ licences: await open(), database, bus, audit, clock, metrics, firm, onError })
+    parts.stopping.addEventListener('abort', () => void places.close(), { once: true })
+    return places
+  })
+  return [
+    {
+      at: ['/licences'],
+      limit: 'pages',
+      async load() {
+        const { licenceGroup } = await import('../licences/licences.ts')
+        const { receive } = bus
+        return [{ ...licenceGroup({ licences: await open(), database, clock, audit, issuer, receive }), cors }]
+      },
+    },
+    {
+      at: ['/licences/places'],
+      limit: 'query',
+      async load() {
+        const { placesGroup } = await import('../licences/licences.ts')
+        const requireCaller = await loadCaller()
+        return [placesGroup({ licences: await open(), openPlaces: openHandlerPlaces, requireCaller })]
+      },
+    },
+    ...(parts.authzen ? [{ at: AUTHZEN_PATHS, limit: 'query', load: loadDecisions } as const] : []),
+  ]
+
+  async function loadCaller() {
+    const { clientCaller } = await import('../identity/clients/client-caller.ts')
+    const { authenticate, checkProof, clients, secretThrottle, assertionFault } = identity
+    return clientCaller({
+      authenticate,
+      checkProof,
+      clients,
+      secretThrottle,
+      assertionFault,
+      rateLimits,
+      audit,
+      clock,
+    })
+  }
+
+  async function loadDecisions(): Promise<readonly RouteGroup[]> {
+    const { authzenGroup } = await import('../licences/licences.ts')
+    return [authzenGroup({ licences: await open(), stores, issuer, requireCaller: await loadCaller() })]
+  }
+}
+
+const AUTHZEN_PATHS = ['/access/v1', '/.well-known/authzen-configuration']
+
 function consoleRoutes(
   { pages: { brand, base }, identity }: RouteParts,
   options: NonNullable<RouteParts['console']>,
@@ -269,13 +340,16 @@ async function loadClientLibrary(cors: CorsPolicy): Promise<readonly RouteGroup[
   return [clientLibraryGroup(cors)]
 }
 
-async function loadOpenApi({ identity, query, streaming, feeds, scim }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadOpenApi(parts: RouteParts): Promise<readonly RouteGroup[]> {
+  const { identity, query, streaming, feeds, scim } = parts
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
   if (query !== undefined) described.push(...(await (await import('../query/index.ts')).describeRoutes()))
   if (streaming !== undefined) described.push(...(await (await import('../streaming/streaming.ts')).describeRoutes()))
   if (feeds !== undefined) described.push(...(await (await import('../feeds/feeds.ts')).describeRoutes()))
+  if (parts.runsIdentity)
+    described.push(...(await (await import('../licences/licences.ts')).describeRoutes({ authzen: parts.authzen })))
   if (scim) described.push(...(await (await import('../scim/routes.ts')).describeRoutes()))
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

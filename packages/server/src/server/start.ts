@@ -185,6 +185,8 @@ function answerRequests(
       readiness,
       runsIdentity: runs(config, 'identity'),
       scim: config.scim,
+      authzen: config.authzen,
+      licenceFirm: config.licenceFirm,
       discovery: config.discovery,
       console: config.console
         ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined, wire }
@@ -206,6 +208,7 @@ function answerRequests(
       feeds,
       mail,
       stopping: state.stopping,
+      onError: (error, text) => logger.error({ err: error }, text),
       prices: query && base.market?.prices(query, base.clock),
     }),
     base: basePath,

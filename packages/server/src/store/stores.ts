@@ -23,6 +23,7 @@ import type { Database } from './database/database.ts'
 import { createDefinitions, type DefinitionTable } from './database/definitions.ts'
 import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createLicences } from './licences/licences.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
@@ -62,6 +63,7 @@ export function createStores(
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, { clock, isUpgrading: async () => (await nodes.older()).length > 0 }),
     providers: createProviders(db, clock),
+    licences: createLicences(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),

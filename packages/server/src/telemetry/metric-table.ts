@@ -77,6 +77,11 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_licence_refused_total: counter(
+    'Places of products that were refused, by product and error code.',
+    'product',
+    'reason',
+  ),
   gatehouse_mail_total: counter(
     'Mails by kind and outcome: "sent", "postponed" (one attempt failed), "refused" by the mail server, "expired", "dropped" (not to be sent), "throttled".',
     'kind',

@@ -135,6 +135,12 @@ async function readKnown(
     scopes: new KnownScopes(refersTo.includes('scopes') ? await stores.apis.list() : [], { provisioning }),
     roles: new Set(roles.map(({ name }) => name)),
     attributes: new Map(attributes.map((attribute) => [attribute.name, attribute])),
+    products: refersTo.includes('products')
+      ? new Map((await stores.licences.products.list()).map((product) => [product.name, product]))
+      : undefined,
+    agreements: refersTo.includes('agreements')
+      ? new Set((await stores.licences.agreements.list()).map(({ id }) => id))
+      : undefined,
     signingKeys: refersTo.includes('signingKeys') ? await stores.signingKeys.list() : [],
     controllers: takenNames(loadedControllers),
     issuer,

@@ -1,10 +1,13 @@
 /** The administration commands, as commands of the program. */
 import { AGENTS } from '../../resources/agents.ts'
+import { AGREEMENTS } from '../../resources/agreements.ts'
 import { APIS } from '../../resources/apis.ts'
 import { ATTRIBUTES } from '../../resources/attributes.ts'
 import { CLIENTS } from '../../resources/clients.ts'
 import { CONTROLLERS } from '../../resources/controllers.ts'
+import { ENTITLEMENTS } from '../../resources/entitlements.ts'
 import { FEEDS } from '../../resources/feeds.ts'
+import { PRODUCTS } from '../../resources/products.ts'
 import { PROVIDERS } from '../../resources/providers.ts'
 import { ROLES } from '../../resources/roles.ts'
 import { USERS } from '../../resources/users.ts'
@@ -18,6 +21,7 @@ import { COLUMN_COMMANDS } from './column-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { readControllerTopics } from './controller-topics.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
+import { LICENCE_COMMANDS, readAgreementTexts, readEntitlementAttribute } from './licence-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
@@ -51,6 +55,10 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...resourceCommands(CONTROLLERS, ({ args }) => ({ topics: readControllerTopics(args) })),
   ...resourceCommands(FEEDS),
   ...FEED_COMMANDS,
+  ...resourceCommands(PRODUCTS),
+  ...resourceCommands(AGREEMENTS, readAgreementTexts),
+  ...resourceCommands(ENTITLEMENTS, readEntitlementAttribute),
+  ...LICENCE_COMMANDS,
   ...COLUMN_COMMANDS,
   ...PLATFORM_COMMANDS,
   ...CONFIG_COMMANDS,

@@ -31,7 +31,7 @@ export function resourceCommands(resource: AnyResource, readOthers: ReadOthers =
   const one = ({ positionals: key }: Arguments) =>
     [collection, ...key.slice(0, positionals.length).map(segment)].join('/')
   const named = (key: readonly string[]) => key.slice(0, positionals.length).join(' ')
-  const added = [...keyMembers(resource), ...Object.keys(others)]
+  const added = [...(resource.makeKey === undefined ? keyMembers(resource) : []), ...Object.keys(others)]
   const { confirm, done, ...removal } = commands.remove
   const { verb = 'add', argument: newKey = argument, done: made, ...addition } = commands.add
   const body = async (call: AdminCommandCall, command: 'add' | 'set') =>

@@ -227,9 +227,13 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         'address_links',
         'known_browsers',
         'identities',
+        'licence_statuses',
+        'trials',
       ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
+      await db.deleteFrom('acceptances').where('holder', '=', id).execute()
+      await db.deleteFrom('entitlements').where('level', '=', 'user').where('holder', '=', id).execute()
     },
   }
 

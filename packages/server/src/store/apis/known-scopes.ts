@@ -1,5 +1,6 @@
 /** Every scope that this installation knows: the built-in ones and those of its APIs; what each is for, and in which tokens it may be. */
 import {
+  DECISIONS_SCOPE,
   IDENTITY_AUDIENCE,
   isPlatformScope,
   isRight,
@@ -46,7 +47,8 @@ export class KnownScopes {
     this.#byResource = new Map(apis.map((api) => [api.resource, api]))
     this.#own = new Map(apis.flatMap((api) => api.scopes.map((scope) => [scope.name, { ...scope, api }] as const)))
     this.#all = [...SCOPES, ...(provisioning ? [PROVISIONING_SCOPE] : []), ...this.#own.keys()]
-    this.#names = new Set(this.#all)
+    // A client can be registered for it on every server; no list offers it.
+    this.#names = new Set([...this.#all, DECISIONS_SCOPE])
     this.agents = agents && {
       ...agents,
       scopes: agents.scopes.filter((scope) => this.has(scope) && this.isOfPlatform(scope)),

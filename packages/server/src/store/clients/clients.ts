@@ -113,6 +113,8 @@ function changeClients(db: Kysely<Schema>, clock: Clock) {
         'scim_clients',
       ] as const)
         await db.deleteFrom(table).where('client_id', '=', clientId).execute()
+      await db.deleteFrom('acceptances').where('holder', '=', clientId).execute()
+      await db.deleteFrom('entitlements').where('level', '=', 'client').where('holder', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },
   }

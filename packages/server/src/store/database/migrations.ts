@@ -6,6 +6,7 @@
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { agents } from './migrations-of-agents.ts'
+import { licences } from './migrations-of-licences.ts'
 import { mail } from './migrations-of-mail.ts'
 import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
@@ -307,4 +308,5 @@ export const MIGRATIONS: readonly Migration[] = [
   pushedRequests,
   feedGenerations,
   agents,
+  licences,
 ]

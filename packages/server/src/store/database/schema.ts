@@ -1,8 +1,9 @@
 /** The tables of the identity database. Times are in milliseconds, flags are 0 or 1, lists and objects are JSON. */
 import type { Generated } from 'kysely'
 import type { MailTables, ScimTables } from './schema-directory.ts'
+import type { LicenceTables } from './schema-licences.ts'
 
-export interface Schema extends MailTables, ScimTables {
+export interface Schema extends MailTables, ScimTables, LicenceTables {
   schema_version: {
     version: number
     name: string

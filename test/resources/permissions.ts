@@ -6,9 +6,9 @@ import { unknownName } from '../../packages/server/src/resources/names.ts'
 import { closed, flag, number, shortList, text, words } from '../../packages/server/src/schema/builders.ts'
 import type { Stores } from '../../packages/server/src/store/stores.ts'
 
-type Declared = XStatic<typeof ENTITLEMENT>
+type Declared = XStatic<typeof PERMISSION>
 
-interface Entitlement {
+interface Permission {
   readonly product: string
   readonly who: string
   readonly from: string
@@ -22,7 +22,7 @@ interface Entitlement {
 const DAY = /^\d{4}-\d{2}-\d{2}$/.source
 const MOST_SEATS = 1_000
 
-const ENTITLEMENT = closed(['product', 'who', 'from'], {
+const PERMISSION = closed(['product', 'who', 'from'], {
   product: text({ minLength: 1, maxLength: 64, description: 'The product.' }),
   who: text({ minLength: 1, maxLength: 128, description: 'A role.' }),
   from: text({ pattern: DAY, description: 'The first day.' }),
@@ -32,32 +32,32 @@ const ENTITLEMENT = closed(['product', 'who', 'from'], {
   licence_key: SECRET,
 })
 
-/** The table of audit events has no entitlements yet: a release adds three lines there. */
-const NOUN: Resource<Entitlement, Declared>['noun'] = JSON.parse('"entitlement"')
+/** The table of audit events has no permissions yet: a release adds three lines there. */
+const NOUN: Resource<Permission, Declared>['noun'] = JSON.parse('"permission"')
 
-export const TABLE = `create table entitlements (
+export const TABLE = `create table permissions (
   product text not null, who text not null, "from" text not null, definition text not null,
   created_at bigint not null, updated_at bigint not null, primary key (product, who, "from"))`
 
 const store = ({ definitions }: Stores) =>
-  definitions<Entitlement>({
-    table: 'entitlements',
+  definitions<Permission>({
+    table: 'permissions',
     key: ['product', 'who', 'from'],
     absent: { digest: undefined },
   })
 
-export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
+export const PERMISSIONS: Resource<Permission, Declared> = {
   noun: NOUN,
-  section: 'entitlements',
+  section: 'permissions',
   key: ['product', 'who', 'from'],
   scope: 'Platform/Admin',
-  list: shortList(ENTITLEMENT, 'What roles may use of products.'),
+  list: shortList(PERMISSION, 'What roles may use of products.'),
   patterns: [[DAY, 'must be a day such as 2026-01-31']],
   toItem: ({ product, who, from, seats = 1, note = '', paused = false }, before) => ({
     ...{ product, who, from, seats, note, paused },
     digest: before?.digest,
   }),
-  present: (entitlement) => ({ ...declare(entitlement), seats: entitlement.seats, paused: entitlement.paused }),
+  present: (permission) => ({ ...declare(permission), seats: permission.seats, paused: permission.paused }),
   declare,
   namedScopes: 'none',
   refersTo: ['roles'],
@@ -81,37 +81,37 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
   },
   isExportedIfAny: true,
   store,
-  async put(entitlement, { stores, before, secret }) {
+  async put(permission, { stores, before, secret }) {
     const digest = secret === undefined ? before?.digest : (secret.digest ?? `digest of ${secret.value}`)
-    await store(stores).put({ ...entitlement, digest })
+    await store(stores).put({ ...permission, digest })
     return before === undefined && secret === undefined ? { licence_key: 'a-key-that-is-shown-once' } : undefined
   },
   refusal: async (before, after) =>
     after === undefined && before.seats > 100 ? 'It has more than 100 seats: change it first' : undefined,
   auditDetails: () => ({}),
   routes: {
-    list: 'Lists entitlements page by page.',
-    pages: { things: 'Entitlements', filters: { product: 'Only those of this product.' } },
-    create: 'Gives an entitlement.',
-    show: 'Shows an entitlement.',
-    change: 'Changes an entitlement (JSON merge patch).',
-    remove: 'Takes an entitlement away.',
+    list: 'Lists permissions page by page.',
+    pages: { things: 'Permissions', filters: { product: 'Only those of this product.' } },
+    create: 'Gives a permission.',
+    show: 'Shows a permission.',
+    change: 'Changes a permission (JSON merge patch).',
+    remove: 'Takes a permission away.',
     instead: 'give another',
   },
   actions: [
     {
       name: 'pause',
-      summary: 'Pauses an entitlement.',
-      reply: 'The entitlement.',
+      summary: 'Pauses a permission.',
+      reply: 'The permission.',
       body: closed([], { note: words('Why.') }),
-      async run(entitlement, { stores }, { note = entitlement.note }) {
-        await store(stores).put({ ...entitlement, paused: true, note: String(note) })
+      async run(permission, { stores }, { note = permission.note }) {
+        await store(stores).put({ ...permission, paused: true, note: String(note) })
         return { audit: { event: 'declaration.applied' }, once: { paused_by: 'an operator' } }
       },
       command: {
-        summary: 'Pauses an entitlement.',
+        summary: 'Pauses a permission.',
         options: { '--note': { value: 'TEXT', help: 'why' } },
-        examples: ['entitlement pause news trader 2026-01-01 --note "not paid"'],
+        examples: ['permission pause news trader 2026-01-01 --note "not paid"'],
         confirm: (key) => `Pause ${key}?`,
       },
     },
@@ -125,20 +125,20 @@ export const ENTITLEMENTS: Resource<Entitlement, Declared> = {
     },
     columns: ['product', 'who', 'from', 'seats', 'paused'],
     filters: { '--product': { filter: 'product', value: 'PRODUCT', help: 'only those of this product' } },
-    list: { summary: 'Lists entitlements.', examples: ['entitlement list --product news'] },
-    show: { summary: 'Shows an entitlement.', examples: ['entitlement show news trader 2026-01-01'] },
-    add: { summary: 'Gives an entitlement.', examples: ['entitlement add news trader 2026-01-01 --seats 5'] },
-    set: { summary: 'Changes an entitlement.', examples: ['entitlement set news trader 2026-01-01 --seats 6'] },
+    list: { summary: 'Lists permissions.', examples: ['permission list --product news'] },
+    show: { summary: 'Shows a permission.', examples: ['permission show news trader 2026-01-01'] },
+    add: { summary: 'Gives a permission.', examples: ['permission add news trader 2026-01-01 --seats 5'] },
+    set: { summary: 'Changes a permission.', examples: ['permission set news trader 2026-01-01 --seats 6'] },
     remove: {
-      summary: 'Takes an entitlement away.',
-      examples: ['entitlement remove news trader 2026-01-01 --yes'],
+      summary: 'Takes a permission away.',
+      examples: ['permission remove news trader 2026-01-01 --yes'],
       confirm: (key) => `Take ${key} away?`,
-      done: (key) => `The entitlement to ${key} was taken away.`,
+      done: (key) => `The permission to ${key} was taken away.`,
     },
   },
 }
 
-function declare({ product, who, from, seats, note, paused }: Entitlement): JsonObject {
+function declare({ product, who, from, seats, note, paused }: Permission): JsonObject {
   return {
     ...{ product, who, from },
     ...(seats !== 1 && { seats }),

@@ -1,0 +1,283 @@
+/**
+ * The places of users and clients, and their sessions in the audit log: an entry is durable before a place is given, and follows when it
+ * ends. What was not renewed in time ends by a timer, and what somebody may no longer use when that changes.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { type AuditEvent, type Clock, type GateEvent, Refusal } from 'gatehouse-protocol'
+import type { Bus } from '../events/bus.ts'
+import { listValues } from '../store/attributes/attribute-values.ts'
+import type { AuditLog } from '../store/audit/audit.ts'
+import type { Database } from '../store/database/database.ts'
+import { transact } from '../store/database/transaction.ts'
+import { createPlaces, lockPlaces, type Place, type Places } from '../store/licences/places.ts'
+import type { Product } from '../store/licences/products.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { isAtLeast } from './decide.ts'
+import { type Licences, type Standing, type SubjectFacts, statusName } from './service.ts'
+
+export interface PlacesEnv {
+  readonly licences: Licences
+  readonly database: Database
+  readonly bus: Pick<Bus, 'subscribe'>
+  readonly audit: Pick<AuditLog, 'append'>
+  readonly clock: Clock
+  readonly metrics: Metrics
+  /** The attribute whose value the report has as the firm; empty: none. */
+  readonly firm: string
+  readonly onError: (error: unknown) => void
+}
+
+export interface PlaceRequest {
+  readonly facts: SubjectFacts
+  readonly product: Product
+  /** What tells it from other places of the user or client. */
+  readonly place: string
+  readonly seconds: number
+  /** The client through which it is used. */
+  readonly client: string
+}
+
+export interface TakenPlace {
+  readonly session: string
+  readonly access: Place['access']
+  /** Milliseconds. */
+  readonly until: number
+  readonly isNew: boolean
+}
+
+const CHECK_EVERY_MS = 1_000
+/** Looked at by one check after a change. */
+const MOST_CHECKED = 100_000
+
+type EndReason = 'idle' | 'changed' | 'displaced' | 'stopped'
+
+export type HandlerPlaces = ReturnType<typeof openPlaces>
+
+export function openPlaces(env: PlacesEnv) {
+  const { licences, database, bus, clock, metrics, onError } = env
+  let mayHaveChanged = false
+  let checking: Promise<void> | undefined
+  const unsubscribe = bus.subscribe((event) => {
+    mayHaveChanged ||= changesAccess(event)
+  })
+  const timer = setInterval(() => {
+    checking ??= check()
+      .catch(onError)
+      .finally(() => {
+        checking = undefined
+      })
+  }, CHECK_EVERY_MS).unref()
+
+  return {
+    /** Takes or renews a place; throws if there is no access, or no place is left. */
+    async take(request: PlaceRequest): Promise<TakenPlace> {
+      const { facts, product } = request
+      const [standing] = await licences.standings(facts, [product])
+      const outcome = await inPlaces(facts, product.name, request.place, (change) =>
+        takeInside(request, standing, change),
+      )
+      if (!(outcome instanceof Refusal)) return outcome
+      metrics.count('gatehouse_licence_refused_total', { product: product.name, reason: outcome.code })
+      throw outcome
+    },
+
+    /** Without effect if it is not held. */
+    async leave(facts: SubjectFacts, product: string, place: string): Promise<void> {
+      await inPlaces(facts, product, place, async ({ own, end, now }) => {
+        if (own !== undefined) await end(own, now, 'stopped')
+      })
+    },
+
+    async close(): Promise<void> {
+      unsubscribe()
+      clearInterval(timer)
+      await checking
+    },
+  }
+
+  async function check(): Promise<void> {
+    await endLapsed(env)
+    if (!mayHaveChanged) return
+    mayHaveChanged = false
+    await endChanged().catch((error: unknown) => {
+      mayHaveChanged = true
+      throw error
+    })
+  }
+
+  /** Those whose user or client may use less than they do. */
+  async function endChanged(): Promise<void> {
+    const { products } = await licences.definitions()
+    const all = await createPlaces(database.db).all(MOST_CHECKED)
+    for (const [holder, held] of Map.groupBy(all, (place) => place.holder)) {
+      const [, kind, id = ''] = /^(user|client):(.*)$/s.exec(holder) ?? []
+      const subject = await licences.find(kind === 'client' ? 'client' : 'user', id)
+      const facts = subject && (await licences.facts(subject))
+      const named = [...new Set(held.map(({ product }) => product))].flatMap((name) => products.get(name) ?? [])
+      const standings = facts === undefined ? [] : await licences.standings(facts, named)
+      for (const place of held) {
+        const access = standings.find(({ product }) => product.name === place.product)?.decision.access ?? 'none'
+        if (isAtLeast(access, place.access)) continue
+        await transact(database.db, async (tx) => {
+          if (await createPlaces(tx).remove(place)) await env.audit.append(tx, [closedEvent(place, clock(), 'changed')])
+        })
+      }
+    }
+  }
+
+  /** What is written and its entries of the audit log are one transaction, in which nobody else changes places of the holder. */
+  function inPlaces<T>(
+    facts: SubjectFacts,
+    product: string,
+    name: string,
+    work: (change: PlaceChange) => Promise<T>,
+  ): Promise<T> {
+    const holder = holderName(facts)
+    const place = createHash('sha256').update(`${holder}\0${name}`).digest('hex').slice(0, 32)
+    return transact(database.db, async (tx) => {
+      await lockPlaces(database.engine, tx, product, holder)
+      const places = createPlaces(tx)
+      const events: AuditEvent[] = []
+      const end: PlaceChange['end'] = async (ended, last, reason) => {
+        if (await places.remove(ended)) events.push(closedEvent(ended, last, reason))
+      }
+      const now = clock()
+      const held: Place[] = []
+      for (const each of await places.ofHolder(product, holder)) {
+        if (each.expires_at > now) held.push(each)
+        else await end(each, each.expires_at, 'idle')
+      }
+      const own = held.find((each) => each.place === place)
+      const others = held.filter((each) => each !== own)
+      const record = (event: AuditEvent) => void events.push(event)
+      const result = await work({ ...{ places, holder, place, own, others, now, end, record }, firm: env.firm })
+      if (events.length > 0) await env.audit.append(tx, events)
+      return result
+    })
+  }
+}
+
+/** Ends those that were not renewed in time. */
+export function endLapsed({ database, audit, clock }: Pick<PlacesEnv, 'database' | 'audit' | 'clock'>): Promise<void> {
+  return transact(database.db, async (tx) => {
+    const lapsed = await createPlaces(tx).removeLapsed(clock())
+    if (lapsed.length > 0)
+      await audit.append(
+        tx,
+        lapsed.map((place) => closedEvent(place, place.expires_at, 'idle')),
+      )
+  })
+}
+
+interface PlaceChange {
+  readonly places: Places
+  readonly holder: string
+  readonly place: string
+  /** The place, if it is held. */
+  readonly own: Place | undefined
+  /** Of the same holder and product. */
+  readonly others: readonly Place[]
+  readonly now: number
+  readonly firm: string
+  end(place: Place, last: number, reason: EndReason): Promise<void>
+  record(event: AuditEvent): void
+}
+
+async function takeInside(
+  request: PlaceRequest,
+  standing: Standing | undefined,
+  change: PlaceChange,
+): Promise<TakenPlace | Refusal> {
+  const { facts, product, seconds, client } = request
+  const { places, holder, place, own, now, end, record, firm } = change
+  if (own?.displaced === 1) {
+    await end(own, now, 'displaced')
+    return new Refusal('Licence.Displaced', 403, `Another place uses ${product.name} now`, {
+      members: { Products: [product.name] },
+    })
+  }
+  const access = standing === undefined ? 'none' : await chooseAccess(standing, change)
+  if (access instanceof Refusal) return access
+  if (standing === undefined || access === 'none') {
+    if (own !== undefined) await end(own, now, 'changed')
+    return needed(product, standing)
+  }
+  const { kind, until: entitledUntil = Infinity } = standing.decision
+  const until = Math.min(now + seconds * 1_000, entitledUntil)
+  if (own?.access === access) {
+    await places.put({ ...own, expires_at: until })
+    return { session: own.session, access, until, isNew: false }
+  }
+  if (own !== undefined) await end(own, now, 'changed')
+  const session = `ls_${randomBytes(16).toString('base64url')}`
+  const taken = { product: product.name, holder, place, session, access, displaced: 0 } as const
+  await places.put({ ...taken, taken_at: now, expires_at: until })
+  const [firmName] = listValues(facts.subject.attributes, firm)
+  record({
+    event: 'licence.opened',
+    ...{ actor: facts.subject.id, client, target: product.name },
+    details: {
+      ...{ session, access, place, way: 'handler', status: statusName(facts.status), kind, count: product.count },
+      ...(firmName !== undefined && { firm: String(firmName) }),
+    },
+  })
+  return { session, access, until, isNew: true }
+}
+
+/** With real-time access the number of places counts; who has one keeps it. */
+async function chooseAccess(
+  { product, decision: { access } }: Standing,
+  { places, own, others }: PlaceChange,
+): Promise<Standing['decision']['access'] | Refusal> {
+  const { simultaneous, whenFull, name } = product
+  if (access !== 'realtime' || simultaneous === undefined || own?.access === 'realtime') return access
+  const realtime = others.filter((each) => each.access === 'realtime')
+  if (realtime.length < simultaneous) return access
+  if (whenFull === 'delay' && product.delay !== undefined) return 'delayed'
+  const waiting = realtime.filter(({ displaced }) => displaced === 0)
+  const [oldest] = waiting
+  // It ends when its program asks again, or when its time is over: until then it may go on.
+  if (whenFull === 'displace' && oldest !== undefined && realtime.length === waiting.length)
+    await places.put({ ...oldest, displaced: 1 })
+  const text = `All places of ${name} are in use: ${simultaneous}`
+  const headers = whenFull === 'displace' ? { headers: { 'retry-after': '1' } } : {}
+  return new Refusal('Licence.Places', 403, text, { ...headers, members: { Products: [name], Limit: simultaneous } })
+}
+
+function needed({ name }: Product, standing: Standing | undefined): Refusal {
+  const reason = standing?.decision.reason ?? 'none'
+  return new Refusal('Licence.Needed', 403, `There is no access to ${name}: ${reason}`, {
+    members: { Products: [name], Reason: reason },
+  })
+}
+
+function holderName({ subject: { kind, id } }: SubjectFacts): string {
+  return `${kind}:${id}`
+}
+
+function closedEvent({ product, holder, session }: Place, last: number, reason: EndReason): AuditEvent {
+  const actor = holder.slice(holder.indexOf(':') + 1)
+  return {
+    event: 'licence.closed',
+    ...{ actor, target: product },
+    details: { session, last: new Date(last).toISOString(), reason },
+  }
+}
+
+/** What can take access away. */
+function changesAccess({ kind }: GateEvent): boolean {
+  switch (kind) {
+    case 'licences-changed':
+    case 'user-changed':
+    case 'rights-changed':
+    case 'roles-changed':
+    case 'subject-cut':
+    case 'subjects-cut':
+    case 'client-cut':
+    case 'clients-changed':
+    case 'attributes-changed':
+      return true
+    default:
+      return false
+  }
+}

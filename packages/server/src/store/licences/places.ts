@@ -1,0 +1,69 @@
+/** Places: the sign-ins and programs that use a product now. Their number is bounded for each user or client and product. */
+import { createHash } from 'node:crypto'
+import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Engine } from '../database/database.ts'
+import type { Schema } from '../database/schema.ts'
+
+export type Place = Schema['licence_places']
+
+export type Places = ReturnType<typeof createPlaces>
+
+/** In a transaction. */
+export function createPlaces(db: Kysely<Schema>) {
+  const places = () => db.selectFrom('licence_places').selectAll()
+  return {
+    /** Of one holder, the oldest first. */
+    ofHolder: (product: string, holder: string): Promise<Place[]> =>
+      places()
+        .where('product', '=', product)
+        .where('holder', '=', holder)
+        .orderBy('taken_at')
+        .orderBy('place')
+        .execute(),
+
+    all: (most: number): Promise<Place[]> => places().orderBy('product').orderBy('holder').limit(most).execute(),
+
+    async put(place: Place): Promise<void> {
+      const { access, session, displaced, taken_at, expires_at } = place
+      await db
+        .insertInto('licence_places')
+        .values(place)
+        .onConflict((conflict) =>
+          conflict
+            .columns(['product', 'holder', 'place'])
+            .doUpdateSet({ access, session, displaced, taken_at, expires_at }),
+        )
+        .execute()
+    },
+
+    /** False if another has removed it. */
+    async remove({ product, holder, place, session }: Place): Promise<boolean> {
+      const removed = await db
+        .deleteFrom('licence_places')
+        .where('product', '=', product)
+        .where('holder', '=', holder)
+        .where('place', '=', place)
+        .where('session', '=', session)
+        .returning('session')
+        .executeTakeFirst()
+      return removed !== undefined
+    },
+
+    /** Those that were not used again in time. */
+    removeLapsed: (now: number): Promise<Place[]> =>
+      db.deleteFrom('licence_places').where('expires_at', '<=', now).returningAll().execute(),
+  }
+}
+
+/** One at a time takes a place of the holder and product, on all nodes, until the transaction ends. */
+export async function lockPlaces(
+  engine: Engine,
+  tx: Transaction<Schema>,
+  product: string,
+  holder: string,
+): Promise<void> {
+  // On SQLite a transaction is the only writer anyway.
+  if (engine !== 'postgres') return
+  const key = createHash('sha256').update(`places\0${product}\0${holder}`).digest().readBigInt64BE()
+  await sql`select pg_advisory_xact_lock(${key.toString()}::bigint)`.execute(tx)
+}
