@@ -257,7 +257,7 @@ onEveryEngine('reconciling', (place) => {
       digestKey: Buffer.alloc(32),
       providerKey: Buffer.alloc(32),
     })
-    assert.deepEqual(summarise(changes), { created: 10, changed: 0, deleted: 0 })
+    assert.deepEqual(summarise(changes), { created: 11, changed: 0, deleted: 0 })
     assert.deepEqual([...declared.rows.keys()], ['instruments', 'quotes'])
     const [alice, admin] = await Promise.all(['alice', 'admin'].map((name) => stores.users.findByUsername(name)))
     assert.deepEqual([...(alice?.rights ?? [])], ['Platform/News'])

@@ -85,7 +85,7 @@ test('users, factors, tokens, keys, audit, tables and documents are the same in 
   const second = { engine: 'postgres', dataFolder: first.dataFolder, databaseUrl: postgres.url } as const
   const third = { engine: 'sqlite', dataFolder: join(scratch, 'third'), databaseUrl: '' } as const
 
-  const { kept, secrets } = await serve(first, { '--demo': 'true' }, async (server) => {
+  const { kept, secrets } = await serve(first, { '--demo': 'true', '--mcp': 'false' }, async (server) => {
     const admin = await requestTokens(server, ADMIN)
     for (const statement of STATEMENTS) await query(server, admin.access_token, statement)
     await insertOnce(server, admin.access_token)

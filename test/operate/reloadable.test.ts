@@ -66,6 +66,7 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
   limitAdmin: budget('/admin/users'),
   limitFeeds: budget('/feeds'),
   limitScim: budget('/scim/v2/Users'),
+  limitMcp: budget('/mcp', { body: '{}', type: 'application/json' }),
   feedPublisherKeys: {
     values: ['1', '1000'],
     seen: [
@@ -400,7 +401,7 @@ for (const workers of [1, 2])
       const file = join(place.dataFolder, 'gatehouse.json')
       const smtp = await startSmtpServer()
       const { certFile } = await writeCertificate(trustedCertificate(), place.dataFolder)
-      const fixed = { scim: true, mail_url: smtp.flags['--mail-url'], mail_from: smtp.flags['--mail-from'] }
+      const fixed = { scim: true, mcp: true, mail_url: smtp.flags['--mail-url'], mail_from: smtp.flags['--mail-from'] }
       const declare = (which: 0 | 1, more: object, declared: object = DECLARED) => {
         const settings = Object.entries(PROBES).map(([name, { values }]) => [
           fileName(name as SettingName),

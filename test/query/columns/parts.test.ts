@@ -205,6 +205,26 @@ test('groups, texts and values that take more memory than allowed are an error, 
   }
 })
 
+test('values that are almost all different are an error too: sorting the rows is faster', () => {
+  const rows = Array.from({ length: 30_000 }, (_, n) => [BigInt(n), BigInt(n % 5000)])
+  const columns = ['different', 'few'].map((name) => ({ name, type: INTEGER }))
+  const file = writeSegment('tag', columns, rows)
+  const segment = new Segment((offset, bytes) => file.subarray(offset, offset + bytes))
+  for (const column of [0, 1]) {
+    const states = [{ kind: 'values', column, filters: [] }] as const
+    const plan: ColumnPlan = {
+      columns: ['different', 'few'],
+      filters: [],
+      keys: [],
+      states,
+      parts: [{ state: 0, value: 0 }],
+    }
+    const executor = new ColumnExecutor(plan, () => null, new HeldBytes(10_000_000))
+    if (column === 0) assert.throws(() => executor.add(segment), /different values/)
+    else assert.ok(executor.add(segment))
+  }
+})
+
 test('groups that take half of the memory are put aside, and the next segments begin anew', () => {
   const rows = makeRows(new Choice(5), 400, true)
   const table = new SegmentedTable(rows)
